@@ -1,0 +1,17 @@
+// Compiles src/ to dist/ with plain tsc and copies what tsc does not: the numbered SQL migrations.
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const typescript = createRequire(import.meta.url).resolve('typescript/package.json')
+
+rmSync(join(root, 'dist'), { recursive: true, force: true })
+const tsc = spawnSync(process.execPath, [join(dirname(typescript), 'bin', 'tsc'), '-p', root], {
+  stdio: 'inherit',
+})
+if (tsc.status !== 0) process.exit(tsc.status ?? 1)
+cpSync(join(root, 'src/ledger/migrations'), join(root, 'dist/ledger/migrations'), { recursive: true })
+chmodSync(join(root, 'dist/cli/main.js'), 0o755)

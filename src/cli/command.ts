@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util'
+import { HookonceError } from '../model/errors.ts'
+
+/** One command of the command line; each has a file of its own. */
+export interface Command {
+  readonly name: string
+  readonly summary: string
+  readonly usage: string
+  run(args: readonly string[]): Promise<void>
+}
+
+type ArgOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>
+
+type Parsed<Options extends ArgOptions> = ReturnType<
+  typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true; strict: true }>
+>
+
+/** Options of every command that looks into the ledger. */
+export const ledgerOptions = {
+  dir: { type: 'string', default: '.hookonce' },
+  json: { type: 'boolean', default: false },
+} as const
+
+/** Parses the arguments of a command; what it does not know is an error that shows what it does. */
+export function parse<const Options extends ArgOptions>(
+  command: Pick<Command, 'usage'>,
+  args: readonly string[],
+  options: Options,
+): Parsed<Options> {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
+  } catch (error) {
+    throw usageError(command, error instanceof Error ? error.message : String(error))
+  }
+}
+
+export function usageError(command: Pick<Command, 'usage'>, fault: string): HookonceError {
+  return new HookonceError('CONFIG_INVALID', `${fault}\n\n${command.usage}`)
+}
+
+export function portOf(command: Pick<Command, 'usage'>, text: string): number {
+  const port = Number(text)
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
+  throw usageError(command, `--port must be a number from 0 to 65535, not "${text}"`)
+}
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** `90s`, `15m`, `2h`, `7d` in milliseconds. */
+export function durationOf(command: Pick<Command, 'usage'>, text: string): number {
+  const match = /^(\d+)([smhd])$/.exec(text)
+  const unit = match?.[2] as keyof typeof UNITS_MS | undefined
+  if (!match || !unit) throw usageError(command, `a duration is written as 90s, 15m, 2h or 7d, not "${text}"`)
+  return Number(match[1]) * UNITS_MS[unit]
+}

@@ -1,0 +1,22 @@
+import type { Command } from './command.ts'
+import { dev } from './dev.ts'
+import { events } from './events.ts'
+import { migrate } from './migrate.ts'
+import { pause, resume } from './pause.ts'
+import { rejections } from './rejections.ts'
+import { replay } from './replay.ts'
+import { serve } from './serve.ts'
+import { show } from './show.ts'
+
+/** In the order of the help text. */
+export const commands: readonly Command[] = [
+  dev,
+  serve,
+  migrate,
+  events,
+  show,
+  replay,
+  rejections,
+  pause,
+  resume,
+]

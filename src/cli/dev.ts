@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type GatewayConfig, makeSource, readConfig } from '../gateway/config.ts'
+import { gatewayHooks } from '../gateway/hooks.ts'
+import { startGateway } from '../gateway/server.ts'
+import type { Hookonce } from '../hookonce.ts'
+import type { Logger } from '../observe/logs.ts'
+import { jsonLogger } from '../observe/logs.ts'
+import type { Sources } from '../options.ts'
+import { custom, type SigningSource } from '../sources/index.ts'
+import { type Command, parse, portOf } from './command.ts'
+import { print, safe } from './print.ts'
+import { untilStopped } from './running.ts'
+
+const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--dir .hookonce] [--json]
+
+Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. A source
+is there for each secret in the environment (${'STRIPE_WEBHOOK_SECRET'} and so on), and "demo" to try it out.`
+
+/** The sources that `dev` offers when their secret is in the environment. */
+const FROM_ENVIRONMENT = {
+  stripe: 'STRIPE_WEBHOOK_SECRET',
+  github: 'GITHUB_WEBHOOK_SECRET',
+  shopify: 'SHOPIFY_WEBHOOK_SECRET',
+  lemonsqueezy: 'LEMONSQUEEZY_WEBHOOK_SECRET',
+  'standard-webhooks': 'STANDARD_WEBHOOKS_SECRET',
+} as const
+
+export const dev: Command = {
+  name: 'dev',
+  summary: 'start everything on this machine, with a line to try it',
+  usage,
+  async run(args) {
+    const { values } = parse({ usage }, args, {
+      'forward-to': { type: 'string' },
+      config: { type: 'string' },
+      port: { type: 'string', default: '4400' },
+      dir: { type: 'string', default: '.hookonce' },
+      json: { type: 'boolean', default: false },
+    })
+    const port = portOf({ usage }, values.port)
+    const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
+    const config = devConfig({ path: values.config, demo, forwardTo: values['forward-to'], dir: values.dir })
+    const database = process.env.DATABASE_URL || undefined
+    const hooks = gatewayHooks(config, {
+      database,
+      dir: values.dir,
+      logger: values.json ? jsonLogger('info') : teller(),
+    })
+    if (config.destinations.length === 0) {
+      for (const source of Object.keys(config.sources))
+        hooks.on(source, '*', () => undefined, { name: 'dev' })
+    }
+    await hooks.start()
+    const server = await startGateway({ hooks, host: '127.0.0.1', port, receives: true }).catch(
+      async (error) => {
+        await hooks.stop()
+        throw error
+      },
+    )
+    await greet({ hooks, port: server.port, config, demo, json: values.json })
+    await untilStopped(hooks, server)
+  },
+}
+
+interface DevInput {
+  readonly path: string | undefined
+  readonly demo: SigningSource
+  readonly forwardTo: string | undefined
+  readonly dir: string
+}
+
+function devConfig({ path, demo, forwardTo, dir }: DevInput): GatewayConfig {
+  const written = path === undefined ? { sources: {}, destinations: [] } : readConfig(path, process.env)
+  const found = Object.entries(FROM_ENVIRONMENT).flatMap(([provider, variable]) => {
+    const secret = process.env[variable]
+    return secret
+      ? [[provider, makeSource(provider as keyof typeof FROM_ENVIRONMENT, { secret })] as const]
+      : []
+  })
+  const forward =
+    forwardTo === undefined
+      ? []
+      : [{ name: 'forward', url: forwardTo, types: '*', secret: keptSecret(dir, 'forward-secret') }]
+  return {
+    sources: { demo, ...Object.fromEntries(found), ...written.sources },
+    destinations: [...written.destinations, ...forward],
+  }
+}
+
+function demoSource(secret: string): SigningSource {
+  return custom({
+    provider: 'demo',
+    secret,
+    // No timestamp: the line to copy must work as often as it is pasted.
+    signature: { algorithm: 'hmac-sha256', header: 'demo-signature', encoding: 'hex' },
+    event: { key: 'json:id', type: 'json:type' },
+  })
+}
+
+/** A secret of this folder, made at the first start and kept. */
+function keptSecret(dir: string, name: string): string {
+  const path = join(dir, name)
+  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  mkdirSync(dir, { recursive: true })
+  const secret = `whsec_${randomBytes(24).toString('base64')}`
+  writeFileSync(path, `${secret}\n`, { mode: 0o600 })
+  return secret
+}
+
+interface Greeting {
+  readonly hooks: Hookonce<Sources>
+  readonly port: number
+  readonly config: GatewayConfig
+  readonly demo: SigningSource
+  readonly json: boolean
+}
+
+async function greet({ hooks, port, config, demo, json }: Greeting): Promise<void> {
+  const body = '{"id":"evt_1","type":"invoice.paid"}'
+  const signature = demo.sign({ body })['demo-signature']
+  const curl = `curl -d '${body}' -H 'demo-signature: ${signature}' http://127.0.0.1:${port}/in/demo`
+  const { url } = await hooks.ledger()
+  const sources = Object.keys(config.sources)
+  if (json) return print(JSON.stringify({ ready: true, port, sources, curl, database: url }))
+  print(
+    [
+      `hookonce is ready at http://127.0.0.1:${port}`,
+      '',
+      `  sources    ${sources.map((name) => `POST /in/${name}`).join(', ')}`,
+      ...config.destinations.map(({ url, secret }) => `  forwards   to ${url}, signed with ${secret}`),
+      `  ledger     ${url}`,
+      '',
+      'Send a signed event, then the same line again:',
+      '',
+      `  ${curl}`,
+      '',
+      'Look in from another terminal: npx hookonce events',
+      '',
+    ].join('\n'),
+  )
+}
+
+/** Tells in one line each what happens, for a person who watches. */
+function teller(): Logger {
+  const tell = (fields: Record<string, unknown>, message: string): void => {
+    const time = new Date().toTimeString().slice(0, 8)
+    const about = [fields.source, fields.event_type, fields.event_key, fields.job, fields.code].filter(
+      (part) => part !== undefined,
+    )
+    const detail = [fields.detail, fields.error].filter((part) => part !== undefined)
+    print(
+      safe(
+        `${time}  ${(TOLD[message] ?? message).padEnd(36)}${about.join('  ')}${detail.length > 0 ? `  ${detail.join(' ')}` : ''}`,
+      ),
+    )
+  }
+  return { info: tell, warn: tell, error: tell }
+}
+
+const TOLD: Readonly<Record<string, string>> = {
+  recorded: '202 recorded',
+  duplicate: '200 duplicate, not processed again',
+  processed: '    processed',
+  unwanted: '200 no subscriber wants this type',
+}

@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs'
+import { type Ledger, openLedger } from '../ledger/ledger.ts'
+import { HookonceError } from '../model/errors.ts'
+
+/** Opens the ledger to look in from a second terminal, and leaves it as it was. */
+export async function lookingIn<Result>(
+  dir: string,
+  look: (ledger: Ledger) => Promise<Result>,
+): Promise<Result> {
+  const database = process.env.DATABASE_URL
+  if (!database && !existsSync(dir)) {
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir, or set DATABASE_URL`,
+    )
+  }
+  const ledger = await openLedger({ database: database || undefined, dir, migrate: 'off', maxConnections: 2 })
+  try {
+    return await look(ledger)
+  } finally {
+    await ledger.close()
+  }
+}

@@ -1,0 +1,26 @@
+import { listRejections } from '../ledger/rejections.ts'
+import { type Command, ledgerOptions, parse } from './command.ts'
+import { lookingIn } from './looking.ts'
+import { clock, print, printJson, safe, table } from './print.ts'
+
+const usage = `hookonce rejections [--json] [--dir DIR]
+
+Tells what was refused, by source and reason, with the last case of each.`
+
+export const rejections: Command = {
+  name: 'rejections',
+  summary: 'tell what was refused, and why',
+  usage,
+  async run(args) {
+    const { values } = parse({ usage }, args, ledgerOptions)
+    const rows = await lookingIn(values.dir, ({ pool }) => listRejections(pool))
+    if (values.json) return printJson(rows)
+    if (rows.length === 0) return print('nothing was refused')
+    print(
+      table(
+        ['LAST', 'SOURCE', 'REASON', 'COUNT', 'LAST CASE'],
+        rows.map((row) => [clock(row.lastAt), row.source, row.code, String(row.count), safe(row.lastDetail)]),
+      ),
+    )
+  },
+}

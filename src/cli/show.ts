@@ -1,0 +1,100 @@
+import { type AttemptRow, type ReceiptRow, type ReceiptStory, receiptStory } from '../ledger/inspect.ts'
+import { receiptById } from '../upkeep/replay.ts'
+import { type Command, ledgerOptions, parse, usageError } from './command.ts'
+import { lookingIn } from './looking.ts'
+import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
+
+const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]
+
+Shows one event: its deliveries, jobs, attempts, errors and body.`
+
+export const show: Command = {
+  name: 'show',
+  summary: 'show one event: deliveries, jobs, attempts, errors, body',
+  usage,
+  async run(args) {
+    const { values, positionals } = parse({ usage }, args, ledgerOptions)
+    const [id] = positionals
+    if (!id) throw usageError({ usage }, 'which receipt?')
+    const { receipt, story } = await lookingIn(values.dir, async (ledger) => {
+      const receipt = await receiptById(ledger, id)
+      return { receipt, story: await receiptStory(ledger.pool, receipt) }
+    })
+    if (values.json) printJson(asJson(receipt, story))
+    else print(asText(receipt, story))
+  },
+}
+
+function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: ReceiptStory): unknown {
+  const readable = bodyExpired ? null : body
+  return {
+    ...receipt,
+    headers: bodyExpired ? null : receipt.headers,
+    deliveries: {
+      count: 1 + (story.duplicates?.count ?? 0),
+      firstAt: receipt.receivedAt,
+      lastAt: story.duplicates?.lastAt ?? receipt.receivedAt,
+      mismatches: story.duplicates?.mismatches ?? 0,
+    },
+    jobs: story.jobs,
+    attempts: story.attempts,
+    // Bodies are bytes: base64 always holds them, and text where it is text.
+    body: readable?.toString('utf8') ?? null,
+    bodyBase64: readable?.toString('base64') ?? null,
+  }
+}
+
+function asText(receipt: ReceiptRow, { jobs, attempts, duplicates }: ReceiptStory): string {
+  const facts: [string, string][] = [
+    ['receipt', receipt.id],
+    ['source', receipt.source],
+    ['type', safe(receipt.eventType)],
+    ['event key', safe(receipt.eventKey)],
+    ['object', safe(receipt.objectId ?? '-')],
+    ['occurred', receipt.occurredAt ? clock(receipt.occurredAt) : '-'],
+    ['received', `${clock(receipt.receivedAt)}, verified with secret ${receipt.secret}`],
+    [
+      'deliveries',
+      duplicates
+        ? `${1 + duplicates.count}, the last at ${clock(duplicates.lastAt)}${duplicates.mismatches > 0 ? `; ${duplicates.mismatches} with another body` : ''}`
+        : '1',
+    ],
+  ]
+  return [
+    ...facts.map(([name, value]) => `${name.padEnd(12)}${value}`),
+    '',
+    jobs.length === 0
+      ? 'no jobs: no subscriber wanted it'
+      : table(
+          ['JOB', 'STATE', 'ATTEMPT', 'CRASHES', 'REASON'],
+          jobs.map((job) => [
+            safe(job.subscriber),
+            job.state,
+            String(job.attempt),
+            String(job.crashes),
+            safe(job.reason ?? ''),
+          ]),
+        ),
+    ...(attempts.length === 0
+      ? []
+      : ['', table(['ATTEMPT OF', 'STARTED', 'TOOK', 'OUTCOME', 'ERROR'], attempts.map(attemptCells))]),
+    '',
+    bodyText(receipt),
+  ].join('\n')
+}
+
+function attemptCells(attempt: AttemptRow): string[] {
+  const took = attempt.endedAt ? `${attempt.endedAt.getTime() - attempt.startedAt.getTime()} ms` : '-'
+  return [
+    safe(attempt.subscriber),
+    clock(attempt.startedAt),
+    took,
+    attempt.outcome,
+    safe(attempt.error ?? ''),
+  ]
+}
+
+function bodyText({ body, bodyExpired }: ReceiptRow): string {
+  if (body === null || bodyExpired) return 'the body is past its retention'
+  return safeBlock(body.toString('utf8'))
+}

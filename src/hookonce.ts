@@ -1,0 +1,373 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { backlog } from './ledger/inspect.ts'
+import { type Ledger, openLedger } from './ledger/ledger.ts'
+import { registerSource, registerSubscriber, setPaused } from './ledger/subscribers.ts'
+import { HookonceError } from './model/errors.ts'
+import type { Event } from './model/event.ts'
+import { typeMatcher } from './model/type-pattern.ts'
+import { jsonLogger, logs } from './observe/logs.ts'
+import { metrics } from './observe/metrics.ts'
+import { type Observer, observers } from './observe/observer.ts'
+import {
+  bodySeconds,
+  type CheckedOptions,
+  type CheckedSubscriberOptions,
+  checkOptions,
+  checkSubscriberOptions,
+  keySeconds,
+  type Options,
+  retryPolicy,
+  type Sources,
+  type SubscriberOptions,
+} from './options.ts'
+import type { Handler, Subscriber } from './process/subscriber.ts'
+import { startWorker, type Worker } from './process/worker.ts'
+import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
+import { receiveFetch, responseOf } from './receive/fetch.ts'
+import { receiveNode, respond } from './receive/node.ts'
+import { type Receiver, receiver, unavailable } from './receive/receive.ts'
+import { type RejectionLog, rejectionLog } from './receive/rejections.ts'
+import type { Source } from './sources/contract.ts'
+import { type ReplayedOne, replayOne } from './upkeep/replay.ts'
+import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
+
+type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string
+type EventOf<S> =
+  S extends Source<infer Payload, infer Subject, infer Type> ? Event<Payload, Subject, Type> : Event
+
+export interface Hookonce<S extends Sources> {
+  /**
+   * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`). Each subscriber has a job of
+   * its own on every event: one that fails does not make another run again.
+   */
+  on<Name extends keyof S & string>(
+    source: Name,
+    type: TypeOf<S[Name]> | `${string}*${string}`,
+    handler: Handler<EventOf<S[Name]>>,
+    options?: SubscriberOptions,
+  ): Hookonce<S>
+  /** Receives one delivery. The source is the last segment of the path unless it is named. */
+  fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
+  /** A listener for node:http. The source is the last segment of the path unless it is named. */
+  node(options?: {
+    readonly source?: keyof S & string
+  }): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Starts the worker. A process that never calls it only receives. */
+  start(): Promise<void>
+  /** Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned. */
+  stop(options?: { readonly drainMs?: number }): Promise<void>
+  /** Whether a delivery could be recorded durably now. */
+  ready(): Promise<boolean>
+  /** Metrics in the text format of Prometheus. */
+  metrics(): Promise<string>
+  pause(source: keyof S & string, subscriber?: string): Promise<void>
+  resume(source: keyof S & string, subscriber?: string): Promise<void>
+  replay(receiptId: string, options?: { readonly subscriber?: string }): Promise<ReplayedOne>
+  /** Where everything is recorded; opened, and migrated, at the first use. */
+  ledger(): Promise<Ledger>
+}
+
+interface Subscription {
+  readonly source: string
+  readonly pattern: string
+  readonly handler: Handler
+  readonly name: string
+  readonly options: CheckedSubscriberOptions
+}
+
+/** The stages, wired together over one ledger. */
+interface Engine {
+  readonly ledger: Ledger
+  readonly subscribers: readonly Subscriber[]
+  readonly acceptor: Acceptor
+  readonly receiver: Receiver
+  readonly rejections: RejectionLog
+}
+
+/** In-flight work gets this long at a stop; orchestrators commonly kill after 30 s. */
+const DRAIN_MS = 25_000
+
+export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
+  const options = checkOptions(given)
+  const meter = metrics()
+  const observer = observers([meter.observer, logs(options.logger ?? jsonLogger())])
+  const subscriptions: Subscription[] = []
+  let opening: Promise<Engine> | undefined
+  let worker: Worker | undefined
+  let upkeep: Upkeep | undefined
+  let stopping = false
+
+  const handOff: HandOff = {
+    get worker() {
+      return worker?.id
+    },
+    reserve: (subscriber) => worker?.reserve(subscriber) ?? false,
+    release: (subscriber) => worker?.release(subscriber),
+    run: (job, id, event) => worker?.runBornLeased(job, id, event),
+    wake: () => worker?.wake(),
+  }
+
+  /** Opens the ledger once. A failure is not kept: the next delivery tries again. */
+  function engine(): Promise<Engine> {
+    if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
+    opening ??= openEngine({ options, subscriptions, handOff, observer }).catch((error) => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+
+  const self: Hookonce<S> = {
+    on(source, type, handler, subscriberOptions = {}) {
+      if (opening)
+        throw new HookonceError(
+          'CONFIG_INVALID',
+          'register every handler before the first delivery and before start()',
+        )
+      // The types of a source flow to its handlers; inside, an event is an event.
+      subscriptions.push(
+        subscription(options, subscriptions, {
+          source,
+          pattern: type,
+          handler: handler as Handler,
+          options: subscriberOptions,
+        }),
+      )
+      return self
+    },
+
+    async fetch(request, { source } = {}) {
+      try {
+        const { receiver } = await engine()
+        return await receiveFetch(receiver, source ?? lastSegment(new URL(request.url).pathname), request)
+      } catch (error) {
+        observer.trouble({ doing: 'opening the ledger for a delivery', error })
+        return responseOf(unavailable(options.limits.retryAfterSeconds))
+      }
+    },
+
+    node({ source } = {}) {
+      return async (request, response) => {
+        try {
+          const { receiver } = await engine()
+          await receiveNode(receiver, source ?? lastSegment(request.url ?? ''), request, response)
+        } catch (error) {
+          observer.trouble({ doing: 'opening the ledger for a delivery', error })
+          respond(request, response, unavailable(options.limits.retryAfterSeconds))
+        }
+      }
+    },
+
+    async start() {
+      const { ledger, subscribers } = await engine()
+      if (worker) return
+      worker = await startWorker({
+        db: ledger.pool,
+        shards: ledger.shards,
+        subscribers,
+        observer,
+        ...options,
+      })
+      upkeep = startUpkeep(ledger, { leaseMs: options.leaseMs, observer })
+    },
+
+    async stop({ drainMs = DRAIN_MS } = {}) {
+      if (stopping) return
+      stopping = true
+      const opened = await opening?.catch(() => undefined)
+      if (!opened) return
+      await opened.acceptor.idle()
+      await upkeep?.stop()
+      await worker?.stop(drainMs)
+      await opened.rejections.stop()
+      await opened.ledger.close()
+    },
+
+    async ready() {
+      try {
+        const { ledger, acceptor } = await engine()
+        const result = await ledger.pool.query('select not pg_is_in_recovery() as writable')
+        return result.rows[0]?.writable === true && acceptor.waiting < options.limits.maxWaiting
+      } catch (error) {
+        observer.trouble({ doing: 'checking whether the ledger can record', error })
+        return false
+      }
+    },
+
+    async metrics() {
+      const { ledger } = await engine()
+      return meter.render(await backlog(ledger.pool, ledger.shards))
+    },
+
+    pause: (source, subscriber) => setPause(source, subscriber, true),
+    resume: (source, subscriber) => setPause(source, subscriber, false),
+
+    async replay(receiptId, { subscriber } = {}) {
+      const { ledger } = await engine()
+      const replayed = await replayOne(ledger, receiptId, { subscriber })
+      worker?.wake()
+      return replayed
+    },
+
+    async ledger() {
+      return (await engine()).ledger
+    },
+  }
+
+  async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {
+    const { ledger } = await engine()
+    const tenant = options.sources[source]?.tenant ?? 'default'
+    const found = await setPaused(ledger.pool, { tenant, source, subscriber, paused })
+    if (!found)
+      throw new HookonceError(
+        'CONFIG_INVALID',
+        `no subscriber "${subscriber ?? '*'}" of source "${source}" is known`,
+      )
+    if (!paused) worker?.wake()
+  }
+
+  return self
+}
+
+interface Wiring {
+  readonly options: CheckedOptions
+  readonly subscriptions: readonly Subscription[]
+  readonly handOff: HandOff
+  readonly observer: Observer
+}
+
+async function openEngine({ options, subscriptions, handOff, observer }: Wiring): Promise<Engine> {
+  requireSubscribers(options, subscriptions)
+  const ledger = await openLedger({
+    database: options.database,
+    dir: options.dir,
+    migrate: options.migrate,
+    maxConnections: options.maxConnections,
+  })
+  try {
+    const subscribers = await register({ ledger, options, subscriptions })
+    const rejections = rejectionLog(ledger.pool, observer)
+    const accepting = acceptor(ledger.pool, handOff, observer)
+    const receiving = receiver({
+      sources: Object.entries(options.sources).map(([name, source]) => ({
+        name,
+        source,
+        keySeconds: keySeconds(options, source),
+        subscribers: subscribers
+          .filter((subscriber) => subscriber.sourceName === name)
+          .map(({ id, pattern }) => ({ id, matches: typeMatcher(pattern) })),
+      })),
+      shards: ledger.shards,
+      acceptor: accepting,
+      rejections,
+      limits: options.limits,
+      observer,
+    })
+    return { ledger, subscribers, acceptor: accepting, receiver: receiving, rejections }
+  } catch (error) {
+    await ledger.close()
+    throw error
+  }
+}
+
+interface Registration {
+  readonly ledger: Ledger
+  readonly options: CheckedOptions
+  readonly subscriptions: readonly Subscription[]
+}
+
+/** Makes sources and subscribers known to the ledger, where jobs name them by number. */
+async function register({
+  ledger,
+  options,
+  subscriptions,
+}: Registration): Promise<(Subscriber & { pattern: string })[]> {
+  for (const [name, source] of Object.entries(options.sources)) {
+    await registerSource(ledger.pool, {
+      tenant: source.tenant,
+      name,
+      keySeconds: keySeconds(options, source),
+      bodySeconds: bodySeconds(options),
+    })
+  }
+  const subscribers: (Subscriber & { pattern: string })[] = []
+  for (const { source: sourceName, pattern, name, handler, options: own } of subscriptions) {
+    const source = options.sources[sourceName]
+    if (!source) throw new HookonceError('CONFIG_INVALID', `no source is named "${sourceName}"`)
+    const { tenant } = source
+    const id = await registerSubscriber(ledger.pool, { tenant, source: sourceName, name, pattern })
+    subscribers.push({
+      id,
+      tenant,
+      sourceName,
+      source,
+      name,
+      pattern,
+      handler,
+      concurrency: own.concurrency ?? options.concurrency,
+      timeoutMs: own.timeoutMs,
+      retry: retryPolicy(options.retry, own.retry),
+    })
+  }
+  return subscribers
+}
+
+interface NewSubscription {
+  readonly source: string
+  readonly pattern: string
+  readonly handler: Handler
+  readonly options: SubscriberOptions
+}
+
+function subscription(
+  options: CheckedOptions,
+  existing: readonly Subscription[],
+  given: NewSubscription,
+): Subscription {
+  const { source, pattern, handler } = given
+  const where = `.on('${source}', '${pattern}')`
+  if (!(source in options.sources)) {
+    const known = Object.keys(options.sources).join(', ') || 'none'
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${where}: no source is named "${source}" (there are: ${known})`,
+    )
+  }
+  if (typeof handler !== 'function')
+    throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
+  const own = checkSubscriberOptions(given.options, where)
+  const name = own.name ?? pattern
+  if (existing.some((other) => other.source === source && other.name === name)) {
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${where}: "${name}" is there already: give each a name in the options`,
+    )
+  }
+  return { source, pattern, handler, name, options: own }
+}
+
+/** A source that nobody listens to would acknowledge and forget: that is never what was meant. */
+function requireSubscribers(options: CheckedOptions, subscriptions: readonly Subscription[]): void {
+  for (const [name, source] of Object.entries(options.sources)) {
+    if (source.unwanted === 'record' || subscriptions.some((subscription) => subscription.source === name))
+      continue
+    throw new HookonceError(
+      'SUBSCRIBER_MISSING',
+      `nothing listens to source "${name}", its events would be ignored`,
+    )
+  }
+}
+
+function lastSegment(url: string): string {
+  const path = url.split('?', 1)[0] ?? ''
+  return decodeSegment(path.slice(path.lastIndexOf('/') + 1))
+}
+
+// Source names need no escaping, so what cannot be decoded names none of them.
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

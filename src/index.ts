@@ -1,0 +1,7 @@
+export { type Hookonce, hookonce } from './hookonce.ts'
+export { type ErrorCode, errorCatalogue, HookonceError } from './model/errors.ts'
+export type { Event } from './model/event.ts'
+export { Permanent, RetryAfter } from './model/handler-errors.ts'
+export type { Logger } from './observe/logs.ts'
+export type { Options, SubscriberOptions } from './options.ts'
+export type { Context, Handler } from './process/subscriber.ts'

@@ -1,0 +1,161 @@
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { HookonceError } from '../../model/errors.ts'
+import type { Account } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import { type Home, hasCode, readSmallFile, removeIfThere } from './home.ts'
+import { canReach, run } from './run.ts'
+
+/** Where root keeps what an unprivileged account must reach and the user's own directories do not let it. */
+export const systemRoot = '/var/lib/hookonce'
+
+export const superuser = 'hookonce'
+
+interface Making {
+  readonly binaries: Binaries
+  readonly account: Account | undefined
+  readonly password: string
+}
+
+/** The real path of the data directory, if there is a complete one. What is there and is not one is never touched. */
+export async function findDataDir(home: Home): Promise<string | undefined> {
+  if (!(await isThere(home.data))) return undefined
+  const dataDir = await follow(home)
+  if ((await readSmallFile(join(dataDir, 'PG_VERSION'))) !== undefined) return dataDir
+  if ((await readdir(dataDir)).length === 0) return undefined
+  throw new HookonceError(
+    'EMBEDDED_FAILED',
+    `${dataDir} is not a PostgreSQL data directory (PG_VERSION is missing). Restore it, or move it away to start afresh.`,
+  )
+}
+
+/** Refuses a data directory that another major version made: its files cannot be read by this one. */
+export async function checkMajor(dataDir: string, binaries: Binaries): Promise<void> {
+  const made = await readSmallFile(join(dataDir, 'PG_VERSION'))
+  if (made === String(binaries.major)) return
+  throw new HookonceError(
+    'EMBEDDED_FAILED',
+    `${dataDir} was made by PostgreSQL ${made}, and this hookonce carries PostgreSQL ${binaries.major}. To keep the data, dump it with the hookonce that made it (pg_dump) and restore it here; to start afresh, move the directory away.`,
+  )
+}
+
+/**
+ * Makes the data directory under a temporary name and gives it its own name when it is complete and on disk: a
+ * start that was killed midway leaves only a temporary one behind, which the next start removes.
+ */
+export async function makeDataDir(home: Home, making: Making): Promise<string> {
+  const inHome = await canReach(making.account, [home.dir])
+  const prefix = inHome ? home.data : await systemPrefix(home)
+  await removeTemporary(prefix)
+  const unique = randomBytes(6).toString('hex')
+  const temporary = `${prefix}.tmp-${unique}`
+  try {
+    await initialise(temporary, making)
+  } catch (error) {
+    await removeTemporary(prefix)
+    throw error
+  }
+  if (inHome) {
+    await rename(temporary, home.data)
+  } else {
+    // Unique, so that a new home at an old path starts afresh and yet nobody's data is ever overwritten.
+    await rename(temporary, `${prefix}-${unique}`)
+    await syncDirectory(systemRoot)
+    await symlink(`${prefix}-${unique}`, home.data)
+  }
+  await syncDirectory(home.dir)
+  return realpath(home.data)
+}
+
+/** Sets the password of a data directory that no server runs on: its password file was lost. */
+export async function resetPassword(dataDir: string, making: Making): Promise<void> {
+  await runSql(dataDir, making, `alter role ${superuser} password '${making.password}'`)
+}
+
+async function initialise(dataDir: string, making: Making): Promise<void> {
+  await mkdir(dataDir, { mode: 0o700 })
+  const passwordFile = `${dataDir}.password`
+  await writeFile(passwordFile, making.password, { flag: 'wx', mode: 0o600 })
+  if (making.account !== undefined) {
+    await chown(passwordFile, making.account.uid, making.account.gid)
+    await chown(dataDir, making.account.uid, making.account.gid)
+  }
+  await run(initdbCommand(dataDir, passwordFile, making.binaries), making)
+  await removeIfThere(passwordFile)
+  await runSql(dataDir, making, 'create database hookonce')
+}
+
+function initdbCommand(dataDir: string, passwordFile: string, binaries: Binaries): [string, ...string[]] {
+  const access = [`--username=${superuser}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
+  // The built-in C.UTF-8 sorts the same on every platform, whatever locales the system has.
+  const text = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
+  const settings = ['-c', 'max_connections=100', '-c', 'shared_buffers=128MB']
+  return [binaries.initdb, '-D', dataDir, ...access, ...text, ...settings, '--no-instructions']
+}
+
+/** Runs one statement in a server without network, for itself alone. */
+async function runSql(dataDir: string, making: Making, sql: string): Promise<void> {
+  const settings = ['-c', 'exit_on_error=on', '-c', 'log_checkpoints=off']
+  const command = [making.binaries.postgres, '--single', '-D', dataDir, ...settings, 'postgres'] as const
+  await run(command, { account: making.account, input: `${sql};\n` })
+}
+
+async function systemPrefix(home: Home): Promise<string> {
+  await mkdir(systemRoot, { recursive: true })
+  await chmod(systemRoot, 0o755)
+  const path = await realpath(home.dir)
+  return join(systemRoot, createHash('sha256').update(path).digest('hex').slice(0, 16))
+}
+
+/** Safe under the start lock: no other process makes this data directory now, and a complete one has another name. */
+async function removeTemporary(prefix: string): Promise<void> {
+  for (const name of await readdir(dirname(prefix))) {
+    if (name.startsWith(`${basename(prefix)}.tmp-`)) await removeIfThere(join(dirname(prefix), name))
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory, and makes renames durable by itself.
+  if (process.platform === 'win32') return
+  const directory = await open(path)
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
+async function follow(home: Home): Promise<string> {
+  try {
+    return await realpath(home.data)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    throw new HookonceError(
+      'EMBEDDED_FAILED',
+      `${home.data} points to a data directory that is gone. Restore it, or remove the link to start afresh.`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { HookonceError } from '../../model/errors.ts'
+import { accountFor } from './account.ts'
+import { binariesFor, prepareBinaries } from './binaries.ts'
+import {
+  checkMajor,
+  findDataDir,
+  makeDataDir,
+  resetPassword,
+  superuser,
+  systemRoot,
+} from './data-directory.ts'
+import { type Home, logSince, openHome, readSmallFile, writeSmallFile } from './home.ts'
+import { join, type Membership } from './membership.ts'
+import { choosePort, host, isFree } from './port.ts'
+import { readPidFile, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts'
+import { takeLock } from './start-lock.ts'
+
+export interface EmbeddedServer {
+  readonly url: string
+  /** It was already running. */
+  readonly adopted: boolean
+  readonly dataDir: string
+  /** Leaves the server: stops it if nobody else uses it, otherwise lets it run. Close your own connections first. */
+  leave(): Promise<void>
+}
+
+// After a crash the server replays its log, at most max_wal_size (1 GB), before it takes connections.
+const readyWithinMs = 120_000
+// A little more than another process can need to start the server that we then adopt.
+const lockWithinMs = readyWithinMs + 30_000
+// Sessions of a killed postmaster end by themselves when their statement ends; until then nothing may start.
+const orphansWithinMs = 10_000
+const maxPortRaces = 3
+
+/**
+ * Starts the PostgreSQL that npm installed, on the data in `dir`; or adopts it, if it already runs there.
+ *
+ * @example
+ * const server = await startEmbedded({ dir: '.hookonce' })
+ * const pool = new pg.Pool({ connectionString: server.url })
+ * …
+ * await pool.end()
+ * await server.leave()
+ */
+export async function startEmbedded(options: { dir: string; port?: number }): Promise<EmbeddedServer> {
+  try {
+    const home = await openHome(options.dir)
+    const unlock = await takeLock(home.lock, lockWithinMs)
+    try {
+      return (await adopt(home, options.port)) ?? (await start(home, options.port))
+    } finally {
+      await unlock()
+    }
+  } catch (error) {
+    if (error instanceof HookonceError) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new HookonceError('EMBEDDED_FAILED', `${options.dir}: ${reason}`, { cause: error })
+  }
+}
+
+/** Undefined when no server runs on the data, or the one that did has just stopped. */
+async function adopt(home: Home, wantedPort: number | undefined): Promise<EmbeddedServer | undefined> {
+  const dataDir = await findDataDir(home)
+  const running = dataDir === undefined ? undefined : await runningPostmaster(dataDir)
+  if (dataDir === undefined || running === undefined) return undefined
+  const password = await readSmallFile(home.password)
+  if (password === undefined) throw passwordLost(home, running.pid)
+
+  const stillRuns = async () => (await runningPostmaster(dataDir))?.pid === running.pid
+  const joined = await joinWhenReady({ home, dataDir, password, pid: running.pid, stillRuns })
+  if (joined === undefined) return undefined
+  if (wantedPort !== undefined && wantedPort !== joined.port) {
+    await joined.membership.leave(() => stopPostmaster(dataDir))
+    // We were alone with a server that a killed process left behind: it is down now and can start on the port.
+    if (!(await stillRuns())) return undefined
+    throw runsElsewhere(joined.port, wantedPort)
+  }
+  return serverOf({ ...joined, dataDir, password, adopted: true })
+}
+
+async function start(home: Home, wantedPort: number | undefined): Promise<EmbeddedServer> {
+  const account = await accountFor(home)
+  const found = await binariesFor(process.platform, process.arch)
+  const binaries = await prepareBinaries(found, { account, copyRoot: account ? systemRoot : home.dir })
+  const existing = await findDataDir(home)
+  if (existing !== undefined) await checkMajor(existing, binaries)
+
+  const kept = await readSmallFile(home.password)
+  const password = kept ?? randomBytes(24).toString('hex')
+  const making = { binaries, account, password }
+  const dataDir = existing ?? (await makeDataDir(home, making))
+  if (existing !== undefined && kept === undefined) await resetPassword(dataDir, making)
+  if (kept === undefined) await writeSmallFile(home, home.password, password)
+
+  const joined = await startOnFreePort({ home, dataDir, password, wantedPort, binaries, account })
+  return serverOf({ ...joined, dataDir, password, adopted: false })
+}
+
+type Starting = Omit<Parameters<typeof spawnPostmaster>[1], 'port'> & {
+  home: Home
+  password: string
+  wantedPort: number | undefined
+}
+
+async function startOnFreePort(starting: Starting): Promise<Joined> {
+  const orphanDeadline = performance.now() + orphansWithinMs
+  for (let portRaces = 0; ; ) {
+    const port = await choosePort(starting.home, starting.wantedPort)
+    const spawned = await spawnPostmaster(starting.home, { ...starting, port })
+    const stillRuns = async () => !spawned.hasEnded()
+    const joined = await joinWhenReady({ ...starting, pid: spawned.pid, stillRuns })
+    if (joined !== undefined) return joined
+
+    const words = await logSince(starting.home, spawned.logFrom)
+    if (!(await isFree(port)) && ++portRaces < maxPortRaces) continue
+    if (/pre-existing shared memory block/.test(words) && performance.now() < orphanDeadline) {
+      await delay(100)
+      continue
+    }
+    throw new HookonceError(
+      'EMBEDDED_FAILED',
+      `the embedded PostgreSQL did not start. ${starting.home.log}:\n${words}`,
+    )
+  }
+}
+
+interface Joined {
+  readonly membership: Membership
+  readonly port: number
+}
+
+/** Undefined when the server ended instead. */
+async function joinWhenReady(server: {
+  home: Home
+  dataDir: string
+  password: string
+  pid: number
+  stillRuns(): Promise<boolean>
+}): Promise<Joined | undefined> {
+  const deadline = performance.now() + readyWithinMs
+  while (await server.stillRuns()) {
+    const postmaster = await readPidFile(server.dataDir)
+    if (postmaster?.pid === server.pid && postmaster.ready) {
+      const { port } = postmaster
+      const membership = await join({ port, password: server.password }, server.dataDir)
+      if (membership !== undefined) return { membership, port }
+    }
+    if (performance.now() > deadline) {
+      throw new HookonceError(
+        'EMBEDDED_FAILED',
+        `the embedded PostgreSQL (pid ${server.pid}) takes no connections after ${readyWithinMs / 1000} s. It goes on; try again later. ${server.home.log}:\n${await logSince(server.home, 0)}`,
+      )
+    }
+    await delay(5)
+  }
+  return undefined
+}
+
+function serverOf(server: Joined & { dataDir: string; password: string; adopted: boolean }): EmbeddedServer {
+  let left: Promise<void> | undefined
+  return {
+    url: `postgres://${superuser}:${server.password}@${host}:${server.port}/hookonce`,
+    adopted: server.adopted,
+    dataDir: server.dataDir,
+    leave: () => {
+      left ??= server.membership.leave(() => stopPostmaster(server.dataDir))
+      return left
+    },
+  }
+}
+
+function passwordLost(home: Home, pid: number): HookonceError {
+  return new HookonceError(
+    'EMBEDDED_FAILED',
+    `the embedded PostgreSQL runs (pid ${pid}), but ${home.password} is gone. Stop the server (kill -INT ${pid}); the next start sets a new password.`,
+  )
+}
+
+function runsElsewhere(port: number, wanted: number): HookonceError {
+  return new HookonceError(
+    'EMBEDDED_FAILED',
+    `the embedded PostgreSQL is in use on port ${port}, so it cannot listen on port ${wanted}. Stop its other users first, or name no port.`,
+  )
+}

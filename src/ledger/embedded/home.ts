@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import {
+  chown,
+  type FileHandle,
+  lchown,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+
+/** The directory of one embedded server, and what lies in it. */
+export interface Home {
+  readonly dir: string
+  /** The data directory, or a symbolic link to it. */
+  readonly data: string
+  readonly log: string
+  readonly password: string
+  readonly port: string
+  readonly lock: string
+}
+
+// A dev server that runs for weeks should not fill the disk with its log: at a start, a log beyond this moves
+// to postgres.log.1, so two of them at most.
+const maxLogBytes = 10 * 1024 * 1024
+
+export async function openHome(path: string): Promise<Home> {
+  const dir = resolve(path)
+  const created = await mkdir(dir, { recursive: true })
+  if (created !== undefined) await giveToSudoUser(dir)
+  await keepOutOfGit(dir)
+  return {
+    dir,
+    data: join(dir, 'postgres'),
+    log: join(dir, 'postgres.log'),
+    password: join(dir, 'password'),
+    port: join(dir, 'port'),
+    lock: join(dir, 'lock'),
+  }
+}
+
+/** It holds a password and a database: neither belongs into a repository. */
+async function keepOutOfGit(dir: string): Promise<void> {
+  try {
+    await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' })
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
+  }
+}
+
+export async function readSmallFile(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Writes a file of the home whole or not at all, readable by its owner alone. */
+export async function writeSmallFile(home: Home, path: string, text: string): Promise<void> {
+  const temporary = `${path}.new-${randomBytes(6).toString('hex')}`
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(`${text}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await giveToOwner(home, temporary)
+  await rename(temporary, path)
+}
+
+/** Opens the server's log for appending; `from` is where the words of this start begin. */
+export async function openLog(home: Home): Promise<{ file: FileHandle; from: number }> {
+  const before = await sizeOf(home.log)
+  if (before > maxLogBytes) await rename(home.log, `${home.log}.1`)
+  // NOFOLLOW: root may be writing into a directory of somebody else.
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
+  const file = await open(home.log, flags, 0o600)
+  await giveToOwner(home, home.log)
+  return { file, from: (await file.stat()).size }
+}
+
+/** The last lines of the server's log since `from`. */
+export async function logSince(home: Home, from: number): Promise<string> {
+  const log = await readFile(home.log)
+  return lastLines(log.subarray(from).toString('utf8'))
+}
+
+export function lastLines(text: string): string {
+  // 15 lines hold the FATAL, its DETAIL and HINT and what led to them, and still fit on a screen.
+  return text.trimEnd().split('\n').slice(-15).join('\n')
+}
+
+export async function removeIfThere(path: string): Promise<void> {
+  // Retries: an initdb whose parent was killed may for a moment still be writing below.
+  await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
+}
+
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
+  )
+}
+
+export function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
+
+/** The person behind sudo, if there is one. */
+export function sudoUser(): { uid: number; gid: number } | undefined {
+  const uid = Number(process.env.SUDO_UID)
+  const gid = Number(process.env.SUDO_GID)
+  return Number.isInteger(uid) && Number.isInteger(gid) && uid > 0 ? { uid, gid } : undefined
+}
+
+/** A home made under sudo belongs to the person, so that the next start needs no sudo. */
+async function giveToSudoUser(dir: string): Promise<void> {
+  const user = isRoot() ? sudoUser() : undefined
+  if (user !== undefined) await chown(dir, user.uid, user.gid)
+}
+
+/** What root writes into somebody's home belongs to its owner: the next start may be without root. */
+async function giveToOwner(home: Home, path: string): Promise<void> {
+  if (!isRoot()) return
+  const owner = await stat(home.dir)
+  await lchown(path, owner.uid, owner.gid)
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return 0
+    throw error
+  }
+}

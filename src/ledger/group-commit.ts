@@ -1,0 +1,105 @@
+/**
+ * Group commit: items that arrive while a commit is in flight go together in the next one; an idle group
+ * commits at once. Nobody waits for a timer, and the busier it is, the larger the batches grow.
+ */
+export interface GroupCommit<Item, Result> {
+  /** Resolves after the commit that carried the item. */
+  add(item: Item): Promise<Result>
+  /** Items that wait for their commit; those in flight are not counted. */
+  readonly waiting: number
+  /** Resolves when nothing waits and nothing is in flight. */
+  idle(): Promise<void>
+}
+
+export interface GroupCommitOptions<Item> {
+  readonly maxItems: number
+  /** A batch stops growing past this many bytes, so that one parameter never becomes huge. */
+  readonly maxBytes?: number
+  readonly bytesOf?: (item: Item) => number
+  /** Commits that may be in flight at once. More than one lets the next batch travel while the last is synced. */
+  readonly lanes?: number
+}
+
+interface Entry<Item, Result> {
+  readonly item: Item
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** `commit` returns one result for each item, in the order of the batch. */
+export function groupCommit<Item, Result>(
+  commit: (batch: readonly Item[]) => Promise<readonly Result[]>,
+  options: GroupCommitOptions<Item>,
+): GroupCommit<Item, Result> {
+  const { maxItems, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0, lanes = 1 } = options
+  let queue: Entry<Item, Result>[] = []
+  let inFlight = 0
+  let scheduled = false
+  let idleWaiters: (() => void)[] = []
+
+  // One turn of the event loop later, so that everything the last read brought shares a commit.
+  function schedule(): void {
+    if (scheduled || inFlight >= lanes || queue.length === 0) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      void flush()
+    })
+  }
+
+  async function flush(): Promise<void> {
+    if (queue.length === 0 || inFlight >= lanes) return
+    const batch = take()
+    inFlight += 1
+    schedule()
+    try {
+      const results = await commit(batch.map((entry) => entry.item))
+      batch.forEach((entry, index) => {
+        entry.resolve(results[index] as Result)
+      })
+    } catch (error) {
+      for (const entry of batch) entry.reject(error)
+    }
+    inFlight -= 1
+    schedule()
+    if (inFlight === 0 && queue.length === 0) wakeIdle()
+  }
+
+  function take(): Entry<Item, Result>[] {
+    let bytes = 0
+    let count = 0
+    for (const entry of queue) {
+      bytes += bytesOf(entry.item)
+      if (count > 0 && (count >= maxItems || bytes > maxBytes)) break
+      count += 1
+    }
+    if (count === queue.length) {
+      const all = queue
+      queue = []
+      return all
+    }
+    return queue.splice(0, count)
+  }
+
+  function wakeIdle(): void {
+    const waiters = idleWaiters
+    idleWaiters = []
+    for (const wake of waiters) wake()
+  }
+
+  return {
+    add(item) {
+      return new Promise((resolve, reject) => {
+        queue.push({ item, resolve, reject })
+        schedule()
+      })
+    },
+    get waiting() {
+      return queue.length
+    },
+    idle() {
+      if (inFlight === 0 && queue.length === 0) return Promise.resolve()
+      return new Promise((resolve) => idleWaiters.push(resolve))
+    },
+  }
+}

@@ -1,0 +1,339 @@
+import type { JobState } from '../model/job-state.ts'
+import * as binary from './binary.ts'
+import { change, type Queryable, rows, statement } from './statement.ts'
+
+/** What names one run of a job. Every write about the run carries it; with a stale fence it changes nothing. */
+export interface JobRef {
+  readonly shard: number
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly fence: number
+}
+
+/** A leased job with the receipt that it is about. */
+export interface ClaimedJob extends JobRef {
+  readonly attempt: number
+  readonly crashes: number
+  /** Milliseconds since the job was born. */
+  readonly ageMs: number
+  readonly tenant: string
+  readonly source: string
+  readonly receivedAt: Date
+  readonly headers: string | null
+  readonly body: Buffer | null
+}
+
+/*
+ * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once; the claim
+ * that follows names one. LATERAL with LIMIT makes each pair one index probe, whatever the backlog.
+ */
+const DUE = statement(
+  'due',
+  `select s.shard, array_agg(u.id) as subscribers
+   from generate_series(0, $1::integer - 1) s(shard)
+   cross join (
+     select sub.id from hookonce.subscriber sub
+     join hookonce.source o on o.tenant = sub.tenant and o.name = sub.source
+     where sub.id = any($2::integer[]) and sub.paused_at is null and o.paused_at is null
+   ) u
+   cross join lateral (
+     select from hookonce.job j
+     where j.shard = s.shard and j.subscriber = u.id and j.state in ('received', 'retrying') and j.due_at <= now()
+       and (j.crashes = 0 or $3::boolean)
+     limit 1
+   ) due
+   group by s.shard`,
+)
+
+export interface DueShard {
+  readonly shard: number
+  readonly subscribers: readonly number[]
+}
+
+export interface DueQuestion {
+  readonly shards: number
+  readonly subscribers: readonly number[]
+  /** Whether jobs whose worker crashed before count as well. */
+  readonly suspects: boolean
+}
+
+export async function dueShards(db: Queryable, question: DueQuestion): Promise<DueShard[]> {
+  return rows(db, DUE, [question.shards, binary.integers(question.subscribers), question.suspects])
+}
+
+/*
+ * Claim in one shard, up to so many jobs for each subscriber.
+ * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
+ * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
+ */
+const CLAIM = statement(
+  'claim',
+  `with picked as materialized (
+     select j.receipt_id, j.subscriber
+     from unnest($2::integer[], $3::integer[]) want(subscriber, slots)
+     cross join lateral (
+       select d.receipt_id, d.subscriber from hookonce.job d
+       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
+         and d.due_at <= now() and (d.crashes = 0 or $5::boolean)
+       order by d.due_at limit want.slots
+       for update skip locked
+     ) j
+   ), leased as (
+     update hookonce.job j
+     set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
+     from picked p
+     where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at
+   )
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes,
+     (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
+     r.tenant, r.source, r.received_at as "receivedAt", r.headers, r.body
+   from leased l
+   join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
+)
+
+export interface Claim {
+  readonly shard: number
+  readonly worker: number
+  /** How many jobs each subscriber has room for. */
+  readonly slots: ReadonlyMap<number, number>
+  readonly suspects: boolean
+}
+
+export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  const claimed = await rows<Omit<ClaimedJob, 'shard'>>(db, CLAIM, [
+    claim.shard,
+    binary.integers([...claim.slots.keys()]),
+    binary.integers([...claim.slots.values()]),
+    claim.worker,
+    claim.suspects,
+  ])
+  return claimed.map((job) => ({ ...job, shard: claim.shard }))
+}
+
+/** How one run ended. */
+export interface Settlement extends JobRef {
+  readonly state: Extract<JobState, 'processed' | 'retrying' | 'failed' | 'received'>
+  /** Until the next run, for `retrying`. */
+  readonly delayMs: number
+  /** The run does not count: the job was handed back unharmed. */
+  readonly returnAttempt: boolean
+  readonly reason: string | undefined
+}
+
+/*
+ * Settle a batch of runs, whatever their outcomes. The rows are locked in key order first, so that two settling
+ * workers and a rescuer cannot deadlock. Runs that are not returned had lost their lease: nothing was changed.
+ */
+const SETTLE = statement(
+  'settle',
+  `with ended as materialized (
+     select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at,
+       e.state, e.delay_ms, e.return_attempt, e.reason
+     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
+       $8::text[]) e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason)
+     join hookonce.job j on j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+       and j.fence = e.fence and j.state = 'processing'
+     order by j.shard, j.receipt_id, j.subscriber
+     for update of j
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select shard, receipt_id, subscriber, fence, attempt, started_at, state, reason
+     from ended where state <> 'processed' and not return_attempt
+   )
+   update hookonce.job j
+   set state = e.state::hookonce.job_state,
+     worker = null,
+     attempt = j.attempt - e.return_attempt::integer,
+     due_at = now() + e.delay_ms * interval '1 millisecond',
+     finished_at = case when e.state in ('processed', 'failed') then now() end,
+     reason = e.reason
+   from ended e
+   where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+   returning j.receipt_id as "receiptId", j.subscriber`,
+)
+
+/** Tells for each settlement, in order, whether it took effect: false means that the lease was lost before. */
+export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
+  const settled = await rows<{ receiptId: string; subscriber: number }>(db, SETTLE, [
+    binary.smallints(settlements.map((s) => s.shard)),
+    binary.uuids(settlements.map((s) => s.receiptId)),
+    binary.integers(settlements.map((s) => s.subscriber)),
+    binary.integers(settlements.map((s) => s.fence)),
+    binary.texts(settlements.map((s) => s.state)),
+    binary.integers(settlements.map((s) => Math.round(s.delayMs))),
+    binary.booleans(settlements.map((s) => s.returnAttempt)),
+    binary.texts(settlements.map((s) => s.reason)),
+  ])
+  const took = new Set(settled.map((row) => `${row.receiptId}/${row.subscriber}`))
+  return settlements.map((s) => took.has(`${s.receiptId}/${s.subscriber}`))
+}
+
+/** Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really runs. */
+const LEASED_TO = statement(
+  'leased_to',
+  `select j.shard, j.receipt_id as "receiptId", j.subscriber, j.fence
+   from generate_series(0, $1::integer - 1) s(shard)
+   join hookonce.job j on j.shard = s.shard and j.worker = $2::integer and j.state = 'processing'
+   where j.started_at < now() - $3::integer * interval '1 millisecond'`,
+)
+
+export interface LeaseQuestion {
+  readonly shards: number
+  readonly worker: number
+  readonly olderThanMs: number
+}
+
+export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Promise<JobRef[]> {
+  return rows(db, LEASED_TO, [question.shards, question.worker, question.olderThanMs])
+}
+
+/*
+ * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that decided on
+ * an older snapshot would overwrite completed work. It raises the fence, so that a worker that was only frozen
+ * finds its writes refused. The wait doubles with each crash; a job that was in flight in `poisonCrashes`
+ * crashes is buried.
+ */
+const RESCUE = statement(
+  'rescue',
+  `with orphan as materialized (
+     select j.receipt_id, j.subscriber from hookonce.job j
+     where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
+     order by j.receipt_id, j.subscriber limit $3::integer
+     for update skip locked
+   ), rescued as (
+     update hookonce.job j
+     set state = (case when j.crashes + 1 >= $4::integer then 'failed' else 'retrying' end)::hookonce.job_state,
+       fence = j.fence + 1, crashes = j.crashes + 1, worker = null,
+       due_at = now() + least(60, 2 ^ j.crashes) * interval '1 second',
+       finished_at = case when j.crashes + 1 >= $4::integer then now() end,
+       reason = case when j.crashes + 1 >= $4::integer
+         then 'POISON: its worker died ' || (j.crashes + 1) || ' times while running it'
+         else 'its worker died while running it' end
+     from orphan o
+     where j.shard = $1::smallint and j.receipt_id = o.receipt_id and j.subscriber = o.subscriber
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at, 'crashed', reason from rescued
+   )
+   select receipt_id as "receiptId", subscriber, state = 'failed' as buried from rescued`,
+)
+
+export interface Rescue {
+  readonly shard: number
+  readonly deadWorkers: readonly number[]
+  readonly limit: number
+  readonly poisonCrashes: number
+}
+
+export interface Rescued {
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly buried: boolean
+}
+
+export async function rescueJobs(db: Queryable, rescue: Rescue): Promise<Rescued[]> {
+  return rows(db, RESCUE, [
+    rescue.shard,
+    binary.integers(rescue.deadWorkers),
+    rescue.limit,
+    rescue.poisonCrashes,
+  ])
+}
+
+/*
+ * Replay: a finished job is received again, with its counters at zero and its fence as it was. The run that
+ * ended well is told in attempt before its row is reused.
+ */
+const REPLAY = statement(
+  'replay',
+  `with finished as materialized (
+     select j.receipt_id, j.subscriber from hookonce.job j
+     where j.shard = $1::smallint and j.receipt_id = any($2::uuid[]) and j.state in ('processed', 'failed')
+       and ($3::integer[] is null or j.subscriber = any($3::integer[]))
+     order by j.receipt_id, j.subscriber
+     for update
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, ended_at, outcome)
+     select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.finished_at, 'processed'
+     from hookonce.job j join finished f using (receipt_id, subscriber)
+     where j.shard = $1::smallint and j.state = 'processed'
+   )
+   update hookonce.job j
+   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null
+   from finished f
+   where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,
+)
+
+export interface Replay {
+  readonly shard: number
+  readonly receiptIds: readonly string[]
+  readonly subscribers: readonly number[] | undefined
+}
+
+/** Returns how many jobs were received again. */
+export async function replayJobs(db: Queryable, replay: Replay): Promise<number> {
+  return change(db, REPLAY, [
+    replay.shard,
+    binary.uuids(replay.receiptIds),
+    replay.subscribers ? binary.integers(replay.subscribers) : null,
+  ])
+}
+
+/* A subscriber that came after the receipt has no job on it yet. */
+const ADD_MISSING = statement(
+  'add_missing_jobs',
+  `insert into hookonce.job (shard, receipt_id, subscriber, state)
+   select $1::smallint, $2::uuid, unnest($3::integer[]), 'received'
+   on conflict (shard, receipt_id, subscriber) do nothing`,
+)
+
+export async function addMissingJobs(
+  db: Queryable,
+  replay: { shard: number; receiptId: string; subscribers: readonly number[] },
+): Promise<number> {
+  return change(db, ADD_MISSING, [replay.shard, replay.receiptId, binary.integers(replay.subscribers)])
+}
+
+/* Failed jobs whose bodies are still there, oldest first. */
+const FAILED = statement(
+  'failed_jobs',
+  `select j.receipt_id as "receiptId", j.subscriber, s.source, s.name, j.reason
+   from hookonce.subscriber s
+   cross join lateral (
+     select j.receipt_id, j.subscriber, j.reason, j.finished_at from hookonce.job j
+     where j.shard = $1::smallint and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
+       and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
+     order by j.finished_at limit $5::integer
+   ) j
+   join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
+   where ($2::text is null or s.source = $2::text) and ($3::text is null or s.name = $3::text)
+   order by j.finished_at limit $5::integer`,
+)
+
+export interface FailedQuestion {
+  readonly shard: number
+  readonly source?: string | undefined
+  readonly subscriber?: string | undefined
+  readonly sinceMs: number
+  readonly limit: number
+}
+
+export interface FailedJob {
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly source: string
+  readonly name: string
+  readonly reason: string | null
+}
+
+export async function failedJobs(db: Queryable, question: FailedQuestion): Promise<FailedJob[]> {
+  return rows(db, FAILED, [
+    question.shard,
+    question.source ?? null,
+    question.subscriber ?? null,
+    question.sinceMs,
+    question.limit,
+  ])
+}

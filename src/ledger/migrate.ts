@@ -1,0 +1,145 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { Pool, PoolClient } from 'pg'
+import { HookonceError } from '../model/errors.ts'
+
+/*
+ * Plain numbered .sql files, applied in order and recorded, all missing ones in one transaction. Its advisory
+ * lock makes two migrators take turns: the second finds nothing to do. (The lock is the transaction's, not the
+ * session's, so that it also holds behind a transaction-mode pooler.)
+ *
+ * A migration may declare in its first line `-- oldest binary: N` that binaries which know only the migrations
+ * up to N still work after it: that is what a rolling deploy needs. Without the line, older binaries refuse.
+ */
+const MIGRATIONS = new URL('./migrations/', import.meta.url)
+/** Any fixed number: "hookonce" in ASCII, cut to 31 bits. */
+const MIGRATION_LOCK = 0x68_6f_6f_6b
+/** Lanes of work that can be claimed, and later distributed, apart from each other. Fixed once data exists. */
+const DEFAULT_SHARDS = 16
+const OLDEST_POSTGRES = 140_000
+
+interface Migration {
+  readonly id: number
+  readonly name: string
+  readonly sql: string
+  readonly oldestBinary: number
+}
+
+export interface SchemaState {
+  readonly shards: number
+}
+
+/** Brings the schema up to date. Returns the names of the migrations that this call applied. */
+export async function migrate(pool: Pool): Promise<string[]> {
+  const known = await knownMigrations()
+  const client = await pool.connect()
+  try {
+    await requirePostgres(client)
+    await client.query('begin')
+    try {
+      const names = await applyMissing(client, known)
+      await client.query('commit')
+      return names
+    } catch (error) {
+      await client.query('rollback')
+      throw error
+    }
+  } finally {
+    client.release()
+  }
+}
+
+async function applyMissing(client: PoolClient, known: readonly Migration[]): Promise<string[]> {
+  await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+  await client.query(`
+    create schema if not exists hookonce;
+    create table if not exists hookonce.migration (
+      id integer primary key,
+      name text not null,
+      oldest_binary integer not null,
+      applied_at timestamptz not null default now()
+    );
+    create table if not exists hookonce.setting (name text primary key, value integer not null);
+    insert into hookonce.setting (name, value) values ('shards', ${DEFAULT_SHARDS}) on conflict do nothing;`)
+  const applied = await appliedMigrations(client)
+  refuseNewerSchema(applied, known)
+  const missing = known.filter((migration) => !applied.some(({ id }) => id === migration.id))
+  for (const { id, name, oldestBinary, sql } of missing) {
+    await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
+      id,
+      name,
+      oldestBinary,
+    ])
+    await client.query(sql)
+  }
+  return missing.map((migration) => migration.name)
+}
+
+/** Checks that this binary can work on the schema as it is, and reads what was fixed when it was made. */
+export async function checkSchema(pool: Pool): Promise<SchemaState> {
+  const known = await knownMigrations()
+  const client = await pool.connect()
+  try {
+    await requirePostgres(client)
+    const exists = await client.query(`select to_regclass('hookonce.migration') is not null as exists`)
+    const applied = exists.rows[0]?.exists ? await appliedMigrations(client) : []
+    refuseNewerSchema(applied, known)
+    const missing = known.filter((migration) => !applied.some(({ id }) => id === migration.id))
+    if (missing.length > 0) {
+      throw new HookonceError(
+        'SCHEMA_MISSING',
+        `the database lacks ${missing.map((migration) => migration.name).join(', ')}: run \`hookonce migrate\``,
+      )
+    }
+    const setting = await client.query(`select value from hookonce.setting where name = 'shards'`)
+    return { shards: setting.rows[0]?.value ?? DEFAULT_SHARDS }
+  } finally {
+    client.release()
+  }
+}
+
+interface AppliedMigration {
+  readonly id: number
+  readonly name: string
+  readonly oldestBinary: number
+}
+
+async function appliedMigrations(client: PoolClient): Promise<AppliedMigration[]> {
+  const result = await client.query(
+    'select id, name, oldest_binary as "oldestBinary" from hookonce.migration order by id',
+  )
+  return result.rows
+}
+
+function refuseNewerSchema(applied: readonly AppliedMigration[], known: readonly Migration[]): void {
+  const newestKnown = known.at(-1)?.id ?? 0
+  const tooNew = applied.find(
+    (migration) => migration.id > newestKnown && migration.oldestBinary > newestKnown,
+  )
+  if (!tooNew) return
+  throw new HookonceError(
+    'SCHEMA_NEWER',
+    `the database has migration ${tooNew.name}, this hookonce knows up to ${newestKnown}: deploy a newer hookonce here`,
+  )
+}
+
+async function requirePostgres(client: PoolClient): Promise<void> {
+  const result = await client.query(`select current_setting('server_version_num')::integer as number`)
+  const number: number = result.rows[0]?.number ?? 0
+  if (number >= OLDEST_POSTGRES) return
+  throw new HookonceError(
+    'POSTGRES_TOO_OLD',
+    `the server is PostgreSQL ${Math.floor(number / 10_000)}: 14 or later is needed`,
+  )
+}
+
+async function knownMigrations(): Promise<Migration[]> {
+  const files = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.sql')).sort()
+  return Promise.all(
+    files.map(async (file) => {
+      const sql = await readFile(new URL(file, MIGRATIONS), 'utf8')
+      const id = Number.parseInt(file, 10)
+      const declared = /^-- oldest binary: (\d+)/.exec(sql)
+      return { id, name: file.replace(/\.sql$/, ''), sql, oldestBinary: declared ? Number(declared[1]) : id }
+    }),
+  )
+}

@@ -1,0 +1,42 @@
+import { change, type Queryable, rows, statement } from './statement.ts'
+
+const COUNT_REJECTION = statement(
+  'count_rejection',
+  `insert into hookonce.rejection as r (source, code, count, last_detail) values ($1, $2, $3, $4)
+   on conflict (source, code) do update
+   set count = r.count + excluded.count, last_at = now(), last_detail = excluded.last_detail`,
+)
+
+/** Deliveries refused for one reason. */
+export interface RejectionCount {
+  readonly source: string
+  readonly code: string
+  count: number
+  lastDetail: string
+}
+
+export async function countRejection(
+  db: Queryable,
+  { source, code, count, lastDetail }: RejectionCount,
+): Promise<void> {
+  await change(db, COUNT_REJECTION, [source, code, count, lastDetail])
+}
+
+const LIST_REJECTIONS = statement(
+  'list_rejections',
+  `select source, code, count::float8 as count, first_at as "firstAt", last_at as "lastAt", last_detail as "lastDetail"
+   from hookonce.rejection order by last_at desc`,
+)
+
+export interface Rejection {
+  readonly source: string
+  readonly code: string
+  readonly count: number
+  readonly firstAt: Date
+  readonly lastAt: Date
+  readonly lastDetail: string
+}
+
+export async function listRejections(db: Queryable): Promise<Rejection[]> {
+  return rows(db, LIST_REJECTIONS)
+}

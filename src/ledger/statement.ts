@@ -1,0 +1,40 @@
+import type { QueryResultRow } from 'pg'
+
+/** What runs a query: a pool, or one connection of it inside a transaction. */
+export interface Queryable {
+  query(query: {
+    name?: string
+    text: string
+    values: unknown[]
+  }): Promise<{ rows: unknown[]; rowCount: number | null }>
+}
+
+/** A named, prepared statement of the ledger. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+/** Statements are constants at the head of their table's file. */
+export function statement(name: string, text: string): Statement {
+  return { name: `hookonce_${name}`, text }
+}
+
+export async function rows<Row extends QueryResultRow>(
+  db: Queryable,
+  { name, text }: Statement,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const result = await db.query({ name, text, values })
+  return result.rows as Row[]
+}
+
+/** Runs a statement and tells how many rows it changed. */
+export async function change(
+  db: Queryable,
+  { name, text }: Statement,
+  values: unknown[] = [],
+): Promise<number> {
+  const result = await db.query({ name, text, values })
+  return result.rowCount ?? 0
+}

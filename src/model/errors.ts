@@ -1,0 +1,177 @@
+/**
+ * The catalogue of errors: every refusal and every failure that a person may read.
+ *
+ * `status` is the HTTP status of the answer, where the error answers a delivery; a provider may ask for
+ * another one (Mailgun: 406). `advice` says what to do next, in the reader's terms.
+ * docs/reference/errors.md lists the same codes; a test fails when the two differ.
+ */
+export interface ErrorEntry {
+  readonly status?: number
+  readonly retryable: boolean
+  readonly advice: string
+}
+
+export const errorCatalogue = {
+  // A delivery that cannot be believed.
+  SIGNATURE_MISSING: {
+    status: 401,
+    retryable: false,
+    advice:
+      'The signature header is not there. Check that the sender signs, and that no proxy drops the header.',
+  },
+  SIGNATURE_MALFORMED: {
+    status: 401,
+    retryable: false,
+    advice: 'The signature header cannot be read. Check that this URL belongs to this provider.',
+  },
+  SIGNATURE_MISMATCH: {
+    status: 401,
+    retryable: false,
+    advice:
+      'No configured secret matches. Check the secret of this endpoint (test and live differ), and that the raw body reaches hookonce before any body parser.',
+  },
+  TIMESTAMP_TOO_OLD: {
+    status: 401,
+    retryable: false,
+    advice:
+      'The signature is older than the tolerance. Check the clock of this machine, or widen `toleranceSeconds`.',
+  },
+  TIMESTAMP_IN_FUTURE: {
+    status: 401,
+    retryable: false,
+    advice:
+      'The signature is dated in the future. Check the clock of this machine, or widen `toleranceSeconds`.',
+  },
+  // A delivery that is genuine but cannot be recorded.
+  BODY_UNPARSABLE: {
+    status: 400,
+    retryable: false,
+    advice: 'The body is not the JSON that this source sends. Send the body as the provider documents it.',
+  },
+  EVENT_KEY_MISSING: {
+    status: 400,
+    retryable: false,
+    advice:
+      'The event names no key, so it cannot be recorded once. Declare where the key lives in `event.key`.',
+  },
+  EVENT_KEY_TOO_LONG: {
+    status: 400,
+    retryable: false,
+    advice: 'The event key is longer than 1024 bytes. Declare a shorter key in `event.key`.',
+  },
+  EVENT_TYPE_TOO_LONG: {
+    status: 400,
+    retryable: false,
+    advice: 'The event type is longer than 255 bytes. Declare where the type lives in `event.type`.',
+  },
+  BODY_MISMATCH: {
+    status: 409,
+    retryable: false,
+    advice:
+      'This event key was recorded before with another body; the first body stands. If the provider reuses keys, declare a better one in `event.key`.',
+  },
+  // A request that is not a delivery.
+  SOURCE_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice: 'No source of this name is configured. Deliveries come in at POST /in/:source.',
+  },
+  METHOD_NOT_ALLOWED: { status: 405, retryable: false, advice: 'Deliveries are POST requests.' },
+  BODY_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    advice:
+      'The body is larger than `limits.maxBodyBytes`. Raise the limit if the provider sends such bodies.',
+  },
+  CONTENT_ENCODING_UNSUPPORTED: {
+    status: 415,
+    retryable: false,
+    advice: 'Signatures are over the bytes as sent. Send the body without a content-encoding.',
+  },
+  BODY_INCOMPLETE: {
+    status: 400,
+    retryable: true,
+    advice: 'The request ended before its body was complete. Send it again.',
+  },
+  BODY_STALLED: {
+    status: 408,
+    retryable: true,
+    advice: 'The body did not arrive in time. Send it again, or raise `limits.bodyTimeoutMs`.',
+  },
+  // hookonce cannot accept now; nothing was recorded, nothing is lost: the sender retries.
+  OVERLOADED: {
+    status: 503,
+    retryable: true,
+    advice: 'Too many deliveries wait to be recorded. Send it again after the time in Retry-After.',
+  },
+  LEDGER_DOWN: {
+    status: 503,
+    retryable: true,
+    advice: 'The ledger cannot record now. Send it again after the time in Retry-After.',
+  },
+  // Configuration and start.
+  CONFIG_INVALID: { retryable: false, advice: 'Correct the option that the message names.' },
+  SECRET_MISSING: {
+    retryable: false,
+    advice: 'Give the source its signing secret; without one nothing can be verified.',
+  },
+  SUBSCRIBER_MISSING: {
+    retryable: false,
+    advice: "Register a handler with .on(source, type, handler), or set `unwanted: 'record'` on the source.",
+  },
+  SCHEMA_MISSING: { retryable: false, advice: 'Run `hookonce migrate` on this database first.' },
+  SCHEMA_NEWER: {
+    retryable: false,
+    advice: 'The database was migrated by a newer hookonce. Deploy that version, or a later one.',
+  },
+  POSTGRES_TOO_OLD: { retryable: false, advice: 'Use PostgreSQL 14 or later.' },
+  EMBEDDED_UNSUPPORTED: {
+    retryable: false,
+    advice: 'No embedded PostgreSQL for this platform. Set DATABASE_URL to a PostgreSQL 14 or later.',
+  },
+  EMBEDDED_FAILED: {
+    retryable: false,
+    advice:
+      'The embedded PostgreSQL did not start; its last words are above. Or set DATABASE_URL to a server of yours.',
+  },
+  PORT_TAKEN: { retryable: false, advice: 'Another program listens on this port. Choose one with --port.' },
+  // Processing.
+  HANDLER_TIMEOUT: {
+    retryable: true,
+    advice: 'The handler ran past its timeout. Make it faster, honour ctx.signal, or raise `timeoutMs`.',
+  },
+  LEASE_LOST: {
+    retryable: true,
+    advice:
+      'This worker was silent past its lease and another one owns the job now. Do not block the event loop for longer than the lease.',
+  },
+  FORWARD_FAILED: {
+    retryable: true,
+    advice: 'The destination did not answer with a 2xx status. The job will be tried again.',
+  },
+  RECEIPT_UNKNOWN: {
+    retryable: false,
+    advice: 'No receipt has this id. `hookonce events` lists the latest.',
+  },
+  BODY_EXPIRED: {
+    retryable: false,
+    advice: 'The body of this receipt is past its retention and gone; it cannot be processed again.',
+  },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof errorCatalogue
+
+/** An error of the catalogue. Its message is the detail of this case; `advice` says what to do. */
+export class HookonceError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, detail: string, options?: { cause?: unknown }) {
+    super(`${code}: ${detail}`, options)
+    this.name = 'HookonceError'
+    this.code = code
+  }
+
+  get advice(): string {
+    return errorCatalogue[this.code].advice
+  }
+}

@@ -1,0 +1,88 @@
+import type { Observer } from './observer.ts'
+
+/** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
+export interface Logger {
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+  error(fields: Record<string, unknown>, message: string): void
+}
+
+/** Lines of JSON on standard error. By default only what needs attention. */
+export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
+  const write = (name: string, fields: Record<string, unknown>, message: string): void => {
+    process.stderr.write(
+      `${JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })}\n`,
+    )
+  }
+  return {
+    info: (fields, message) => (level === 'info' ? write('info', fields, message) : undefined),
+    warn: (fields, message) => write('warn', fields, message),
+    error: (fields, message) => write('error', fields, message),
+  }
+}
+
+/** Refusals come from outside and as fast as anyone likes: one line for each source and reason in this time. */
+const REFUSALS_EVERY_MS = 10_000
+
+/** Tells what happened in the words of the glossary. Never a secret, never a body. */
+export function logs(logger: Logger): Observer {
+  const refusals = new Map<string, { since: number; silent: number }>()
+
+  function refused(source: string, code: string, detail: string | undefined): void {
+    const key = `${source} ${code}`
+    const last = refusals.get(key)
+    const now = performance.now()
+    if (last && now - last.since < REFUSALS_EVERY_MS) {
+      last.silent += 1
+      return
+    }
+    refusals.set(key, { since: now, silent: 0 })
+    logger.warn({ source, code, detail, not_logged_before: last?.silent ?? 0 }, 'delivery refused')
+  }
+
+  return {
+    delivery(fact) {
+      if (fact.outcome === 'rejected') return refused(fact.source, fact.code ?? '', fact.detail)
+      const fields = {
+        source: fact.source,
+        event_key: fact.eventKey,
+        event_type: fact.eventType,
+        object_id: fact.objectId,
+        receipt_id: fact.receiptId,
+        status: fact.status,
+      }
+      if (fact.outcome === 'mismatch')
+        logger.warn(fields, 'known event key with another body: the first body stands')
+      else logger.info(fields, fact.outcome)
+    },
+    attempt(fact) {
+      const fields = {
+        source: fact.source,
+        event_key: fact.eventKey,
+        event_type: fact.eventType,
+        object_id: fact.objectId,
+        receipt_id: fact.receiptId,
+        job: fact.subscriber,
+        attempt: fact.attempt,
+        duration_ms: Math.round(fact.durationMs),
+        status: fact.outcome,
+        ...(fact.error === undefined ? {} : { error: String(fact.error) }),
+      }
+      if (fact.outcome === 'failed')
+        logger.error(fields, 'job failed: it will not be tried again until it is replayed')
+      else if (fact.outcome === 'retrying' || fact.outcome === 'lost')
+        logger.warn(fields, `attempt ${fact.outcome}`)
+      else logger.info(fields, fact.outcome)
+    },
+    rescue(fact) {
+      const fields = { receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' }
+      logger.warn(
+        fields,
+        fact.buried ? 'job buried: its worker died with it too often' : 'job rescued from a worker that died',
+      )
+    },
+    trouble(fact) {
+      logger.error({ error: String(fact.error) }, `trouble while ${fact.doing}`)
+    },
+  }
+}

@@ -1,0 +1,163 @@
+import type { Backlog } from '../ledger/inspect.ts'
+import type { Observer } from './observer.ts'
+
+/** Counters and histograms of this process, in the text format of Prometheus. */
+export interface Metrics {
+  readonly observer: Observer
+  /** `backlog` is read from the ledger at each scrape, so that every process tells the same of it. */
+  render(backlog: readonly Backlog[]): string
+}
+
+/** Seconds. An accept is a commit away from a millisecond; a handler may take its minute. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+const COUNTERS = {
+  hookonce_received_total: 'Events recorded for the first time.',
+  hookonce_duplicate_total: 'Deliveries of events that were recorded before.',
+  hookonce_mismatch_total: 'Deliveries of a known event key with another body.',
+  hookonce_unwanted_total: 'Deliveries of event types that no subscriber wants.',
+  hookonce_rejected_total: 'Deliveries refused, by reason.',
+  hookonce_processed_total: 'Attempts that completed their job.',
+  hookonce_retrying_total: 'Attempts that failed and will be tried again.',
+  hookonce_failed_total: 'Jobs that were given up.',
+  hookonce_returned_total: 'Attempts handed back by a process that drained.',
+  hookonce_lost_total: 'Attempts whose outcome was refused because their lease was lost.',
+  hookonce_rescued_total: 'Jobs taken back from workers that died.',
+  hookonce_trouble_total: 'Failures inside hookonce itself, such as an unreachable ledger.',
+} as const
+
+type CounterName = keyof typeof COUNTERS
+type Labels = Readonly<Record<string, string>>
+
+interface Histogram {
+  readonly labels: string
+  readonly counts: number[]
+  sum: number
+  count: number
+}
+
+export function metrics(): Metrics {
+  const counters = new Map<string, number>()
+  const accepts = new Map<string, Histogram>()
+  const attempts = new Map<string, Histogram>()
+
+  function count(name: CounterName, labels: Labels): void {
+    const key = `${name}{${labelText(labels)}}`
+    counters.set(key, (counters.get(key) ?? 0) + 1)
+  }
+
+  const observer: Observer = {
+    delivery(fact) {
+      if (fact.outcome === 'rejected')
+        return count('hookonce_rejected_total', { source: fact.source, reason: fact.code ?? '' })
+      observe(accepts, { source: fact.source }, fact.durationMs)
+      if (fact.outcome === 'recorded') return count('hookonce_received_total', { source: fact.source })
+      if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', { source: fact.source })
+      if (fact.outcome === 'unwanted') return count('hookonce_unwanted_total', { source: fact.source })
+      count('hookonce_duplicate_total', { source: fact.source })
+    },
+    attempt(fact) {
+      const labels = { source: fact.source, subscriber: fact.subscriber }
+      observe(attempts, labels, fact.durationMs)
+      count(`hookonce_${fact.outcome}_total`, labels)
+    },
+    rescue: () => count('hookonce_rescued_total', {}),
+    trouble: () => count('hookonce_trouble_total', {}),
+  }
+
+  return {
+    observer,
+    render: (backlog) =>
+      [
+        ...Object.entries(COUNTERS).flatMap(([name, help]) => [
+          `# HELP ${name} ${help}`,
+          `# TYPE ${name} counter`,
+          ...[...counters]
+            .filter(([key]) => key.startsWith(`${name}{`))
+            .map(([key, value]) => `${key} ${value}`),
+        ]),
+        ...histogramLines('hookonce_accept_seconds', 'From the whole body read to the answer.', accepts),
+        ...histogramLines('hookonce_attempt_seconds', 'Time of one run of a handler.', attempts),
+        ...gaugeLines(
+          'hookonce_processing_lag_seconds',
+          'Age of the oldest job that is due.',
+          backlog,
+          (b) => b.lagSeconds,
+        ),
+        ...gaugeLines(
+          'hookonce_jobs_waiting',
+          'Jobs received and not yet started.',
+          backlog,
+          (b) => b.waiting,
+        ),
+        ...gaugeLines(
+          'hookonce_jobs_retrying',
+          'Jobs that wait for their next attempt.',
+          backlog,
+          (b) => b.retrying,
+        ),
+        ...gaugeLines(
+          'hookonce_jobs_failed',
+          'Jobs that were given up and wait for a replay.',
+          backlog,
+          (b) => b.failed,
+        ),
+        '',
+      ].join('\n'),
+  }
+}
+
+function observe(histograms: Map<string, Histogram>, labels: Labels, ms: number): void {
+  const text = labelText(labels)
+  let histogram = histograms.get(text)
+  if (!histogram) {
+    histogram = { labels: text, counts: BUCKETS.map(() => 0), sum: 0, count: 0 }
+    histograms.set(text, histogram)
+  }
+  const seconds = ms / 1000
+  const bucket = BUCKETS.findIndex((limit) => seconds <= limit)
+  if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
+  histogram.sum += seconds
+  histogram.count += 1
+}
+
+function histogramLines(name: string, help: string, histograms: ReadonlyMap<string, Histogram>): string[] {
+  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`]
+  for (const { labels, counts, sum, count } of histograms.values()) {
+    let below = 0
+    BUCKETS.forEach((limit, index) => {
+      below += counts[index] ?? 0
+      lines.push(`${name}_bucket{${labels},le="${limit}"} ${below}`)
+    })
+    lines.push(
+      `${name}_bucket{${labels},le="+Inf"} ${count}`,
+      `${name}_sum{${labels}} ${sum}`,
+      `${name}_count{${labels}} ${count}`,
+    )
+  }
+  return lines
+}
+
+function gaugeLines(
+  name: string,
+  help: string,
+  backlog: readonly Backlog[],
+  of: (row: Backlog) => number,
+): string[] {
+  const head = [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`]
+  return [
+    ...head,
+    ...backlog.map(
+      (row) => `${name}{${labelText({ source: row.source, subscriber: row.subscriber })}} ${of(row)}`,
+    ),
+  ]
+}
+
+function labelText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(
+      ([name, value]) =>
+        `${name}="${value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))}"`,
+    )
+    .join(',')
+}

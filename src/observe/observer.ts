@@ -1,0 +1,71 @@
+import type { ErrorCode } from '../model/errors.ts'
+
+/**
+ * The one place where deliveries, attempts and upkeep are observed. Metrics and logs hang on it; nothing else
+ * in the stages counts or prints. Facts carry names and ids, never a secret or a body.
+ */
+export interface Observer {
+  delivery(fact: DeliveryFact): void
+  attempt(fact: AttemptFact): void
+  rescue(fact: RescueFact): void
+  /** Something went wrong that no delivery or attempt tells of. */
+  trouble(fact: TroubleFact): void
+}
+
+export interface DeliveryFact {
+  readonly source: string
+  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'rejected'
+  readonly status: number
+  readonly code?: ErrorCode
+  /** Why it was rejected, for our own log: never sent to the sender. */
+  readonly detail?: string
+  readonly receiptId?: string
+  readonly eventKey?: string
+  readonly eventType?: string
+  readonly objectId?: string | undefined
+  readonly durationMs: number
+}
+
+export interface AttemptFact {
+  readonly source: string
+  readonly subscriber: string
+  readonly receiptId: string
+  readonly eventKey?: string | undefined
+  readonly eventType?: string | undefined
+  readonly objectId?: string | undefined
+  readonly attempt: number
+  /** `lost`: the outcome was refused, because the lease had gone to another worker. */
+  readonly outcome: 'processed' | 'retrying' | 'failed' | 'returned' | 'lost'
+  readonly durationMs: number
+  readonly error?: unknown
+}
+
+export interface RescueFact {
+  readonly receiptId: string
+  readonly buried: boolean
+}
+
+export interface TroubleFact {
+  readonly doing: string
+  readonly error: unknown
+}
+
+/** Tells every observer. One that throws is a bug of its own and must not become a lost delivery. */
+export function observers(all: readonly Observer[]): Observer {
+  return {
+    delivery: (fact) => tell(all, (observer) => observer.delivery(fact)),
+    attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
+    rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
+    trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),
+  }
+}
+
+function tell(all: readonly Observer[], say: (observer: Observer) => void): void {
+  for (const observer of all) {
+    try {
+      say(observer)
+    } catch (error) {
+      process.emitWarning(`an observer of hookonce threw: ${String(error)}`)
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import type pg from 'pg'
+import { z } from 'zod'
+import { check, strict } from './model/checked.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './model/durations.ts'
+import type { Logger } from './observe/logs.ts'
+import { limitsSchema } from './receive/limits.ts'
+import type { Source } from './sources/contract.ts'
+
+/*
+ * The options of hookonce(), checked once, with the reason for each default. The types derive from the schemas.
+ */
+
+const positive = z.number().positive()
+
+const retryFields = {
+  maxAttempts: z.int().positive(),
+  maxAgeMs: positive,
+  baseDelayMs: positive,
+  maxDelayMs: positive,
+}
+
+const retrySchema = strict({
+  /** With the delays below, twenty attempts reach over more than half a day; the age limit ends them. */
+  maxAttempts: retryFields.maxAttempts.default(20),
+  /** 72 h: what a bad deploy on Friday broke can be mended on Monday. */
+  maxAgeMs: retryFields.maxAgeMs.default(72 * HOUR_MS),
+  /** The first retry comes within this time, the next within twice as much. */
+  baseDelayMs: retryFields.baseDelayMs.default(2 * SECOND_MS),
+  /** An outage that has ended is noticed within the hour. */
+  maxDelayMs: retryFields.maxDelayMs.default(HOUR_MS),
+})
+
+const retentionSchema = strict({
+  /** Bodies hold personal data: a month is enough to look into a complaint. */
+  bodyDays: positive.default(30),
+  /** A key protects against repeats for as long as it is kept. Never less than the provider's retries plus a day. */
+  keyDays: positive.default(90),
+})
+
+const sourceName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a source is named by 1 to 64 letters, digits, "-" and "_"')
+
+const optionsSchema = strict({
+  database: z
+    .union([z.string(), z.custom<pg.Pool>(isPool)], { error: 'must be a postgres:// URL or a pg.Pool' })
+    .optional(),
+  dir: z.string().min(1).default('.hookonce'),
+  migrate: z.enum(['auto', 'off']).default('auto'),
+  sources: z.record(
+    sourceName,
+    z.custom<Source>(
+      (value) => isSource(value),
+      'must be a source, such as stripe({ secret }) of hookonce/sources',
+    ),
+  ),
+  concurrency: z.int().positive().default(32),
+  /** Long enough for a pause of the process or its network, short enough for a crash to be repaired in. */
+  leaseMs: positive.min(500).default(30 * SECOND_MS),
+  /** What another process accepted is noticed within this time. What this one accepted, at once. */
+  pollMs: positive.min(10).default(500),
+  maxConnections: z.int().min(2).default(10),
+  limits: limitsSchema.prefault({}),
+  retention: retentionSchema.prefault({}),
+  retry: retrySchema.prefault({}),
+  logger: z
+    .custom<Logger>((value) => isLogger(value), 'must have the methods info, warn and error')
+    .optional(),
+})
+
+const subscriberSchema = strict({
+  name: z.string().min(1).max(200).optional(),
+  concurrency: z.int().positive().optional(),
+  /** A minute: longer work belongs into steps. */
+  timeoutMs: positive.default(MINUTE_MS),
+  /** What is left out is as for all subscribers. */
+  retry: strict(retryFields).partial().prefault({}),
+})
+
+export type Sources = Readonly<Record<string, Source>>
+export type Options<S extends Sources = Sources> = Omit<z.input<typeof optionsSchema>, 'sources'> & {
+  readonly sources: S
+}
+export type CheckedOptions = z.output<typeof optionsSchema>
+export type SubscriberOptions = z.input<typeof subscriberSchema>
+export type CheckedSubscriberOptions = z.output<typeof subscriberSchema>
+
+export function checkOptions(options: unknown): CheckedOptions {
+  return check(optionsSchema, options, 'hookonce()')
+}
+
+export function checkSubscriberOptions(options: unknown, where: string): CheckedSubscriberOptions {
+  return check(subscriberSchema, options, where)
+}
+
+/** The policy of one subscriber: its own words first, then those for all. */
+export function retryPolicy(
+  all: CheckedOptions['retry'],
+  own: CheckedSubscriberOptions['retry'],
+): CheckedOptions['retry'] {
+  return {
+    maxAttempts: own.maxAttempts ?? all.maxAttempts,
+    maxAgeMs: own.maxAgeMs ?? all.maxAgeMs,
+    baseDelayMs: own.baseDelayMs ?? all.baseDelayMs,
+    maxDelayMs: own.maxDelayMs ?? all.maxDelayMs,
+  }
+}
+
+/** How long keys of a source are kept: as asked, but never less than its provider can retry plus a day. */
+export function keySeconds(options: CheckedOptions, source: Source): number {
+  const margin = DAY_MS
+  return Math.ceil(Math.max(options.retention.keyDays * DAY_MS, source.retryWindowMs + margin) / SECOND_MS)
+}
+
+export function bodySeconds(options: CheckedOptions): number {
+  return Math.ceil((options.retention.bodyDays * DAY_MS) / SECOND_MS)
+}
+
+// By shape: the caller's copy of pg may be another one than ours.
+function isPool(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && 'connect' in value && 'query' in value && 'end' in value
+  )
+}
+
+function isSource(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'verify' in value &&
+    'identify' in value &&
+    'provider' in value
+  )
+}
+
+function isLogger(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && ['info', 'warn', 'error'].every((level) => level in value)
+  )
+}

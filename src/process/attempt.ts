@@ -1,0 +1,127 @@
+import { downstreamKey } from '../effects/downstream-key.ts'
+import type { JobRef, Settlement } from '../ledger/jobs.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Event } from '../model/event.ts'
+import type { AttemptFact, Observer } from '../observe/observer.ts'
+import { afterFailure } from './retry.ts'
+import type { Context, Subscriber } from './subscriber.ts'
+
+/** One run of a job, under its worker's lease and its own fence. */
+export interface Run {
+  readonly job: JobRef
+  readonly attempt: number
+  /** The job's age when the run began. */
+  readonly ageMs: number
+  readonly subscriber: Subscriber
+  /** Reads the event; throws where the recorded bytes cannot be read any more. */
+  readonly event: () => Event
+  readonly abort: AbortController
+}
+
+export interface AttemptDeps {
+  /** False: the lease was lost before, and nothing was written. */
+  readonly settle: (settlement: Settlement) => Promise<boolean>
+  readonly observer: Observer
+}
+
+type Ended = { readonly event: Event | undefined } & (
+  | { readonly ok: true }
+  | { readonly ok: false; readonly error: unknown }
+)
+
+/** Runs the handler once and settles the job by what came of it. Never throws. */
+export async function attempt(run: Run, { settle, observer }: AttemptDeps): Promise<void> {
+  const startedAt = performance.now()
+  const ended = await perform(run)
+  const durationMs = performance.now() - startedAt
+  const settlement = settlementOf(run, ended, durationMs)
+  const took = await settle(settlement)
+  observer.attempt(factOf({ run, ended, settlement, took, durationMs }))
+}
+
+/** A process that drains aborts with this: the run is handed back and does not count. */
+export class Draining extends Error {
+  override readonly name = 'Draining'
+}
+
+async function perform(run: Run): Promise<Ended> {
+  const { subscriber, abort } = run
+  let timer: NodeJS.Timeout | undefined
+  const cut = new Promise<never>((_, reject) => {
+    abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true })
+    timer = setTimeout(() => {
+      abort.abort(new HookonceError('HANDLER_TIMEOUT', `the handler ran past ${subscriber.timeoutMs} ms`))
+    }, subscriber.timeoutMs)
+  })
+  // An abort after the handler has ended concerns nobody.
+  cut.catch(() => undefined)
+  let event: Event | undefined
+  try {
+    abort.signal.throwIfAborted()
+    event = run.event()
+    // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
+    await Promise.race([subscriber.handler(event, contextOf(run)), cut])
+    return { ok: true, event }
+  } catch (error) {
+    return { ok: false, event, error }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function contextOf({ job, attempt, subscriber, abort }: Run): Context {
+  return {
+    attempt,
+    signal: abort.signal,
+    idempotencyKey: (name) =>
+      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch: 0 }),
+  }
+}
+
+function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
+  const { job, attempt } = run
+  if (ended.ok) return { ...job, state: 'processed', delayMs: 0, returnAttempt: false, reason: undefined }
+  if (run.abort.signal.reason instanceof Draining) return handedBack(job, attempt)
+  const verdict = afterFailure(
+    { error: ended.error, attempt, ageMs: run.ageMs + durationMs },
+    run.subscriber.retry,
+  )
+  return {
+    ...job,
+    state: verdict.state,
+    delayMs: verdict.state === 'retrying' ? verdict.delayMs : 0,
+    returnAttempt: false,
+    reason: verdict.reason,
+  }
+}
+
+/** Gives a job back unharmed: the attempt is returned, and the next worker may start at once. */
+export function handedBack(job: JobRef, attempt: number): Settlement {
+  const state = attempt > 1 ? 'retrying' : 'received'
+  return { ...job, state, delayMs: 0, returnAttempt: true, reason: undefined }
+}
+
+interface Told {
+  readonly run: Run
+  readonly ended: Ended
+  readonly settlement: Settlement
+  readonly took: boolean
+  readonly durationMs: number
+}
+
+function factOf({ run, ended, settlement, took, durationMs }: Told): AttemptFact {
+  const { job, attempt, subscriber } = run
+  const outcome = settlement.state === 'received' || settlement.returnAttempt ? 'returned' : settlement.state
+  return {
+    source: subscriber.sourceName,
+    subscriber: subscriber.name,
+    receiptId: job.receiptId,
+    eventKey: ended.event?.key,
+    eventType: ended.event?.type,
+    objectId: ended.event?.objectId,
+    attempt,
+    outcome: took ? outcome : 'lost',
+    durationMs,
+    ...(ended.ok ? {} : { error: ended.error }),
+  }
+}

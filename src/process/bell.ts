@@ -1,0 +1,33 @@
+/** Wakes one sleeper. A ring while nobody sleeps is remembered, so that no wake-up falls between two chairs. */
+export interface Bell {
+  ring(): void
+  /** Until the next ring, but no longer than this. Returns at once if it rang since `reset`. */
+  wait(ms: number): Promise<void>
+  reset(): void
+}
+
+export function bell(): Bell {
+  let rung = false
+  let wake: (() => void) | undefined
+  return {
+    ring() {
+      rung = true
+      wake?.()
+    },
+    reset() {
+      rung = false
+    },
+    wait(ms) {
+      if (rung) return Promise.resolve()
+      return new Promise((resolve) => {
+        const timer = setTimeout(done, ms)
+        function done(): void {
+          clearTimeout(timer)
+          wake = undefined
+          resolve()
+        }
+        wake = done
+      })
+    },
+  }
+}

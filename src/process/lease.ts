@@ -1,0 +1,97 @@
+import { hostname } from 'node:os'
+import type { Queryable } from '../ledger/statement.ts'
+import { enlistWorker, heartbeat, retireWorker } from '../ledger/workers.ts'
+import type { Observer } from '../observe/observer.ts'
+
+/**
+ * The lease of this process. While its heartbeats arrive, its jobs are its own. If they do not, others take
+ * over after the lease; this side stops itself earlier, at 80 % of it on the local monotonic clock, so that
+ * clocks need not agree and a late heartbeat still leaves a margin.
+ */
+export interface Lease {
+  /** The worker's id while the lease holds; undefined when nothing new may be started. */
+  readonly worker: number | undefined
+  /** A clean end: what this worker still holds, if anything, is rescued at once. */
+  retire(): Promise<void>
+}
+
+export interface LeaseOptions {
+  readonly db: Queryable
+  readonly leaseMs: number
+  readonly observer: Observer
+  /** The lease ran out or was taken: everything in flight must stop. */
+  readonly onLost: () => void
+  /** After each good heartbeat. */
+  readonly onBeat: (worker: number) => Promise<void>
+}
+
+/** Three chances to be heard before the lease runs out. */
+const BEATS_PER_LEASE = 3
+const LOCAL_SHARE = 0.8
+
+export async function takeLease(options: LeaseOptions): Promise<Lease> {
+  const { db, leaseMs, observer, onLost, onBeat } = options
+  let worker = await enlist()
+  let renewedAt = performance.now()
+  let lost = false
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let beating: Promise<void> | undefined
+
+  function enlist(): Promise<number> {
+    return enlistWorker(db, { leaseMs, host: hostname(), pid: process.pid })
+  }
+
+  function isHeld(): boolean {
+    return !lost && performance.now() < renewedAt + leaseMs * LOCAL_SHARE
+  }
+
+  function lose(): void {
+    if (lost) return
+    lost = true
+    onLost()
+  }
+
+  async function renew(): Promise<void> {
+    const sentAt = performance.now()
+    // A timer that fires late means that the event loop was blocked: the lease may be over before we ask.
+    if (!isHeld()) lose()
+    const alive = await heartbeat(db, worker, leaseMs)
+    if (!alive) {
+      lose()
+      worker = await enlist()
+    }
+    renewedAt = sentAt
+    lost = false
+    await onBeat(worker)
+  }
+
+  async function beat(): Promise<void> {
+    try {
+      await renew()
+    } catch (error) {
+      if (!isHeld()) lose()
+      observer.trouble({ doing: 'renewing the lease of this worker', error })
+    }
+  }
+
+  function schedule(): void {
+    if (stopped) return
+    timer = setTimeout(() => {
+      beating = beat().finally(schedule)
+    }, leaseMs / BEATS_PER_LEASE)
+  }
+
+  schedule()
+  return {
+    get worker() {
+      return isHeld() && !stopped ? worker : undefined
+    },
+    async retire() {
+      stopped = true
+      clearTimeout(timer)
+      await beating
+      await retireWorker(db, worker)
+    },
+  }
+}

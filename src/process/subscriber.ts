@@ -1,0 +1,39 @@
+import type { Event } from '../model/event.ts'
+import type { Source } from '../sources/contract.ts'
+
+/** What a handler may use besides the event. */
+export interface Context {
+  /** From 1. A run that was handed back by a draining process is not counted. */
+  readonly attempt: number
+  /** Aborted when the handler's time is up, the lease is lost, or the process drains. */
+  readonly signal: AbortSignal
+  /**
+   * A stable key to hand to an API that deduplicates: the same on every attempt and replay of this job, another
+   * one for each name.
+   */
+  idempotencyKey(name: string): string
+}
+
+export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown
+
+/** How often and how long a job is tried. */
+export interface RetryPolicy {
+  readonly maxAttempts: number
+  readonly maxAgeMs: number
+  readonly baseDelayMs: number
+  readonly maxDelayMs: number
+}
+
+/** A handler that wants events of one source, as the worker runs it. */
+export interface Subscriber {
+  /** Its number in the ledger. */
+  readonly id: number
+  readonly tenant: string
+  readonly sourceName: string
+  readonly source: Source
+  readonly name: string
+  readonly handler: Handler
+  readonly concurrency: number
+  readonly timeoutMs: number
+  readonly retry: RetryPolicy
+}

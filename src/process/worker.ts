@@ -1,0 +1,297 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ClaimedJob, claimJobs, dueShards, type JobRef, jobsLeasedTo } from '../ledger/jobs.ts'
+import type { Queryable } from '../ledger/statement.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Event } from '../model/event.ts'
+import type { Observer } from '../observe/observer.ts'
+import { eventOf, recordedDelivery } from '../sources/event.ts'
+import { attempt, Draining, handedBack, type Run } from './attempt.ts'
+import { bell } from './bell.ts'
+import { type Lease, takeLease } from './lease.ts'
+import { settler } from './settler.ts'
+import type { Subscriber } from './subscriber.ts'
+
+export interface WorkerOptions {
+  readonly db: Queryable
+  readonly shards: number
+  readonly subscribers: readonly Subscriber[]
+  /** Jobs in flight in this process. */
+  readonly concurrency: number
+  readonly leaseMs: number
+  /** How long an idle worker waits before it looks for work again. Work accepted here is not waited for. */
+  readonly pollMs: number
+  readonly observer: Observer
+}
+
+/**
+ * Claims due jobs, runs them, settles them; and runs at once what this process has just accepted.
+ *
+ * A job is started only while the lease is held. A job that was in flight when its worker died is a suspect:
+ * a process runs one suspect at a time, so that a payload that kills its process is found out by its own
+ * crashes, and its neighbours are not buried with it.
+ */
+export interface Worker {
+  /** The id to lease new jobs to; undefined while nothing may be started. */
+  readonly id: number | undefined
+  /** Takes a slot for a job that is about to be accepted. False: no room, let it wait in the ledger. */
+  reserve(subscriber: number): boolean
+  /** Gives a reserved slot back: the event was known already, or the job was held. */
+  release(subscriber: number): void
+  /** Runs a job that was born leased to `worker`, in the slot that was reserved for it. */
+  runBornLeased(job: JobRef, worker: number, event: Event): void
+  /** There is work in the ledger that nobody was told of. */
+  wake(): void
+  /** Finishes what is in flight, hands back what does not finish in time, and leaves. */
+  stop(drainMs: number): Promise<void>
+}
+
+/** One claim leases at most this many: a batch that a single process can lose should stay small. */
+const MAX_CLAIM = 100
+/**
+ * A lease that this process does not know of, this long after it began, comes from a commit whose reply was
+ * lost. Longer than any statement of ours waits for its answer.
+ */
+const STRAY_AFTER_MS = 30_000
+/** After the abort at the end of a drain: time for a handler that honours its signal to clean up. */
+const ABORT_GRACE_MS = 1_000
+
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { db, observer, concurrency } = options
+  const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
+  const inFlight = new Map<string, Run & { done: Promise<void> }>()
+  const taken = new Map<number, number>()
+  const stopping = new AbortController()
+  const givingUp = new AbortController()
+  const settling = settler({ db, observer, signal: givingUp.signal })
+  let slots = concurrency
+  let suspectRunning = false
+  const nudge = bell()
+
+  const lease: Lease = await takeLease({
+    db,
+    leaseMs: options.leaseMs,
+    observer,
+    onLost: () => abortAll(new HookonceError('LEASE_LOST', 'this worker was silent for too long')),
+    onBeat: returnStrays,
+  })
+  const claiming = claimLoop()
+
+  // --- slots
+
+  function roomFor(subscriber: Subscriber): number {
+    return Math.min(slots, subscriber.concurrency - (taken.get(subscriber.id) ?? 0))
+  }
+
+  function takeSlot(id: number): void {
+    slots -= 1
+    taken.set(id, (taken.get(id) ?? 0) + 1)
+  }
+
+  function freeSlot(id: number): void {
+    returnSlot(id)
+    nudge.ring()
+  }
+
+  /** As freeSlot, for a slot that the claim loop itself took and did not need. */
+  function returnSlot(id: number): void {
+    slots += 1
+    taken.set(id, (taken.get(id) ?? 1) - 1)
+  }
+
+  // --- running
+
+  /** The slot was taken before. */
+  function start(run: Run, isSuspect: boolean): void {
+    const key = keyOf(run.job)
+    const done = attempt(run, { settle: (settlement) => settling.add(settlement), observer }).finally(() => {
+      inFlight.delete(key)
+      if (isSuspect) suspectRunning = false
+      freeSlot(run.job.subscriber)
+    })
+    inFlight.set(key, { ...run, done })
+  }
+
+  function abortAll(reason: Error): void {
+    for (const run of inFlight.values()) run.abort.abort(reason)
+  }
+
+  // --- claiming
+
+  async function claimLoop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      nudge.reset()
+      const claimed = await claimOnce().catch((error) => {
+        observer.trouble({ doing: 'claiming due jobs', error })
+        return 0
+      })
+      // Until there is reason to look again: a freed slot, new work of our own, or the time to poll.
+      if (claimed === 0) await nudge.wait(options.pollMs * (0.5 + Math.random()))
+    }
+  }
+
+  /** Claims for the free slots, shard by shard. Returns how many jobs were started. */
+  async function claimOnce(): Promise<number> {
+    const open = [...subscribers.values()].filter((subscriber) => roomFor(subscriber) > 0)
+    if (open.length === 0 || lease.worker === undefined) return 0
+    const suspects = !suspectRunning
+    const due = await dueShards(db, {
+      shards: options.shards,
+      subscribers: open.map(({ id }) => id),
+      suspects,
+    })
+    let started = 0
+    for (const { shard, subscribers: wanted } of shuffled(due)) {
+      const wantedSlots = slotsFor(wanted)
+      const worker = lease.worker
+      if (wantedSlots.size === 0 || worker === undefined || stopping.signal.aborted) break
+      for (const [id, count] of wantedSlots) for (let n = 0; n < count; n += 1) takeSlot(id)
+      const jobs = await claimJobs(db, {
+        shard,
+        worker,
+        slots: wantedSlots,
+        suspects: !suspectRunning,
+      }).catch((error) => {
+        returnUnused(wantedSlots, [])
+        throw error
+      })
+      returnUnused(wantedSlots, jobs)
+      for (const job of await withoutFurtherSuspects(jobs)) {
+        startClaimed(job)
+        started += 1
+      }
+    }
+    return started
+  }
+
+  /** Shares the free slots out; together never more than are free, and no more than one claim may lease. */
+  function slotsFor(wanted: readonly number[]): Map<number, number> {
+    let left = Math.min(slots, MAX_CLAIM)
+    const shares = new Map<number, number>()
+    for (const id of wanted) {
+      const subscriber = subscribers.get(id)
+      const share = subscriber ? Math.min(roomFor(subscriber), left) : 0
+      if (share <= 0) continue
+      shares.set(id, share)
+      left -= share
+    }
+    return shares
+  }
+
+  function returnUnused(wanted: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]): void {
+    for (const [id, count] of wanted) {
+      const used = jobs.reduce((sum, job) => sum + (job.subscriber === id ? 1 : 0), 0)
+      for (let n = used; n < count; n += 1) returnSlot(id)
+    }
+  }
+
+  /** Keeps one suspect. The others are handed back, and that is committed, before it is started. */
+  async function withoutFurtherSuspects(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
+    const suspects = jobs.filter((job) => job.crashes > 0)
+    if (suspects.length === 0) return jobs
+    const [first, ...others] = suspects
+    suspectRunning = true
+    await Promise.all(others.map((job) => settling.add(handedBack(job, job.attempt))))
+    for (const job of others) returnSlot(job.subscriber)
+    return jobs.filter((job) => job.crashes === 0 || job === first)
+  }
+
+  function startClaimed(job: ClaimedJob): void {
+    const subscriber = subscribers.get(job.subscriber)
+    if (!subscriber)
+      throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
+    start(
+      {
+        job: refOf(job),
+        attempt: job.attempt,
+        ageMs: job.ageMs,
+        subscriber,
+        event: () => readEvent(job, subscriber),
+        abort: new AbortController(),
+      },
+      job.crashes > 0,
+    )
+  }
+
+  // --- strays
+
+  async function returnStrays(worker: number): Promise<void> {
+    const leased = await jobsLeasedTo(db, { shards: options.shards, worker, olderThanMs: STRAY_AFTER_MS })
+    const strays = leased.filter((job) => inFlight.get(keyOf(job))?.job.fence !== job.fence)
+    await Promise.all(strays.map((job) => settling.add(handedBack(job, 1))))
+  }
+
+  // --- the end
+
+  async function stop(drainMs: number): Promise<void> {
+    stopping.abort()
+    nudge.ring()
+    await claiming
+    await withinMs(allDone(), drainMs)
+    abortAll(new Draining('this process is stopping'))
+    await withinMs(allDone(), ABORT_GRACE_MS)
+    givingUp.abort()
+    await settling.idle()
+    await lease.retire().catch((error) => observer.trouble({ doing: 'retiring this worker', error }))
+  }
+
+  function allDone(): Promise<unknown> {
+    return Promise.all([...inFlight.values()].map((run) => run.done))
+  }
+
+  return {
+    get id() {
+      return stopping.signal.aborted ? undefined : lease.worker
+    },
+    reserve(id) {
+      const subscriber = subscribers.get(id)
+      if (!subscriber || lease.worker === undefined || stopping.signal.aborted || roomFor(subscriber) <= 0)
+        return false
+      takeSlot(id)
+      return true
+    },
+    release: freeSlot,
+    runBornLeased(job, worker, event) {
+      const subscriber = subscribers.get(job.subscriber)
+      // The lease changed hands between the accept and now: the job is the rescuer's.
+      if (!subscriber || worker !== lease.worker) return freeSlot(job.subscriber)
+      start(
+        { job, attempt: 1, ageMs: 0, subscriber, event: () => event, abort: new AbortController() },
+        false,
+      )
+    },
+    wake: nudge.ring,
+    stop,
+  }
+}
+
+function readEvent(job: ClaimedJob, subscriber: Subscriber): Event {
+  if (job.body === null || job.headers === null) {
+    throw new HookonceError('BODY_EXPIRED', `the body of receipt ${job.receiptId} is gone`)
+  }
+  const recorded = { ...job, headers: job.headers, body: job.body }
+  const identified = subscriber.source.identify(recordedDelivery(recorded))
+  if (!identified.ok) throw new HookonceError(identified.code, identified.detail)
+  return eventOf(identified, recorded)
+}
+
+function refOf({ shard, receiptId, subscriber, fence }: JobRef): JobRef {
+  return { shard, receiptId, subscriber, fence }
+}
+
+function keyOf(job: JobRef): string {
+  return `${job.receiptId}/${job.subscriber}`
+}
+
+// Every worker would otherwise start at shard 0 and meet the others there.
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
+}
+
+async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
+  const over = new AbortController()
+  await Promise.race([work, delay(ms, undefined, { signal: over.signal }).catch(() => undefined)])
+  over.abort()
+}

@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ErrorCode } from '../model/errors.ts'
+import type { Answer } from './answer.ts'
+import type { Head, Receiver } from './receive.ts'
+
+/** How long a sender that we refuse mid-body may take to read our answer before the connection is cut. */
+const CLOSE_GRACE_MS = 1_000
+
+/** Answers one request of node:http. The body must not have been read before: signatures are over its bytes. */
+export async function receiveNode(
+  receiver: Receiver,
+  sourceName: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const head = headOf(sourceName, request)
+  const refusal = receiver.admit(head)
+  if (refusal) return respond(request, response, refusal)
+  const body = await readBody(request, receiver)
+  try {
+    if (!body.ok) return respond(request, response, receiver.refuse(head, body.code, body.detail))
+    respond(request, response, await receiver.receive(head, body.bytes))
+  } finally {
+    receiver.held.bytes -= body.held
+  }
+}
+
+function headOf(sourceName: string, request: IncomingMessage): Head {
+  return {
+    sourceName,
+    method: request.method ?? '',
+    url: request.url ?? '',
+    headerPairs: request.rawHeaders,
+    header(name) {
+      const value = request.headers[name]
+      return Array.isArray(value) ? value.join(', ') : value
+    },
+  }
+}
+
+type Body =
+  | { readonly ok: true; readonly bytes: Uint8Array; readonly held: number }
+  | { readonly ok: false; readonly code: ErrorCode; readonly detail: string; readonly held: number }
+
+/** Reads no further than the limit, and no longer than the time. What it holds is counted as it comes. */
+function readBody(request: IncomingMessage, { limits, held }: Receiver): Promise<Body> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+
+    function end(body: Body): void {
+      clearTimeout(timer)
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
+      // What is still to come concerns nobody; without a listener an error of the stream would be thrown.
+      request.on('error', () => undefined)
+      resolve(body)
+    }
+    function fail(code: ErrorCode, detail: string): void {
+      request.pause()
+      end({ ok: false, code, detail, held: size })
+    }
+    function onData(chunk: Buffer): void {
+      size += chunk.length
+      held.bytes += chunk.length
+      if (size > limits.maxBodyBytes)
+        return fail('BODY_TOO_LARGE', `more than ${limits.maxBodyBytes} bytes came`)
+      if (held.bytes > limits.maxHeldBytes) return fail('OVERLOADED', `${held.bytes} bytes are held`)
+      chunks.push(chunk)
+    }
+    function onEnd(): void {
+      const [first] = chunks
+      const bytes = chunks.length === 1 && first ? first : Buffer.concat(chunks, size)
+      end({ ok: true, bytes, held: size })
+    }
+    function onClose(): void {
+      fail('BODY_INCOMPLETE', `the connection closed after ${size} bytes`)
+    }
+    const timer = setTimeout(
+      () => fail('BODY_STALLED', `the body was not complete after ${limits.bodyTimeoutMs} ms`),
+      limits.bodyTimeoutMs,
+    )
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
+  })
+}
+
+export function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  if (response.destroyed || response.headersSent) return
+  const unread = !request.complete
+  const close = answer.close === true || unread
+  response.writeHead(answer.status, {
+    ...answer.headers,
+    'content-length': Buffer.byteLength(answer.body),
+    ...(close ? { connection: 'close' } : {}),
+  })
+  response.end(answer.body)
+  // The sender may still be writing: let it read the answer, then cut.
+  if (unread) setTimeout(() => request.socket.destroy(), CLOSE_GRACE_MS).unref()
+}

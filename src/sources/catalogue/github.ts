@@ -1,0 +1,102 @@
+import { provider } from '../provider.ts'
+
+/**
+ * GitHub, from its own code (npm:@octokit/webhooks-methods@6.0.0) and docs (github/docs, content/webhooks).
+ *
+ * - `X-GitHub-Delivery` stays the same when a delivery is sent again; every hook gets its own.
+ * - The signature covers the body only: delivery id and event name are headers that TLS protects, not the secret.
+ * - The legacy SHA-1 header is sent beside the SHA-256 one and not believed.
+ * - The type is `pull_request.opened` where the payload has an action, `push` where it has none.
+ * - No date in the envelope: `occurredAt` stays empty rather than guessed.
+ * - The hook must send `application/json`: the form-encoded variant is refused as BODY_UNPARSABLE.
+ * - There is no automatic retry. A person or the API can redeliver for 3 days at github.com (documented, not
+ *   verified) and for longer on a server of one's own: a week is counted on.
+ */
+export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
+  provider: 'github',
+  signature: {
+    algorithm: 'hmac-sha256',
+    header: 'x-hub-signature-256',
+    encoding: 'hex',
+    format: { kind: 'bare', prefix: 'sha256=' },
+  },
+  event: {
+    key: 'header:x-github-delivery',
+    type: { join: ['header:x-github-event', 'json:action'], separator: '.' },
+    // What is nearest to the event first: a comment comes with its issue, a review with its pull request.
+    objectId: [
+      'json:comment.id',
+      'json:review.id',
+      'json:pull_request.id',
+      'json:issue.id',
+      'json:release.id',
+      'json:check_run.id',
+      'json:workflow_job.id',
+      'json:workflow_run.id',
+      'json:after',
+      'json:repository.id',
+    ],
+  },
+  retryWindowHours: 7 * 24,
+})
+
+/** What GitHub's payloads have in common. There is no envelope: the payload is the object. */
+export interface GitHubEvent {
+  readonly action?: string
+  readonly repository?: GitHubNamed & { readonly full_name: string }
+  readonly organization?: GitHubNamed & { readonly login: string }
+  readonly sender?: GitHubNamed & { readonly login: string }
+  readonly installation?: { readonly id: number }
+  readonly [field: string]: unknown
+}
+
+interface GitHubNamed {
+  readonly id: number
+  readonly [field: string]: unknown
+}
+
+/** Well-known types, for completion; any other is allowed. */
+export type GitHubEventType =
+  | 'check_run.completed'
+  | 'check_run.created'
+  | 'check_suite.completed'
+  | 'create'
+  | 'delete'
+  | 'deployment.created'
+  | 'deployment_status.created'
+  | 'fork'
+  | 'installation.created'
+  | 'installation.deleted'
+  | 'installation_repositories.added'
+  | 'installation_repositories.removed'
+  | 'issue_comment.created'
+  | 'issue_comment.deleted'
+  | 'issue_comment.edited'
+  | 'issues.assigned'
+  | 'issues.closed'
+  | 'issues.edited'
+  | 'issues.labeled'
+  | 'issues.opened'
+  | 'issues.reopened'
+  | 'member.added'
+  | 'ping'
+  | 'pull_request.closed'
+  | 'pull_request.edited'
+  | 'pull_request.labeled'
+  | 'pull_request.opened'
+  | 'pull_request.ready_for_review'
+  | 'pull_request.reopened'
+  | 'pull_request.review_requested'
+  | 'pull_request.synchronize'
+  | 'pull_request_review.submitted'
+  | 'pull_request_review_comment.created'
+  | 'push'
+  | 'release.created'
+  | 'release.published'
+  | 'repository.created'
+  | 'star.created'
+  | 'workflow_job.completed'
+  | 'workflow_job.queued'
+  | 'workflow_run.completed'
+  | 'workflow_run.requested'
+  | (string & {})

@@ -1,0 +1,63 @@
+import { provider } from '../provider.ts'
+
+/**
+ * Lemon Squeezy, from docs.lemonsqueezy.com/help/webhooks (documented; no code of the vendor was read).
+ *
+ * - No event id is sent. The key is made of what the event is about and when: event name, kind and id of the resource,
+ *   and its `updated_at`. That date has a resolution of one second: of two equal events of one resource in one second
+ *   the first is kept, and the other shows as a mismatch.
+ * - The event name is read from the body, which is signed, and not from `X-Event-Name`, which is not.
+ * - Any status but 200 is retried.
+ * - Retries end after some three minutes, but a person can resend from the dashboard at any time: a week is counted on.
+ */
+export const lemonsqueezy = provider<LemonSqueezyEvent, LemonSqueezyObject, LemonSqueezyEventType>({
+  provider: 'lemonsqueezy',
+  signature: { algorithm: 'hmac-sha256', header: 'x-signature', encoding: 'hex' },
+  event: {
+    key: {
+      hash: ['json:meta.event_name', 'json:data.type', 'json:data.id', 'json:data.attributes.updated_at'],
+    },
+    type: 'json:meta.event_name',
+    objectId: 'json:data.id',
+    occurredAt: { at: 'json:data.attributes.updated_at', unit: 'iso' },
+    object: 'json:data',
+  },
+  retryWindowHours: 7 * 24,
+  acceptedStatus: 200,
+})
+
+/** A resource of JSON:API: an order, a subscription, … */
+export interface LemonSqueezyObject {
+  readonly type: string
+  readonly id: string
+  readonly attributes: Readonly<Record<string, unknown>> & { readonly updated_at: string }
+  readonly relationships?: Readonly<Record<string, unknown>>
+}
+
+export interface LemonSqueezyEvent {
+  readonly meta: {
+    readonly event_name: LemonSqueezyEventType
+    /** What you passed to the checkout. */
+    readonly custom_data?: Readonly<Record<string, unknown>>
+    readonly test_mode?: boolean
+  }
+  readonly data: LemonSqueezyObject
+}
+
+/** Documented types, for completion; any other is allowed. */
+export type LemonSqueezyEventType =
+  | 'license_key_created'
+  | 'license_key_updated'
+  | 'order_created'
+  | 'order_refunded'
+  | 'subscription_cancelled'
+  | 'subscription_created'
+  | 'subscription_expired'
+  | 'subscription_paused'
+  | 'subscription_payment_failed'
+  | 'subscription_payment_recovered'
+  | 'subscription_payment_success'
+  | 'subscription_resumed'
+  | 'subscription_unpaused'
+  | 'subscription_updated'
+  | (string & {})

@@ -1,0 +1,67 @@
+import { provider } from '../provider.ts'
+
+/**
+ * Shopify, from its own SDK (npm:@shopify/shopify-api@13.1.0) and shopify.dev/docs/apps/build/webhooks.
+ *
+ * - The key is `X-Shopify-Webhook-Id`: the same on every retry and not shared between subscriptions.
+ *   `X-Shopify-Event-Id` is one for all subscriptions that matched a merchant's event, so that with it two
+ *   subscriptions at one URL would lose each other's deliveries.
+ * - The signature covers the body only: id, topic and date are headers that TLS protects, not the secret.
+ * - Retries go on for 4 hours since 2024-09, and went on for 48 before: the longer time is counted on.
+ * - The newer "Events" deliveries with headers named `shopify-*` are not covered.
+ */
+export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
+  provider: 'shopify',
+  signature: { algorithm: 'hmac-sha256', header: 'x-shopify-hmac-sha256', encoding: 'base64' },
+  event: {
+    key: 'header:x-shopify-webhook-id',
+    type: 'header:x-shopify-topic',
+    objectId: ['json:id', 'json:admin_graphql_api_id'],
+    occurredAt: { at: 'header:x-shopify-triggered-at', unit: 'iso' },
+  },
+  retryWindowHours: 48,
+})
+
+/** The resource itself: Shopify wraps it in nothing. Deletions carry little more than `id`. */
+export interface ShopifyPayload {
+  readonly id?: number
+  readonly admin_graphql_api_id?: string
+  readonly [field: string]: unknown
+}
+
+/** Well-known topics, for completion; any other is allowed. */
+export type ShopifyTopic =
+  | 'app/uninstalled'
+  | 'app_subscriptions/update'
+  | 'carts/create'
+  | 'carts/update'
+  | 'checkouts/create'
+  | 'checkouts/update'
+  | 'collections/create'
+  | 'collections/update'
+  | 'customers/create'
+  | 'customers/data_request'
+  | 'customers/delete'
+  | 'customers/redact'
+  | 'customers/update'
+  | 'draft_orders/create'
+  | 'draft_orders/update'
+  | 'fulfillments/create'
+  | 'fulfillments/update'
+  | 'inventory_items/update'
+  | 'inventory_levels/update'
+  | 'orders/cancelled'
+  | 'orders/create'
+  | 'orders/delete'
+  | 'orders/edited'
+  | 'orders/fulfilled'
+  | 'orders/paid'
+  | 'orders/partially_fulfilled'
+  | 'orders/updated'
+  | 'products/create'
+  | 'products/delete'
+  | 'products/update'
+  | 'refunds/create'
+  | 'shop/redact'
+  | 'shop/update'
+  | (string & {})

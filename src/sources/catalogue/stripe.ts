@@ -1,0 +1,98 @@
+import { provider } from '../provider.ts'
+
+/**
+ * Stripe, from its own SDK (npm:stripe@23.1.0, esm/Webhooks.js) and docs.stripe.com/webhooks.
+ *
+ * - The whole `whsec_…` text is the key; it is not decoded.
+ * - `Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 for each live secret; v0 is for tests and not believed.
+ * - The SDK lets future dates pass; here the tolerance counts to both sides.
+ * - Thin events (`object: "v2.core.event"`) carry `related_object` in place of `data.object`, and `created` as ISO text.
+ * - Retries go on for 3 days; a person can resend for 30 (documented for `stripe events resend`, not verified), so
+ *   30 days is what is counted on.
+ */
+export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
+  provider: 'stripe',
+  signature: {
+    algorithm: 'hmac-sha256',
+    header: 'stripe-signature',
+    encoding: 'hex',
+    format: { kind: 'list', itemSeparator: ',', fieldSeparator: '=', signatureField: 'v1' },
+    content: '{timestamp}.{body}',
+  },
+  timestamp: { at: 'field:t', unit: 's', toleranceSeconds: 300 },
+  event: {
+    key: 'json:id',
+    type: 'json:type',
+    objectId: ['json:data.object.id', 'json:related_object.id'],
+    occurredAt: { at: 'json:created', unit: 's' },
+    object: ['json:data.object', 'json:related_object'],
+  },
+  retryWindowHours: 30 * 24,
+})
+
+/** The object that an event speaks of: an invoice, a charge, … */
+export type StripeObject = Readonly<Record<string, unknown>> & { readonly id: string }
+
+export interface StripeEvent {
+  readonly id: string
+  readonly object: string
+  readonly type: StripeEventType
+  /** Seconds: two events of one second cannot be ordered by it. */
+  readonly created: number
+  readonly livemode: boolean
+  readonly api_version?: string | null
+  /** The connected account, at Connect endpoints. */
+  readonly account?: string
+  readonly pending_webhooks?: number
+  readonly request?: { readonly id: string | null; readonly idempotency_key: string | null } | null
+  readonly data: {
+    readonly object: StripeObject
+    /** What changed, with the values before; at `*.updated` only. */
+    readonly previous_attributes?: Readonly<Record<string, unknown>>
+  }
+}
+
+/** Well-known types, for completion; any other is allowed. */
+export type StripeEventType =
+  | 'account.updated'
+  | 'charge.captured'
+  | 'charge.dispute.closed'
+  | 'charge.dispute.created'
+  | 'charge.failed'
+  | 'charge.refunded'
+  | 'charge.succeeded'
+  | 'checkout.session.async_payment_failed'
+  | 'checkout.session.async_payment_succeeded'
+  | 'checkout.session.completed'
+  | 'checkout.session.expired'
+  | 'customer.created'
+  | 'customer.deleted'
+  | 'customer.updated'
+  | 'customer.subscription.created'
+  | 'customer.subscription.deleted'
+  | 'customer.subscription.paused'
+  | 'customer.subscription.resumed'
+  | 'customer.subscription.trial_will_end'
+  | 'customer.subscription.updated'
+  | 'invoice.created'
+  | 'invoice.finalized'
+  | 'invoice.paid'
+  | 'invoice.payment_action_required'
+  | 'invoice.payment_failed'
+  | 'invoice.payment_succeeded'
+  | 'invoice.upcoming'
+  | 'invoice.voided'
+  | 'payment_intent.canceled'
+  | 'payment_intent.created'
+  | 'payment_intent.payment_failed'
+  | 'payment_intent.processing'
+  | 'payment_intent.requires_action'
+  | 'payment_intent.succeeded'
+  | 'payment_method.attached'
+  | 'payment_method.detached'
+  | 'payout.failed'
+  | 'payout.paid'
+  | 'price.updated'
+  | 'product.updated'
+  | 'setup_intent.succeeded'
+  | (string & {})

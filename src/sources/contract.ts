@@ -1,0 +1,65 @@
+import type { ErrorCode } from '../model/errors.ts'
+
+/** One HTTP request that reached us, as a source sees it. Bytes until verified. */
+export interface Delivery {
+  readonly method: string
+  /** Path and query as received. */
+  readonly url: string
+  /** The value of a header by its lower-case name; repeated headers are joined by `, `. */
+  header(name: string): string | undefined
+  readonly body: Uint8Array
+  /** Arrival in epoch milliseconds: signature tolerance is judged once, against this. */
+  readonly receivedAtMs: number
+}
+
+/** Why a delivery is refused. `detail` is for our own log, never for the sender. */
+export interface Refusal {
+  readonly ok: false
+  readonly code: ErrorCode
+  readonly detail: string
+}
+
+export interface Verified {
+  readonly ok: true
+  /** Which of the configured secrets matched, by position from 1: rotation is done when the old one falls silent. */
+  readonly secret: number
+}
+
+/** Who the event is, read from a verified delivery. */
+export interface Identified<Payload = unknown, Subject = unknown> {
+  readonly ok: true
+  /** The provider's stable identity of the event. */
+  readonly key: string
+  readonly type: string
+  readonly objectId: string | undefined
+  readonly occurredAtMs: number | undefined
+  /** The parsed body. */
+  readonly payload: Payload
+  /** The part of the payload that the event speaks of (Stripe: `data.object`). */
+  readonly object: Subject
+}
+
+/**
+ * One configured sender: a provider's description bound to secrets.
+ *
+ * `verify` and `identify` are pure: no clock, no network, no exception for any input, and their time is linear
+ * in the size of the delivery.
+ */
+export interface Source<Payload = unknown, Subject = unknown, Type extends string = string> {
+  readonly provider: string
+  readonly tenant: string
+  /** The status of the answer to a recorded delivery: 202, or 200 where the provider wants exactly that. */
+  readonly acceptedStatus: number
+  /** The status for a bad signature: 401, or what the provider wants instead. */
+  readonly refusedStatus: number
+  /** How long the provider goes on retrying: keys must be kept longer than this. */
+  readonly retryWindowMs: number
+  /** Event types that matched no subscriber: answered 200 and only counted, or recorded too. */
+  readonly unwanted: 'ignore' | 'record'
+  /** Another body under a known key: the first one stands and the delivery is answered 200, or it is refused 409. */
+  readonly mismatch: 'keep-first' | 'reject'
+  verify(delivery: Delivery): Verified | Refusal
+  identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
+  /** Carries the types of this source to its handlers; has no value at run time. */
+  readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }
+}

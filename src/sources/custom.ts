@@ -1,0 +1,39 @@
+import type { z } from 'zod'
+import { check, strict } from '../model/checked.ts'
+import { checkAgreement, descriptionShape } from './description.ts'
+import { optionsShape } from './options.ts'
+import { compile } from './schemes/compile.ts'
+import type { SigningSource } from './sign.ts'
+
+const customSchema = strict({
+  ...descriptionShape,
+  provider: descriptionShape.provider.default('custom'),
+  ...optionsShape,
+}).superRefine(checkAgreement)
+
+/** A provider description and the options of a source, in one object. */
+export type CustomOptions = z.input<typeof customSchema>
+
+/**
+ * A source for any sender that signs with an HMAC.
+ *
+ * ```ts
+ * custom({
+ *   provider: 'acme',
+ *   secret: process.env.ACME_SECRET,
+ *   signature: { algorithm: 'hmac-sha256', header: 'x-acme-signature', encoding: 'hex' },
+ *   event: { key: 'header:x-acme-id', type: 'json:type' },
+ * })
+ * ```
+ */
+export function custom<Payload = unknown, Subject = unknown, Type extends string = string>(
+  options: CustomOptions,
+): SigningSource<Payload, Subject, Type> {
+  const { secret, toleranceSeconds, tenant, unwanted, mismatch, ...description } = check(
+    customSchema,
+    // A secret that is left out is missing, like one that is empty.
+    Object.assign({ secret: undefined }, options),
+    options.provider ?? 'custom',
+  )
+  return compile(description, { secret, toleranceSeconds, tenant, unwanted, mismatch })
+}

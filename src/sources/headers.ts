@@ -1,0 +1,57 @@
+/*
+ * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of JSON, on
+ * the way in and in the ledger. A header's value cannot hold a line break.
+ */
+
+/** Never recorded: they concern the connection, or belong to whoever sent them and not to the event. */
+const NOT_RECORDED = new Set([
+  'authorization',
+  'connection',
+  'cookie',
+  'expect',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** `pairs` alternates names and values, as `rawHeaders` of node:http does. */
+export function headerLines(pairs: readonly string[]): string {
+  let lines = ''
+  for (let at = 0; at + 1 < pairs.length; at += 2) {
+    const name = pairs[at] ?? ''
+    if (!NOT_RECORDED.has(name.toLowerCase())) lines += `${name}: ${pairs[at + 1]}\n`
+  }
+  return lines
+}
+
+/** Repeated headers are joined by `, `, as a Delivery asks for. */
+export function headerRecord(lines: string): Record<string, string> {
+  const record: Record<string, string> = Object.create(null)
+  for (const [name, value] of headerEntries(lines)) {
+    const key = name.toLowerCase()
+    record[key] = key in record ? `${record[key]}, ${value}` : value
+  }
+  return record
+}
+
+function headerEntries(lines: string): [name: string, value: string][] {
+  return lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const colon = line.indexOf(': ')
+      return [line.slice(0, colon), line.slice(colon + 2)]
+    })
+}
+
+export function headerLookup(lines: string): (name: string) => string | undefined {
+  let record: Record<string, string> | undefined
+  return (name) => {
+    record ??= headerRecord(lines)
+    return record[name]
+  }
+}

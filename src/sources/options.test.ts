@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { HookonceError } from '../model/errors.ts'
+import {
+  custom,
+  github,
+  lemonsqueezy,
+  type Secret,
+  type SourceOptions,
+  shopify,
+  standardWebhooks,
+  stripe,
+} from './index.ts'
+
+const acme = (options: SourceOptions) =>
+  custom({
+    ...options,
+    provider: 'acme',
+    signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex' },
+    event: { key: 'json:id' },
+  })
+
+describe.each([
+  ['stripe', stripe],
+  ['github', github],
+  ['shopify', shopify],
+  ['standard-webhooks', standardWebhooks],
+  ['lemonsqueezy', lemonsqueezy],
+  ['acme', acme],
+] as const)('%s', (name, make) => {
+  it.each<[Secret]>([[undefined], [''], ['  '], ['\n'], [[]], [[undefined, '']]])(
+    'refuses the secret %o',
+    (secret) => {
+      const attempt = () => make({ secret })
+      expect(attempt).toThrow(HookonceError)
+      expect(attempt).toThrow(expect.objectContaining({ code: 'SECRET_MISSING' }))
+      expect(attempt).toThrow(new RegExp(`${name}: the option \`secret\` is empty`))
+    },
+  )
+
+  it('refuses a secret that is left out or of another kind', () => {
+    expect(() => make({} as SourceOptions)).toThrow(/SECRET_MISSING/)
+    expect(() => make({ secret: 5 } as unknown as SourceOptions)).toThrow(
+      /CONFIG_INVALID: .*secret: expected a string/,
+    )
+    expect(() => make({ secret: null } as unknown as SourceOptions)).toThrow(
+      /CONFIG_INVALID: .*secret: expected a string/,
+    )
+  })
+
+  it('refuses the line break of a file, and more secrets than anyone rotates', () => {
+    expect(() => make({ secret: 'c2VjcmV0\n' })).toThrow(
+      /CONFIG_INVALID: .*number 1 begins or ends with white space/,
+    )
+    expect(() => make({ secret: Array<string>(9).fill('c2VjcmV0') })).toThrow(
+      /CONFIG_INVALID: .*at most 8 secrets/,
+    )
+    expect(() => make({ secret: Array<string>(8).fill('c2VjcmV0') })).not.toThrow()
+  })
+
+  it('refuses an option that it does not know', () => {
+    expect(() => make({ secret: 'c2VjcmV0', tolerance: 5 } as SourceOptions)).toThrow(
+      /CONFIG_INVALID: .*unknown "tolerance"; allowed: .*toleranceSeconds/,
+    )
+  })
+
+  it('shows no secret when it is printed', () => {
+    const source = make({ secret: 'c2VjcmV0' })
+    expect(JSON.stringify(source)).not.toContain('c2VjcmV0')
+  })
+})

@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { type CustomOptions, custom, type Delivery } from '../index.ts'
+
+function source(event: CustomOptions['event']) {
+  return custom({
+    secret: 's3cret',
+    signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex' },
+    event,
+  })
+}
+
+function identify(
+  event: CustomOptions['event'],
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+) {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const delivery: Delivery = {
+    method: 'POST',
+    url: '/',
+    header: (name) => headers[name],
+    body: bytes,
+    receivedAtMs: 0,
+  }
+  return source(event).identify(delivery)
+}
+
+const byId = { key: 'json:id' } as const
+
+describe('the body', () => {
+  it.each([
+    ['no JSON', 'Hello, World!'],
+    ['cut off', '{"id":"a"'],
+    ['a number', '5'],
+    ['null', 'null'],
+    ['a string', '"id"'],
+    ['form data', 'payload=%7B%7D'],
+    ['a byte order mark', '\ufeff{"id":"a"}'],
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0x69, 0x64, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d])],
+    ['a surrogate in UTF-8', Buffer.from('7b226964223a22eda080227d', 'hex')],
+  ])('that is %s is unparsable', (_name, body) => {
+    expect(identify(byId, body)).toMatchObject({ ok: false, code: 'BODY_UNPARSABLE' })
+  })
+
+  it('is not quoted in the refusal, its content-type is', () => {
+    const refusal = identify(byId, 'private', { 'content-type': 'text/plain' })
+    expect(refusal).toMatchObject({ detail: expect.stringContaining('text/plain') })
+    expect(refusal).toMatchObject({ detail: expect.not.stringContaining('private') })
+  })
+
+  it.each([1_000, 1_000_000])('nested %i deep does not throw', (depth) => {
+    const arrays = `{"id":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
+    const objects = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+    expect(() => identify(byId, arrays)).not.toThrow()
+    expect(() => identify(byId, objects)).not.toThrow()
+  })
+
+  it('may be an array', () => {
+    expect(identify({ key: 'json:0.id' }, '[{"id":7}]')).toMatchObject({ ok: true, key: '7' })
+  })
+})
+
+describe('the key', () => {
+  it.each([
+    ['"evt_1"', 'evt_1'],
+    ['42', '42'],
+    ['-1', '-1'],
+    ['9007199254740991', '9007199254740991'],
+    ['1700000000.25', '1700000000.25'],
+    ['" a "', ' a '],
+  ])('%s becomes %s', (json, key) => {
+    expect(identify(byId, `{"id":${json}}`)).toMatchObject({ ok: true, key })
+  })
+
+  it.each(['null', '""', '"  "', '{}', '[]', '["a"]', 'true', '9007199254740993', '1e400'])(
+    '%s is none',
+    (json) => {
+      expect(identify(byId, `{"id":${json}}`)).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+    },
+  )
+
+  it('is measured in bytes', () => {
+    expect(identify(byId, JSON.stringify({ id: 'a'.repeat(1024) }))).toMatchObject({ ok: true })
+    expect(identify(byId, JSON.stringify({ id: 'a'.repeat(1025) }))).toMatchObject({
+      code: 'EVENT_KEY_TOO_LONG',
+    })
+    expect(identify(byId, JSON.stringify({ id: 'é'.repeat(512) }))).toMatchObject({ ok: true })
+    expect(identify(byId, JSON.stringify({ id: 'é'.repeat(513) }))).toMatchObject({
+      code: 'EVENT_KEY_TOO_LONG',
+    })
+  })
+
+  it('with NUL or half a surrogate pair is kept apart, in a spelling that a database takes', () => {
+    const keys = ['a\0', 'a\ud800', 'a\udfff', 'a'].map((id) => {
+      const result = identify(byId, JSON.stringify({ id }))
+      return result.ok ? result.key : result.code
+    })
+    expect(keys).toEqual(['"a\\u0000"', '"a\\ud800"', '"a\\udfff"', 'a'])
+    expect(identify(byId, '{"id":"\\ud83d\\ude00"}')).toMatchObject({ key: '😀' })
+  })
+
+  it.each([
+    '__proto__',
+    'constructor',
+    'constructor.name',
+    '__proto__.constructor.name',
+    'toString',
+    'id.length',
+  ])('is not found at %s when it was not sent', (path) => {
+    expect(identify({ key: `json:${path}` }, '{"id":"abc"}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+  })
+
+  it('is found at such a name when it was sent, and pollutes nothing', () => {
+    expect(identify({ key: 'json:__proto__.id' }, '{"__proto__":{"id":"x"}}')).toMatchObject({ key: 'x' })
+    expect(({} as Record<string, unknown>).id).toBeUndefined()
+  })
+
+  it('is the first that is there', () => {
+    const event = { key: ['header:x-id', 'json:a', 'json:b'] } as CustomOptions['event']
+    expect(identify(event, '{"a":"","b":"b"}')).toMatchObject({ key: 'b' })
+    expect(identify(event, '{"a":"a","b":"b"}', { 'x-id': 'h' })).toMatchObject({ key: 'h' })
+  })
+
+  it('is the hash of declared fields, which do not run into each other', () => {
+    const event = { key: { hash: ['json:a', 'json:b'] } } as CustomOptions['event']
+    const keys = ['{"a":"x","b":"yz"}', '{"a":"xy","b":"z"}', '{"a":"x","b":"yz","c":1}'].map((body) => {
+      const result = identify(event, body)
+      return result.ok ? result.key : result.code
+    })
+    expect(keys[0]).not.toBe(keys[1])
+    expect(keys[0]).toBe(keys[2])
+    expect(keys[0]).toBe(createHash('sha256').update('["x","yz"]').digest('hex'))
+    expect(identify(event, '{"a":"x"}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+  })
+
+  it('is the hash of the body when asked for by name', () => {
+    expect(identify({ key: 'body-hash' }, '{"a":1}')).toMatchObject({
+      key: createHash('sha256').update('{"a":1}').digest('hex'),
+    })
+  })
+})
+
+describe('the type', () => {
+  it('is "unknown" where none is declared or sent', () => {
+    expect(identify(byId, '{"id":1,"type":"x"}')).toMatchObject({ type: 'unknown' })
+    expect(identify({ ...byId, type: 'json:type' }, '{"id":1}')).toMatchObject({ type: 'unknown' })
+    expect(identify({ ...byId, type: 'json:type' }, '{"id":1,"type":""}')).toMatchObject({ type: 'unknown' })
+  })
+
+  it('is joined of parts, of which the first must be there', () => {
+    const event = {
+      ...byId,
+      type: { join: ['header:X-Event', 'json:action'], separator: '.' },
+    } as CustomOptions['event']
+    expect(identify(event, '{"id":1,"action":"b"}', { 'x-event': 'a' })).toMatchObject({ type: 'a.b' })
+    expect(identify(event, '{"id":1}', { 'x-event': 'a' })).toMatchObject({ type: 'a' })
+    expect(identify(event, '{"id":1,"action":"b"}')).toMatchObject({ type: 'unknown' })
+  })
+
+  it('has at most 255 bytes', () => {
+    const event = { ...byId, type: 'json:type' } as const
+    expect(identify(event, JSON.stringify({ id: 1, type: 'a'.repeat(255) }))).toMatchObject({ ok: true })
+    expect(identify(event, JSON.stringify({ id: 1, type: 'a'.repeat(256) }))).toMatchObject({
+      code: 'EVENT_TYPE_TOO_LONG',
+    })
+  })
+})
+
+describe('the rest', () => {
+  it('leaves out an object id that is none', () => {
+    const event = { ...byId, objectId: 'json:object' } as const
+    for (const object of [undefined, null, {}, 'x'.repeat(2000), 2 ** 60]) {
+      expect(identify(event, JSON.stringify({ id: 1, object }))).toMatchObject({
+        ok: true,
+        objectId: undefined,
+      })
+    }
+  })
+
+  it.each([
+    ['s', 1_700_000_000, 1_700_000_000_000],
+    ['s', '1700000000', 1_700_000_000_000],
+    ['ms', 1_700_000_000_123, 1_700_000_000_123],
+    ['s', '2023-11-14T22:13:20Z', 1_700_000_000_000],
+    ['iso', '2023-11-15T00:13:20.5+02:00', 1_700_000_000_500],
+    ['iso', '2023-11-14', undefined],
+    ['iso', 'Tue, 14 Nov 2023 22:13:20 GMT', undefined],
+    ['iso', '2023-13-45T99:99:99Z', undefined],
+    ['iso', 1_700_000_000, undefined],
+    ['s', 999_999_999_999_999, undefined],
+    ['s', -5, undefined],
+    ['s', null, undefined],
+    ['s', {}, undefined],
+    ['s', { toString: 1, valueOf: 1 }, undefined],
+    ['s', [[1]], undefined],
+    ['s', true, undefined],
+    ['ms', 1e300, undefined],
+  ] as const)('reads a date in %s from %o', (unit, at, occurredAtMs) => {
+    const event = { ...byId, occurredAt: { at: 'json:at', unit } } as const
+    expect(identify(event, JSON.stringify({ id: 1, at }))).toMatchObject({ ok: true, occurredAtMs })
+  })
+
+  it('hands on the object, or the whole payload', () => {
+    expect(
+      identify({ ...byId, object: 'json:data.object' }, '{"id":1,"data":{"object":{"x":2}}}'),
+    ).toMatchObject({
+      object: { x: 2 },
+    })
+    expect(identify({ ...byId, object: 'json:data.object' }, '{"id":1}')).toMatchObject({ object: undefined })
+    expect(identify(byId, '{"id":1}')).toMatchObject({ object: { id: 1 } })
+  })
+})

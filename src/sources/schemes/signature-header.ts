@@ -1,0 +1,74 @@
+import type { CheckedDescription } from '../description.ts'
+
+/** What a signature header says, before anything of it is believed. */
+interface SignatureHeader {
+  readonly signatures: readonly Buffer[]
+  readonly timestamp: string | undefined
+}
+
+// Eight signatures of the longest kind, with their names, take 1.2 kB. Beyond 4 kB nothing is read.
+export const MAX_HEADER_CHARS = 4096
+
+// A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but not free.
+export const MAX_SIGNATURES = 8
+
+const DIGEST_BYTES = { 'hmac-sha1': 20, 'hmac-sha256': 32, 'hmac-sha512': 64 } as const
+
+/** Reads the signature header of a provider; no signature that can be decoded means an empty list. */
+export function signatureHeaderReader(description: CheckedDescription): (header: string) => SignatureHeader {
+  const { algorithm, encoding, format } = description.signature
+  const decode = signatureDecoder(encoding, DIGEST_BYTES[algorithm])
+  if (format.kind === 'bare') return bareReader(format.prefix, decode)
+
+  const at = description.timestamp?.at ?? ''
+  const timestampField = at.startsWith('field:') ? at.slice('field:'.length) : undefined
+  return listReader({ ...format, timestampField }, decode)
+}
+
+type Decode = (text: string) => Buffer | undefined
+
+function bareReader(prefix: string, decode: Decode): (header: string) => SignatureHeader {
+  return (header) => {
+    const decoded = header.startsWith(prefix) ? decode(header.slice(prefix.length)) : undefined
+    return { signatures: decoded === undefined ? [] : [decoded], timestamp: undefined }
+  }
+}
+
+interface ListFormat {
+  readonly itemSeparator: string
+  readonly fieldSeparator: string
+  readonly signatureField: string
+  readonly timestampField: string | undefined
+}
+
+function listReader(format: ListFormat, decode: Decode): (header: string) => SignatureHeader {
+  return (header) => {
+    const signatures: Buffer[] = []
+    let timestamp: string | undefined
+    let candidates = 0
+    for (let at = 0, end = 0; at < header.length; at = end + 1) {
+      end = header.indexOf(format.itemSeparator, at)
+      if (end < 0) end = header.length
+      const item = header.slice(at, end).trim()
+      const cut = item.indexOf(format.fieldSeparator)
+      if (cut < 0) continue
+      const field = item.slice(0, cut)
+      if (field === format.timestampField) timestamp ??= item.slice(cut + 1)
+      if (field !== format.signatureField || ++candidates > MAX_SIGNATURES) continue
+      const decoded = decode(item.slice(cut + 1))
+      if (decoded !== undefined) signatures.push(decoded)
+    }
+    return { signatures, timestamp }
+  }
+}
+
+/** Decodes exactly one digest: Buffer.from alone would skip strange characters and return other lengths. */
+function signatureDecoder(encoding: 'hex' | 'base64' | 'base64url', bytes: number): Decode {
+  const base64Chars = Math.ceil((bytes * 4) / 3)
+  const shape = {
+    hex: new RegExp(`^[0-9A-Fa-f]{${bytes * 2}}$`),
+    base64: new RegExp(`^[A-Za-z0-9+/]{${base64Chars}}={0,2}$`),
+    base64url: new RegExp(`^[A-Za-z0-9_-]{${base64Chars}}={0,2}$`),
+  }[encoding]
+  return (text) => (shape.test(text) ? Buffer.from(text, encoding) : undefined)
+}

@@ -1,0 +1,81 @@
+import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
+import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/jobs.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { subscribersOf } from '../ledger/subscribers.ts'
+import { HookonceError } from '../model/errors.ts'
+import { typeMatcher } from '../model/type-pattern.ts'
+
+/** Finds one receipt by its id or by the beginning of it. */
+export async function receiptById({ pool, shards }: Ledger, id: string): Promise<ReceiptRow> {
+  const [found, another] = await findReceipts(pool, shards, id)
+  if (!found) throw new HookonceError('RECEIPT_UNKNOWN', `no receipt has an id that begins with "${id}"`)
+  if (another)
+    throw new HookonceError(
+      'RECEIPT_UNKNOWN',
+      `more than one receipt has an id that begins with "${id}": give more of it`,
+    )
+  return found
+}
+
+export interface ReplayedOne {
+  readonly receiptId: string
+  readonly jobs: number
+}
+
+/**
+ * Processes a receipt again: every finished job of it is received anew, and subscribers that came after it get
+ * their job. Jobs that are still being worked on are left alone.
+ */
+export async function replayOne(
+  ledger: Ledger,
+  id: string,
+  options: { subscriber?: string | undefined } = {},
+): Promise<ReplayedOne> {
+  const receipt = await receiptById(ledger, id)
+  if (receipt.bodyExpired || receipt.body === null) {
+    throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
+  }
+  const wanted = (await subscribersOf(ledger.pool, receipt.tenant, receipt.source)).filter(
+    ({ name, pattern }) => typeMatcher(pattern)(receipt.eventType) && (options.subscriber ?? name) === name,
+  )
+  const subscribers = wanted.map((subscriber) => subscriber.id)
+  const { shard, id: receiptId } = receipt
+  const again = await replayJobs(ledger.pool, { shard, receiptIds: [receiptId], subscribers })
+  const added = await addMissingJobs(ledger.pool, { shard, receiptId, subscribers })
+  return { receiptId, jobs: again + added }
+}
+
+export interface FailedFilter {
+  readonly source?: string | undefined
+  readonly subscriber?: string | undefined
+  /** How far back; everything without it. */
+  readonly sinceMs?: number | undefined
+  readonly limit: number
+}
+
+/** What `replayFailed` would replay: look before you leap. */
+export async function planReplay(
+  { pool, shards }: Ledger,
+  filter: FailedFilter,
+): Promise<(FailedJob & { shard: number })[]> {
+  const plan: (FailedJob & { shard: number })[] = []
+  for (let shard = 0; shard < shards && plan.length < filter.limit; shard += 1) {
+    const sinceMs = filter.sinceMs ?? FOREVER_MS
+    const failed = await failedJobs(pool, { ...filter, shard, sinceMs, limit: filter.limit - plan.length })
+    plan.push(...failed.map((job) => ({ ...job, shard })))
+  }
+  return plan
+}
+
+/** A hundred years: PostgreSQL has no infinite interval before version 17. */
+const FOREVER_MS = 100 * 365 * 24 * 3_600_000
+
+/** Replays failed jobs, and only those: a receipt's other jobs are not touched. */
+export async function replayFailed(ledger: Ledger, filter: FailedFilter): Promise<number> {
+  const plan = await planReplay(ledger, filter)
+  let replayed = 0
+  for (const { shard, receiptId, subscriber } of plan) {
+    replayed += await replayJobs(ledger.pool, { shard, receiptIds: [receiptId], subscribers: [subscriber] })
+  }
+  return replayed
+}

@@ -1,0 +1,48 @@
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Observer } from '../observe/observer.ts'
+import { prune } from './prune.ts'
+import { rescue } from './rescue.ts'
+
+export interface Upkeep {
+  stop(): Promise<void>
+}
+
+const PRUNE_EVERY_MS = 60_000
+
+/** Runs the chores beside a worker. Every process runs them; each is safe when all do it at once. */
+export function startUpkeep(ledger: Ledger, options: { leaseMs: number; observer: Observer }): Upkeep {
+  const { leaseMs, observer } = options
+  const chores = [
+    every(leaseMs / 3, () => rescue(ledger, observer)),
+    every(PRUNE_EVERY_MS, () => prune(ledger)),
+  ]
+
+  function every(ms: number, chore: () => Promise<unknown>): Upkeep {
+    let timer: NodeJS.Timeout
+    let running: Promise<unknown> = Promise.resolve()
+    let stopped = false
+    function schedule(): void {
+      // Jittered, so that processes that were started together do not sweep together.
+      if (!stopped) timer = setTimeout(run, ms * (0.5 + Math.random()))
+    }
+    function run(): void {
+      running = chore()
+        .catch((error) => observer.trouble({ doing: 'upkeep of the ledger', error }))
+        .finally(schedule)
+    }
+    schedule()
+    return {
+      async stop() {
+        stopped = true
+        clearTimeout(timer)
+        await running
+      },
+    }
+  }
+
+  return {
+    async stop() {
+      await Promise.all(chores.map((chore) => chore.stop()))
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { commands } from '../../src/cli/commands.ts'
+import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
+import { jobStates, transitions } from '../../src/model/job-state.ts'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+test('the state diagram of ARCHITECTURE.md is the state machine of the code', () => {
+  const drawn = [...read('ARCHITECTURE.md').matchAll(/^ {2}(\w+) --> (\w+)/gm)].map(
+    ([, from, to]) => `${from} → ${to}`,
+  )
+  const coded = jobStates.flatMap((from) => transitions[from].map((to) => `${from} → ${to}`))
+  expect(drawn.sort()).toEqual(coded.sort())
+})
+
+test('the states of the ledger are the states of the code', () => {
+  const [, states] = /job_state as enum \(([^)]*)\)/.exec(read('src/ledger/migrations/0001-ledger.sql')) ?? []
+  expect(states?.split(',').map((state) => state.trim().replaceAll("'", ''))).toEqual([...jobStates])
+})
+
+test('docs/reference/errors.md lists the catalogue of errors', () => {
+  const listed = [
+    ...read('docs/reference/errors.md').matchAll(/^\| `(\w+)` \| (\d*) \| (yes|no) \| (.*) \|$/gm),
+  ].map((row) => row.slice(1))
+  const coded = Object.entries<ErrorEntry>(errorCatalogue).map(([code, entry]) => [
+    code,
+    String(entry.status ?? ''),
+    entry.retryable ? 'yes' : 'no',
+    entry.advice,
+  ])
+  expect(listed).toEqual(coded)
+})
+
+test('the example of the README is the example that runs', () => {
+  expect(read('README.md')).toContain(
+    `<!-- examples/invoices.mjs -->\n\`\`\`js\n${read('examples/invoices.mjs')}\`\`\``,
+  )
+})
+
+test('every command of the command line is in its reference', () => {
+  const reference = read('docs/reference/cli.md')
+  const missing = commands.filter(({ name }) => !reference.includes(`\`hookonce ${name}`))
+  expect(missing).toEqual([])
+})
+
+describe('links between documents', () => {
+  const documents = [...markdown('docs'), 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+  test.each(documents)('%s links to files that are there', (document) => {
+    const targets = [...read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+      ([, target]) => target ?? '',
+    )
+    const missing = targets.filter((target) => !exists(join(root, dirname(document), target)))
+    expect(missing).toEqual([])
+  })
+})
+
+function markdown(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => relative(root, join(root, folder, file)))
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}

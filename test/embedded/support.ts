@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, statSync } from 'node:fs'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterAll, onTestFinished } from 'vitest'
+import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
+import { stopPostmaster } from '../../src/ledger/embedded/postmaster.ts'
+import { run } from '../../src/ledger/embedded/run.ts'
+
+export const isRoot = process.getuid?.() === 0
+/** nobody, on Debian and most others. */
+export const nobody = { uid: 65_534, gid: 65_534 }
+
+/** Where a home for one embedded server may be made; its server is stopped and its files are gone after the test. */
+export async function temporaryHome(): Promise<string> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'hook once-')))
+  // Open, as a project's directory is: mkdtemp closes it to all others.
+  await chmod(root, 0o755)
+  onTestFinished(async () => {
+    const dataDir = await realpath(join(root, 'home', 'postgres')).catch(() => undefined)
+    if (dataDir !== undefined) await stopPostmaster(dataDir)
+    // A home that is closed to the server's account keeps its data elsewhere.
+    if (dataDir?.startsWith('/var/lib/hookonce/')) await rm(dataDir, { recursive: true })
+    await rm(root, { recursive: true, force: true, maxRetries: 5 })
+  })
+  return join(root, 'home')
+}
+
+/** The same with data in it, stopped: a copy is faster than making it anew. */
+export async function initialisedHome(): Promise<string> {
+  template ??= makeTemplate()
+  const dir = await temporaryHome()
+  await run(['/bin/cp', '-a', await template, dir], { account: undefined })
+  return dir
+}
+
+let template: Promise<string> | undefined
+
+async function makeTemplate(): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), 'hookonce-template-'))
+  await chmod(root, 0o755)
+  const dir = join(root, 'home')
+  const server = await startEmbedded({ dir })
+  await server.leave()
+  await rm(join(dir, 'port'))
+  return dir
+}
+
+afterAll(async () => {
+  if (template !== undefined) await rm(dirname(await template), { recursive: true })
+})
+
+export interface Member {
+  readonly child: ChildProcess
+  readonly url: string
+  readonly adopted: boolean
+  readonly dataDir: string
+  readonly ms: number
+  readonly error?: string
+  readonly code?: string
+  leave(): Promise<void>
+  kill(): Promise<void>
+}
+
+export function memberProcess(
+  dir: string,
+  options: { uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {},
+): ChildProcess {
+  const script = fileURLToPath(new URL('member.mjs', import.meta.url))
+  const { env, ...account } = options
+  const child = spawn(process.execPath, [script, dir], {
+    cwd: '/',
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+    ...account,
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  return child
+}
+
+/** Starts a process that uses the server, and waits until it is in (or says why not). */
+export async function startMember(...args: Parameters<typeof memberProcess>): Promise<Member> {
+  const child = memberProcess(...args)
+  if (child.stdout === null) throw new Error('no output')
+  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  return {
+    child,
+    ...JSON.parse(line),
+    leave: async () => {
+      child.stdin?.end()
+      await once(child, 'exit')
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
+
+export async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url, ssl: false })
+  // Some tests kill the server under a query: the query's own failure tells enough.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return (await client.query<Row>(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export async function until(condition: () => boolean | Promise<boolean>, withinMs = 20_000): Promise<void> {
+  const deadline = performance.now() + withinMs
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${condition}`)
+    await delay(5)
+  }
+}
+
+export function postmasterPid(dataDir: string): number {
+  return Number.parseInt(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8'), 10)
+}
+
+export function uidOf(pid: number): number {
+  return statSync(`/proc/${pid}`).uid
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { stripe } from '../../src/sources/index.ts'
+import { freshDatabase } from '../support/database.ts'
+import { freePort } from '../support/servers.ts'
+import { until } from '../support/until.ts'
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/invoices.mjs', import.meta.url))
+const SECRET = 'whsec_of_the_example'
+
+test('the example of the README sends one receipt for an invoice that Stripe reports three times', async () => {
+  const db = await freshDatabase()
+  const port = await freePort()
+  const env = {
+    ...process.env,
+    DATABASE_URL: db.url,
+    STRIPE_WEBHOOK_SECRET: SECRET,
+    PORT: String(port),
+  }
+  const app = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const gone = once(app, 'exit')
+  onTestFinished(async () => {
+    app.kill('SIGKILL')
+    await gone
+  })
+  let printed = ''
+  app.stdout.on('data', (chunk) => {
+    printed += String(chunk)
+  })
+
+  const body = JSON.stringify({
+    id: 'evt_1',
+    type: 'invoice.paid',
+    created: 1_700_000_000,
+    data: { object: { id: 'in_123' } },
+  })
+  const deliver = (): Promise<Response | undefined> =>
+    fetch(`http://127.0.0.1:${port}/webhooks/stripe`, {
+      method: 'POST',
+      body,
+      headers: stripe({ secret: SECRET }).sign({ body }),
+    }).catch(() => undefined)
+  const first = await until('the example receives', deliver)
+  const statuses = [first.status, (await deliver())?.status, (await deliver())?.status]
+
+  expect(statuses).toEqual([202, 200, 200])
+  await until('the receipt is sent', () => printed.includes('in_123'))
+  app.kill('SIGTERM')
+  await gone
+  expect(printed.match(/receipt for in_123/g)).toHaveLength(1)
+  expect(await db.rows('select state::text, attempt from hookonce.job')).toEqual([
+    { state: 'processed', attempt: 1 },
+  ])
+  expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 2 }])
+})

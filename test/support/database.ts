@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject, onTestFinished } from 'vitest'
+import { databaseUrl, TEMPLATE } from './servers.ts'
+
+export interface TestDatabase {
+  readonly url: string
+  readonly pool: pg.Pool
+  /** Rows of a query, for assertions on durable state. */
+  rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>
+  /** The single number that a query returns. */
+  number(text: string, values?: unknown[]): Promise<number>
+}
+
+/** A database of this test's own, migrated, with the tables `run` and `effect` for handlers; dropped at its end. */
+export async function freshDatabase(): Promise<TestDatabase> {
+  const serverUrl = inject('serverUrl')
+  const name = `t_${randomBytes(6).toString('hex')}`
+  const admin = new pg.Pool({ connectionString: serverUrl, max: 1 })
+  await admin.query(`create database ${name} template ${TEMPLATE}`)
+  const url = databaseUrl(serverUrl, name)
+  const pool = new pg.Pool({ connectionString: url, max: 4 })
+  pool.on('error', () => undefined)
+  onTestFinished(async () => {
+    await pool.end()
+    await admin.query(`drop database ${name} with (force)`)
+    await admin.end()
+  })
+  return {
+    url,
+    pool,
+    async rows<Row>(text: string, values: unknown[] = []) {
+      return (await pool.query(text, values)).rows as Row[]
+    },
+    async number(text, values = []) {
+      const [row] = (await pool.query(text, values)).rows
+      return Number(Object.values(row ?? {})[0])
+    },
+  }
+}

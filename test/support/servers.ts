@@ -1,0 +1,140 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chown } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
+import { migrate } from '../../src/ledger/migrate.ts'
+
+/*
+ * One server for all the scenarios of a project. Each test gets a database of its own, cloned from a template
+ * that was migrated once.
+ */
+declare module 'vitest' {
+  export interface ProvidedContext {
+    server: 'embedded' | 'installed'
+    serverUrl: string
+  }
+}
+
+export const TEMPLATE = 'hookonce_template'
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const kind = project.config.provide.server
+  const server = kind === 'installed' ? await startInstalled() : await startForTests()
+  await makeTemplate(server.url)
+  project.provide('serverUrl', server.url)
+  return server.stop
+}
+
+interface TestServer {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function startForTests(): Promise<TestServer> {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-embedded-'))
+  chmodSync(dir, 0o755) // as root the server runs as another user, who must get in
+  const server = await startEmbedded({ dir })
+  return {
+    url: server.url,
+    async stop() {
+      await server.leave()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A cluster of the PostgreSQL that the machine has; on Debian as root it is installed where it is missing. */
+async function startInstalled(): Promise<TestServer> {
+  const bin = installedBinaries() ?? installByApt()
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-installed-'))
+  const account = unprivileged()
+  if (account) await chown(dir, account.uid, account.gid)
+  const run = (command: string, args: readonly string[]): void => {
+    const result = spawnSync(join(bin, command), args, {
+      ...account,
+      encoding: 'utf8',
+      cwd: dir,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    if (result.status !== 0)
+      throw new Error(`${command} failed: ${result.error ?? ''}${result.stdout}${result.stderr}`)
+  }
+  const data = join(dir, 'data')
+  const port = await freePort()
+  run('initdb', ['-D', data, '-U', 'hookonce', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
+  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`
+  run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start'])
+  return {
+    url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
+    async stop() {
+      run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop'])
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+export function installedBinaries(): string | undefined {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).filter((version) => Number(version) >= 14) : []
+  const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
+  if (newest !== undefined) return join(debian, newest, 'bin')
+  const config = spawnSync('pg_config', ['--bindir'], { encoding: 'utf8' })
+  const dir = config.status === 0 ? config.stdout.trim() : undefined
+  return dir !== undefined && existsSync(join(dir, 'initdb')) ? dir : undefined
+}
+
+function installByApt(): string {
+  const isDebianRoot = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
+  if (!isDebianRoot)
+    throw new Error(
+      'the tests need a PostgreSQL of version 14 or later: install it so that `pg_config --bindir` finds it',
+    )
+  execFileSync('apt-get', ['update', '-qq'], { stdio: 'inherit' })
+  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'postgresql'], {
+    stdio: 'inherit',
+  })
+  const bin = installedBinaries()
+  if (bin === undefined) throw new Error('apt-get installed no PostgreSQL of version 14 or later')
+  return bin
+}
+
+/** PostgreSQL refuses to run as root. */
+export function unprivileged(): { uid: number; gid: number } | undefined {
+  if (userInfo().uid !== 0) return undefined
+  const id = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  await admin.query(`create database ${TEMPLATE}`)
+  await admin.end()
+  const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })
+  await migrate(pool)
+  await pool.query(`
+    create table public.run (receipt_id uuid, type text, attempt int, pid int, at timestamptz default clock_timestamp());
+    create table public.effect (receipt_id uuid, type text, pid int, at timestamptz default clock_timestamp());`)
+  await pool.end()
+}
+
+export function databaseUrl(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${database}`
+  return url.toString()
+}
