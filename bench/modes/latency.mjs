@@ -1,0 +1,40 @@
+// @ts-check
+import { acceptRound } from './accept.mjs'
+import { checkAnswers, checkCount, round } from './round.mjs'
+
+/** More connections than the throughput runs: in an open loop a slow answer must not hold back the next request. */
+const CONNECTIONS_FACTOR = 4
+
+/**
+ * The rate that all are measured at: half of the slowest one's peak.
+ *
+ * @param {readonly import('./round.mjs').Contender[]} contenders
+ * @param {import('./round.mjs').Bench} bench
+ */
+export async function commonRate(contenders, bench) {
+  const peaks = []
+  for (const contender of contenders) peaks.push((await acceptRound(contender, bench)).perSecond)
+  return Math.floor(Math.min(...peaks) / 2)
+}
+
+/**
+ * Time from when a delivery was due to its acknowledgement, open loop.
+ *
+ * @param {import('./round.mjs').Contender} contender
+ * @param {import('./round.mjs').Bench} bench
+ * @param {number} rate
+ */
+export function latencyRound(contender, bench, rate) {
+  const { seconds, connections } = bench.options
+  return round(contender, bench, {
+    worker: false,
+    connections: connections * CONNECTIONS_FACTOR,
+    async measure({ server, generator }) {
+      const load = checkAnswers(await generator.open({ seconds, rate }))
+      if (contender.recorded) {
+        checkCount(contender, 'records', { found: await contender.recorded(server), expected: load.unique })
+      }
+      return { perSecond: load.perSecond, latency: load.latency, generatorLag: load.generatorLag }
+    },
+  })
+}

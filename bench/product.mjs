@@ -1,0 +1,16 @@
+// @ts-check
+import { existsSync } from 'node:fs'
+
+/*
+ * The hookonce under test is the one beside this folder, as it was built last. It is imported by path: a `file:..`
+ * dependency would let `npm ci` in here rearrange the root's node_modules.
+ */
+if (!existsSync(new URL('../dist/index.js', import.meta.url))) {
+  throw new Error(
+    'hookonce is not built: run `npm ci` (or `npm run build`) in the root of the repository first',
+  )
+}
+
+export const { hookonce } = await import('../dist/index.js')
+export const { stripe } = await import('../dist/sources/index.js')
+export const { startEmbedded } = await import('../dist/ledger/embedded/embedded.js')

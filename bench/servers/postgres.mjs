@@ -1,0 +1,94 @@
+// @ts-check
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { CREATE } from '../contenders/business.mjs'
+import { startEmbedded } from '../product.mjs'
+import { endedInAnyCase } from './leftovers.mjs'
+
+/** What decides how durable and how fast a commit is; printed with the results. */
+const SETTINGS = [
+  'server_version',
+  'fsync',
+  'synchronous_commit',
+  'full_page_writes',
+  'wal_sync_method',
+  'shared_buffers',
+  'max_wal_size',
+]
+
+/**
+ * One private server for all contenders, with the settings it comes with, fsync on.
+ *
+ * @param {string | undefined} givenUrl use this server instead; it must be on this machine, whose clock is compared
+ */
+export async function startPostgres(givenUrl) {
+  const server = givenUrl ? givenServer(givenUrl) : await privateServer()
+  const admin = new pg.Pool({ connectionString: server.url, max: 2 })
+  let made = 0
+
+  /** @param {string} name */
+  async function setting(name) {
+    const result = await admin.query('select current_setting($1) as value', [name])
+    return /** @type {const} */ ([name, result.rows[0].value])
+  }
+  const settings = Object.fromEntries(await Promise.all(SETTINGS.map(setting)))
+  if (settings.fsync !== 'on' || settings.synchronous_commit !== 'on') {
+    throw new Error('the server runs with fsync or synchronous_commit off: its numbers would mean nothing')
+  }
+
+  return {
+    settings,
+    /** An empty database with the business table, and a checkpoint behind it: every round begins alike. */
+    async database() {
+      const name = `bench_${process.pid}_${made++}`
+      await admin.query(`create database ${name} template template0`)
+      const url = new URL(server.url)
+      url.pathname = `/${name}`
+      const pool = new pg.Pool({ connectionString: url.href, max: 2 })
+      // Dropping the database ends what the pool has not closed yet.
+      pool.on('error', () => undefined)
+      await pool.query(CREATE)
+      await admin.query('checkpoint')
+      return {
+        url: url.href,
+        pool,
+        async drop() {
+          await pool.end()
+          await admin.query(`drop database ${name} with (force)`)
+        },
+      }
+    },
+    async stop() {
+      await admin.end()
+      await server.stop()
+    },
+  }
+}
+
+/** @typedef {Awaited<ReturnType<typeof startPostgres>>} Postgres */
+/** @typedef {Awaited<ReturnType<Postgres['database']>>} Database */
+
+/** @param {string} url */
+function givenServer(url) {
+  return { url, stop: async () => undefined }
+}
+
+async function privateServer() {
+  const dir = await mkdtemp(join(tmpdir(), 'hookonce-bench-'))
+  const starting = startEmbedded({ dir })
+  // Registered before it runs: an interrupt may come while it starts.
+  const stop = endedInAnyCase(async () => {
+    const server = await starting.catch(() => undefined)
+    await server?.leave()
+    // As root the data lie outside of dir, where an unprivileged account reaches them.
+    if (server) await rm(server.dataDir, { recursive: true, force: true })
+    await rm(dir, { recursive: true, force: true })
+  })
+  const { url } = await starting.catch(async (error) => {
+    await stop()
+    throw error
+  })
+  return { url, stop }
+}
