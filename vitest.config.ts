@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config'
 
 /** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */
-function scenarios(server: 'embedded' | 'installed') {
+function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
   return {
     test: {
       name: server,
-      include: ['test/scenarios/**/*.test.ts'],
+      include: ['test/scenarios/**/*.test.ts', ...more],
       globalSetup: ['test/support/servers.ts'],
       provide: { server },
       testTimeout: 60_000,
@@ -17,6 +17,7 @@ function scenarios(server: 'embedded' | 'installed') {
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ['default', './test/support/no-skips.ts'],
     projects: [
       {
         test: { name: 'unit', include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'], testTimeout: 30_000 },
@@ -30,7 +31,8 @@ export default defineConfig({
         },
       },
       scenarios('embedded'),
-      scenarios('installed'),
+      // What stops and starts its server needs one of its own, which only an installed PostgreSQL can give.
+      scenarios('installed', ['test/installed/**/*.test.ts']),
     ],
   },
 })

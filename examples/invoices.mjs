@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { hookonce, Permanent } from 'hookonce'
+import { hookonce } from 'hookonce'
 import { stripe } from 'hookonce/sources'
 
 const hooks = hookonce({
@@ -8,11 +8,14 @@ const hooks = hookonce({
 })
 
 hooks.on('stripe', 'invoice.paid', async (event, ctx) => {
-  if (!event.objectId) throw new Permanent('an invoice without an id')
-  // A key that is the same on every attempt and replay: hand it to whatever you call.
+  // Committed together with "this event is processed", or not at all.
+  ctx.write({ text: 'insert into payments (invoice) values ($1)', values: [event.objectId], rows: 1 })
+  // Outside the database: a key that is the same on every attempt and replay.
   await sendReceipt(event.objectId, { idempotencyKey: ctx.idempotencyKey('receipt'), signal: ctx.signal })
 })
 
+const { business } = await hooks.ledger()
+await business.query('create table if not exists payments (invoice text primary key)')
 createServer(hooks.node()).listen(process.env.PORT ?? 3000) // POST /webhooks/stripe
 await hooks.start() // the worker; a process may only receive, or only work
 

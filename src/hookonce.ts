@@ -162,13 +162,18 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       const { ledger, subscribers } = await engine()
       if (worker) return
       worker = await startWorker({
-        db: ledger.pool,
+        pool: ledger.pool,
+        business: ledger.business,
         shards: ledger.shards,
         subscribers,
         observer,
         ...options,
       })
-      upkeep = startUpkeep(ledger, { leaseMs: options.leaseMs, observer })
+      upkeep = startUpkeep(ledger, {
+        leaseMs: options.leaseMs,
+        observer,
+        isAlive: () => worker?.id !== undefined,
+      })
     },
 
     async stop({ drainMs = DRAIN_MS } = {}) {
@@ -326,7 +331,7 @@ function subscription(
 ): Subscription {
   const { source, pattern, handler } = given
   const where = `.on('${source}', '${pattern}')`
-  if (!(source in options.sources)) {
+  if (!Object.hasOwn(options.sources, source)) {
     const known = Object.keys(options.sources).join(', ') || 'none'
     throw new HookonceError(
       'CONFIG_INVALID',

@@ -11,6 +11,10 @@ import type { Source } from './sources/contract.ts'
  */
 
 const positive = z.number().positive()
+/** A timer of Node holds 31 bits of milliseconds, three weeks; beyond that it would fire at once. */
+const timer = positive.max(2 ** 31 - 1)
+/** Fifty years: the ledger counts the seconds of retention in 31 bits. */
+const days = positive.max(18_250)
 
 const retryFields = {
   maxAttempts: z.int().positive(),
@@ -32,9 +36,9 @@ const retrySchema = strict({
 
 const retentionSchema = strict({
   /** Bodies hold personal data: a month is enough to look into a complaint. */
-  bodyDays: positive.default(30),
+  bodyDays: days.default(30),
   /** A key protects against repeats for as long as it is kept. Never less than the provider's retries plus a day. */
-  keyDays: positive.default(90),
+  keyDays: days.default(90),
 })
 
 const sourceName = z
@@ -56,9 +60,12 @@ const optionsSchema = strict({
   ),
   concurrency: z.int().positive().default(32),
   /** Long enough for a pause of the process or its network, short enough for a crash to be repaired in. */
-  leaseMs: positive.min(500).default(30 * SECOND_MS),
+  leaseMs: timer
+    .int()
+    .min(500)
+    .default(30 * SECOND_MS),
   /** What another process accepted is noticed within this time. What this one accepted, at once. */
-  pollMs: positive.min(10).default(500),
+  pollMs: timer.min(10).default(500),
   maxConnections: z.int().min(2).default(10),
   limits: limitsSchema.prefault({}),
   retention: retentionSchema.prefault({}),
@@ -72,7 +79,7 @@ const subscriberSchema = strict({
   name: z.string().min(1).max(200).optional(),
   concurrency: z.int().positive().optional(),
   /** A minute: longer work belongs into steps. */
-  timeoutMs: positive.default(MINUTE_MS),
+  timeoutMs: timer.default(MINUTE_MS),
   /** What is left out is as for all subscribers. */
   retry: strict(retryFields).partial().prefault({}),
 })

@@ -40,7 +40,7 @@ export function usageError(command: Pick<Command, 'usage'>, fault: string): Hook
 
 export function portOf(command: Pick<Command, 'usage'>, text: string): number {
   const port = Number(text)
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
   throw usageError(command, `--port must be a number from 0 to 65535, not "${text}"`)
 }
 

@@ -59,8 +59,10 @@ export const dev: Command = {
         throw error
       },
     )
+    // Before it says that it is ready: whoever waits for that may stop it at once.
+    const stopped = untilStopped(hooks, server)
     await greet({ hooks, port: server.port, config, demo, json: values.json })
-    await untilStopped(hooks, server)
+    await stopped
   },
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import pg from 'pg'
 import { HookonceError } from '../model/errors.ts'
 import { commands } from './commands.ts'
 import { print } from './print.ts'
@@ -25,11 +26,18 @@ function help(): string {
   ].join('\n')
 }
 
+function told(error: unknown): string {
+  if (error instanceof HookonceError) return `${error.message}\n${error.advice}`
+  // A host with several addresses fails once for each.
+  if (error instanceof AggregateError) return error.errors.map(told).join('\n')
+  if (!(error instanceof Error)) return String(error)
+  // The network and the database say in one line what is wrong; a stack would only hide it.
+  if ('syscall' in error || error instanceof pg.DatabaseError)
+    return `the database cannot be used: ${error.message}`
+  return error.stack ?? error.message
+}
+
 main(process.argv.slice(2)).catch((error: unknown) => {
   process.exitCode = 1
-  if (error instanceof HookonceError) {
-    process.stderr.write(`${error.message}\n${error.advice}\n`)
-    return
-  }
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.stderr.write(`${told(error)}\n`)
 })

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { checkedUrl } from '../ledger/ledger.ts'
 import { migrate as migrateSchema } from '../ledger/migrate.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Command, parse } from './command.ts'
@@ -14,10 +15,13 @@ export const migrate: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, { json: { type: 'boolean', default: false } })
-    const connectionString = process.env.DATABASE_URL
-    if (!connectionString)
-      throw new HookonceError('CONFIG_INVALID', 'set DATABASE_URL to the database to migrate')
-    const pool = new pg.Pool({ connectionString, max: 1, application_name: 'hookonce migrate' })
+    const url = process.env.DATABASE_URL
+    if (!url) throw new HookonceError('CONFIG_INVALID', 'set DATABASE_URL to the database to migrate')
+    const pool = new pg.Pool({
+      connectionString: checkedUrl(url),
+      max: 1,
+      application_name: 'hookonce migrate',
+    })
     try {
       const applied = await migrateSchema(pool)
       if (values.json) printJson({ applied })

@@ -42,8 +42,14 @@ export const serve: Command = {
     })
     await hooks.ledger()
     if (!values['receive-only']) await hooks.start()
-    const server = await startGateway({ hooks, host: values.host, port, receives: !values['work-only'] })
+    const receives = !values['work-only']
+    const server = await startGateway({ hooks, host: values.host, port, receives }).catch(async (error) => {
+      await hooks.stop()
+      throw error
+    })
+    // Before it says that it is ready: whoever waits for that may stop it at once.
+    const stopped = untilStopped(hooks, server)
     logger.info({ port: server.port, sources: Object.keys(config.sources) }, 'hookonce is ready')
-    await untilStopped(hooks, server)
+    await stopped
   },
 }

@@ -24,7 +24,9 @@ const providerNames = Object.keys(providers) as [ProviderName, ...ProviderName[]
 /** The options of a source are checked by its provider; here only what the gateway itself reads. */
 const sourceSchema = z.looseObject({
   provider: z.enum(providerNames),
-  secret: z.union([z.string(), z.array(z.string())]),
+  secret: z.union([z.string(), z.array(z.string())], {
+    error: 'expected "env:NAME" or "file:/path", or an array of those',
+  }),
 })
 
 const destinationSchema = strict({
@@ -63,7 +65,10 @@ export function gatewayConfig(value: unknown, where: string, env: NodeJS.Process
       const secrets = [secret]
         .flat()
         .map((reference) => resolveSecret(reference, `${where}: sources.${name}.secret`, env))
-      return [name, makeSource(provider, { ...options, secret: secrets })]
+      return [
+        name,
+        at(`${where}: sources.${name}`, () => makeSource(provider, { ...options, secret: secrets })),
+      ]
     }),
   )
   const destinations = Object.entries(config.destinations).map(([name, destination]) => ({
@@ -72,7 +77,7 @@ export function gatewayConfig(value: unknown, where: string, env: NodeJS.Process
     secret: resolveSecret(destination.secret, `${where}: destinations.${name}.secret`, env),
   }))
   for (const { name, sources: wanted = [] } of destinations) {
-    const unknown = wanted.find((source) => !(source in sources))
+    const unknown = wanted.find((source) => !Object.hasOwn(sources, source))
     if (unknown !== undefined) {
       throw new HookonceError(
         'CONFIG_INVALID',
@@ -87,6 +92,18 @@ export function gatewayConfig(value: unknown, where: string, env: NodeJS.Process
 export function makeSource(provider: ProviderName, options: Record<string, unknown>): SigningSource {
   const factory = providers[provider] as (options: Record<string, unknown>) => SigningSource
   return factory(options)
+}
+
+/** Says where in the file it was that a provider found fault. */
+function at<Result>(where: string, make: () => Result): Result {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof HookonceError)) throw error
+    throw new HookonceError(error.code, error.message.replace(`${error.code}: `, `${where}: `), {
+      cause: error,
+    })
+  }
 }
 
 function resolveSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {

@@ -16,8 +16,8 @@ export function uuids(ids: readonly string[]): Buffer {
   const out = header(OID.uuid, ids.length, ids.length * 20)
   let at = HEADER_BYTES
   for (const id of ids) {
-    at = out.writeInt32BE(16, at)
-    at += out.write(id.replaceAll('-', ''), at, 'hex')
+    at = writeLength(out, 16, at)
+    at = writeUuid(out, id, at)
   }
   return out
 }
@@ -37,40 +37,42 @@ export function booleans(values: readonly boolean[]): Buffer {
 /** Epoch milliseconds, or undefined for null. */
 export function timestamps(values: readonly (number | undefined)[]): Buffer {
   return fixed(OID.timestamptz, 8, values, (out, value, at) =>
-    out.writeBigInt64BE(BigInt(Math.round((value - POSTGRES_EPOCH_MS) * 1000)), at),
+    // Microseconds past the year 2285 are more than a number holds exactly.
+    out.writeBigInt64BE(BigInt(Math.round(value - POSTGRES_EPOCH_MS)) * 1000n, at),
   )
 }
 
 export function byteas(values: readonly Uint8Array[]): Buffer {
-  const out = header(
-    OID.bytea,
-    values.length,
-    sum(values, (value) => 4 + value.byteLength),
-  )
+  let bytes = 0
+  for (const value of values) bytes += 4 + value.byteLength
+  const out = header(OID.bytea, values.length, bytes)
   let at = HEADER_BYTES
   for (const value of values) {
-    at = out.writeInt32BE(value.byteLength, at)
+    at = writeLength(out, value.byteLength, at)
     out.set(value, at)
     at += value.byteLength
   }
   return out
 }
 
+/** UTF-8 takes at most three bytes for each unit of a JavaScript string. */
+const MAX_BYTES_A_CHAR = 3
+
 export function texts(values: readonly (string | undefined)[]): Buffer {
-  const clean = values.map((value) => (value === undefined ? undefined : withoutNul(value)))
-  const lengths = clean.map((value) => (value === undefined ? NULL_LENGTH : Buffer.byteLength(value)))
-  const out = header(
-    OID.text,
-    values.length,
-    sum(lengths, (length) => 4 + Math.max(length, 0)),
-  )
+  let most = 0
+  for (const value of values) most += 4 + (value === undefined ? 0 : value.length * MAX_BYTES_A_CHAR)
+  const out = header(OID.text, values.length, most)
   let at = HEADER_BYTES
-  clean.forEach((value, index) => {
-    at = out.writeInt32BE(lengths[index] ?? NULL_LENGTH, at)
-    if (value === undefined) out.writeInt32BE(1, 4)
-    else at += out.write(value, at)
-  })
-  return out
+  for (const value of values) {
+    if (value === undefined) {
+      out[7] = 1
+      at = writeLength(out, NULL_LENGTH, at)
+    } else {
+      const written = out.write(withoutNul(value), at + 4)
+      at = writeLength(out, written, at) + written
+    }
+  }
+  return out.subarray(0, at)
 }
 
 /** PostgreSQL's text cannot hold NUL. Identity does not depend on it: ids are hashes of the original. */
@@ -84,12 +86,13 @@ function fixed<T>(
   values: readonly (T | undefined)[],
   write: (out: Buffer, value: T, at: number) => number,
 ): Buffer {
-  const nulls = values.reduce((count, value) => (value === undefined ? count + 1 : count), 0)
+  let nulls = 0
+  for (const value of values) if (value === undefined) nulls += 1
   const out = header(oid, values.length, values.length * (4 + bytes) - nulls * bytes)
-  if (nulls > 0) out.writeInt32BE(1, 4)
+  if (nulls > 0) out[7] = 1
   let at = HEADER_BYTES
   for (const value of values) {
-    at = out.writeInt32BE(value === undefined ? NULL_LENGTH : bytes, at)
+    at = writeLength(out, value === undefined ? NULL_LENGTH : bytes, at)
     if (value !== undefined) at = write(out, value, at)
   }
   return out
@@ -105,8 +108,27 @@ function header(oid: number, length: number, elementBytes: number): Buffer {
   return out
 }
 
-function sum<T>(values: readonly T[], of: (value: T) => number): number {
-  let total = 0
-  for (const value of values) total += of(value)
-  return total
+// By hand: the checks of writeInt32BE cost more than the write, and every element has a length.
+function writeLength(out: Buffer, length: number, at: number): number {
+  out[at] = length >>> 24
+  out[at + 1] = length >>> 16
+  out[at + 2] = length >>> 8
+  out[at + 3] = length
+  return at + 4
+}
+
+// By hand as well: without the dashes, and without a second string.
+function writeUuid(out: Buffer, id: string, start: number): number {
+  let at = start
+  for (let i = 0; i < 36; i += 2) {
+    if (id.charCodeAt(i) === DASH) i += 1
+    out[at++] = (hexDigit(id.charCodeAt(i)) << 4) | hexDigit(id.charCodeAt(i + 1))
+  }
+  return at
+}
+
+const DASH = 45
+
+function hexDigit(code: number): number {
+  return code <= 57 ? code - 48 : code - 87
 }

@@ -59,7 +59,7 @@ const FIND_RECEIPTS = statement(
   'find_receipts',
   `select r.shard, r.id, r.received_at as "receivedAt", r.occurred_at as "occurredAt", r.tenant, r.source,
      r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId", r.secret,
-     encode(r.body_sha256, 'hex') as "bodySha256", r.headers, r.body,
+     encode(coalesce(r.body_sha256, sha256(r.body)), 'hex') as "bodySha256", r.headers, r.body,
      coalesce(r.received_at <= now() - s.body_seconds * interval '1 second', false) as "bodyExpired"
    from generate_series(0, $1::integer - 1) n(shard)
    join hookonce.receipt r on r.shard = n.shard and r.id between $2::uuid and $3::uuid

@@ -14,6 +14,8 @@ export interface JobRef {
 export interface ClaimedJob extends JobRef {
   readonly attempt: number
   readonly crashes: number
+  /** The step whose commit completed an earlier run of this job. */
+  readonly lastStep: string | null
   /** Milliseconds since the job was born. */
   readonly ageMs: number
   readonly tenant: string
@@ -83,9 +85,9 @@ const CLAIM = statement(
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
      from picked p
      where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
-     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step
    )
-   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes,
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep",
      (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
      r.tenant, r.source, r.received_at as "receivedAt", r.headers, r.body
    from leased l
@@ -250,7 +252,7 @@ const REPLAY = statement(
   'replay',
   `with finished as materialized (
      select j.receipt_id, j.subscriber from hookonce.job j
-     where j.shard = $1::smallint and j.receipt_id = any($2::uuid[]) and j.state in ('processed', 'failed')
+     where j.shard = $1::smallint and j.receipt_id = any($2::uuid[]) and j.state = any($4::hookonce.job_state[])
        and ($3::integer[] is null or j.subscriber = any($3::integer[]))
      order by j.receipt_id, j.subscriber
      for update
@@ -270,6 +272,8 @@ export interface Replay {
   readonly shard: number
   readonly receiptIds: readonly string[]
   readonly subscribers: readonly number[] | undefined
+  /** Which finished jobs are meant: what was planned may have been mended by somebody else since. */
+  readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
 }
 
 /** Returns how many jobs were received again. */
@@ -278,6 +282,7 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
     replay.shard,
     binary.uuids(replay.receiptIds),
     replay.subscribers ? binary.integers(replay.subscribers) : null,
+    replay.states,
   ])
 }
 
@@ -296,18 +301,24 @@ export async function addMissingJobs(
   return change(db, ADD_MISSING, [replay.shard, replay.receiptId, binary.integers(replay.subscribers)])
 }
 
-/* Failed jobs whose bodies are still there, oldest first. */
+/*
+ * Failed jobs that can be replayed, oldest first. Bodies go before keys do, so the oldest failures have lost
+ * theirs: they are passed over before the limit counts.
+ */
 const FAILED = statement(
   'failed_jobs',
   `select j.receipt_id as "receiptId", j.subscriber, s.source, s.name, j.reason
    from hookonce.subscriber s
+   join hookonce.source o on o.tenant = s.tenant and o.name = s.source
    cross join lateral (
-     select j.receipt_id, j.subscriber, j.reason, j.finished_at from hookonce.job j
+     select j.receipt_id, j.subscriber, j.reason, j.finished_at
+     from hookonce.job j
+     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
+       and r.received_at > now() - o.body_seconds * interval '1 second'
      where j.shard = $1::smallint and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
        and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
      order by j.finished_at limit $5::integer
    ) j
-   join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
    where ($2::text is null or s.source = $2::text) and ($3::text is null or s.name = $3::text)
    order by j.finished_at limit $5::integer`,
 )

@@ -1,12 +1,19 @@
 import pg from 'pg'
 import { HookonceError } from '../model/errors.ts'
-import { startEmbedded } from './embedded/embedded.ts'
+import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { checkSchema, migrate } from './migrate.ts'
 
-/** The PostgreSQL that everything is recorded in. */
-export interface Ledger {
+/** What it takes to work on the ledger's tables. */
+export interface LedgerTables {
+  /** The engine's own connections: no handler can use them up, so that heartbeats and accepts never wait for one. */
   readonly pool: pg.Pool
   readonly shards: number
+}
+
+/** The PostgreSQL that everything is recorded in. */
+export interface Ledger extends LedgerTables {
+  /** For the transactions of handlers. */
+  readonly business: pg.Pool
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
   close(): Promise<void>
@@ -18,66 +25,65 @@ export interface LedgerOptions {
   readonly dir: string
   /** `auto` brings the schema up to date first; `off` only checks it. */
   readonly migrate: 'auto' | 'off'
+  /** For the transactions of handlers. */
   readonly maxConnections: number
 }
 
+/** Accepts, claims, settlements, writes, heartbeats and upkeep: each has at most one statement under way. */
+const ENGINE_CONNECTIONS = 6
 /** A server that does not even answer: the provider's patience is shorter than the network's. */
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
 
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const { database } = options
-  if (typeof database === 'string') return connect(checkedUrl(database), options)
-  if (database !== undefined) return prepare(database, options, { close: async () => undefined })
+  if (typeof database === 'string') return connect(options, { url: checkedUrl(database) })
+  if (database !== undefined) return connect(options, { business: database })
   const server = await startEmbedded({ dir: options.dir })
-  // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
-  return connect(server.url, options, { ssl: false, leave: () => server.leave() })
+  return connect(options, { url: server.url, embedded: server })
 }
 
 interface Reaching {
-  readonly ssl?: false
-  readonly leave?: () => Promise<void>
+  readonly url?: string
+  readonly business?: pg.Pool
+  readonly embedded?: EmbeddedServer
 }
 
-async function connect(
-  url: string,
-  options: LedgerOptions,
-  { leave, ...ssl }: Reaching = {},
-): Promise<Ledger> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: options.maxConnections,
+async function connect(options: LedgerOptions, { url, business, embedded }: Reaching): Promise<Ledger> {
+  const config: pg.PoolConfig = {
+    // A caller's pool is used for its handlers; the engine reaches the same server by the same options.
+    ...business?.options,
+    ...(url === undefined ? {} : { connectionString: url }),
     application_name: 'hookonce',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: ANSWER_TIMEOUT_MS,
     keepAlive: true,
-    ...ssl,
-  })
-  // An idle connection that breaks is replaced at the next query, which reports what is still wrong.
-  pool.on('error', () => undefined)
+    // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
+    pipeline: true,
+    // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
+    ...(embedded ? { ssl: false } : {}),
+  }
+  const pool = quiet(new pg.Pool({ ...config, max: ENGINE_CONNECTIONS, query_timeout: ANSWER_TIMEOUT_MS }))
+  const own = business ? undefined : quiet(new pg.Pool({ ...config, max: options.maxConnections }))
   const close = async (): Promise<void> => {
-    await pool.end()
-    await leave?.()
+    await Promise.all([pool.end(), own?.end()])
+    await embedded?.leave()
   }
   try {
-    return await prepare(pool, options, { url, close })
+    if (options.migrate === 'auto') await migrate(pool)
+    const { shards } = await checkSchema(pool)
+    return { pool, business: business ?? own ?? pool, shards, url, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-async function prepare(
-  pool: pg.Pool,
-  options: LedgerOptions,
-  rest: { url?: string; close: () => Promise<void> },
-): Promise<Ledger> {
-  if (options.migrate === 'auto') await migrate(pool)
-  const { shards } = await checkSchema(pool)
-  return { pool, shards, url: rest.url, close: rest.close }
+/** An idle connection that breaks is replaced at the next query, which reports what is still wrong. */
+function quiet(pool: pg.Pool): pg.Pool {
+  return pool.on('error', () => undefined)
 }
 
-function checkedUrl(url: string): string {
+export function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url)) return url
   throw new HookonceError(
     'CONFIG_INVALID',

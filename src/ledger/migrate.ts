@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Pool, PoolClient } from 'pg'
 import { HookonceError } from '../model/errors.ts'
+import { inTransaction, withConnection } from './in-transaction.ts'
 
 /*
  * Plain numbered .sql files, applied in order and recorded, all missing ones in one transaction. Its advisory
@@ -31,21 +32,12 @@ export interface SchemaState {
 /** Brings the schema up to date. Returns the names of the migrations that this call applied. */
 export async function migrate(pool: Pool): Promise<string[]> {
   const known = await knownMigrations()
-  const client = await pool.connect()
-  try {
+  return inTransaction(pool, async (client) => {
     await requirePostgres(client)
-    await client.query('begin')
-    try {
-      const names = await applyMissing(client, known)
-      await client.query('commit')
-      return names
-    } catch (error) {
-      await client.query('rollback')
-      throw error
-    }
-  } finally {
-    client.release()
-  }
+    const names = await applyMissing(client, known)
+    await client.query('commit')
+    return names
+  })
 }
 
 async function applyMissing(client: PoolClient, known: readonly Migration[]): Promise<string[]> {
@@ -77,24 +69,19 @@ async function applyMissing(client: PoolClient, known: readonly Migration[]): Pr
 /** Checks that this binary can work on the schema as it is, and reads what was fixed when it was made. */
 export async function checkSchema(pool: Pool): Promise<SchemaState> {
   const known = await knownMigrations()
-  const client = await pool.connect()
-  try {
+  return withConnection(pool, async (client) => {
     await requirePostgres(client)
     const exists = await client.query(`select to_regclass('hookonce.migration') is not null as exists`)
     const applied = exists.rows[0]?.exists ? await appliedMigrations(client) : []
     refuseNewerSchema(applied, known)
     const missing = known.filter((migration) => !applied.some(({ id }) => id === migration.id))
     if (missing.length > 0) {
-      throw new HookonceError(
-        'SCHEMA_MISSING',
-        `the database lacks ${missing.map((migration) => migration.name).join(', ')}: run \`hookonce migrate\``,
-      )
+      const names = missing.map((migration) => migration.name).join(', ')
+      throw new HookonceError('SCHEMA_MISSING', `the database lacks ${names}: run \`hookonce migrate\``)
     }
     const setting = await client.query(`select value from hookonce.setting where name = 'shards'`)
     return { shards: setting.rows[0]?.value ?? DEFAULT_SHARDS }
-  } finally {
-    client.release()
-  }
+  })
 }
 
 interface AppliedMigration {

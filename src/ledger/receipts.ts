@@ -1,7 +1,7 @@
 import * as binary from './binary.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
-/** A receipt to be recorded, and the jobs that it brings. */
+/** A receipt to be recorded. */
 export interface NewReceipt {
   readonly id: string
   readonly shard: number
@@ -12,11 +12,15 @@ export interface NewReceipt {
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
   readonly secret: number
-  readonly bodySha256: Uint8Array
   readonly headers: string
   readonly body: Uint8Array
   /** How long the key is kept: an older receipt of the same key has expired, swept or not. */
   readonly keySeconds: number
+}
+
+/** A receipt and the jobs that it brings. */
+export interface NewWork {
+  readonly receipt: NewReceipt
   readonly jobs: readonly NewJob[]
 }
 
@@ -29,10 +33,12 @@ export interface NewJob {
 export type Accepted =
   /** Recorded now. `held` lists the subscribers whose jobs were not born leased. */
   | { readonly outcome: 'recorded'; readonly held: readonly number[] }
-  | { readonly outcome: 'known'; readonly sameBody: boolean }
+  /** Recorded before, with the body of this hash. */
+  | { readonly outcome: 'known'; readonly bodySha256: Uint8Array }
 
 /*
  * Accept: receipts and their jobs in one statement, one round trip, one sync.
+ * - The few tenants and sources of a batch are named once; rows point to them.
  * - Returns only what did not go the usual way, so that a batch of new events returns nothing.
  * - A known receipt is looked up only for rows that were not inserted. It may be invisible: it was committed
  *   after this statement's snapshot. The caller asks again.
@@ -42,9 +48,12 @@ const ACCEPT = statement(
   'accept',
   `with recorded as (
      insert into hookonce.receipt
-       (shard, id, tenant, source, event_key, event_type, object_id, occurred_at, secret, body_sha256, headers, body)
-     select * from unnest($1::smallint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-       $8::timestamptz[], $9::smallint[], $10::bytea[], $11::text[], $12::bytea[])
+       (shard, id, tenant, source, event_key, event_type, object_id, occurred_at, secret, headers, body)
+     select shard, id, ($10::text[])[source], ($11::text[])[source], event_key, event_type, object_id, occurred_at,
+       secret, headers, body
+     from unnest($1::smallint[], $2::uuid[], $3::smallint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
+       $8::smallint[], $9::text[], $12::bytea[])
+       i(shard, id, source, event_key, event_type, object_id, occurred_at, secret, headers, body)
      on conflict (shard, id) do nothing
      returning shard, id
    ), runnable as materialized (
@@ -70,7 +79,7 @@ const ACCEPT = statement(
    from unnest($1::smallint[], $2::uuid[], $17::integer[]) i(shard, id, key_seconds)
    left join recorded r on r.id = i.id
    left join lateral (
-     select k.body_sha256 as sha,
+     select coalesce(k.body_sha256, sha256(k.body), '') as sha,
        k.received_at <= now() - i.key_seconds * interval '1 second'
          and not exists (select from hookonce.job j where j.shard = k.shard and j.receipt_id = k.id
            and j.state in ('received', 'processing', 'retrying', 'attention')) as expired
@@ -88,14 +97,14 @@ interface AcceptRow {
   expired: boolean | null
 }
 
-/** Records a batch. `receipts` holds each id once. Results are in the order of the batch. */
+/** Records a batch. It holds each id once. Results are in the order of the batch. */
 export async function acceptReceipts(
   db: Queryable,
-  receipts: readonly NewReceipt[],
+  batch: readonly NewWork[],
   worker: number | undefined,
 ): Promise<Accepted[]> {
-  const unusual = await rows<AcceptRow>(db, ACCEPT, acceptParameters(receipts, worker))
-  if (unusual.length === 0) return receipts.map(() => RECORDED)
+  const unusual = await rows<AcceptRow>(db, ACCEPT, acceptParameters(batch.toSorted(byId), worker))
+  if (unusual.length === 0) return batch.map(() => RECORDED)
 
   const known = new Map<string, AcceptRow>()
   const held = new Map<string, number[]>()
@@ -104,78 +113,109 @@ export async function acceptReceipts(
     else held.set(row.id, [...(held.get(row.id) ?? []), row.held])
   }
 
-  const expired = receipts.filter((receipt) => known.get(receipt.id)?.expired === true)
+  const expired = batch.filter(({ receipt }) => known.get(receipt.id)?.expired === true)
   if (expired.length > 0) await forgetExpired(db, expired)
-  const again = receipts.filter((receipt) => isUndecided(known.get(receipt.id)))
+  const again = batch.filter(({ receipt }) => isUndecided(known.get(receipt.id)))
   const redone = again.length === 0 ? [] : await acceptReceipts(db, again, worker)
-  const redoneById = new Map(again.map((receipt, index) => [receipt.id, redone[index]]))
+  const redoneById = new Map(again.map(({ receipt }, index) => [receipt.id, redone[index]]))
 
-  return receipts.map((receipt) => {
+  return batch.map(({ receipt }) => {
     const second = redoneById.get(receipt.id)
     if (second) return second
     const row = known.get(receipt.id)
     if (!row) return { outcome: 'recorded', held: held.get(receipt.id) ?? [] }
-    return { outcome: 'known', sameBody: row.sha?.equals(receipt.bodySha256) ?? false }
+    return { outcome: 'known', bodySha256: row.sha ?? NO_HASH }
   })
 }
 
 const RECORDED: Accepted = { outcome: 'recorded', held: [] }
+const NO_HASH = new Uint8Array()
+
+// Two receivers with the same events in their batches wait for each other's rows: in one order they cannot deadlock.
+function byId(a: NewWork, b: NewWork): number {
+  return a.receipt.id < b.receipt.id ? -1 : 1
+}
 
 // Committed by another receiver after our snapshot, or expired and forgotten just now: the next look decides.
 function isUndecided(row: AcceptRow | undefined): boolean {
   return row !== undefined && (row.sha === null || row.expired === true)
 }
 
-function acceptParameters(receipts: readonly NewReceipt[], worker: number | undefined): unknown[] {
-  const jobs = receipts.flatMap((receipt) => receipt.jobs.map((job) => ({ receipt, job })))
+function acceptParameters(batch: readonly NewWork[], worker: number | undefined): unknown[] {
+  const receipts = batch.map(({ receipt }) => receipt)
+  const sources = new Map<string, { position: number; receipt: NewReceipt }>()
+  const positions: number[] = []
+  const jobReceipts: string[] = []
+  const jobSubscribers: number[] = []
+  const jobsBorn: boolean[] = []
+  for (const { receipt, jobs } of batch) {
+    const name = `${receipt.tenant}\n${receipt.source}`
+    const source = sources.get(name) ?? { position: sources.size + 1, receipt }
+    if (source.receipt === receipt) sources.set(name, source)
+    positions.push(source.position)
+    for (const { subscriber, bornLeased } of jobs) {
+      jobReceipts.push(receipt.id)
+      jobSubscribers.push(subscriber)
+      jobsBorn.push(bornLeased)
+    }
+  }
+  const named = [...sources.values()].map((source) => source.receipt)
   return [
     binary.smallints(receipts.map((r) => r.shard)),
     binary.uuids(receipts.map((r) => r.id)),
-    binary.texts(receipts.map((r) => r.tenant)),
-    binary.texts(receipts.map((r) => r.source)),
+    binary.smallints(positions),
     binary.texts(receipts.map((r) => r.eventKey)),
     binary.texts(receipts.map((r) => r.eventType)),
     binary.texts(receipts.map((r) => r.objectId)),
     binary.timestamps(receipts.map((r) => r.occurredAtMs)),
     binary.smallints(receipts.map((r) => r.secret)),
-    binary.byteas(receipts.map((r) => r.bodySha256)),
     binary.texts(receipts.map((r) => r.headers)),
+    binary.texts(named.map((r) => r.tenant)),
+    binary.texts(named.map((r) => r.source)),
     binary.byteas(receipts.map((r) => r.body)),
     worker ?? null,
-    binary.uuids(jobs.map(({ receipt }) => receipt.id)),
-    binary.integers(jobs.map(({ job }) => job.subscriber)),
-    binary.booleans(jobs.map(({ job }) => job.bornLeased)),
+    binary.uuids(jobReceipts),
+    binary.integers(jobSubscribers),
+    binary.booleans(jobsBorn),
     binary.integers(receipts.map((r) => r.keySeconds)),
   ]
 }
 
 /*
  * A receipt past its key's retention that was not swept yet. One statement, so that a concurrent twin finds
- * either all of it or nothing. A receipt with live jobs has not expired: its work is not done.
+ * either all of it or nothing. A receipt with live jobs has not expired: its work is not done. Locked in key
+ * order first, as twins find the same receipts.
  */
 const FORGET_EXPIRED = statement(
   'forget_expired',
-  `with expired as (
-     delete from hookonce.receipt r
-     using unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
-     where r.shard = i.shard and r.id = i.id and r.received_at <= now() - i.key_seconds * interval '1 second'
-       and not exists (select from hookonce.job j where j.shard = r.shard and j.receipt_id = r.id
-         and j.state in ('received', 'processing', 'retrying', 'attention'))
+  `with found as materialized (
+     select r.shard, r.id
+     from hookonce.receipt r
+     join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
+       on r.shard = i.shard and r.id = i.id and r.received_at <= now() - i.key_seconds * interval '1 second'
+     where not exists (select from hookonce.job j where j.shard = r.shard and j.receipt_id = r.id
+       and j.state in ('received', 'processing', 'retrying', 'attention'))
+     order by r.shard, r.id
+     for update of r
+   ), expired as (
+     delete from hookonce.receipt r using found f where r.shard = f.shard and r.id = f.id
      returning r.shard, r.id
    ), jobs as (
      delete from hookonce.job j using expired e where j.shard = e.shard and j.receipt_id = e.id
    ), attempts as (
      delete from hookonce.attempt a using expired e where a.shard = e.shard and a.receipt_id = e.id
+   ), steps as (
+     delete from hookonce.step s using expired e where s.shard = e.shard and s.receipt_id = e.id
    ), duplicates as (
      delete from hookonce.duplicate d using expired e where d.shard = e.shard and d.receipt_id = e.id
    )
    select id from expired`,
 )
 
-async function forgetExpired(db: Queryable, receipts: readonly NewReceipt[]): Promise<void> {
+async function forgetExpired(db: Queryable, batch: readonly NewWork[]): Promise<void> {
   await rows(db, FORGET_EXPIRED, [
-    binary.smallints(receipts.map((r) => r.shard)),
-    binary.uuids(receipts.map((r) => r.id)),
-    binary.integers(receipts.map((r) => r.keySeconds)),
+    binary.smallints(batch.map(({ receipt }) => receipt.shard)),
+    binary.uuids(batch.map(({ receipt }) => receipt.id)),
+    binary.integers(batch.map(({ receipt }) => receipt.keySeconds)),
   ])
 }

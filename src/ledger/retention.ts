@@ -22,7 +22,7 @@ const SWEEP_BODIES = statement(
      order by r.received_at limit $2::integer
      for update skip locked
    )
-   update hookonce.receipt r set body = null, headers = null from due d
+   update hookonce.receipt r set body_sha256 = sha256(r.body), body = null, headers = null from due d
    where r.shard = $1::smallint and r.id = d.id`,
 )
 
@@ -70,6 +70,8 @@ const SWEEP_KEYS = statement(
      delete from hookonce.job j using due d where j.shard = $1::smallint and j.receipt_id = d.id
    ), attempts as (
      delete from hookonce.attempt a using due d where a.shard = $1::smallint and a.receipt_id = d.id
+   ), steps as (
+     delete from hookonce.step s using due d where s.shard = $1::smallint and s.receipt_id = d.id
    ), duplicates as (
      delete from hookonce.duplicate u using due d where u.shard = $1::smallint and u.receipt_id = d.id
    )

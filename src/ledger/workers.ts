@@ -1,3 +1,4 @@
+import * as binary from './binary.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
@@ -46,17 +47,12 @@ export async function retireWorker(db: Queryable, worker: number): Promise<void>
   await change(db, RETIRE, [worker])
 }
 
-/*
- * Declares silent workers dead and lists all the dead. Their rows stay for a day: a statement that was in
- * flight when its worker died may still commit a job leased to it, and none of ours waits for that long.
- */
+/* Declares silent workers dead and lists all the dead. */
 const BURY_SILENT = statement(
   'bury_silent_workers',
   `with silent as (
      update hookonce.worker set dead_at = now()
      where dead_at is null and lease_until < now() - $1::integer * interval '1 millisecond' returning id
-   ), forgotten as (
-     delete from hookonce.worker where dead_at < now() - interval '1 day'
    )
    select id from silent
    union all
@@ -66,4 +62,18 @@ const BURY_SILENT = statement(
 export async function deadWorkers(db: Queryable, graceMs: number): Promise<number[]> {
   const dead = await rows<{ id: number }>(db, BURY_SILENT, [graceMs])
   return dead.map((row) => row.id)
+}
+
+/*
+ * The rows of the dead stay for a day: a statement that was in flight when its worker died may still commit a
+ * job leased to it, and none of ours waits for that long. They go only after a rescue that found nothing more.
+ */
+const FORGET = statement(
+  'forget_workers',
+  `delete from hookonce.worker where id = any($1::integer[]) and dead_at < now() - interval '1 day'`,
+)
+
+/** For the workers whose jobs were just rescued, all of them. */
+export async function forgetWorkers(db: Queryable, rescued: readonly number[]): Promise<void> {
+  await change(db, FORGET, [binary.integers(rescued)])
 }

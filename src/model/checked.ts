@@ -34,5 +34,7 @@ function explain(issue: z.core.$ZodIssue, parents: readonly PropertyKey[] = []):
     )
     if (meant !== undefined) return meant.flatMap((inner) => explain(inner, path))
   }
+  // A name that is not allowed in a record: say why.
+  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => `${path.join('.')}: ${message}`)
   return [path.length > 0 ? `${path.join('.')}: ${issue.message}` : issue.message]
 }

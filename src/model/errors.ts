@@ -145,6 +145,25 @@ export const errorCatalogue = {
     advice:
       'This worker was silent past its lease and another one owns the job now. Do not block the event loop for longer than the lease.',
   },
+  STEP_REPEATED: {
+    retryable: false,
+    advice:
+      'Two transactions of one handler share a name, so one would be skipped. Give each its own in `name`.',
+  },
+  STEP_RESULT_TOO_LARGE: {
+    retryable: false,
+    advice: 'Results are kept in the ledger. Return an id, and read the rest where it lives.',
+  },
+  WRITE_UNEXPECTED: {
+    retryable: true,
+    advice:
+      'A statement of ctx.write changed another number of rows than its `rows` says. Nothing was written.',
+  },
+  CONTEXT_CLOSED: {
+    retryable: false,
+    advice:
+      'The handler used its context after its job was completed, or after it returned. Await everything.',
+  },
   FORWARD_FAILED: {
     retryable: true,
     advice: 'The destination did not answer with a 2xx status. The job will be tried again.',

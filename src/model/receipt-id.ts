@@ -8,12 +8,27 @@ import { hash } from 'node:crypto'
  */
 export function receiptIds(tenant: string, source: string): (eventKey: string) => string {
   const scope = Buffer.concat([lengthPrefixed(tenant), lengthPrefixed(source)])
-  return (eventKey) => uuid(hash('sha256', Buffer.concat([scope, lengthPrefixed(eventKey)]), 'hex'))
+  // Written over for each key: what is the same for all of them is there already.
+  const scratch = Buffer.alloc(scope.length + 4 + SHORT_KEY_BYTES)
+  scope.copy(scratch)
+  return (eventKey) => {
+    if (eventKey.length * 3 > SHORT_KEY_BYTES) return uuid(Buffer.concat([scope, lengthPrefixed(eventKey)]))
+    const written = scratch.write(eventKey, scope.length + 4)
+    scratch.writeUInt32BE(written, scope.length)
+    return uuid(scratch.subarray(0, scope.length + 4 + written))
+  }
 }
+
+/** Event keys of providers are far shorter. */
+const SHORT_KEY_BYTES = 768
 
 /** The shard leads every primary key, so that the ledger can be distributed. */
 export function shardOf(receiptId: string, shards: number): number {
-  return Number.parseInt(receiptId.slice(0, 2), 16) % shards
+  return (16 * hexDigit(receiptId.charCodeAt(0)) + hexDigit(receiptId.charCodeAt(1))) % shards
+}
+
+function hexDigit(code: number): number {
+  return code <= 57 ? code - 48 : code - 87
 }
 
 function lengthPrefixed(text: string): Buffer {
@@ -24,6 +39,7 @@ function lengthPrefixed(text: string): Buffer {
   return out
 }
 
-function uuid(hex: string): string {
+function uuid(identity: Buffer): string {
+  const hex = hash('sha256', identity, 'hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }

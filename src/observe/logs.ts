@@ -1,3 +1,4 @@
+import { textOfThrown } from '../model/thrown.ts'
 import type { Observer } from './observer.ts'
 
 /** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
@@ -66,7 +67,7 @@ export function logs(logger: Logger): Observer {
         attempt: fact.attempt,
         duration_ms: Math.round(fact.durationMs),
         status: fact.outcome,
-        ...(fact.error === undefined ? {} : { error: String(fact.error) }),
+        ...(fact.error === undefined ? {} : { error: textOfThrown(fact.error) }),
       }
       if (fact.outcome === 'failed')
         logger.error(fields, 'job failed: it will not be tried again until it is replayed')
@@ -82,7 +83,7 @@ export function logs(logger: Logger): Observer {
       )
     },
     trouble(fact) {
-      logger.error({ error: String(fact.error) }, `trouble while ${fact.doing}`)
+      logger.error({ error: textOfThrown(fact.error) }, `trouble while ${fact.doing}`)
     },
   }
 }

@@ -1,10 +1,14 @@
-import { downstreamKey } from '../effects/downstream-key.ts'
+import type { Pool } from 'pg'
+import type { WriteOutcome } from '../effects/commit-writes.ts'
+import type { CheckedWrite } from '../effects/write.ts'
 import type { JobRef, Settlement } from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
+import { openContext } from './context.ts'
 import { afterFailure } from './retry.ts'
-import type { Context, Subscriber } from './subscriber.ts'
+import type { Ending } from './settler.ts'
+import type { Subscriber } from './subscriber.ts'
 
 /** One run of a job, under its worker's lease and its own fence. */
 export interface Run {
@@ -13,30 +17,48 @@ export interface Run {
   /** The job's age when the run began. */
   readonly ageMs: number
   readonly subscriber: Subscriber
+  /** The step whose commit completed an earlier run of this job. */
+  readonly lastStep: string | undefined
   /** Reads the event; throws where the recorded bytes cannot be read any more. */
   readonly event: () => Event
   readonly abort: AbortController
 }
 
 export interface AttemptDeps {
-  /** False: the lease was lost before, and nothing was written. */
-  readonly settle: (settlement: Settlement) => Promise<boolean>
+  readonly business: Pool
+  readonly settle: (ending: Ending) => Promise<WriteOutcome>
   readonly observer: Observer
 }
 
 type Ended = { readonly event: Event | undefined } & (
-  | { readonly ok: true }
+  | { readonly ok: true; readonly writes: readonly CheckedWrite[]; readonly completed: boolean }
   | { readonly ok: false; readonly error: unknown }
 )
 
 /** Runs the handler once and settles the job by what came of it. Never throws. */
-export async function attempt(run: Run, { settle, observer }: AttemptDeps): Promise<void> {
+export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   const startedAt = performance.now()
-  const ended = await perform(run)
+  let ended = await perform(run, deps.business)
   const durationMs = performance.now() - startedAt
-  const settlement = settlementOf(run, ended, durationMs)
-  const took = await settle(settlement)
-  observer.attempt(factOf({ run, ended, settlement, took, durationMs }))
+  let settlement = settlementOf(run, ended, durationMs)
+  let outcome = await settle({ ended, settlement }, deps)
+  if (outcome.kind === 'refused') {
+    // The handler was content, the database was not with what it wrote: that is a failed attempt like another.
+    ended = { ok: false, event: ended.event, error: outcome.error }
+    settlement = settlementOf(run, ended, durationMs)
+    outcome = await settle({ ended, settlement }, deps)
+  }
+  deps.observer.attempt(factOf({ run, ended, settlement, took: outcome.kind === 'committed', durationMs }))
+}
+
+interface Settling {
+  readonly ended: Ended
+  readonly settlement: Settlement
+}
+
+async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promise<WriteOutcome> {
+  if (ended.ok && ended.completed) return { kind: 'committed' }
+  return deps.settle({ settlement, writes: ended.ok ? ended.writes : [] })
 }
 
 /** A process that drains aborts with this: the run is handed back and does not count. */
@@ -44,7 +66,7 @@ export class Draining extends Error {
   override readonly name = 'Draining'
 }
 
-async function perform(run: Run): Promise<Ended> {
+async function perform(run: Run, business: Pool): Promise<Ended> {
   const { subscriber, abort } = run
   let timer: NodeJS.Timeout | undefined
   const cut = new Promise<never>((_, reject) => {
@@ -56,25 +78,19 @@ async function perform(run: Run): Promise<Ended> {
   // An abort after the handler has ended concerns nobody.
   cut.catch(() => undefined)
   let event: Event | undefined
+  const context = openContext(run, business)
   try {
     abort.signal.throwIfAborted()
     event = run.event()
     // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
-    await Promise.race([subscriber.handler(event, contextOf(run)), cut])
-    return { ok: true, event }
+    await Promise.race([subscriber.handler(event, context.ctx), cut])
+    return { ok: true, event, ...context.close() }
   } catch (error) {
-    return { ok: false, event, error }
+    // A commit that completed the job stands, whatever the handler did after it.
+    const { completed } = context.close()
+    return completed ? { ok: true, event, writes: [], completed } : { ok: false, event, error }
   } finally {
     clearTimeout(timer)
-  }
-}
-
-function contextOf({ job, attempt, subscriber, abort }: Run): Context {
-  return {
-    attempt,
-    signal: abort.signal,
-    idempotencyKey: (name) =>
-      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch: 0 }),
   }
 }
 

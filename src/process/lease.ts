@@ -31,11 +31,12 @@ const LOCAL_SHARE = 0.8
 
 export async function takeLease(options: LeaseOptions): Promise<Lease> {
   const { db, leaseMs, observer, onLost, onBeat } = options
-  let worker = await enlist()
   let renewedAt = performance.now()
+  let worker = await enlist()
   let lost = false
   let stopped = false
   let timer: NodeJS.Timeout | undefined
+  let expiry: NodeJS.Timeout | undefined
   let beating: Promise<void> | undefined
 
   function enlist(): Promise<number> {
@@ -52,6 +53,14 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     onLost()
   }
 
+  function renewed(sentAt: number): void {
+    renewedAt = sentAt
+    lost = false
+    // A timer of its own: a heartbeat that hangs must not keep in-flight work going.
+    clearTimeout(expiry)
+    if (!stopped) expiry = setTimeout(lose, sentAt + leaseMs * LOCAL_SHARE - performance.now())
+  }
+
   async function renew(): Promise<void> {
     const sentAt = performance.now()
     // A timer that fires late means that the event loop was blocked: the lease may be over before we ask.
@@ -61,8 +70,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       lose()
       worker = await enlist()
     }
-    renewedAt = sentAt
-    lost = false
+    renewed(sentAt)
     await onBeat(worker)
   }
 
@@ -82,6 +90,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     }, leaseMs / BEATS_PER_LEASE)
   }
 
+  renewed(renewedAt)
   schedule()
   return {
     get worker() {
@@ -90,6 +99,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     async retire() {
       stopped = true
       clearTimeout(timer)
+      clearTimeout(expiry)
       await beating
       await retireWorker(db, worker)
     },

@@ -1,5 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
 import { Permanent, RetryAfter } from '../model/handler-errors.ts'
+import { textOfThrown } from '../model/thrown.ts'
 import type { RetryPolicy } from './subscriber.ts'
 
 export type Verdict =
@@ -14,6 +15,8 @@ export interface Failure {
 
 /** Errors are kept to be read by a person; this much of one is enough. */
 const MAX_REASON_CHARS = 2_000
+/** The ledger counts a delay in 31 bits of milliseconds: 24 days. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1
 
 /** What becomes of a job whose run failed. */
 export function afterFailure(
@@ -23,6 +26,7 @@ export function afterFailure(
 ): Verdict {
   const reason = describe(failure.error)
   if (failure.error instanceof Permanent) return { state: 'failed', reason: `permanent: ${reason}` }
+  if (isBodyGone(failure.error)) return { state: 'failed', reason }
   if (failure.attempt >= policy.maxAttempts) {
     return { state: 'failed', reason: `gave up after ${failure.attempt} attempts: ${reason}` }
   }
@@ -35,9 +39,14 @@ export function afterFailure(
 
 // Full jitter: the whole delay is random, so that what failed together does not come back together.
 function delayFor({ error, attempt }: Failure, policy: RetryPolicy, random: () => number): number {
-  const asked = error instanceof RetryAfter ? error.delayMs : 0
+  // NaN is what becomes of a Retry-After header that could not be read.
+  const asked = error instanceof RetryAfter && !Number.isNaN(error.delayMs) ? error.delayMs : 0
   const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
-  return Math.min(Math.max(asked, random() * ceiling), policy.maxAgeMs)
+  return Math.min(Math.max(asked, random() * ceiling), policy.maxAgeMs, LONGEST_DELAY_MS)
+}
+
+function isBodyGone(error: unknown): boolean {
+  return error instanceof HookonceError && error.code === 'BODY_EXPIRED'
 }
 
 function hours(ms: number): string {
@@ -45,7 +54,6 @@ function hours(ms: number): string {
 }
 
 function describe(error: unknown): string {
-  if (error instanceof HookonceError) return error.message.slice(0, MAX_REASON_CHARS)
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`
+  const text = error instanceof HookonceError ? error.message : textOfThrown(error)
   return text.slice(0, MAX_REASON_CHARS)
 }

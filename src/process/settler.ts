@@ -1,8 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { type WriteOutcome, writeCommitter } from '../effects/commit-writes.ts'
+import type { CheckedWrite } from '../effects/write.ts'
 import { type GroupCommit, groupCommit } from '../ledger/group-commit.ts'
 import { type Settlement, settleJobs } from '../ledger/jobs.ts'
-import type { Queryable } from '../ledger/statement.ts'
 import type { Observer } from '../observe/observer.ts'
+
+/** How a run ended, with what its handler wants written where it ended well. */
+export interface Ending {
+  readonly settlement: Settlement
+  readonly writes: readonly CheckedWrite[]
+}
 
 /** One statement carries this many outcomes; more would only make its locks last longer. */
 const MAX_BATCH = 500
@@ -10,7 +18,7 @@ const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
 export interface SettlerOptions {
-  readonly db: Queryable
+  readonly pool: Pool
   readonly observer: Observer
   /** Gives up trying: the ledger is down and the process wants to end. Leases then run out by themselves. */
   readonly signal: AbortSignal
@@ -21,19 +29,47 @@ export interface SettlerOptions {
  * work is done, only the record is missing. A settlement that was committed although its reply was lost finds
  * nothing to change the second time.
  */
-export function settler({ db, observer, signal }: SettlerOptions): GroupCommit<Settlement, boolean> {
-  return groupCommit(
-    async (batch) => {
-      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-        try {
-          return await settleJobs(db, batch)
-        } catch (error) {
-          observer.trouble({ doing: `settling ${batch.length} jobs`, error })
-          if (signal.aborted) return batch.map(() => false)
-          await delay(pauseMs, undefined, { signal }).catch(() => undefined)
-        }
+export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
+  const commitWrites = writeCommitter(pool)
+
+  async function commit(batch: readonly Ending[]): Promise<WriteOutcome[]> {
+    const plain = batch.filter(({ writes }) => writes.length === 0)
+    const written = batch.filter(({ writes }) => writes.length > 0)
+    const [settled, committed] = await Promise.all([
+      persistently(plain, async () => {
+        const took = await settleJobs(
+          pool,
+          plain.map(({ settlement }) => settlement),
+        )
+        return took.map((isOurs) => ({ kind: isOurs ? 'committed' : 'lost' }))
+      }),
+      persistently(written, () =>
+        commitWrites(written.map(({ settlement, writes }) => ({ job: settlement, writes }))),
+      ),
+    ])
+    const outcomes = new Map([...pairs(plain, settled), ...pairs(written, committed)])
+    return batch.map((ending) => outcomes.get(ending) ?? { kind: 'lost' })
+  }
+
+  async function persistently(
+    endings: readonly Ending[],
+    settle: () => Promise<WriteOutcome[]>,
+  ): Promise<WriteOutcome[]> {
+    if (endings.length === 0) return []
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await settle()
+      } catch (error) {
+        observer.trouble({ doing: `settling ${endings.length} jobs`, error })
+        if (signal.aborted) return endings.map(() => ({ kind: 'lost' }))
+        await delay(pauseMs, undefined, { signal }).catch(() => undefined)
       }
-    },
-    { maxItems: MAX_BATCH },
-  )
+    }
+  }
+
+  return groupCommit(commit, { maxItems: MAX_BATCH })
+}
+
+function pairs(endings: readonly Ending[], outcomes: readonly WriteOutcome[]): [Ending, WriteOutcome][] {
+  return endings.map((ending, index) => [ending, outcomes[index] ?? { kind: 'lost' }])
 }

@@ -1,3 +1,5 @@
+import type { Transaction, TransactionOptions } from '../effects/transaction.ts'
+import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
 import type { Source } from '../sources/contract.ts'
 
@@ -12,6 +14,20 @@ export interface Context {
    * one for each name.
    */
   idempotencyKey(name: string): string
+  /**
+   * Hands over business writes on the ledger's database, said as statements. They are committed together with the
+   * completion of the job when the handler returns, and with those of many other jobs: both or neither happen,
+   * and a replay does not repeat them. To throw is to drop them.
+   */
+  write(...statements: Write[]): void
+  /**
+   * Business writes on the ledger's database in a transaction of their own, committed together with the record
+   * that this was done. A later attempt or a replay gets the recorded result instead of running it again.
+   */
+  transaction<Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    options?: TransactionOptions,
+  ): Promise<Result>
 }
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
 import { type ClaimedJob, claimJobs, dueShards, type JobRef, jobsLeasedTo } from '../ledger/jobs.ts'
-import type { Queryable } from '../ledger/statement.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -12,7 +12,9 @@ import { settler } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
 export interface WorkerOptions {
-  readonly db: Queryable
+  readonly pool: Pool
+  /** For the transactions of handlers. */
+  readonly business: Pool
   readonly shards: number
   readonly subscribers: readonly Subscriber[]
   /** Jobs in flight in this process. */
@@ -38,7 +40,7 @@ export interface Worker {
   /** Gives a reserved slot back: the event was known already, or the job was held. */
   release(subscriber: number): void
   /** Runs a job that was born leased to `worker`, in the slot that was reserved for it. */
-  runBornLeased(job: JobRef, worker: number, event: Event): void
+  runBornLeased(job: JobRef, worker: number, event: () => Event): void
   /** There is work in the ledger that nobody was told of. */
   wake(): void
   /** Finishes what is in flight, hands back what does not finish in time, and leaves. */
@@ -56,19 +58,19 @@ const STRAY_AFTER_MS = 30_000
 const ABORT_GRACE_MS = 1_000
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { db, observer, concurrency } = options
+  const { pool, observer, concurrency } = options
   const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
-  const inFlight = new Map<string, Run & { done: Promise<void> }>()
+  const inFlight = new Map<string, Run>()
   const taken = new Map<number, number>()
   const stopping = new AbortController()
   const givingUp = new AbortController()
-  const settling = settler({ db, observer, signal: givingUp.signal })
+  const settling = settler({ pool, observer, signal: givingUp.signal })
   let slots = concurrency
   let suspectRunning = false
   const nudge = bell()
 
   const lease: Lease = await takeLease({
-    db,
+    db: pool,
     leaseMs: options.leaseMs,
     observer,
     onLost: () => abortAll(new HookonceError('LEASE_LOST', 'this worker was silent for too long')),
@@ -103,12 +105,28 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   /** The slot was taken before. */
   function start(run: Run, isSuspect: boolean): void {
     const key = keyOf(run.job)
-    const done = attempt(run, { settle: (settlement) => settling.add(settlement), observer }).finally(() => {
+    inFlight.set(key, run)
+    void attempt(run, { business: options.business, settle: settling.add, observer }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) suspectRunning = false
       freeSlot(run.job.subscriber)
     })
-    inFlight.set(key, { ...run, done })
+  }
+
+  /** Whether a job that was leased to `worker` is still to be run here. */
+  function mayStart(worker: number): boolean {
+    return worker === lease.worker && !stopping.signal.aborted
+  }
+
+  /** Gives a job and its slot back. If the job is the rescuer's by now, its fence keeps it so. */
+  async function leaveUnstarted(job: JobRef & { crashes?: number }, attempt: number): Promise<void> {
+    await handBack(job, attempt)
+    if (job.crashes) suspectRunning = false
+    freeSlot(job.subscriber)
+  }
+
+  async function handBack(job: JobRef, attempt: number): Promise<void> {
+    await settling.add({ settlement: handedBack(job, attempt), writes: [] })
   }
 
   function abortAll(reason: Error): void {
@@ -134,7 +152,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const open = [...subscribers.values()].filter((subscriber) => roomFor(subscriber) > 0)
     if (open.length === 0 || lease.worker === undefined) return 0
     const suspects = !suspectRunning
-    const due = await dueShards(db, {
+    const due = await dueShards(pool, {
       shards: options.shards,
       subscribers: open.map(({ id }) => id),
       suspects,
@@ -145,7 +163,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       const worker = lease.worker
       if (wantedSlots.size === 0 || worker === undefined || stopping.signal.aborted) break
       for (const [id, count] of wantedSlots) for (let n = 0; n < count; n += 1) takeSlot(id)
-      const jobs = await claimJobs(db, {
+      const jobs = await claimJobs(pool, {
         shard,
         worker,
         slots: wantedSlots,
@@ -156,7 +174,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       })
       returnUnused(wantedSlots, jobs)
       for (const job of await withoutFurtherSuspects(jobs)) {
-        startClaimed(job)
+        if (mayStart(worker)) startClaimed(job)
+        else void leaveUnstarted(job, job.attempt)
         started += 1
       }
     }
@@ -190,7 +209,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     if (suspects.length === 0) return jobs
     const [first, ...others] = suspects
     suspectRunning = true
-    await Promise.all(others.map((job) => settling.add(handedBack(job, job.attempt))))
+    await Promise.all(others.map((job) => handBack(job, job.attempt)))
     for (const job of others) returnSlot(job.subscriber)
     return jobs.filter((job) => job.crashes === 0 || job === first)
   }
@@ -205,6 +224,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         attempt: job.attempt,
         ageMs: job.ageMs,
         subscriber,
+        lastStep: job.lastStep ?? undefined,
         event: () => readEvent(job, subscriber),
         abort: new AbortController(),
       },
@@ -215,9 +235,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   // --- strays
 
   async function returnStrays(worker: number): Promise<void> {
-    const leased = await jobsLeasedTo(db, { shards: options.shards, worker, olderThanMs: STRAY_AFTER_MS })
-    const strays = leased.filter((job) => inFlight.get(keyOf(job))?.job.fence !== job.fence)
-    await Promise.all(strays.map((job) => settling.add(handedBack(job, 1))))
+    const leased = await jobsLeasedTo(pool, { shards: options.shards, worker, olderThanMs: STRAY_AFTER_MS })
+    const strays = leased.filter((job) => !inFlight.has(keyOf(job)))
+    await Promise.all(strays.map((job) => handBack(job, 1)))
   }
 
   // --- the end
@@ -225,17 +245,23 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function stop(drainMs: number): Promise<void> {
     stopping.abort()
     nudge.ring()
-    await claiming
-    await withinMs(allDone(), drainMs)
+    const drained = allSlotsFree()
+    await withinMs(drained, drainMs)
     abortAll(new Draining('this process is stopping'))
-    await withinMs(allDone(), ABORT_GRACE_MS)
+    await withinMs(drained, ABORT_GRACE_MS)
     givingUp.abort()
+    await claiming
     await settling.idle()
     await lease.retire().catch((error) => observer.trouble({ doing: 'retiring this worker', error }))
   }
 
-  function allDone(): Promise<unknown> {
-    return Promise.all([...inFlight.values()].map((run) => run.done))
+  /** Nothing runs, and nothing that is being accepted has a slot reserved. */
+  async function allSlotsFree(): Promise<void> {
+    await claiming
+    while (slots < concurrency && !givingUp.signal.aborted) {
+      nudge.reset()
+      await nudge.wait(ABORT_GRACE_MS)
+    }
   }
 
   return {
@@ -252,10 +278,17 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     release: freeSlot,
     runBornLeased(job, worker, event) {
       const subscriber = subscribers.get(job.subscriber)
-      // The lease changed hands between the accept and now: the job is the rescuer's.
-      if (!subscriber || worker !== lease.worker) return freeSlot(job.subscriber)
+      if (!subscriber || !mayStart(worker)) return void leaveUnstarted(job, 1)
       start(
-        { job, attempt: 1, ageMs: 0, subscriber, event: () => event, abort: new AbortController() },
+        {
+          job,
+          attempt: 1,
+          ageMs: 0,
+          subscriber,
+          lastStep: undefined,
+          event,
+          abort: new AbortController(),
+        },
         false,
       )
     },
@@ -278,8 +311,9 @@ function refOf({ shard, receiptId, subscriber, fence }: JobRef): JobRef {
   return { shard, receiptId, subscriber, fence }
 }
 
+// With the fence: a run that lost its lease may still be ending while this process runs the job anew.
 function keyOf(job: JobRef): string {
-  return `${job.receiptId}/${job.subscriber}`
+  return `${job.receiptId}/${job.subscriber}/${job.fence}`
 }
 
 // Every worker would otherwise start at shard 0 and meet the others there.

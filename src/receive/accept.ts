@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { groupCommit } from '../ledger/group-commit.ts'
 import type { JobRef } from '../ledger/jobs.ts'
-import { type Accepted, acceptReceipts, type NewReceipt } from '../ledger/receipts.ts'
+import { type Accepted, acceptReceipts, type NewReceipt, type NewWork } from '../ledger/receipts.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
-import { duplicateTally } from './duplicates.ts'
+import { duplicateTally, sha256 } from './duplicates.ts'
 
 /** A worker in this process that may run at once what is accepted here. */
 export interface HandOff {
@@ -12,16 +12,17 @@ export interface HandOff {
   readonly worker: number | undefined
   reserve(subscriber: number): boolean
   release(subscriber: number): void
-  run(job: JobRef, worker: number, event: Event): void
+  run(job: JobRef, worker: number, event: () => Event): void
   /** Jobs were left in the ledger for whoever claims them. */
   wake(): void
 }
 
 /** A verified delivery on its way into the ledger. */
 export interface Arrival {
-  readonly receipt: Omit<NewReceipt, 'jobs'>
+  readonly receipt: NewReceipt
   readonly subscribers: readonly number[]
-  readonly event: Event
+  /** Made when somebody here runs it. */
+  readonly event: () => Event
 }
 
 export type Acceptance = 'recorded' | 'duplicate' | 'mismatch'
@@ -53,27 +54,27 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
   async function commit(batch: readonly Arrival[]): Promise<Acceptance[]> {
     const worker = handOff.worker
     // Copies of one event that arrive together: the first is recorded, the others are its duplicates.
-    const firsts = new Map<string, Arrival>()
-    for (const arrival of batch) if (!firsts.has(arrival.receipt.id)) firsts.set(arrival.receipt.id, arrival)
-
-    const arrivals = [...firsts.values()]
-    const receipts = arrivals.map((arrival) => withJobs(arrival, worker, handOff))
-    const outcomes = await acceptReceipts(pool, receipts, worker).catch((error) => {
-      for (const receipt of receipts) releaseSlots(receipt, handOff)
+    const places = new Map<string, number>()
+    const firsts: Arrival[] = []
+    for (const arrival of batch) {
+      if (places.has(arrival.receipt.id)) continue
+      places.set(arrival.receipt.id, firsts.length)
+      firsts.push(arrival)
+    }
+    const works = firsts.map((arrival) => withJobs(arrival, worker, handOff))
+    const outcomes = await acceptReceipts(pool, works, worker).catch((error) => {
+      for (const work of works) releaseSlots(work, handOff)
       throw error
     })
-    const acceptances = new Map<Arrival, Acceptance>()
-    arrivals.forEach((arrival, index) => {
-      const receipt = receipts[index]
-      const outcome = outcomes[index]
-      if (!receipt || !outcome) throw new Error(`the ledger said nothing of receipt ${arrival.receipt.id}`)
-      handOver({ receipt, outcome, worker, event: arrival.event }, handOff)
-      acceptances.set(arrival, acceptanceOf(outcome))
-    })
     return batch.map((arrival) => {
-      const acceptance = acceptances.get(arrival) ?? repeatOf(arrival, firsts.get(arrival.receipt.id))
-      if (acceptance !== 'recorded') tally.add(arrival.receipt, acceptance)
-      return acceptance
+      const place = places.get(arrival.receipt.id) ?? -1
+      const [first, work, outcome] = [firsts[place], works[place], outcomes[place]]
+      if (!first || !work || !outcome)
+        throw new Error(`the ledger said nothing of receipt ${arrival.receipt.id}`)
+      if (first === arrival) handOver({ work, outcome, worker, event: arrival.event }, handOff)
+      if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
+      const standing = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
+      return tally.add(arrival.receipt, standing)
     })
   }
 
@@ -89,48 +90,35 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
   }
 }
 
-function withJobs(
-  { receipt, subscribers }: Arrival,
-  worker: number | undefined,
-  handOff: HandOff,
-): NewReceipt {
+function withJobs({ receipt, subscribers }: Arrival, worker: number | undefined, handOff: HandOff): NewWork {
   const jobs = subscribers.map((subscriber) => ({
     subscriber,
     bornLeased: worker !== undefined && handOff.reserve(subscriber),
   }))
-  return { ...receipt, jobs }
+  return { receipt, jobs }
 }
 
-function releaseSlots(receipt: NewReceipt, handOff: HandOff): void {
-  for (const job of receipt.jobs) if (job.bornLeased) handOff.release(job.subscriber)
+function releaseSlots({ jobs }: NewWork, handOff: HandOff): void {
+  for (const job of jobs) if (job.bornLeased) handOff.release(job.subscriber)
 }
 
 interface Handing {
-  readonly receipt: NewReceipt
+  readonly work: NewWork
   readonly outcome: Accepted
   readonly worker: number | undefined
-  readonly event: Event
+  readonly event: () => Event
 }
 
-function handOver({ receipt, outcome, worker, event }: Handing, handOff: HandOff): void {
-  if (outcome.outcome === 'known') return releaseSlots(receipt, handOff)
-  for (const { subscriber, bornLeased } of receipt.jobs) {
+function handOver({ work, outcome, worker, event }: Handing, handOff: HandOff): void {
+  if (outcome.outcome === 'known') return releaseSlots(work, handOff)
+  const { id: receiptId, shard } = work.receipt
+  for (const { subscriber, bornLeased } of work.jobs) {
     if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
       // A job that is born leased begins with fence 1.
-      handOff.run({ shard: receipt.shard, receiptId: receipt.id, subscriber, fence: 1 }, worker, event)
+      handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
     } else {
       if (bornLeased) handOff.release(subscriber)
       handOff.wake()
     }
   }
-}
-
-function acceptanceOf(outcome: Accepted): Acceptance {
-  if (outcome.outcome === 'recorded') return 'recorded'
-  return outcome.sameBody ? 'duplicate' : 'mismatch'
-}
-
-function repeatOf(arrival: Arrival, first: Arrival | undefined): Acceptance {
-  const same = first && Buffer.compare(first.receipt.bodySha256, arrival.receipt.bodySha256) === 0
-  return same ? 'duplicate' : 'mismatch'
 }

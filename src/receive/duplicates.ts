@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { countDuplicates, type DuplicateCount } from '../ledger/duplicates.ts'
 import type { NewReceipt } from '../ledger/receipts.ts'
@@ -9,7 +10,8 @@ import type { Observer } from '../observe/observer.ts'
  * more than a count.
  */
 export interface DuplicateTally {
-  add(receipt: Omit<NewReceipt, 'jobs'>, kind: 'duplicate' | 'mismatch'): void
+  /** `standing` is the hash of the body that was recorded: another one is a mismatch. */
+  add(receipt: NewReceipt, standing: Uint8Array): 'duplicate' | 'mismatch'
   idle(): Promise<void>
 }
 
@@ -31,7 +33,9 @@ export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
   }
 
   return {
-    add(receipt, kind) {
+    add(receipt, standing) {
+      const bodySha256 = sha256(receipt.body)
+      const kind = Buffer.compare(bodySha256, standing) === 0 ? 'duplicate' : 'mismatch'
       const count = counts.get(receipt.id) ?? {
         shard: receipt.shard,
         receiptId: receipt.id,
@@ -42,13 +46,18 @@ export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
       count.count += 1
       if (kind === 'mismatch') {
         count.mismatches += 1
-        count.mismatchSha256 = receipt.bodySha256
+        count.mismatchSha256 = bodySha256
       }
       counts.set(receipt.id, count)
       writing ??= write()
+      return kind
     },
     async idle() {
       await writing
     },
   }
+}
+
+export function sha256(body: Uint8Array): Buffer {
+  return hash('sha256', body, 'buffer')
 }

@@ -44,6 +44,8 @@ type Body =
 
 /** Reads no further than the limit, and no longer than the time. What it holds is counted as it comes. */
 function readBody(request: IncomingMessage, { limits, held }: Receiver): Promise<Body> {
+  // Neither data nor an end would come any more: they went to whoever read before us.
+  if (request.readableEnded) return Promise.resolve(READ_BEFORE)
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -80,7 +82,15 @@ function readBody(request: IncomingMessage, { limits, held }: Receiver): Promise
       limits.bodyTimeoutMs,
     )
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
+    if (request.destroyed) onClose()
   })
+}
+
+const READ_BEFORE: Body = {
+  ok: false,
+  code: 'BODY_INCOMPLETE',
+  detail: 'the body was read before it reached hookonce',
+  held: 0,
 }
 
 export function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {

@@ -1,14 +1,14 @@
-import { hash } from 'node:crypto'
 import type { ErrorCode } from '../model/errors.ts'
 import { receiptIds, shardOf } from '../model/receipt-id.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Delivery, Identified, Refusal, Source } from '../sources/contract.ts'
-import { eventOf } from '../sources/event.ts'
+import { eventOf, type Recorded } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
 import type { Acceptance, Acceptor, Arrival } from './accept.ts'
 import { type Answer, knownAlready, notWanted, recorded, refusedWith } from './answer.ts'
 import type { Limits } from './limits.ts'
 import type { RejectionLog } from './rejections.ts'
+import { wantingOf } from './wanting.ts'
 
 /** A source as the receiver knows it: its name in the URL, and who wants its events. */
 export interface ReceivingSource {
@@ -65,7 +65,7 @@ export function receiver({
   const known = new Map(
     sources.map((source) => [
       source.name,
-      { ...source, receiptId: receiptIds(source.source.tenant, source.name) },
+      { ...source, receiptId: receiptIds(source.source.tenant, source.name), wanting: wantingOf(source) },
     ]),
   )
   const held: HeldBytes = { bytes: 0 }
@@ -81,8 +81,7 @@ export function receiver({
     }
     const length = Number(head.header('content-length') ?? 0)
     if (length > limits.maxBodyBytes) return refuse(head, 'BODY_TOO_LARGE', `${length} bytes are announced`)
-    if (acceptor.waiting >= limits.maxWaiting)
-      return refuse(head, 'OVERLOADED', `${acceptor.waiting} deliveries wait`)
+    if (isQueueFull()) return refuseQueued(head)
     if (held.bytes + length > limits.maxHeldBytes)
       return refuse(head, 'OVERLOADED', `${held.bytes} bytes are held`)
     return undefined
@@ -105,10 +104,12 @@ export function receiver({
     const event = source.source.identify(delivery)
     if (!event.ok) return refuse(head, event.code, event.detail)
 
-    const subscribers = source.subscribers.filter(({ matches }) => matches(event.type)).map(({ id }) => id)
+    const subscribers = source.wanting(event.type)
     if (subscribers.length === 0 && source.source.unwanted === 'ignore')
       return ignore(source, event, startedAt)
 
+    // Looked at again: many are admitted while their bodies are still on the way.
+    if (isQueueFull()) return refuseQueued(head)
     const arrival = arrivalOf({ head, source, delivery, event, secret: verified.secret, subscribers })
     try {
       return acknowledge(source, arrival, await acceptor.accept(arrival), startedAt)
@@ -132,20 +133,11 @@ export function receiver({
       objectId: event.objectId,
       occurredAtMs: event.occurredAtMs,
       secret,
-      bodySha256: hash('sha256', delivery.body, 'buffer'),
       headers,
       body: delivery.body,
       keySeconds: source.keySeconds,
     }
-    const facts = {
-      receiptId: id,
-      tenant: receipt.tenant,
-      source: source.name,
-      receivedAt: new Date(delivery.receivedAtMs),
-      headers,
-      body: delivery.body,
-    }
-    return { receipt, subscribers, event: eventOf(event, facts) }
+    return { receipt, subscribers, event: () => eventOf(event, recordedOf(receipt, delivery.receivedAtMs)) }
   }
 
   function acknowledge(
@@ -180,6 +172,14 @@ export function receiver({
     return notWanted
   }
 
+  function isQueueFull(): boolean {
+    return acceptor.waiting >= limits.maxWaiting
+  }
+
+  function refuseQueued(head: Head): Answer {
+    return refuse(head, 'OVERLOADED', `${acceptor.waiting} deliveries wait`)
+  }
+
   function refuseSigned(head: Head, source: Known, refusal: Refusal): Answer {
     return refuse(head, refusal.code, refusal.detail, source.source.refusedStatus)
   }
@@ -198,6 +198,11 @@ export function receiver({
   }
 
   return { admit, receive, refuse, held, limits }
+}
+
+function recordedOf(receipt: Arrival['receipt'], receivedAtMs: number): Recorded {
+  const { id: receiptId, tenant, source, headers, body } = receipt
+  return { receiptId, tenant, source, receivedAt: new Date(receivedAtMs), headers, body }
 }
 
 interface Given<Known> {

@@ -19,9 +19,16 @@ const MAX_DETAIL_CHARS = 300
 export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let counts = new Map<string, RejectionCount>()
   let timer: NodeJS.Timeout | undefined
+  let writing = Promise.resolve()
 
-  async function write(): Promise<void> {
+  /** After what is being written already: a stop must wait for both. */
+  function write(): Promise<void> {
     timer = undefined
+    writing = writing.then(writeCounts)
+    return writing
+  }
+
+  async function writeCounts(): Promise<void> {
     const batch = [...counts.values()]
     counts = new Map()
     try {

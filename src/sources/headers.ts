@@ -23,9 +23,16 @@ export function headerLines(pairs: readonly string[]): string {
   let lines = ''
   for (let at = 0; at + 1 < pairs.length; at += 2) {
     const name = pairs[at] ?? ''
-    if (!NOT_RECORDED.has(name.toLowerCase())) lines += `${name}: ${pairs[at + 1]}\n`
+    if (isRecorded(name)) lines += `${name}: ${pairs[at + 1]}\n`
   }
   return lines
+}
+
+// Looked at first: most headers have a length that none of these has.
+const LENGTHS = new Set([...NOT_RECORDED].map((name) => name.length))
+
+function isRecorded(name: string): boolean {
+  return !LENGTHS.has(name.length) || !NOT_RECORDED.has(name.toLowerCase())
 }
 
 /** Repeated headers are joined by `, `, as a Delivery asks for. */

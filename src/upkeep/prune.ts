@@ -1,4 +1,4 @@
-import type { Ledger } from '../ledger/ledger.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
 import { markBodiesSwept, sweepBodies, sweepKeys } from '../ledger/retention.ts'
 
 /** Small, so that no lock is held for long and vacuum can keep up. */
@@ -12,7 +12,7 @@ export interface Pruned {
 }
 
 /** Sweeps what is past its retention. Any process may do it, and all of them at once. */
-export async function prune({ pool, shards }: Ledger): Promise<Pruned> {
+export async function prune({ pool, shards }: LedgerTables): Promise<Pruned> {
   let bodies = 0
   let receipts = 0
   for (let shard = 0; shard < shards; shard += 1) {

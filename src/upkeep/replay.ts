@@ -1,12 +1,12 @@
 import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
 import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/jobs.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
 import { subscribersOf } from '../ledger/subscribers.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 
 /** Finds one receipt by its id or by the beginning of it. */
-export async function receiptById({ pool, shards }: Ledger, id: string): Promise<ReceiptRow> {
+export async function receiptById({ pool, shards }: LedgerTables, id: string): Promise<ReceiptRow> {
   const [found, another] = await findReceipts(pool, shards, id)
   if (!found) throw new HookonceError('RECEIPT_UNKNOWN', `no receipt has an id that begins with "${id}"`)
   if (another)
@@ -27,7 +27,7 @@ export interface ReplayedOne {
  * their job. Jobs that are still being worked on are left alone.
  */
 export async function replayOne(
-  ledger: Ledger,
+  ledger: LedgerTables,
   id: string,
   options: { subscriber?: string | undefined } = {},
 ): Promise<ReplayedOne> {
@@ -40,7 +40,12 @@ export async function replayOne(
   )
   const subscribers = wanted.map((subscriber) => subscriber.id)
   const { shard, id: receiptId } = receipt
-  const again = await replayJobs(ledger.pool, { shard, receiptIds: [receiptId], subscribers })
+  const again = await replayJobs(ledger.pool, {
+    shard,
+    receiptIds: [receiptId],
+    subscribers,
+    states: ['processed', 'failed'],
+  })
   const added = await addMissingJobs(ledger.pool, { shard, receiptId, subscribers })
   return { receiptId, jobs: again + added }
 }
@@ -55,7 +60,7 @@ export interface FailedFilter {
 
 /** What `replayFailed` would replay: look before you leap. */
 export async function planReplay(
-  { pool, shards }: Ledger,
+  { pool, shards }: LedgerTables,
   filter: FailedFilter,
 ): Promise<(FailedJob & { shard: number })[]> {
   const plan: (FailedJob & { shard: number })[] = []
@@ -71,11 +76,16 @@ export async function planReplay(
 const FOREVER_MS = 100 * 365 * 24 * 3_600_000
 
 /** Replays failed jobs, and only those: a receipt's other jobs are not touched. */
-export async function replayFailed(ledger: Ledger, filter: FailedFilter): Promise<number> {
+export async function replayFailed(ledger: LedgerTables, filter: FailedFilter): Promise<number> {
   const plan = await planReplay(ledger, filter)
   let replayed = 0
   for (const { shard, receiptId, subscriber } of plan) {
-    replayed += await replayJobs(ledger.pool, { shard, receiptIds: [receiptId], subscribers: [subscriber] })
+    replayed += await replayJobs(ledger.pool, {
+      shard,
+      receiptIds: [receiptId],
+      subscribers: [subscriber],
+      states: ['failed'],
+    })
   }
   return replayed
 }

@@ -1,6 +1,6 @@
 import { rescueJobs } from '../ledger/jobs.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import { deadWorkers } from '../ledger/workers.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { deadWorkers, forgetWorkers } from '../ledger/workers.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /** On top of the lease, for a heartbeat that is on its way. */
@@ -10,7 +10,7 @@ const BATCH = 500
 const POISON_CRASHES = 3
 
 /** Takes the jobs of dead workers back. Any process may do it, and all of them at once. */
-export async function rescue({ pool, shards }: Ledger, observer: Observer): Promise<number> {
+export async function rescue({ pool, shards }: LedgerTables, observer: Observer): Promise<number> {
   const dead = await deadWorkers(pool, GRACE_MS)
   if (dead.length === 0) return 0
   let count = 0
@@ -28,5 +28,6 @@ export async function rescue({ pool, shards }: Ledger, observer: Observer): Prom
       count += batch
     }
   }
+  await forgetWorkers(pool, dead)
   return count
 }

@@ -1,4 +1,4 @@
-import type { Ledger } from '../ledger/ledger.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Observer } from '../observe/observer.ts'
 import { prune } from './prune.ts'
 import { rescue } from './rescue.ts'
@@ -9,11 +9,18 @@ export interface Upkeep {
 
 const PRUNE_EVERY_MS = 60_000
 
+export interface UpkeepOptions {
+  readonly leaseMs: number
+  readonly observer: Observer
+  /** Whether the worker of this process holds its lease. */
+  readonly isAlive: () => boolean
+}
+
 /** Runs the chores beside a worker. Every process runs them; each is safe when all do it at once. */
-export function startUpkeep(ledger: Ledger, options: { leaseMs: number; observer: Observer }): Upkeep {
-  const { leaseMs, observer } = options
+export function startUpkeep(ledger: LedgerTables, { leaseMs, observer, isAlive }: UpkeepOptions): Upkeep {
   const chores = [
-    every(leaseMs / 3, () => rescue(ledger, observer)),
+    // A process whose event loop was blocked would first of all declare itself dead, and its own jobs crashed.
+    every(leaseMs / 3, async () => (isAlive() ? rescue(ledger, observer) : 0)),
     every(PRUNE_EVERY_MS, () => prune(ledger)),
   ]
 

@@ -53,5 +53,6 @@ test('the example of the README sends one receipt for an invoice that Stripe rep
   expect(await db.rows('select state::text, attempt from hookonce.job')).toEqual([
     { state: 'processed', attempt: 1 },
   ])
+  expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
   expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 2 }])
 })

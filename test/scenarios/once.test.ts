@@ -13,11 +13,17 @@ test('the same event twice is recorded once, run once, and counted', async () =>
   expect(second.status).toBe(200)
   expect(await first.json()).toMatchObject({ status: 'recorded' })
   expect(await second.json()).toMatchObject({ status: 'duplicate' })
-  await until('the job is processed', () => db.number(`select count(*) from hookonce.job where state = 'processed'`))
+  await until('the job is processed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed'`),
+  )
   app.kill('SIGTERM')
   expect(await app.exited()).toBe(0)
 
-  expect(await db.rows('select event_key, event_type from hookonce.receipt')).toEqual([{ event_key: 'evt_1', event_type: 'count.a' }])
-  expect(await db.rows('select count, mismatches from hookonce.duplicate')).toEqual([{ count: 1, mismatches: 0 }])
+  expect(await db.rows('select event_key, event_type from hookonce.receipt')).toEqual([
+    { event_key: 'evt_1', event_type: 'count.a' },
+  ])
+  expect(await db.rows('select count, mismatches from hookonce.duplicate')).toEqual([
+    { count: 1, mismatches: 0 },
+  ])
   expect(await db.number('select count(*) from effect')).toBe(1)
 })

@@ -38,6 +38,8 @@ const effect = (event) =>
     process.pid,
   ])
 
+const WRITE = 'insert into effect (receipt_id, type, pid) values ($1, $2, $3)'
+
 const behaviours = {
   async count(event) {
     await effect(event)
@@ -55,6 +57,35 @@ const behaviours = {
     say({ blocking: event.receiptId })
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, event.payload.ms)
     say({ unblocked: event.receiptId })
+  },
+  async writeslow(event, ctx) {
+    ctx.write({ text: WRITE, values: [event.receiptId, event.type, process.pid] })
+    say({ writing: event.receiptId })
+    await delay(event.payload.ms)
+  },
+  writecrash(event, ctx) {
+    ctx.write({ text: WRITE, values: [event.receiptId, event.type, process.pid] })
+    if (ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+  },
+  async txcrash(event, ctx) {
+    const at = event.type.split('.')[1]
+    await ctx.transaction(async (tx) => {
+      await tx.query(WRITE, [event.receiptId, event.type, process.pid])
+      if (at === 'inside' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+    })
+    if (at === 'after' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+  },
+  // The same, but only in the first attempt; the next one takes effect at once.
+  async hangfirst(event, ctx) {
+    await (ctx.attempt === 1 ? behaviours.hang(event) : effect(event))
+  },
+  async slowfirst(event, ctx) {
+    if (ctx.attempt > 1) return effect(event)
+    say({ slow: event.receiptId })
+    await delay(event.payload.ms)
+  },
+  async blockfirst(event, ctx) {
+    await (ctx.attempt === 1 ? behaviours.block(event) : effect(event))
   },
   crash() {
     process.kill(process.pid, 'SIGKILL')

@@ -50,6 +50,27 @@ async function startForTests(): Promise<TestServer> {
 
 /** A cluster of the PostgreSQL that the machine has; on Debian as root it is installed where it is missing. */
 async function startInstalled(): Promise<TestServer> {
+  const cluster = await makeCluster()
+  cluster.start()
+  return {
+    url: cluster.url,
+    async stop() {
+      cluster.stop()
+      cluster.remove()
+    },
+  }
+}
+
+/** An installed PostgreSQL that can be stopped and started again at the same port. */
+export interface Cluster {
+  readonly url: string
+  start(): void
+  /** As a power cut: nothing is flushed, no connection is told. */
+  stop(): void
+  remove(): void
+}
+
+export async function makeCluster(): Promise<Cluster> {
   const bin = installedBinaries() ?? installByApt()
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-installed-'))
   const account = unprivileged()
@@ -68,13 +89,11 @@ async function startInstalled(): Promise<TestServer> {
   const port = await freePort()
   run('initdb', ['-D', data, '-U', 'hookonce', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
   const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`
-  run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start'])
   return {
     url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
-    async stop() {
-      run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop'])
-      rmSync(dir, { recursive: true, force: true })
-    },
+    start: () => run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']),
+    stop: () => run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']),
+    remove: () => rmSync(dir, { recursive: true, force: true }),
   }
 }
 
@@ -120,7 +139,7 @@ export function freePort(): Promise<number> {
   })
 }
 
-async function makeTemplate(url: string): Promise<void> {
+export async function makeTemplate(url: string): Promise<void> {
   const admin = new pg.Client({ connectionString: url })
   await admin.connect()
   await admin.query(`create database ${TEMPLATE}`)

@@ -46,10 +46,11 @@ create table hookonce.receipt (
   event_key text not null,
   event_type text not null,
   object_id text,
-  body_sha256 bytea not null,
   -- Lines of `name: value`. Null, as the body, once past their retention.
   headers text,
   body bytea,
+  -- Of a body that is gone, to recognise another body under the same key. While the body is there, it tells itself.
+  body_sha256 bytea,
   primary key (shard, id)
 );
 

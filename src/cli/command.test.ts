@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { durationOf, parse, portOf } from './command.ts'
+
+const command = { usage: 'hookonce test [--limit N]' }
+
+test.each([
+  ['90s', 90_000],
+  ['15m', 900_000],
+  ['2h', 7_200_000],
+  ['7d', 604_800_000],
+])('%s is %d ms', (text, ms) => {
+  expect(durationOf(command, text)).toBe(ms)
+})
+
+test.each(['', '2', 'h', '-1h', '1.5h', '2 h', '2w'])(
+  'the duration "%s" is refused with what is allowed',
+  (text) => {
+    expect(() => durationOf(command, text)).toThrow('90s, 15m, 2h or 7d')
+  },
+)
+
+test.each(['', '-1', '65536', '80.5', 'http'])('the port "%s" is refused with the usage', (text) => {
+  // An empty text is the number 0 to JavaScript, and any free port to us: that must be asked for.
+  expect(() => portOf(command, text)).toThrow('hookonce test [--limit N]')
+})
+
+test('an option that nobody knows is refused with the usage', () => {
+  expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow("'--colour'")
+  expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow(
+    'hookonce test [--limit N]',
+  )
+  expect(parse(command, ['a', '--limit', '3'], { limit: { type: 'string' } })).toMatchObject({
+    values: { limit: '3' },
+    positionals: ['a'],
+  })
+})

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { check, strict } from '../model/checked.ts'
+
+const values = z.array(z.unknown())
+/** How many rows it must change; otherwise the event fails, and nothing of it is written. */
+const rows = z.int().nonnegative().optional()
+
+const writeSchema = z.union(
+  [
+    strict({ text: z.string().min(1), values: values.default([]), rows }),
+    // What Drizzle's toSQL() and Kysely's compile() return. They hold more than these keys.
+    z.looseObject({ sql: z.string().min(1), params: values, rows }),
+    z.looseObject({ sql: z.string().min(1), parameters: z.array(z.unknown()).readonly(), rows }),
+  ],
+  { error: 'expected { text, values } or a compiled query of Drizzle or Kysely' },
+)
+
+/** One business write, said as a statement, to be committed with the completion of its job. */
+export type Write = z.input<typeof writeSchema>
+
+export interface CheckedWrite {
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly rows: number | undefined
+}
+
+export function checkWrite(write: Write): CheckedWrite {
+  const checked = check(writeSchema, write, 'ctx.write()')
+  if ('text' in checked && 'values' in checked) {
+    return { text: String(checked.text), values: values.parse(checked.values), rows: checked.rows }
+  }
+  const given = 'params' in checked ? checked.params : 'parameters' in checked ? checked.parameters : []
+  return { text: String(checked.sql), values: values.parse(given), rows: checked.rows }
+}

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { gatewayConfig } from './config.ts'
+import { gatewayHooks } from './hooks.ts'
+
+const FORWARD = `whsec_${Buffer.from('a secret for forwarding').toString('base64')}`
+const ENV = { STRIPE: 'whsec_stripe', OLD: 'whsec_old', FORWARD, EMPTY: '', TEXT: 'not base64!' }
+const SOURCES = { stripe: { provider: 'stripe', secret: 'env:STRIPE' } }
+const APP = { url: 'http://127.0.0.1:1/', secret: 'env:FORWARD' }
+
+const refusals: { name: string; config: unknown; says: string[] }[] = [
+  {
+    name: 'a secret that is written in the file',
+    config: { sources: { stripe: { provider: 'stripe', secret: 'whsec_written' } }, destinations: {} },
+    says: ['CONFIG_INVALID', 'hookonce.json: sources.stripe.secret', '"env:NAME" or "file:/path"'],
+  },
+  {
+    name: 'a secret that the environment lacks',
+    config: { sources: { stripe: { provider: 'stripe', secret: 'env:NOT_THERE' } }, destinations: {} },
+    says: ['SECRET_MISSING', 'sources.stripe.secret', 'NOT_THERE'],
+  },
+  {
+    name: 'a secret that is empty in the environment',
+    config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'env:EMPTY' } } },
+    says: ['SECRET_MISSING', 'destinations.app.secret', 'EMPTY'],
+  },
+  {
+    name: 'a secret file that is not there',
+    config: { sources: { stripe: { provider: 'stripe', secret: 'file:/not/there' } }, destinations: {} },
+    says: ['SECRET_MISSING', '/not/there cannot be read'],
+  },
+  {
+    name: 'no secret',
+    config: { sources: { stripe: { provider: 'stripe' } }, destinations: {} },
+    says: ['CONFIG_INVALID', 'sources.stripe.secret', 'env:NAME'],
+  },
+  {
+    name: 'an unknown key',
+    config: { sources: SOURCES, destinations: { app: APP }, retries: 3 },
+    says: ['CONFIG_INVALID', '"retries"', 'allowed: sources, destinations'],
+  },
+  {
+    name: 'an unknown key of a destination',
+    config: { sources: SOURCES, destinations: { app: { ...APP, type: 'a' } } },
+    says: ['CONFIG_INVALID', 'destinations.app', '"type"', 'types'],
+  },
+  {
+    name: 'an unknown option of a source',
+    config: { sources: { stripe: { ...SOURCES.stripe, tolerance: 1 } }, destinations: { app: APP } },
+    says: ['CONFIG_INVALID', 'hookonce.json: sources.stripe', '"tolerance"', 'toleranceSeconds'],
+  },
+  {
+    name: 'an unknown provider',
+    config: { sources: { stripe: { provider: 'strip', secret: 'env:STRIPE' } }, destinations: {} },
+    says: ['CONFIG_INVALID', 'sources.stripe.provider', '"stripe"'],
+  },
+  {
+    name: 'a source whose name does not fit into a URL',
+    config: { sources: { 'a/b': SOURCES.stripe }, destinations: { app: APP } },
+    says: ['CONFIG_INVALID', 'sources.a/b', 'letters, digits'],
+  },
+  {
+    name: 'a destination that is no URL of HTTP',
+    config: { sources: SOURCES, destinations: { app: { ...APP, url: 'ftp://x/' } } },
+    says: ['CONFIG_INVALID', 'destinations.app.url', 'http'],
+  },
+  {
+    name: 'a destination of an unknown source',
+    config: { sources: SOURCES, destinations: { app: { ...APP, sources: ['constructor'] } } },
+    says: ['CONFIG_INVALID', 'destinations.app.sources', '"constructor"'],
+  },
+  {
+    name: 'a destination whose secret is none of Standard Webhooks',
+    config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'env:TEXT' } } },
+    says: ['CONFIG_INVALID', 'whsec_<base64>'],
+  },
+  { name: 'no object', config: [], says: ['CONFIG_INVALID', 'expected object'] },
+]
+
+test.each(refusals)('$name is refused with what is allowed', ({ config, says }) => {
+  const making = (): unknown => gatewayHooks(gatewayConfig(config, 'hookonce.json', ENV), {})
+  for (const text of says) expect(making).toThrow(text)
+  expect(making).not.toThrow('whsec_written')
+})
+
+test('secrets come from the environment and from files, without the line break at their end', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-config-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  writeFileSync(join(dir, 'secret'), `${FORWARD}\n`)
+  const config = gatewayConfig(
+    {
+      sources: { stripe: { provider: 'stripe', secret: ['env:STRIPE', 'env:OLD'] } },
+      destinations: { app: { ...APP, secret: `file:${dir}/secret` } },
+    },
+    'hookonce.json',
+    ENV,
+  )
+  expect(config.destinations).toMatchObject([{ name: 'app', secret: FORWARD, types: '*' }])
+  const body = '{"id":"evt_1"}'
+  const headers = gatewayConfig(
+    { sources: { stripe: { provider: 'stripe', secret: 'env:OLD' } }, destinations: {} },
+    'hookonce.json',
+    ENV,
+  ).sources.stripe?.sign({ body })
+  const verified = config.sources.stripe?.verify({
+    method: 'POST',
+    url: '/',
+    header: (name) => headers?.[name],
+    body: Buffer.from(body),
+    receivedAtMs: Date.now(),
+  })
+  expect(verified).toEqual({ ok: true, secret: 2 })
+})

@@ -1,0 +1,47 @@
+import type { Pool, PoolClient } from 'pg'
+
+/** Runs `work` on one connection of the pool. A connection that `work` left broken is not used again. */
+export async function withConnection<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  // The pool listens to idle connections only. One that breaks in our hands also fails the query that it carries,
+  // and without a listener it would end the process.
+  const onError = (error: Error): void => {
+    broken = error
+  }
+  client.on('error', onError)
+  try {
+    return await work(client)
+  } finally {
+    client.off('error', onError)
+    client.release(broken)
+  }
+}
+
+/**
+ * Runs `work` after BEGIN. `work` sends the COMMIT itself, because it may travel together with its last
+ * statement; so does BEGIN with its first: round trips are what a transaction costs. When `work` throws,
+ * everything is rolled back.
+ */
+export function inTransaction<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return withConnection(pool, async (client) => {
+    try {
+      const begun = client.query('begin')
+      // Awaited below; until then its failure must not count as unhandled.
+      begun.catch(() => undefined)
+      const result = await work(client)
+      await begun
+      return result
+    } catch (error) {
+      // Where this fails, so did the connection, and the server rolls back by itself.
+      await client.query('rollback').catch(() => undefined)
+      throw error
+    }
+  })
+}

@@ -1,0 +1,113 @@
+import * as binary from './binary.ts'
+import type { JobRef } from './jobs.ts'
+import { type Queryable, rows, statement } from './statement.ts'
+
+const FIND_STEP = statement(
+  'find_step',
+  `select result from hookonce.step
+   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and name = $4::text`,
+)
+
+/** What an earlier run of this job recorded under this name. */
+export async function findStep(
+  db: Queryable,
+  job: JobRef,
+  name: string,
+): Promise<{ result: unknown } | undefined> {
+  const [row] = await rows<{ result: unknown }>(db, FIND_STEP, [
+    job.shard,
+    job.receiptId,
+    job.subscriber,
+    name,
+  ])
+  return row
+}
+
+/*
+ * The last words of a business transaction. Each must fail, and not merely change nothing, when the fence is
+ * stale: the COMMIT travels right behind it, in the same round trip, and a failed transaction commits as a
+ * rollback. Hence the division by the number of rows. The job's row stays locked until that commit, so that it
+ * cannot be rescued in between.
+ */
+const RECORD_STEP = statement(
+  'record_step',
+  `with live as materialized (
+     select from hookonce.job
+     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
+       and state = 'processing'
+     for update
+   ), told as (
+     insert into hookonce.step (shard, receipt_id, subscriber, fence, name, result)
+     select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb from live
+   )
+   select 1 / count(*) from live`,
+)
+
+export interface StepRecord {
+  readonly job: JobRef
+  readonly name: string
+  /** As JSON. */
+  readonly result: string
+}
+
+export async function recordStep(db: Queryable, { job, name, result }: StepRecord): Promise<void> {
+  await rows(db, RECORD_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, result])
+}
+
+const COMPLETE_WITH_STEP = statement(
+  'complete_with_step',
+  `with done as (
+     update hookonce.job
+     set state = 'processed', worker = null, finished_at = now(), reason = null, last_step = $5::text
+     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
+       and state = 'processing'
+     returning 1
+   )
+   select 1 / count(*) from done`,
+)
+
+/** Completes the job in the transaction of its last step. */
+export async function completeWithStep(db: Queryable, job: JobRef, name: string): Promise<void> {
+  await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name])
+}
+
+/*
+ * Completes many jobs whose writes follow in the same transaction. Fence first: what is not returned had lost its
+ * lease, and its writes are not sent; what is returned stays locked until the commit.
+ */
+const COMPLETE_WRITTEN = statement(
+  'complete_written',
+  `with live as materialized (
+     select j.shard, j.receipt_id, j.subscriber
+     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) e(shard, receipt_id, subscriber, fence)
+     join hookonce.job j on j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+       and j.fence = e.fence and j.state = 'processing'
+     order by j.shard, j.receipt_id, j.subscriber
+     for update of j
+   )
+   update hookonce.job j
+   set state = 'processed', worker = null, finished_at = now(), reason = null, last_step = $5::text
+   from live l
+   where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
+   returning j.receipt_id as "receiptId", j.subscriber`,
+)
+
+/** Tells for each job, in order, whether it was still ours to complete. */
+export async function completeWritten(
+  db: Queryable,
+  jobs: readonly JobRef[],
+  step: string,
+): Promise<boolean[]> {
+  const done = await rows<{ receiptId: string; subscriber: number }>(db, COMPLETE_WRITTEN, [
+    binary.smallints(jobs.map((job) => job.shard)),
+    binary.uuids(jobs.map((job) => job.receiptId)),
+    binary.integers(jobs.map((job) => job.subscriber)),
+    binary.integers(jobs.map((job) => job.fence)),
+    step,
+  ])
+  const live = new Set(done.map((row) => `${row.receiptId}/${row.subscriber}`))
+  return jobs.map((job) => live.has(`${job.receiptId}/${job.subscriber}`))
+}
+
+/** What PostgreSQL calls a division by zero, and these statements a stale fence. */
+export const STALE_FENCE = '22012'

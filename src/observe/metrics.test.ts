@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { metrics } from './metrics.ts'
+import type { AttemptFact, DeliveryFact } from './observer.ts'
+
+const attempt: AttemptFact = {
+  source: 'test',
+  subscriber: 'app',
+  receiptId: '00000000-0000-0000-0000-000000000001',
+  attempt: 1,
+  outcome: 'processed',
+  durationMs: 20,
+}
+const delivery: DeliveryFact = { source: 'test', outcome: 'recorded', status: 202, durationMs: 2 }
+
+test('an idle process declares every metric, without a sample', () => {
+  const lines = metrics().render([]).split('\n').filter(Boolean)
+  expect(lines.every((line) => line.startsWith('# '))).toBe(true)
+  expect(lines.filter((line) => line.startsWith('# TYPE')).length).toBe(lines.length / 2)
+})
+
+test('buckets are cumulative, and the longest run is still counted', () => {
+  const { observer, render } = metrics()
+  for (const durationMs of [0.5, 20, 20, 3_600_000]) observer.attempt({ ...attempt, durationMs })
+  const text = render([])
+  const bucket = (le: string) =>
+    Number(
+      text
+        .split('\n')
+        .find((line) =>
+          line.startsWith(`hookonce_attempt_seconds_bucket{source="test",subscriber="app",le="${le}"}`),
+        )
+        ?.split(' ')
+        .at(-1),
+    )
+  expect([bucket('0.001'), bucket('0.01'), bucket('0.025'), bucket('60'), bucket('+Inf')]).toEqual([
+    1, 1, 3, 3, 4,
+  ])
+  expect(text).toContain('hookonce_attempt_seconds_sum{source="test",subscriber="app"} 3600.0405')
+})
+
+test('every outcome of an attempt has a counter that is declared', () => {
+  const { observer, render } = metrics()
+  const outcomes = ['processed', 'retrying', 'failed', 'returned', 'lost'] as const
+  for (const outcome of outcomes) observer.attempt({ ...attempt, outcome })
+  for (const outcome of outcomes)
+    expect(render([])).toContain(`hookonce_${outcome}_total{source="test",subscriber="app"} 1\n`)
+})
+
+test('a mismatch counts as a duplicate too; a refusal has its reason and no accept time', () => {
+  const { observer, render } = metrics()
+  observer.delivery({ ...delivery, outcome: 'mismatch' })
+  observer.delivery({ ...delivery, outcome: 'rejected', status: 401, code: 'SIGNATURE_MISMATCH' })
+  const text = render([])
+  expect(text).toContain('hookonce_mismatch_total{source="test"} 1\n')
+  expect(text).toContain('hookonce_duplicate_total{source="test"} 1\n')
+  expect(text).toContain('hookonce_rejected_total{source="test",reason="SIGNATURE_MISMATCH"} 1\n')
+  expect(text).toContain('hookonce_accept_seconds_count{source="test"} 1\n')
+})
+
+test('what a label holds cannot break the format', () => {
+  const { observer, render } = metrics()
+  observer.attempt({ ...attempt, subscriber: 'a"b\\c\nd' })
+  expect(render([])).toContain('hookonce_processed_total{source="test",subscriber="a\\"b\\\\c\\nd"} 1\n')
+})

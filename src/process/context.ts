@@ -1,0 +1,65 @@
+import type { Pool } from 'pg'
+import { WRITE_STEP } from '../effects/commit-writes.ts'
+import { downstreamKey } from '../effects/downstream-key.ts'
+import { type TransactionRun, transaction } from '../effects/transaction.ts'
+import { type CheckedWrite, checkWrite } from '../effects/write.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Run } from './attempt.ts'
+import type { Context } from './subscriber.ts'
+
+/** The handler's context, and what it gathered. */
+export interface OpenContext {
+  readonly ctx: Context
+  /** The handler has ended: nothing that it still does counts. */
+  close(): Gathered
+}
+
+export interface Gathered {
+  readonly writes: readonly CheckedWrite[]
+  /** A commit of the handler's own has completed the job already. */
+  readonly completed: boolean
+}
+
+export function openContext({ job, attempt, subscriber, abort, lastStep }: Run, business: Pool): OpenContext {
+  const writes: CheckedWrite[] = []
+  const doing: TransactionRun = { pool: business, job, lastStep, names: new Set(), completed: false }
+  let closed = false
+
+  function requireOpen(what: string): void {
+    abort.signal.throwIfAborted()
+    if (closed) throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the handler had returned`)
+    if (doing.completed)
+      throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the last transaction`)
+  }
+
+  const ctx: Context = {
+    attempt,
+    signal: abort.signal,
+    idempotencyKey: (name) =>
+      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch: 0 }),
+    write(...statements) {
+      requireOpen('ctx.write()')
+      const checked = statements.map(checkWrite)
+      // A replay: they were committed with the completion of the earlier run.
+      if (lastStep !== WRITE_STEP) writes.push(...checked)
+    },
+    async transaction(work, options = {}) {
+      requireOpen('ctx.transaction()')
+      if (options.last && writes.length > 0) {
+        throw new HookonceError(
+          'CONTEXT_CLOSED',
+          'a last transaction would leave the writes of ctx.write() behind',
+        )
+      }
+      return transaction(doing, work, options)
+    },
+  }
+
+  return {
+    ctx,
+    close() {
+      closed = true
+      return { writes, completed: doing.completed }
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Queryable } from '../ledger/statement.ts'
+import type { Observer } from '../observe/observer.ts'
+import { takeLease } from './lease.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+type Reply = 'alive' | 'dead' | 'error' | 'silence'
+
+/** A ledger that answers heartbeats as it is told. */
+function ledger(reply: () => Reply): Queryable & { enlisted: number; beats: number; retired: number[] } {
+  return {
+    enlisted: 0,
+    beats: 0,
+    retired: [],
+    async query({ name, values }) {
+      if (name === 'hookonce_enlist_worker') {
+        this.enlisted += 1
+        return { rows: [{ id: this.enlisted }], rowCount: 1 }
+      }
+      if (name === 'hookonce_retire_worker') {
+        this.retired.push(Number(values[0]))
+        return { rows: [], rowCount: 1 }
+      }
+      this.beats += 1
+      const said = reply()
+      if (said === 'error') throw new Error('connection reset')
+      if (said === 'silence') return new Promise(() => undefined)
+      return { rows: [], rowCount: said === 'alive' ? 1 : 0 }
+    },
+  }
+}
+
+const deaf: Observer = {
+  delivery: () => undefined,
+  attempt: () => undefined,
+  rescue: () => undefined,
+  trouble: () => undefined,
+}
+
+async function lease(reply: () => Reply) {
+  const db = ledger(reply)
+  const onLost = vi.fn()
+  const held = await takeLease({ db, leaseMs: 3_000, observer: deaf, onLost, onBeat: async () => undefined })
+  return { db, onLost, held }
+}
+
+test('while heartbeats arrive the lease is held', async () => {
+  const { held, onLost, db } = await lease(() => 'alive')
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(held.worker).toBe(1)
+  expect(db.beats).toBe(30)
+  expect(onLost).not.toHaveBeenCalled()
+})
+
+test('a heartbeat that gets no answer does not keep in-flight work going past the local share of the lease', async () => {
+  const { held, onLost } = await lease(() => 'silence')
+  await vi.advanceTimersByTimeAsync(2_300)
+  expect(onLost).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(200)
+  expect(onLost).toHaveBeenCalledOnce()
+  expect(held.worker).toBeUndefined()
+})
+
+test('heartbeats that fail lose the lease at its local share, and the next good one brings it back', async () => {
+  let reply: Reply = 'error'
+  const { held, onLost, db } = await lease(() => reply)
+  await vi.advanceTimersByTimeAsync(2_500)
+  expect(onLost).toHaveBeenCalledOnce()
+  expect(held.worker).toBeUndefined()
+  reply = 'alive'
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(held.worker).toBe(1)
+  expect(db.enlisted).toBe(1)
+})
+
+test('a single heartbeat that fails is no loss', async () => {
+  const replies: Reply[] = ['error', 'alive', 'error', 'alive']
+  const { held, onLost } = await lease(() => replies.shift() ?? 'alive')
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(onLost).not.toHaveBeenCalled()
+  expect(held.worker).toBe(1)
+})
+
+test('a worker that was declared dead comes back under another id', async () => {
+  const replies: Reply[] = ['dead']
+  const { held, onLost, db } = await lease(() => replies.shift() ?? 'alive')
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(onLost).toHaveBeenCalledOnce()
+  expect(held.worker).toBe(2)
+  await held.retire()
+  expect(db.retired).toEqual([2])
+})
+
+test('a retired lease is held no more, and beats no more', async () => {
+  const { held, db, onLost } = await lease(() => 'alive')
+  await held.retire()
+  expect(held.worker).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(db.beats).toBe(0)
+  expect(onLost).not.toHaveBeenCalled()
+  expect(vi.getTimerCount()).toBe(0)
+})

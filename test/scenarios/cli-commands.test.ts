@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import { cli, temporaryDirectory } from '../support/cli.ts'
+import { freshDatabase } from '../support/database.ts'
+
+test('an unknown command shows the commands and ends with 2; help ends with 0', async () => {
+  const unknown = await cli(['dance'])
+  expect(unknown.code).toBe(2)
+  expect(unknown.stdout).toContain('replay')
+  expect((await cli(['help'])).code).toBe(0)
+  const usage = await cli(['events', '--help'])
+  expect(usage).toMatchObject({ code: 0 })
+  expect(usage.stdout).toContain('hookonce events')
+})
+
+test.each([
+  { args: ['events', '--colour'], says: ["Unknown option '--colour'", 'hookonce events [--source NAME]'] },
+  { args: ['events', '--limit', '0'], says: ['--limit must be a number from 1 to 10000'] },
+  { args: ['show'], says: ['which receipt?', 'hookonce show <receipt id'] },
+  { args: ['replay'], says: ['give one receipt, or --failed'] },
+  { args: ['replay', 'abc', '--failed'], says: ['give one receipt, or --failed'] },
+  { args: ['replay', '--failed', '--since', 'yesterday'], says: ['90s, 15m, 2h or 7d, not "yesterday"'] },
+  { args: ['pause'], says: ['which source?'] },
+  { args: ['dev', '--port', 'http'], says: ['--port must be a number from 0 to 65535, not "http"'] },
+  {
+    args: ['serve', '--receive-only', '--work-only'],
+    says: ['--receive-only and --work-only exclude each other'],
+  },
+  { args: ['migrate'], says: ['set DATABASE_URL'] },
+])('hookonce $args ends with 1 and says what to do', async ({ args, says }) => {
+  const ended = await cli(args)
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain('CONFIG_INVALID')
+  for (const text of says) expect(ended.stderr).toContain(text)
+  expect(ended.stderr).not.toMatch(/^\s+at /m)
+})
+
+test('looking into a directory without a ledger says how to get one, and makes none', async () => {
+  const dir = `${temporaryDirectory()}/none`
+  const ended = await cli(['events', '--dir', dir])
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain(`there is no ledger in ${dir}`)
+})
+
+test.each(['migrate', 'events', 'rejections'])(
+  '%s on a URL that is none says so, without a stack',
+  async (command) => {
+    const ended = await cli([command], { DATABASE_URL: 'mysql://localhost/x' })
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toContain('postgres://')
+    expect(ended.stderr).not.toMatch(/^\s+at /m)
+  },
+)
+
+test.each(['migrate', 'events'])(
+  '%s on a server that is not there says so, without a stack',
+  async (command) => {
+    const ended = await cli([command], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toContain('ECONNREFUSED')
+    expect(ended.stderr).not.toMatch(/^\s+at /m)
+  },
+)
+
+test('migrate applies each migration once: again, and two at once', async () => {
+  const db = await freshDatabase()
+  await db.pool.query('drop schema hookonce cascade')
+  const env = { DATABASE_URL: db.url }
+  const both = await Promise.all([cli(['migrate', '--json'], env), cli(['migrate', '--json'], env)])
+  expect(both.map(({ code }) => code)).toEqual([0, 0])
+  const applied = both.map((ran) => ran.json<{ applied: string[] }>().applied)
+  expect(applied.filter((names) => names.length === 0)).toHaveLength(1)
+  const names = await db.rows<{ name: string }>('select name from hookonce.migration order by id')
+  expect(applied.flat()).toEqual(names.map(({ name }) => name))
+  const again = await cli(['migrate'], env)
+  expect(again).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' })
+  expect(await db.number('select count(*) from hookonce.migration')).toBe(names.length)
+})
+
+test('looking in does not migrate: it says that the schema is missing', async () => {
+  const db = await freshDatabase()
+  await db.pool.query('drop schema hookonce cascade')
+  const ended = await cli(['events'], { DATABASE_URL: db.url })
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain('SCHEMA_MISSING')
+  expect(ended.stderr).toContain('hookonce migrate')
+  expect(await db.number(`select count(*) from pg_namespace where nspname = 'hookonce'`)).toBe(0)
+})

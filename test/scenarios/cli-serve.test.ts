@@ -1,0 +1,202 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { stripe } from '../../src/sources/index.ts'
+import { cli, startCli, temporaryDirectory } from '../support/cli.ts'
+import { freshDatabase } from '../support/database.ts'
+import { ownServer } from '../support/own-server.ts'
+import { until } from '../support/until.ts'
+
+const SECRET = 'whsec_of_the_gateway'
+const FORWARD_SECRET = `whsec_${Buffer.from('a secret for forwarding').toString('base64')}`
+const ENV = { STRIPE_SECRET: SECRET, FORWARD_SECRET }
+
+/** A destination that takes everything. */
+async function destination(): Promise<{ url: string; bodies: string[] }> {
+  const bodies: string[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    bodies.push(body)
+    response.writeHead(204).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, bodies }
+}
+
+function configFile(config: unknown): string {
+  const path = join(temporaryDirectory(), 'hookonce.json')
+  writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config))
+  return path
+}
+
+const configTo = (url: string): object => ({
+  sources: { stripe: { provider: 'stripe', secret: 'env:STRIPE_SECRET' } },
+  destinations: { app: { url, secret: 'env:FORWARD_SECRET', types: 'invoice.*' } },
+})
+
+const serveArgs = (path: string, ...more: string[]): string[] => [
+  'serve',
+  '--config',
+  path,
+  '--port',
+  '0',
+  '--host',
+  '127.0.0.1',
+  ...more,
+]
+
+async function deliver(port: number, id: string, type = 'invoice.paid'): Promise<number> {
+  const body = JSON.stringify({ id, type })
+  const headers = stripe({ secret: SECRET }).sign({ body })
+  return (await fetch(`http://127.0.0.1:${port}/in/stripe`, { method: 'POST', body, headers })).status
+}
+
+test('serve receives, records and forwards by its configuration', async () => {
+  const db = await freshDatabase()
+  const app = await destination()
+  const gateway = startCli(serveArgs(configFile(configTo(app.url))), { ...ENV, DATABASE_URL: db.url })
+  const { port } = await gateway.line<{ port: number }>('port')
+  expect(await deliver(port, 'evt_1')).toBe(202)
+  expect(await deliver(port, 'evt_1')).toBe(200)
+  expect(await deliver(port, 'evt_2', 'customer.created')).toBe(200)
+  await until('it is forwarded', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed'`),
+  )
+  expect(await gateway.stop()).toBe(0)
+
+  expect(app.bodies).toEqual(['{"id":"evt_1","type":"invoice.paid"}'])
+  expect(await db.rows('select event_key from hookonce.receipt')).toEqual([{ event_key: 'evt_1' }])
+  expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 1 }])
+  expect(await db.rows('select name, pattern from hookonce.subscriber')).toEqual([
+    { name: 'app', pattern: 'invoice.*' },
+  ])
+  expect(gateway.output.stderr).not.toContain(SECRET)
+  expect(gateway.output.stderr).not.toContain(FORWARD_SECRET)
+})
+
+test('one process receives only, another works only', async () => {
+  const db = await freshDatabase()
+  const app = await destination()
+  const env = { ...ENV, DATABASE_URL: db.url }
+  const path = configFile(configTo(app.url))
+  const receiver = startCli(serveArgs(path, '--receive-only'), env)
+  const { port } = await receiver.line<{ port: number }>('port')
+  expect(await deliver(port, 'evt_1')).toBe(202)
+  expect(await db.rows('select state from hookonce.job')).toEqual([{ state: 'received' }])
+
+  const worker = startCli(serveArgs(path, '--work-only'), env)
+  const working = await worker.line<{ port: number }>('port')
+  expect(await deliver(working.port, 'evt_2')).toBe(404)
+  await until('it is forwarded', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed'`),
+  )
+  expect(app.bodies).toHaveLength(1)
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
+})
+
+test.each([
+  {
+    name: 'a secret that is written in the file',
+    config: { sources: { stripe: { provider: 'stripe', secret: 'whsec_written' } }, destinations: {} },
+    says: ['CONFIG_INVALID', 'sources.stripe.secret', '"env:NAME" or "file:/path"'],
+  },
+  {
+    name: 'a secret that the environment lacks',
+    config: { sources: { stripe: { provider: 'stripe', secret: 'env:NOT_THERE' } }, destinations: {} },
+    says: ['SECRET_MISSING', 'sources.stripe.secret', 'NOT_THERE'],
+  },
+  {
+    name: 'an unknown key',
+    config: { sources: {}, destinations: {}, retries: 3 },
+    says: ['CONFIG_INVALID', '"retries"', 'allowed: sources, destinations'],
+  },
+  { name: 'no JSON', config: '{"sources":', says: ['CONFIG_INVALID', 'is not JSON'] },
+])('serve refuses $name', async ({ config, says }) => {
+  const ended = await cli(serveArgs(configFile(config)), {
+    ...ENV,
+    DATABASE_URL: 'postgres://127.0.0.1:1/none',
+  })
+  expect(ended.code).toBe(1)
+  for (const text of says) expect(ended.stderr).toContain(text)
+  expect(ended.stderr).not.toContain('whsec_written')
+  expect(ended.stderr).not.toMatch(/^\s+at /m)
+})
+
+test('serve without a file says which and how to name another', async () => {
+  const ended = await cli(serveArgs('/not/there.json'))
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain('/not/there.json cannot be read')
+  expect(ended.stderr).toContain('--config')
+})
+
+test('a port that is taken ends serve with PORT_TAKEN', async () => {
+  const db = await freshDatabase()
+  const app = await destination()
+  const { port } = new URL(app.url)
+  const path = configFile(configTo(app.url))
+  const ended = await cli(['serve', '--config', path, '--host', '127.0.0.1', '--port', port], {
+    ...ENV,
+    DATABASE_URL: db.url,
+  })
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain('PORT_TAKEN')
+  // It has left: nobody waits for its lease to run out.
+  expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(0)
+})
+
+test.each(['serve', 'dev'])(
+  '%s refuses a schema of a newer hookonce, and works where that one allows it',
+  async (command) => {
+    const db = await freshDatabase()
+    const app = await destination()
+    const env = { ...ENV, DATABASE_URL: db.url }
+    const args =
+      command === 'serve'
+        ? serveArgs(configFile(configTo(app.url)))
+        : ['dev', '--port', '0', '--dir', temporaryDirectory(), '--json']
+    await db.pool.query(
+      `insert into hookonce.migration (id, name, oldest_binary) values (999, '0999-later', 999)`,
+    )
+    const refused = await cli(args, env)
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('SCHEMA_NEWER')
+    expect(refused.stderr).toContain('0999-later')
+
+    await db.pool.query('update hookonce.migration set oldest_binary = 1 where id = 999')
+    const running = startCli(args, env)
+    expect(await running.line<{ port: number }>('port')).toHaveProperty('port')
+    expect(await running.stop()).toBe(0)
+  },
+)
+
+// On a server of its own: the shared ones belong to the other tests too.
+test('while the database is down readyz and metrics are 503 and healthz is 200; afterwards all is well', async () => {
+  const server = await ownServer()
+  const app = await destination()
+  const gateway = startCli(serveArgs(configFile(configTo(app.url))), {
+    ...ENV,
+    DATABASE_URL: server.db.url,
+  })
+  const { port } = await gateway.line<{ port: number }>('port')
+  const status = async (path: string): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  expect(await status('/readyz')).toBe(200)
+  server.stop()
+  expect(await status('/readyz')).toBe(503)
+  expect(await status('/metrics')).toBe(503)
+  expect(await status('/healthz')).toBe(200)
+  expect(await deliver(port, 'evt_1')).toBe(503)
+  server.start()
+  await until('it is ready again', async () => (await status('/readyz')) === 200)
+  expect(await deliver(port, 'evt_1')).toBe(202)
+  await until('it is forwarded', () => app.bodies.length === 1)
+  expect(await status('/metrics')).toBe(200)
+  expect(await server.db.number('select count(*) from hookonce.receipt')).toBe(1)
+})

@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest'
+import { Permanent } from '../../src/index.ts'
+import { startApp } from '../support/app.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { deliver, testHooks } from '../support/hooks.ts'
+import { until } from '../support/until.ts'
+
+const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
+
+test('a transaction is done once, however often its handler fails after it, and gives the same result again', async () => {
+  const db = await freshDatabase()
+  const results: unknown[] = []
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {
+    const result = await ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, event.type])
+      return { attempt: ctx.attempt }
+    })
+    results.push(result)
+    if (ctx.attempt < 3) throw new Error('after the commit')
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db)
+  expect(await db.number('select count(*) from effect')).toBe(1)
+  expect(results).toEqual([{ attempt: 1 }, { attempt: 1 }, { attempt: 1 }])
+  expect(await db.rows('select name, fence, result from hookonce.step')).toEqual([
+    { name: 'transaction', fence: 1, result: { attempt: 1 } },
+  ])
+})
+
+test('the last transaction completes its job in the same commit, and a replay does not repeat it', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+    await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, event.type]), { last: true })
+  })
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db)
+  expect(await db.rows('select e.xmin = j.xmin as together from effect e, hookonce.job j')).toEqual([
+    { together: true },
+  ])
+  await hooks.replay(id)
+  await until('the replay is processed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed' and fence = 2`),
+  )
+  expect(await db.number('select count(*) from effect')).toBe(1)
+})
+
+test('a transaction that throws leaves nothing behind', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', (event, ctx) =>
+    ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, event.type])
+      throw new Permanent('changed my mind')
+    }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await until('the job has failed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'failed'`),
+  )
+  expect(await db.number('select count(*) from effect')).toBe(0)
+  expect(await db.number('select count(*) from hookonce.step')).toBe(0)
+})
+
+test.each([{ last: false }, { last: true }])(
+  'a transaction under a stale fence is rolled back (last: $last)',
+  async ({ last }) => {
+    const db = await freshDatabase()
+    let error: unknown
+    const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+      try {
+        await ctx.transaction(
+          async (tx) => {
+            await tx.query(INSERT, [event.receiptId, event.type])
+            await db.rows('update hookonce.job set fence = fence + 1')
+          },
+          { last },
+        )
+      } catch (thrown) {
+        error = thrown
+      }
+    })
+    await hooks.start()
+    await deliver(hooks, { id: 'evt_1', type: 'a' })
+    await until('the transaction has failed', () => error)
+    expect(error).toMatchObject({ code: 'LEASE_LOST' })
+    expect(await db.number('select count(*) from effect')).toBe(0)
+    expect(await db.rows('select state::text, fence from hookonce.job')).toEqual([
+      { state: 'processing', fence: 2 },
+    ])
+  },
+)
+
+test('a process killed inside its transaction leaves nothing; killed after it, the transaction is not repeated', async () => {
+  const db = await freshDatabase()
+  const options = { leaseMs: 1000, pollMs: 20 }
+  const killed = await startApp(db, { options })
+  await killed.send({ id: 'evt_inside', type: 'txcrash.inside' })
+  await killed.exited()
+  expect(await db.number('select count(*) from effect')).toBe(0)
+  const second = await startApp(db, { options })
+  await until('the first is processed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed'`),
+  )
+  await second.send({ id: 'evt_after', type: 'txcrash.after' })
+  await second.exited()
+  await startApp(db, { options, receives: false })
+  await until(
+    'both are processed',
+    async () => (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 2,
+  )
+  expect(await db.rows('select type from effect order by type')).toEqual([
+    { type: 'txcrash.after' },
+    { type: 'txcrash.inside' },
+  ])
+})
+
+test('serialization failures are tried again inside', async () => {
+  const db = await freshDatabase()
+  await db.rows('create table account (id int primary key, balance int); insert into account values (1, 0)')
+  const hooks = testHooks(db, { concurrency: 4, maxConnections: 8 }).on('test', '*', (_, ctx) =>
+    ctx.transaction(async (tx) => {
+      await tx.query('set transaction isolation level repeatable read')
+      const { rows } = await tx.query<{ balance: number }>('select balance from account where id = 1')
+      await tx.query('update account set balance = $1 where id = 1', [Number(rows[0]?.balance) + 1])
+    }),
+  )
+  await hooks.start()
+  await Promise.all(Array.from({ length: 8 }, (_, n) => deliver(hooks, { id: `evt_${n}`, type: 'a' })))
+  await processed(db, 8)
+  expect(await db.number('select balance from account')).toBe(8)
+})
+
+test('two transactions of one name in one run are refused, two of different names are two', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', async (event, ctx) => {
+    await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, '1']), { name: 'first' })
+    await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, '2']), { name: event.type })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'second' })
+  await processed(db)
+  expect(await db.number('select count(*) from effect')).toBe(2)
+  await deliver(hooks, { id: 'evt_2', type: 'first' })
+  await until('the other has failed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'failed'`),
+  )
+  expect(await db.rows(`select reason from hookonce.job where state = 'failed'`)).toEqual([
+    { reason: expect.stringContaining('STEP_REPEATED') },
+  ])
+})
+
+async function processed(db: TestDatabase, count = 1): Promise<void> {
+  await until(`${count} jobs are processed`, async () => {
+    return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === count
+  })
+}

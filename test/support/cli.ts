@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { until } from './until.ts'
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** What the environment of the tests must not lend to the command. */
+const { DATABASE_URL: _, ...ENV } = process.env
+
+export interface Ran {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** Standard output as JSON. */
+  json<T>(): T
+}
+
+/** Runs a command to its end. */
+export async function cli(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  const { child, output } = begin(args, env)
+  await once(child, 'close')
+  const { stdout, stderr } = output
+  return { code: child.exitCode, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }
+}
+
+/** A command that runs on. */
+export interface RunningCli {
+  readonly child: ChildProcess
+  readonly output: { stdout: string; stderr: string }
+  /** Waits for a line of JSON, on either stream, that has this field. */
+  line<T>(field: string): Promise<T>
+  /** Asks it to stop, and gives its exit code. */
+  stop(): Promise<number | null>
+}
+
+export function startCli(args: readonly string[], env: Record<string, string> = {}): RunningCli {
+  const { child, output } = begin(args, env)
+  const lines: Record<string, unknown>[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    if (!stream) continue
+    createInterface({ input: stream }).on('line', (line) => {
+      if (line.startsWith('{')) lines.push(JSON.parse(line))
+    })
+  }
+  return {
+    child,
+    output,
+    line: <T>(field: string) =>
+      until(`hookonce ${args.join(' ')} says "${field}"`, () => {
+        if (child.exitCode !== null) throw new Error(`it ended: ${output.stdout}${output.stderr}`)
+        return lines.find((line) => field in line) as T | undefined
+      }),
+    async stop() {
+      const gone = once(child, 'exit')
+      child.kill('SIGTERM')
+      await gone
+      return child.exitCode
+    },
+  }
+}
+
+function begin(args: readonly string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...ENV, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => {
+    output.stdout += String(chunk)
+  })
+  child.stderr.on('data', (chunk) => {
+    output.stderr += String(chunk)
+  })
+  const gone = once(child, 'exit')
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM')
+      await gone
+    }
+  })
+  return { child, output }
+}
+
+export function temporaryDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-cli-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}

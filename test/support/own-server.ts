@@ -1,0 +1,48 @@
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import type { TestDatabase } from './database.ts'
+import { databaseUrl, makeCluster, makeTemplate, TEMPLATE } from './servers.ts'
+
+/** A server of one test's own, with one migrated database on it. */
+export interface OwnServer {
+  readonly db: TestDatabase
+  /** As a power cut. */
+  stop(): void
+  start(): void
+}
+
+export async function ownServer(): Promise<OwnServer> {
+  const cluster = await makeCluster()
+  cluster.start()
+  let running = true
+  await makeTemplate(cluster.url)
+  const url = databaseUrl(cluster.url, TEMPLATE)
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  pool.on('error', () => undefined)
+  onTestFinished(async () => {
+    await pool.end()
+    if (running) cluster.stop()
+    cluster.remove()
+  })
+  return {
+    db: {
+      url,
+      pool,
+      async rows<Row>(text: string, values: unknown[] = []) {
+        return (await pool.query(text, values)).rows as Row[]
+      },
+      async number(text, values = []) {
+        const [row] = (await pool.query(text, values)).rows
+        return Number(Object.values(row ?? {})[0])
+      },
+    },
+    stop() {
+      running = false
+      cluster.stop()
+    },
+    start() {
+      running = true
+      cluster.start()
+    },
+  }
+}

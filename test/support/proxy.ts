@@ -1,0 +1,61 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** Stands between an app and its PostgreSQL, and loses what the server says when it is told to. */
+export interface Proxy {
+  /** The same database, through this proxy. */
+  readonly url: string
+  /**
+   * From the next use of this prepared statement on, its connection hears nothing from the server any more: the
+   * commit happens, the reply is lost.
+   */
+  loseRepliesTo(statement: string): void
+  /** Breaks every connection; new ones work as ever. */
+  cut(): void
+}
+
+export async function proxyTo(databaseUrl: string): Promise<Proxy> {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let lost: string | undefined
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+    }
+    let deaf = false
+    client.on('data', (chunk) => {
+      deaf ||= lost !== undefined && chunk.includes(lost)
+      upstream.write(chunk)
+    })
+    upstream.on('data', (chunk) => {
+      if (!deaf) client.write(chunk)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  function cut(): void {
+    lost = undefined
+    for (const socket of sockets) socket.destroy()
+  }
+  onTestFinished(() => {
+    server.close()
+    cut()
+  })
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: url.toString(),
+    loseRepliesTo(statement) {
+      lost = statement
+    },
+    cut,
+  }
+}

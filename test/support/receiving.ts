@@ -1,0 +1,68 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import {
+  type Handler,
+  type Hookonce,
+  hookonce,
+  type Logger,
+  type Options,
+  type Sources,
+} from '../../src/index.ts'
+import type { TestDatabase } from './database.ts'
+import { signed, type TestPayload, testSource } from './source.ts'
+
+/** A receiver inside the test's own process. */
+export interface Receiving {
+  readonly hooks: Hookonce<Sources>
+  /** Delivers a signed event to the source `test`. */
+  send(payload: TestPayload | string): Promise<Response>
+  /** Delivers whatever it is given. */
+  post(init: RequestInit, path?: string): Promise<Response>
+  /** A clean stop: every count that was held back is in the ledger after it. */
+  stop(): Promise<void>
+  /** The same receiver behind node:http; the URL of its root. */
+  listen(): Promise<string>
+}
+
+export interface ReceivingOptions {
+  readonly sources?: Sources
+  /** What the subscriber of each source wants; `none`: no subscriber. */
+  readonly types?: string
+  readonly handler?: Handler
+  readonly options?: Omit<Options, 'sources' | 'database'>
+}
+
+export const silent: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+export function receiving(
+  db: Pick<TestDatabase, 'url'>,
+  {
+    sources = { test: testSource() },
+    types = '*',
+    handler = () => undefined,
+    options,
+  }: ReceivingOptions = {},
+): Receiving {
+  const hooks = hookonce<Sources>({ database: db.url, logger: silent, ...options, sources })
+  if (types !== 'none') for (const name of Object.keys(sources)) hooks.on(name, types, handler)
+  const stop = (): Promise<void> => hooks.stop({ drainMs: 0 })
+  onTestFinished(stop)
+  const post = (init: RequestInit, path = '/in/test'): Promise<Response> =>
+    hooks.fetch(new Request(`http://localhost${path}`, init))
+  return {
+    hooks,
+    post,
+    send: (payload) => post(signed(payload)),
+    stop,
+    async listen() {
+      const server = createServer(hooks.node())
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    },
+  }
+}
