@@ -13,8 +13,8 @@ import { countingHandler, endOnTerm, listen, mode, required, startOnLine, tell }
  * - write: by ctx.write, group-committed with the completions of others.
  */
 
-/** Room for the deliveries of all connections of the load generator, so that jobs are born leased. */
-const CONCURRENCY = 64
+/** Room for what all connections of the load generator have under way, so that jobs are born leased. */
+const CONCURRENCY = 256
 /** No-op handlers: what counts is how many are claimed and settled in one statement. */
 const DRAIN_CONCURRENCY = 256
 
@@ -28,7 +28,9 @@ const effects = {
   },
   tx: () => (event, ctx) => {
     requireContext(ctx, 'transaction')
-    return ctx.transaction((/** @type {any} */ tx) => tx.query(WRITE.text, rowOf(event.payload)))
+    return ctx.transaction((/** @type {any} */ tx) => tx.query(WRITE.text, rowOf(event.payload)), {
+      last: true,
+    })
   },
   write: () => (event, ctx) => {
     requireContext(ctx, 'write')

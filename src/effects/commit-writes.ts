@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../ledger/in-transaction.ts'
 import type { JobRef } from '../ledger/jobs.ts'
+import { pipeline } from '../ledger/pipeline.ts'
 import { completeWritten } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { CheckedWrite } from './write.ts'
@@ -21,55 +22,37 @@ export type WriteOutcome =
 /** The step under which the writes of a job are known: a replay does not repeat them. */
 export const WRITE_STEP = '(write)'
 
-/** Handlers say the same few statements again and again; a program that builds its SQL anew must not fill the server. */
-const MAX_PREPARED = 100
-
 /**
  * Commits the writes and completions of many jobs in one transaction: the cost of a commit is shared by all of
  * them. No savepoints: when a batch fails it is rolled back and its members are done one by one, so that only
  * the culprit fails.
  */
-export function writeCommitter(pool: Pool): (batch: readonly WrittenJob[]) => Promise<WriteOutcome[]> {
-  const prepared = new Map<string, string>()
-
-  async function commit(batch: readonly WrittenJob[]): Promise<WriteOutcome[]> {
-    try {
-      return await inTransaction(pool, (client) => together(client, batch))
-    } catch (error) {
-      if (isLedgerDown(error)) throw error
-      if (batch.length === 1) return [{ kind: 'refused', error }]
-      const outcomes: WriteOutcome[] = []
-      for (const member of batch) outcomes.push(...(await commit([member])))
-      return outcomes
-    }
+export async function commitWrites(pool: Pool, batch: readonly WrittenJob[]): Promise<WriteOutcome[]> {
+  try {
+    return await inTransaction(pool, (client) => together(client, batch))
+  } catch (error) {
+    if (isLedgerDown(error)) throw error
+    if (batch.length === 1) return [{ kind: 'refused', error }]
+    const outcomes: WriteOutcome[] = []
+    for (const member of batch) outcomes.push(...(await commitWrites(pool, [member])))
+    return outcomes
   }
+}
 
-  async function together(client: PoolClient, batch: readonly WrittenJob[]): Promise<WriteOutcome[]> {
-    const jobs = batch.map(({ job }) => job)
-    const live = await completeWritten(client, jobs, WRITE_STEP)
-    const due = batch.flatMap(({ writes }, index) => (live[index] ? writes : []))
-    await Promise.all(due.map((write) => send(client, write)))
-    await client.query('commit')
-    return live.map((isLive) => ({ kind: isLive ? 'committed' : 'lost' }))
-  }
+async function together(client: PoolClient, batch: readonly WrittenJob[]): Promise<WriteOutcome[]> {
+  const jobs = batch.map(({ job }) => job)
+  const live = await completeWritten(client, jobs, WRITE_STEP)
+  const due = batch.flatMap(({ writes }, index) => (live[index] ? writes : []))
+  const counts = await pipeline(client, due)
+  for (const [index, write] of due.entries()) requireRows(write, counts[index])
+  await client.query('commit')
+  return live.map((isLive) => ({ kind: isLive ? 'committed' : 'lost' }))
+}
 
-  async function send(client: PoolClient, { text, values, rows }: CheckedWrite): Promise<void> {
-    const result = await client.query({ ...preparedAs(text), text, values: [...values] })
-    if (rows === undefined || result.rowCount === rows) return
-    const fault = `${rows} rows were expected to change, ${result.rowCount} did: ${text.slice(0, 200)}`
-    throw new HookonceError('WRITE_UNEXPECTED', fault)
-  }
-
-  function preparedAs(text: string): { name: string } | undefined {
-    let name = prepared.get(text)
-    if (name === undefined && prepared.size < MAX_PREPARED) {
-      name = `hookonce_write_${prepared.size}`
-      prepared.set(text, name)
-    }
-    return name === undefined ? undefined : { name }
-  }
-
-  return commit
+function requireRows({ text, rows }: CheckedWrite, changed: number | undefined): void {
+  if (rows === undefined || changed === rows) return
+  const fault = `${rows} rows were expected to change, ${changed} did: ${text.slice(0, 200)}`
+  throw new HookonceError('WRITE_UNEXPECTED', fault)
 }
 
 /** Not the writes' fault: without a reply of the server to the statement, or with one that it cannot go on. */

@@ -57,13 +57,15 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     application_name: 'hookonce',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
-    pipeline: true,
+    pipeline: false,
     // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
     ...(embedded ? { ssl: false } : {}),
   }
   const pool = quiet(new pg.Pool({ ...config, max: ENGINE_CONNECTIONS, query_timeout: ANSWER_TIMEOUT_MS }))
-  const own = business ? undefined : quiet(new pg.Pool({ ...config, max: options.maxConnections }))
+  // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
+  const own = business
+    ? undefined
+    : quiet(new pg.Pool({ ...config, max: options.maxConnections, pipeline: true }))
   const close = async (): Promise<void> => {
     await Promise.all([pool.end(), own?.end()])
     await embedded?.leave()

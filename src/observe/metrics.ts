@@ -154,10 +154,12 @@ function gaugeLines(
 }
 
 function labelText(labels: Labels): string {
-  return Object.entries(labels)
-    .map(
-      ([name, value]) =>
-        `${name}="${value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))}"`,
-    )
-    .join(',')
+  let text = ''
+  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
+  return text
+}
+
+function escaped(value: string): string {
+  if (!/[\\"\n]/.test(value)) return value
+  return value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))
 }

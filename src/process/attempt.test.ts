@@ -7,6 +7,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
 import { attempt, Draining, type Run } from './attempt.ts'
+import { interruption } from './interruption.ts'
 import type { Ending } from './settler.ts'
 import type { Handler } from './subscriber.ts'
 
@@ -43,7 +44,7 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
     },
     lastStep: undefined,
     event: () => event,
-    abort: new AbortController(),
+    interruption: interruption(),
     ...more,
   }
 }
@@ -123,7 +124,7 @@ test.each([
 ])('a run that is drained at attempt %i is handed back as %s, and does not count', async (number, state) => {
   const run = runOf(() => new Promise(() => undefined), { attempt: number })
   const ended = ending(run)
-  run.abort.abort(new Draining('stopping'))
+  run.interruption.interrupt(new Draining('stopping'))
   const { settlement, fact } = await ended
   expect(settlement).toMatchObject({ state, returnAttempt: true, delayMs: 0, reason: undefined })
   expect(fact.outcome).toBe('returned')
@@ -132,7 +133,7 @@ test.each([
 test('a run whose lease was lost before it began does not reach the handler', async () => {
   const handler = vi.fn()
   const run = runOf(handler)
-  run.abort.abort(new HookonceError('LEASE_LOST', 'too late'))
+  run.interruption.interrupt(new HookonceError('LEASE_LOST', 'too late'))
   const { settlement } = await ending(run)
   expect(handler).not.toHaveBeenCalled()
   expect(settlement.state).toBe('retrying')

@@ -6,6 +6,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
 import { openContext } from './context.ts'
+import type { Interruption } from './interruption.ts'
 import { afterFailure } from './retry.ts'
 import type { Ending } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
@@ -21,7 +22,7 @@ export interface Run {
   readonly lastStep: string | undefined
   /** Reads the event; throws where the recorded bytes cannot be read any more. */
   readonly event: () => Event
-  readonly abort: AbortController
+  readonly interruption: Interruption
 }
 
 export interface AttemptDeps {
@@ -67,23 +68,18 @@ export class Draining extends Error {
 }
 
 async function perform(run: Run, business: Pool): Promise<Ended> {
-  const { subscriber, abort } = run
-  let timer: NodeJS.Timeout | undefined
-  const cut = new Promise<never>((_, reject) => {
-    abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true })
-    timer = setTimeout(() => {
-      abort.abort(new HookonceError('HANDLER_TIMEOUT', `the handler ran past ${subscriber.timeoutMs} ms`))
-    }, subscriber.timeoutMs)
-  })
-  // An abort after the handler has ended concerns nobody.
-  cut.catch(() => undefined)
+  const { subscriber, interruption } = run
+  const timer = setTimeout(() => {
+    const fault = `the handler ran past ${subscriber.timeoutMs} ms`
+    interruption.interrupt(new HookonceError('HANDLER_TIMEOUT', fault))
+  }, subscriber.timeoutMs)
   let event: Event | undefined
   const context = openContext(run, business)
   try {
-    abort.signal.throwIfAborted()
+    if (interruption.reason) throw interruption.reason
     event = run.event()
     // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
-    await Promise.race([subscriber.handler(event, context.ctx), cut])
+    await Promise.race([subscriber.handler(event, context.ctx), interruption.interrupted])
     return { ok: true, event, ...context.close() }
   } catch (error) {
     // A commit that completed the job stands, whatever the handler did after it.
@@ -97,7 +93,7 @@ async function perform(run: Run, business: Pool): Promise<Ended> {
 function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
   const { job, attempt } = run
   if (ended.ok) return { ...job, state: 'processed', delayMs: 0, returnAttempt: false, reason: undefined }
-  if (run.abort.signal.reason instanceof Draining) return handedBack(job, attempt)
+  if (run.interruption.reason instanceof Draining) return handedBack(job, attempt)
   const verdict = afterFailure(
     { error: ended.error, attempt, ageMs: run.ageMs + durationMs },
     run.subscriber.retry,

@@ -20,13 +20,16 @@ export interface Gathered {
   readonly completed: boolean
 }
 
-export function openContext({ job, attempt, subscriber, abort, lastStep }: Run, business: Pool): OpenContext {
+export function openContext(
+  { job, attempt, subscriber, interruption, lastStep }: Run,
+  business: Pool,
+): OpenContext {
   const writes: CheckedWrite[] = []
   const doing: TransactionRun = { pool: business, job, lastStep, names: new Set(), completed: false }
   let closed = false
 
   function requireOpen(what: string): void {
-    abort.signal.throwIfAborted()
+    if (interruption.reason) throw interruption.reason
     if (closed) throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the handler had returned`)
     if (doing.completed)
       throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the last transaction`)
@@ -34,7 +37,9 @@ export function openContext({ job, attempt, subscriber, abort, lastStep }: Run, 
 
   const ctx: Context = {
     attempt,
-    signal: abort.signal,
+    get signal() {
+      return interruption.signal
+    },
     idempotencyKey: (name) =>
       downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch: 0 }),
     write(...statements) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { type WriteOutcome, writeCommitter } from '../effects/commit-writes.ts'
+import { commitWrites, type WriteOutcome } from '../effects/commit-writes.ts'
 import type { CheckedWrite } from '../effects/write.ts'
 import { type GroupCommit, groupCommit } from '../ledger/group-commit.ts'
 import { type Settlement, settleJobs } from '../ledger/jobs.ts'
@@ -30,8 +30,6 @@ export interface SettlerOptions {
  * nothing to change the second time.
  */
 export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
-  const commitWrites = writeCommitter(pool)
-
   async function commit(batch: readonly Ending[]): Promise<WriteOutcome[]> {
     const plain = batch.filter(({ writes }) => writes.length === 0)
     const written = batch.filter(({ writes }) => writes.length > 0)
@@ -44,7 +42,10 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
         return took.map((isOurs) => ({ kind: isOurs ? 'committed' : 'lost' }))
       }),
       persistently(written, () =>
-        commitWrites(written.map(({ settlement, writes }) => ({ job: settlement, writes }))),
+        commitWrites(
+          pool,
+          written.map(({ settlement, writes }) => ({ job: settlement, writes })),
+        ),
       ),
     ])
     const outcomes = new Map([...pairs(plain, settled), ...pairs(written, committed)])

@@ -7,6 +7,7 @@ import type { Observer } from '../observe/observer.ts'
 import { eventOf, recordedDelivery } from '../sources/event.ts'
 import { attempt, Draining, handedBack, type Run } from './attempt.ts'
 import { bell } from './bell.ts'
+import { interruption } from './interruption.ts'
 import { type Lease, takeLease } from './lease.ts'
 import { settler } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
@@ -130,7 +131,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   function abortAll(reason: Error): void {
-    for (const run of inFlight.values()) run.abort.abort(reason)
+    for (const run of inFlight.values()) run.interruption.interrupt(reason)
   }
 
   // --- claiming
@@ -226,7 +227,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         subscriber,
         lastStep: job.lastStep ?? undefined,
         event: () => readEvent(job, subscriber),
-        abort: new AbortController(),
+        interruption: interruption(),
       },
       job.crashes > 0,
     )
@@ -287,7 +288,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           subscriber,
           lastStep: undefined,
           event,
-          abort: new AbortController(),
+          interruption: interruption(),
         },
         false,
       )

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../model/errors.ts'
+import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { receiptIds, shardOf } from '../model/receipt-id.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Delivery, Identified, Refusal, Source } from '../sources/contract.ts'
@@ -137,7 +137,17 @@ export function receiver({
       body: delivery.body,
       keySeconds: source.keySeconds,
     }
-    return { receipt, subscribers, event: () => eventOf(event, recordedOf(receipt, delivery.receivedAtMs)) }
+    // What nobody here will run is not kept until the commit: parsed bodies that live on are work for the collector.
+    const identified = acceptor.runsHere ? event : undefined
+    return {
+      receipt,
+      subscribers,
+      event: () =>
+        eventOf(
+          identified ?? reidentified(source.source, delivery),
+          recordedOf(receipt, delivery.receivedAtMs),
+        ),
+    }
   }
 
   function acknowledge(
@@ -198,6 +208,13 @@ export function receiver({
   }
 
   return { admit, receive, refuse, held, limits }
+}
+
+/** A worker was started between the arrival and the commit. */
+function reidentified(source: Source, delivery: Delivery): Identified {
+  const event = source.identify(delivery)
+  if (!event.ok) throw new HookonceError(event.code, event.detail)
+  return event
 }
 
 function recordedOf(receipt: Arrival['receipt'], receivedAtMs: number): Recorded {

@@ -52,7 +52,9 @@ create table hookonce.receipt (
   -- Of a body that is gone, to recognise another body under the same key. While the body is there, it tells itself.
   body_sha256 bytea,
   primary key (shard, id)
-);
+)
+-- Bodies up to this stay in their row: out of line each would cost a row and an index entry of its own.
+with (toast_tuple_target = 8160);
 
 -- New entries go to the rightmost page of their shard: cheap on accept, and what `events` and pruning walk along.
 create index receipt_received on hookonce.receipt (shard, received_at);

@@ -1,0 +1,123 @@
+import type { Connection, PoolClient, Submittable } from 'pg'
+import utils from 'pg/lib/utils.js'
+
+/**
+ * Many statements in one write to the server, with a single Sync behind them, and one answer. pg would make a
+ * query, a promise and a system call of each: for small writes that is most of what they cost.
+ *
+ * The connection must not be in pg's own pipeline mode. Inside a transaction, the first failure makes the server
+ * skip the rest.
+ */
+export interface PipelinedStatement {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** Returns how many rows each statement changed. */
+export function pipeline(client: PoolClient, statements: readonly PipelinedStatement[]): Promise<number[]> {
+  if (statements.length === 0) return Promise.resolve([])
+  return new Promise((resolve, reject) => {
+    client.query(new Pipeline(statements, resolve, reject))
+  })
+}
+
+/** A program that builds its SQL anew each time must not fill the server: beyond this, texts are parsed each time. */
+const MAX_PREPARED = 100
+
+/** What is prepared on a connection: the name of each text. */
+const preparedOn = new WeakMap<Connection, Map<string, string>>()
+
+class Pipeline implements Submittable {
+  readonly #statements: readonly PipelinedStatement[]
+  readonly #resolve: (counts: number[]) => void
+  readonly #reject: (error: Error) => void
+  readonly #counts: number[] = []
+  /** Prepared by this pipeline: certain only when all of it has succeeded. */
+  readonly #new = new Map<string, string>()
+  #connection: Connection | undefined
+
+  constructor(
+    statements: readonly PipelinedStatement[],
+    resolve: (counts: number[]) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#statements = statements
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  submit(connection: Connection): void {
+    this.#connection = connection
+    const prepared = preparedOn.get(connection) ?? new Map<string, string>()
+    preparedOn.set(connection, prepared)
+    const wire = connection as unknown as Wire
+    connection.stream.cork()
+    try {
+      for (const { text, values } of this.#statements) {
+        const statement = this.#prepare(wire, prepared, text)
+        wire.bind({ statement, values, valueMapper: utils.prepareValue })
+        wire.execute({})
+      }
+      wire.sync()
+    } finally {
+      connection.stream.uncork()
+    }
+  }
+
+  #prepare(wire: Wire, prepared: ReadonlyMap<string, string>, text: string): string {
+    const known = prepared.get(text) ?? this.#new.get(text)
+    if (known !== undefined) return known
+    const count = prepared.size + this.#new.size
+    const name = count < MAX_PREPARED ? `hookonce_write_${count}` : ''
+    // A pipeline that failed may have left the name behind.
+    if (name !== '') wire.close({ type: 'S', name })
+    wire.parse({ name, text, types: [] })
+    if (name !== '') this.#new.set(text, name)
+    return name
+  }
+
+  handleCommandComplete({ text }: { text: string }): void {
+    // INSERT 0 1, UPDATE 1, DELETE 1, SELECT 1, CREATE TABLE
+    this.#counts.push(Number(/(\d+)$/.exec(text)?.[1] ?? 0))
+  }
+
+  handleReadyForQuery(): void {
+    const prepared = this.#connection && preparedOn.get(this.#connection)
+    for (const [text, name] of this.#new) prepared?.set(text, name)
+    this.#resolve(this.#counts)
+  }
+
+  handleError(error: Error): void {
+    this.#reject(error)
+  }
+
+  handleEmptyQuery(): void {
+    this.#counts.push(0)
+  }
+
+  // Rows that a statement returns are for nobody.
+  handleRowDescription(): void {
+    return undefined
+  }
+
+  handleDataRow(): void {
+    return undefined
+  }
+
+  handlePortalSuspended(): void {
+    return undefined
+  }
+}
+
+/** The messages of the protocol as pg's connection sends them; its types are of an older shape. */
+interface Wire {
+  parse(message: { name: string; text: string; types: readonly number[] }): void
+  bind(message: {
+    statement: string
+    values: readonly unknown[]
+    valueMapper: (value: unknown) => string | Buffer | null
+  }): void
+  execute(message: Record<string, never>): void
+  close(message: { type: 'S'; name: string }): void
+  sync(): void
+}
