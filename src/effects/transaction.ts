@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg'
-import { inTransaction } from '../ledger/in-transaction.ts'
+import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
 import type { JobRef } from '../ledger/jobs.ts'
 import { completeWithStep, findStep, recordStep, STALE_FENCE } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -81,10 +81,11 @@ async function once<Result>(
 ): Promise<Result> {
   return inTransaction(run.pool, async (client) => {
     const result = await work(transactionOn(client))
-    const said = last
-      ? completeWithStep(client, run.job, name)
-      : recordStep(client, { job: run.job, name, result: toJson(name, result) })
-    await commit(client, said)
+    await commit(client, () =>
+      last
+        ? completeWithStep(client, run.job, name)
+        : recordStep(client, { job: run.job, name, result: toJson(name, result) }),
+    )
     run.completed ||= last
     return result
   })
@@ -94,13 +95,14 @@ function transactionOn(client: PoolClient): Transaction {
   return { query: (text, values = []) => client.query(text, [...values]) }
 }
 
-/** `said` is on its way; COMMIT follows it without waiting. If `said` failed, what commits is a rollback. */
-async function commit(client: PoolClient, said: Promise<void>): Promise<void> {
+/** COMMIT follows our last words without waiting. If they failed, what commits is a rollback. */
+async function commit(client: PoolClient, say: () => Promise<void>): Promise<void> {
+  const [said, committed] = inOneWrite(client, () => [say(), client.query('commit')] as const)
   const fenced = said.catch((error) => {
     if (codeOf(error) !== STALE_FENCE) throw error
     throw new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
   })
-  await Promise.all([fenced, client.query('commit')])
+  await Promise.all([fenced, committed])
 }
 
 function toJson(name: string, result: unknown): string {

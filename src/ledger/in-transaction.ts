@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
 
 /** Runs `work` on one connection of the pool. A connection that `work` left broken is not used again. */
@@ -32,11 +33,8 @@ export function inTransaction<Result>(
 ): Promise<Result> {
   return withConnection(pool, async (client) => {
     try {
-      const begun = client.query('begin')
-      // Awaited below; until then its failure must not count as unhandled.
-      begun.catch(() => undefined)
-      const result = await work(client)
-      await begun
+      const [begun, worked] = inOneWrite(client, () => [client.query('begin'), work(client)] as const)
+      const [, result] = await Promise.all([begun, worked])
       return result
     } catch (error) {
       // Where this fails, so did the connection, and the server rolls back by itself.
@@ -44,4 +42,16 @@ export function inTransaction<Result>(
       throw error
     }
   })
+}
+
+/** What `send` hands to the connection goes out in one write: a system call costs more than a small statement. */
+export function inOneWrite<Result>(client: PoolClient, send: () => Result): Result {
+  // Not declared by pg's types. Without it (its native client) each statement is a write of its own.
+  const { connection } = client as { connection?: { stream?: Duplex } }
+  connection?.stream?.cork()
+  try {
+    return send()
+  } finally {
+    connection?.stream?.uncork()
+  }
 }

@@ -66,6 +66,7 @@ export async function dueShards(db: Queryable, question: DueQuestion): Promise<D
 /*
  * Claim in one shard, up to so many jobs for each subscriber.
  * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
+ * - A pause is looked at here too: what was found due may have been paused since.
  * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
  */
 const CLAIM = statement(
@@ -73,6 +74,8 @@ const CLAIM = statement(
   `with picked as materialized (
      select j.receipt_id, j.subscriber
      from unnest($2::integer[], $3::integer[]) want(subscriber, slots)
+     join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
+     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
      cross join lateral (
        select d.receipt_id, d.subscriber from hookonce.job d
        where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
@@ -124,8 +127,12 @@ export interface Settlement extends JobRef {
 }
 
 /*
- * Settle a batch of runs, whatever their outcomes. The rows are locked in key order first, so that two settling
- * workers and a rescuer cannot deadlock. Runs that are not returned had lost their lease: nothing was changed.
+ * Settle a batch of runs, whatever their outcomes. Runs that are not returned had lost their lease: nothing was
+ * changed.
+ * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
+ *   deadlock.
+ * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are looked at outside of it:
+ *   inside, the planner may prefer the index of leased jobs, of which it knows none, and read all of them for each.
  */
 const SETTLE = statement(
   'settle',
@@ -134,10 +141,13 @@ const SETTLE = statement(
        e.state, e.delay_ms, e.return_attempt, e.reason
      from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
        $8::text[]) e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason)
-     join hookonce.job j on j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
-       and j.fence = e.fence and j.state = 'processing'
-     order by j.shard, j.receipt_id, j.subscriber
-     for update of j
+     cross join lateral (
+       select * from hookonce.job k
+       where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
+       limit 1
+       for update
+     ) j
+     where j.fence = e.fence and j.state = 'processing'
    ), told as (
      insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
      select shard, receipt_id, subscriber, fence, attempt, started_at, state, reason
@@ -157,18 +167,26 @@ const SETTLE = statement(
 
 /** Tells for each settlement, in order, whether it took effect: false means that the lease was lost before. */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
+  const batch = settlements.toSorted(byKey)
   const settled = await rows<{ receiptId: string; subscriber: number }>(db, SETTLE, [
-    binary.smallints(settlements.map((s) => s.shard)),
-    binary.uuids(settlements.map((s) => s.receiptId)),
-    binary.integers(settlements.map((s) => s.subscriber)),
-    binary.integers(settlements.map((s) => s.fence)),
-    binary.texts(settlements.map((s) => s.state)),
-    binary.integers(settlements.map((s) => Math.round(s.delayMs))),
-    binary.booleans(settlements.map((s) => s.returnAttempt)),
-    binary.texts(settlements.map((s) => s.reason)),
+    binary.smallints(batch.map((s) => s.shard)),
+    binary.uuids(batch.map((s) => s.receiptId)),
+    binary.integers(batch.map((s) => s.subscriber)),
+    binary.integers(batch.map((s) => s.fence)),
+    binary.texts(batch.map((s) => s.state)),
+    binary.integers(batch.map((s) => Math.round(s.delayMs))),
+    binary.booleans(batch.map((s) => s.returnAttempt)),
+    binary.texts(batch.map((s) => s.reason)),
   ])
   const took = new Set(settled.map((row) => `${row.receiptId}/${row.subscriber}`))
   return settlements.map((s) => took.has(`${s.receiptId}/${s.subscriber}`))
+}
+
+/** The order in which every statement locks jobs. */
+export function byKey(a: JobRef, b: JobRef): number {
+  if (a.shard !== b.shard) return a.shard - b.shard
+  if (a.receiptId !== b.receiptId) return a.receiptId < b.receiptId ? -1 : 1
+  return a.subscriber - b.subscriber
 }
 
 /** Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really runs. */

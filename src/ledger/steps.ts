@@ -1,5 +1,5 @@
 import * as binary from './binary.ts'
-import type { JobRef } from './jobs.ts'
+import { byKey, type JobRef } from './jobs.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 const FIND_STEP = statement(
@@ -73,17 +73,21 @@ export async function completeWithStep(db: Queryable, job: JobRef, name: string)
 
 /*
  * Completes many jobs whose writes follow in the same transaction. Fence first: what is not returned had lost its
- * lease, and its writes are not sent; what is returned stays locked until the commit.
+ * lease, and its writes are not sent; what is returned stays locked until the commit. One probe of the primary key
+ * a job, in key order, as in settling.
  */
 const COMPLETE_WRITTEN = statement(
   'complete_written',
   `with live as materialized (
      select j.shard, j.receipt_id, j.subscriber
      from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) e(shard, receipt_id, subscriber, fence)
-     join hookonce.job j on j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
-       and j.fence = e.fence and j.state = 'processing'
-     order by j.shard, j.receipt_id, j.subscriber
-     for update of j
+     cross join lateral (
+       select * from hookonce.job k
+       where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
+       limit 1
+       for update
+     ) j
+     where j.fence = e.fence and j.state = 'processing'
    )
    update hookonce.job j
    set state = 'processed', worker = null, finished_at = now(), reason = null, last_step = $5::text
@@ -98,11 +102,12 @@ export async function completeWritten(
   jobs: readonly JobRef[],
   step: string,
 ): Promise<boolean[]> {
+  const batch = jobs.toSorted(byKey)
   const done = await rows<{ receiptId: string; subscriber: number }>(db, COMPLETE_WRITTEN, [
-    binary.smallints(jobs.map((job) => job.shard)),
-    binary.uuids(jobs.map((job) => job.receiptId)),
-    binary.integers(jobs.map((job) => job.subscriber)),
-    binary.integers(jobs.map((job) => job.fence)),
+    binary.smallints(batch.map((job) => job.shard)),
+    binary.uuids(batch.map((job) => job.receiptId)),
+    binary.integers(batch.map((job) => job.subscriber)),
+    binary.integers(batch.map((job) => job.fence)),
     step,
   ])
   const live = new Set(done.map((row) => `${row.receiptId}/${row.subscriber}`))

@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { type ClaimedJob, claimJobs, dueShards, type JobRef, jobsLeasedTo } from '../ledger/jobs.ts'
+import {
+  type ClaimedJob,
+  claimJobs,
+  type DueShard,
+  dueShards,
+  type JobRef,
+  jobsLeasedTo,
+} from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -68,6 +75,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const settling = settler({ pool, observer, signal: givingUp.signal })
   let slots = concurrency
   let suspectRunning = false
+  /** Due work may be waiting in the ledger. */
+  let backlog = true
+  let due = new Map<number, DueShard>()
+  let dueUntil = 0
   const nudge = bell()
 
   const lease: Lease = await takeLease({
@@ -92,13 +103,27 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   function freeSlot(id: number): void {
     returnSlot(id)
-    nudge.ring()
+    // Without a backlog there is nothing to look for: what comes next is told of, or found by the next poll.
+    if (backlog || stopping.signal.aborted) nudge.ring()
   }
 
   /** As freeSlot, for a slot that the claim loop itself took and did not need. */
   function returnSlot(id: number): void {
     slots += 1
     taken.set(id, (taken.get(id) ?? 1) - 1)
+  }
+
+  /** The next suspect may be claimed. */
+  function suspectEnded(): void {
+    suspectRunning = false
+    backlog = true
+    dueUntil = 0
+  }
+
+  function wake(): void {
+    backlog = true
+    dueUntil = 0
+    nudge.ring()
   }
 
   // --- running
@@ -109,7 +134,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     inFlight.set(key, run)
     void attempt(run, { business: options.business, settle: settling.add, observer }).finally(() => {
       inFlight.delete(key)
-      if (isSuspect) suspectRunning = false
+      if (isSuspect) suspectEnded()
       freeSlot(run.job.subscriber)
     })
   }
@@ -150,37 +175,51 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   /** Claims for the free slots, shard by shard. Returns how many jobs were started. */
   async function claimOnce(): Promise<number> {
-    const open = [...subscribers.values()].filter((subscriber) => roomFor(subscriber) > 0)
-    if (open.length === 0 || lease.worker === undefined) return 0
-    const suspects = !suspectRunning
-    const due = await dueShards(pool, {
-      shards: options.shards,
-      subscribers: open.map(({ id }) => id),
-      suspects,
-    })
+    if (slots === 0 || lease.worker === undefined) return 0
+    await findDue()
     let started = 0
-    for (const { shard, subscribers: wanted } of shuffled(due)) {
-      const wantedSlots = slotsFor(wanted)
-      const worker = lease.worker
-      if (wantedSlots.size === 0 || worker === undefined || stopping.signal.aborted) break
-      for (const [id, count] of wantedSlots) for (let n = 0; n < count; n += 1) takeSlot(id)
-      const jobs = await claimJobs(pool, {
-        shard,
-        worker,
-        slots: wantedSlots,
-        suspects: !suspectRunning,
-      }).catch((error) => {
-        returnUnused(wantedSlots, [])
-        throw error
-      })
-      returnUnused(wantedSlots, jobs)
-      for (const job of await withoutFurtherSuspects(jobs)) {
-        if (mayStart(worker)) startClaimed(job)
-        else void leaveUnstarted(job, job.attempt)
-        started += 1
-      }
+    for (const entry of [...due.values()]) {
+      const wanted = slotsFor(entry.subscribers)
+      if (wanted.size === 0) continue
+      const claimed = await claimIn(entry.shard, wanted)
+      if (claimed === undefined) break
+      // Fewer than there was room for: this shard has no more.
+      if (claimed < sum(wanted.values())) due.delete(entry.shard)
+      started += claimed
     }
     return started
+  }
+
+  /** Which shards have due work. Asked again when all that was found is claimed, or when it is time to look anew. */
+  async function findDue(): Promise<void> {
+    if (due.size > 0 && performance.now() < dueUntil) return
+    const question = {
+      shards: options.shards,
+      subscribers: [...subscribers.keys()],
+      suspects: !suspectRunning,
+    }
+    const found = await dueShards(pool, question)
+    due = new Map(shuffled(found).map((entry) => [entry.shard, entry]))
+    dueUntil = performance.now() + options.pollMs
+    backlog = due.size > 0
+  }
+
+  /** Returns how many jobs were claimed; undefined: nothing may be claimed now. */
+  async function claimIn(shard: number, wanted: ReadonlyMap<number, number>): Promise<number | undefined> {
+    const worker = lease.worker
+    if (worker === undefined || stopping.signal.aborted) return undefined
+    for (const [id, count] of wanted) for (let n = 0; n < count; n += 1) takeSlot(id)
+    const claim = { shard, worker, slots: wanted, suspects: !suspectRunning }
+    const jobs = await claimJobs(pool, claim).catch((error) => {
+      returnUnused(wanted, [])
+      throw error
+    })
+    returnUnused(wanted, jobs)
+    for (const job of await withoutFurtherSuspects(jobs)) {
+      if (mayStart(worker)) startClaimed(job)
+      else void leaveUnstarted(job, job.attempt)
+    }
+    return jobs.length
   }
 
   /** Shares the free slots out; together never more than are free, and no more than one claim may lease. */
@@ -293,7 +332,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         false,
       )
     },
-    wake: nudge.ring,
+    wake,
     stop,
   }
 }
@@ -315,6 +354,12 @@ function refOf({ shard, receiptId, subscriber, fence }: JobRef): JobRef {
 // With the fence: a run that lost its lease may still be ending while this process runs the job anew.
 function keyOf(job: JobRef): string {
   return `${job.receiptId}/${job.subscriber}/${job.fence}`
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0
+  for (const value of values) total += value
+  return total
 }
 
 // Every worker would otherwise start at shard 0 and meet the others there.
