@@ -93,6 +93,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const observer = observers([meter.observer, logs(options.logger ?? jsonLogger())])
   const subscriptions: Subscription[] = []
   let opening: Promise<Engine> | undefined
+  let starting: Promise<void> | undefined
   let worker: Worker | undefined
   let upkeep: Upkeep | undefined
   let stopping = false
@@ -158,22 +159,13 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       }
     },
 
-    async start() {
-      const { ledger, subscribers } = await engine()
-      if (worker) return
-      worker = await startWorker({
-        pool: ledger.pool,
-        business: ledger.business,
-        shards: ledger.shards,
-        subscribers,
-        observer,
-        ...options,
+    start() {
+      // Once, also for two calls at the same time; a start that failed may be tried again.
+      starting ??= startWorking().catch((error) => {
+        starting = undefined
+        throw error
       })
-      upkeep = startUpkeep(ledger, {
-        leaseMs: options.leaseMs,
-        observer,
-        isAlive: () => worker?.id !== undefined,
-      })
+      return starting
     },
 
     async stop({ drainMs = DRAIN_MS } = {}) {
@@ -181,6 +173,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       stopping = true
       const opened = await opening?.catch(() => undefined)
       if (!opened) return
+      await starting?.catch(() => undefined)
       await opened.acceptor.idle()
       await upkeep?.stop()
       await worker?.stop(drainMs)
@@ -217,6 +210,14 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     async ledger() {
       return (await engine()).ledger
     },
+  }
+
+  async function startWorking(): Promise<void> {
+    const { ledger, subscribers } = await engine()
+    const { pool, business, shards } = ledger
+    worker = await startWorker({ pool, business, shards, subscribers, observer, ...options })
+    const isAlive = (): boolean => worker?.id !== undefined
+    upkeep = startUpkeep(ledger, { leaseMs: options.leaseMs, observer, isAlive })
   }
 
   async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {

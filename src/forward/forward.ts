@@ -100,10 +100,12 @@ async function quoteOf(response: Response): Promise<string> {
   }
 }
 
+/** An hour: what a destination asks for beyond that would let a mistake of its own bury the event. */
+const MAX_RETRY_AFTER_SECONDS = 3_600
+
 /** Seconds or a date, as HTTP allows. */
 function retryAfterSeconds(header: string | null): number | undefined {
   if (header === null) return undefined
-  if (/^\d{1,9}$/.test(header)) return Number(header)
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000)
+  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), MAX_RETRY_AFTER_SECONDS)
 }

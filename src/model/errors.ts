@@ -117,7 +117,8 @@ export const errorCatalogue = {
   },
   SUBSCRIBER_MISSING: {
     retryable: false,
-    advice: "Register a handler with .on(source, type, handler), or set `unwanted: 'record'` on the source.",
+    advice:
+      "Register a handler with .on(source, type, handler), or a destination in the configuration; or set `unwanted: 'record'` on the source.",
   },
   SCHEMA_MISSING: { retryable: false, advice: 'Run `hookonce migrate` on this database first.' },
   SCHEMA_NEWER: {

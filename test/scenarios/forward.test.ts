@@ -185,6 +185,17 @@ test.each([
   expect(wait).toBeLessThan(610)
 })
 
+test('a Retry-After of years is waited for an hour, and does not bury the event', async () => {
+  const db = await freshDatabase()
+  const { url } = await destination({ status: 503, headers: { 'retry-after': '999999999' } })
+  const { post } = await forwarding(db, url)
+  await post(signed({ id: 'evt_1', type: 'a' }))
+  await inState(db, 'retrying')
+  expect(await db.number('select extract(epoch from due_at - now()) from hookonce.job')).toBeLessThanOrEqual(
+    3_600,
+  )
+})
+
 test('a Retry-After that is nonsense counts as none', async () => {
   const db = await freshDatabase()
   const { url } = await destination({ status: 503, headers: { 'retry-after': 'soon' } })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { freshDatabase } from '../support/database.ts'
+import { testHooks } from '../support/hooks.ts'
 import { until } from '../support/until.ts'
 
 test('the same event twice is recorded once, run once, and counted', async () => {
@@ -26,4 +27,12 @@ test('the same event twice is recorded once, run once, and counted', async () =>
     { count: 1, mismatches: 0 },
   ])
   expect(await db.number('select count(*) from effect')).toBe(1)
+})
+
+test('two starts at the same time are one worker', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', () => undefined)
+  await Promise.all([hooks.start(), hooks.start()])
+  await hooks.start()
+  expect(await db.number('select count(*) from hookonce.worker')).toBe(1)
 })
