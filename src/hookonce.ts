@@ -249,6 +249,7 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
     dir: options.dir,
     migrate: options.migrate,
     maxConnections: options.maxConnections,
+    prepare: options.prepare,
   })
   try {
     const subscribers = await register({ ledger, options, subscriptions })

@@ -51,6 +51,7 @@ const optionsSchema = strict({
     .optional(),
   dir: z.string().min(1).default('.hookonce'),
   migrate: z.enum(['auto', 'off']).default('auto'),
+  prepare: z.enum(['on', 'off']).default('on'),
   sources: z.record(
     sourceName,
     z.custom<Source>(

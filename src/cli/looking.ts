@@ -14,7 +14,13 @@ export async function lookingIn<Result>(
       `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir, or set DATABASE_URL`,
     )
   }
-  const ledger = await openLedger({ database: database || undefined, dir, migrate: 'off', maxConnections: 2 })
+  const ledger = await openLedger({
+    database: database || undefined,
+    dir,
+    migrate: 'off',
+    prepare: 'off',
+    maxConnections: 2,
+  })
   try {
     return await look(ledger)
   } finally {

@@ -7,10 +7,11 @@ import { type Command, parse, portOf } from './command.ts'
 import { untilStopped } from './running.ts'
 
 const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0] [--dir DIR]
-                                        [--receive-only | --work-only] [--quiet]
+                                        [--receive-only | --work-only] [--pooler] [--quiet]
 
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
-Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir.`
+Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir.
+--pooler: DATABASE_URL is a pooler in transaction mode, such as PgBouncer.`
 
 export const serve: Command = {
   name: 'serve',
@@ -24,6 +25,7 @@ export const serve: Command = {
       dir: { type: 'string', default: '.hookonce' },
       'receive-only': { type: 'boolean', default: false },
       'work-only': { type: 'boolean', default: false },
+      pooler: { type: 'boolean', default: false },
       quiet: { type: 'boolean', default: false },
     })
     if (values['receive-only'] && values['work-only']) {
@@ -38,6 +40,7 @@ export const serve: Command = {
     const hooks = gatewayHooks(config, {
       database: process.env.DATABASE_URL || undefined,
       dir: values.dir,
+      prepare: values.pooler ? 'off' : 'on',
       logger,
     })
     await hooks.ledger()

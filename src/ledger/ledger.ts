@@ -2,6 +2,7 @@ import pg from 'pg'
 import { HookonceError } from '../model/errors.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { checkSchema, migrate } from './migrate.ts'
+import { UnpreparedClient } from './unprepared.ts'
 
 /** What it takes to work on the ledger's tables. */
 export interface LedgerTables {
@@ -27,6 +28,8 @@ export interface LedgerOptions {
   readonly migrate: 'auto' | 'off'
   /** For the transactions of handlers. */
   readonly maxConnections: number
+  /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
+  readonly prepare: 'on' | 'off'
 }
 
 /** Accepts, claims, settlements, writes, heartbeats and upkeep: each has at most one statement under way. */
@@ -58,6 +61,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     pipeline: false,
+    ...(options.prepare === 'off' ? { Client: UnpreparedClient } : {}),
     // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
     ...(embedded ? { ssl: false } : {}),
   }

@@ -1,5 +1,6 @@
 import type { Connection, PoolClient, Submittable } from 'pg'
 import utils from 'pg/lib/utils.js'
+import { UnpreparedClient } from './unprepared.ts'
 
 /**
  * Many statements in one write to the server, with a single Sync behind them, and one answer. pg would make a
@@ -17,7 +18,8 @@ export interface PipelinedStatement {
 export function pipeline(client: PoolClient, statements: readonly PipelinedStatement[]): Promise<number[]> {
   if (statements.length === 0) return Promise.resolve([])
   return new Promise((resolve, reject) => {
-    client.query(new Pipeline(statements, resolve, reject))
+    const limit = client instanceof UnpreparedClient ? 0 : MAX_PREPARED
+    client.query(new Pipeline({ statements, limit, resolve, reject }))
   })
 }
 
@@ -27,23 +29,23 @@ const MAX_PREPARED = 100
 /** What is prepared on a connection: the name of each text. */
 const preparedOn = new WeakMap<Connection, Map<string, string>>()
 
+interface PipelineOptions {
+  readonly statements: readonly PipelinedStatement[]
+  /** How many texts may be prepared on the connection. */
+  readonly limit: number
+  readonly resolve: (counts: number[]) => void
+  readonly reject: (error: Error) => void
+}
+
 class Pipeline implements Submittable {
-  readonly #statements: readonly PipelinedStatement[]
-  readonly #resolve: (counts: number[]) => void
-  readonly #reject: (error: Error) => void
+  readonly #options: PipelineOptions
   readonly #counts: number[] = []
   /** Prepared by this pipeline: certain only when all of it has succeeded. */
   readonly #new = new Map<string, string>()
   #connection: Connection | undefined
 
-  constructor(
-    statements: readonly PipelinedStatement[],
-    resolve: (counts: number[]) => void,
-    reject: (error: Error) => void,
-  ) {
-    this.#statements = statements
-    this.#resolve = resolve
-    this.#reject = reject
+  constructor(options: PipelineOptions) {
+    this.#options = options
   }
 
   submit(connection: Connection): void {
@@ -53,7 +55,7 @@ class Pipeline implements Submittable {
     const wire = connection as unknown as Wire
     connection.stream.cork()
     try {
-      for (const { text, values } of this.#statements) {
+      for (const { text, values } of this.#options.statements) {
         const statement = this.#prepare(wire, prepared, text)
         wire.bind({ statement, values, valueMapper: utils.prepareValue })
         wire.execute({})
@@ -68,7 +70,7 @@ class Pipeline implements Submittable {
     const known = prepared.get(text) ?? this.#new.get(text)
     if (known !== undefined) return known
     const count = prepared.size + this.#new.size
-    const name = count < MAX_PREPARED ? `hookonce_write_${count}` : ''
+    const name = count < this.#options.limit ? `hookonce_write_${count}` : ''
     // A pipeline that failed may have left the name behind.
     if (name !== '') wire.close({ type: 'S', name })
     wire.parse({ name, text, types: [] })
@@ -84,11 +86,11 @@ class Pipeline implements Submittable {
   handleReadyForQuery(): void {
     const prepared = this.#connection && preparedOn.get(this.#connection)
     for (const [text, name] of this.#new) prepared?.set(text, name)
-    this.#resolve(this.#counts)
+    this.#options.resolve(this.#counts)
   }
 
   handleError(error: Error): void {
-    this.#reject(error)
+    this.#options.reject(error)
   }
 
   handleEmptyQuery(): void {

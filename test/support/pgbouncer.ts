@@ -1,0 +1,69 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmod } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { freePort, unprivileged } from './servers.ts'
+import { until } from './until.ts'
+
+const PROGRAM = '/usr/sbin/pgbouncer'
+
+/** A real pooler in transaction mode in front of a database; the URL through it. */
+export async function pooled(databaseUrl: string): Promise<string> {
+  install()
+  const target = new URL(databaseUrl)
+  const port = await freePort()
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-pgbouncer-'))
+  await chmod(dir, 0o755)
+  const config = join(dir, 'pgbouncer.ini')
+  writeFileSync(join(dir, 'users'), `"${target.username}" "${target.password}"\n`)
+  writeFileSync(
+    config,
+    [
+      '[databases]',
+      `* = host=${target.hostname} port=${target.port}`,
+      '[pgbouncer]',
+      'listen_addr = 127.0.0.1',
+      `listen_port = ${port}`,
+      'unix_socket_dir =',
+      'auth_type = trust',
+      `auth_file = ${join(dir, 'users')}`,
+      'pool_mode = transaction',
+      // Fewer connections of the server than of ours, each transaction on the next of them.
+      'default_pool_size = 3',
+      'server_round_robin = 1',
+    ].join('\n'),
+  )
+  const child = spawn(PROGRAM, ['-q', config], { ...unprivileged(), stdio: 'ignore' })
+  const gone = once(child, 'exit')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await gone
+    rmSync(dir, { recursive: true, force: true })
+  })
+  await until('the pooler listens', () => listens(port))
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${port}`
+  return url.toString()
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(socket.destroy() && true)).once('error', () => resolve(false))
+  })
+}
+
+function install(): void {
+  if (existsSync(PROGRAM)) return
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
+    throw new Error(`the tests need PgBouncer at ${PROGRAM}: install it`)
+  }
+  execFileSync('apt-get', ['update', '-qq'], { stdio: 'inherit' })
+  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'pgbouncer'], {
+    stdio: 'inherit',
+  })
+}
