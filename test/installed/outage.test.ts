@@ -1,40 +1,8 @@
 import { expect, test } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { ownServer } from '../support/own-server.ts'
+import { sendOn } from '../support/sender.ts'
 import { until } from '../support/until.ts'
-
-/** What a sender was told, by event key. */
-interface Sender {
-  readonly acknowledged: Set<string>
-  readonly statuses: number[]
-  stop(): Promise<void>
-}
-
-/** Four connections that go on sending new events, as fast as they are answered. */
-function sendOn(send: (payload: { id: string; type: string }) => Promise<Response>): Sender {
-  const acknowledged = new Set<string>()
-  const statuses: number[] = []
-  let stopped = false
-  let next = 0
-  async function loop(): Promise<void> {
-    while (!stopped) {
-      next += 1
-      const id = `evt_${next}`
-      const { status } = await send({ id, type: 'count.a' })
-      statuses.push(status)
-      if (status < 300) acknowledged.add(id)
-    }
-  }
-  const loops = Array.from({ length: 4 }, loop)
-  return {
-    acknowledged,
-    statuses,
-    async stop() {
-      stopped = true
-      await Promise.all(loops)
-    },
-  }
-}
 
 // On a server of its own: the shared ones belong to the other tests too.
 test('the database fails and comes back under load: what was acknowledged is there once and is processed', async () => {

@@ -33,7 +33,10 @@ export interface App {
 
 const SCRIPT = fileURLToPath(new URL('./app.mjs', import.meta.url))
 
-export async function startApp(database: TestDatabase, { env, ...config }: AppConfig = {}): Promise<App> {
+export async function startApp(
+  database: Pick<TestDatabase, 'url'>,
+  { env, ...config }: AppConfig = {},
+): Promise<App> {
   const child = spawn(process.execPath, [SCRIPT], {
     env: { ...process.env, ...env, APP_CONFIG: JSON.stringify({ database: database.url, ...config }) },
     stdio: ['ignore', 'pipe', 'pipe'],

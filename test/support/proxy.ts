@@ -12,10 +12,12 @@ export interface Proxy {
   loseRepliesTo(statement: string): void
   /** Breaks every connection; new ones work as ever. */
   cut(): void
+  /** Breaks every connection; new ones go to the same database of another server. */
+  retarget(serverUrl: string): void
 }
 
 export async function proxyTo(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl)
+  let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let lost: string | undefined
   const server = createServer((client) => {
@@ -57,5 +59,9 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       lost = statement
     },
     cut,
+    retarget(serverUrl) {
+      target = new URL(serverUrl)
+      cut()
+    },
   }
 }

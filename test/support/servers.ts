@@ -67,10 +67,13 @@ export interface Cluster {
   start(): void
   /** As a power cut: nothing is flushed, no connection is told. */
   stop(): void
+  /** Makes a standby the primary. */
+  promote(): void
   remove(): void
 }
 
-export async function makeCluster(): Promise<Cluster> {
+/** A new cluster, or a standby that follows the server at `primaryUrl`. */
+export async function makeCluster(primaryUrl?: string): Promise<Cluster> {
   const bin = installedBinaries() ?? installByApt()
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-installed-'))
   const account = unprivileged()
@@ -87,12 +90,17 @@ export async function makeCluster(): Promise<Cluster> {
   }
   const data = join(dir, 'data')
   const port = await freePort()
-  run('initdb', ['-D', data, '-U', 'hookonce', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
+  if (primaryUrl === undefined) {
+    run('initdb', ['-D', data, '-U', 'hookonce', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
+  } else {
+    run('pg_basebackup', ['-d', primaryUrl, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'])
+  }
   const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`
   return {
     url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
     start: () => run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']),
     stop: () => run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']),
+    promote: () => run('pg_ctl', ['-D', data, '-w', 'promote']),
     remove: () => rmSync(dir, { recursive: true, force: true }),
   }
 }

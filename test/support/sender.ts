@@ -1,0 +1,32 @@
+/** What a sender was told, by event key. */
+export interface Sender {
+  readonly acknowledged: Set<string>
+  readonly statuses: number[]
+  stop(): Promise<void>
+}
+
+/** Four connections that go on sending new events, as fast as they are answered. */
+export function sendOn(send: (payload: { id: string; type: string }) => Promise<Response>): Sender {
+  const acknowledged = new Set<string>()
+  const statuses: number[] = []
+  let stopped = false
+  let next = 0
+  async function loop(): Promise<void> {
+    while (!stopped) {
+      next += 1
+      const id = `evt_${next}`
+      const { status } = await send({ id, type: 'count.a' })
+      statuses.push(status)
+      if (status < 300) acknowledged.add(id)
+    }
+  }
+  const loops = Array.from({ length: 4 }, loop)
+  return {
+    acknowledged,
+    statuses,
+    async stop() {
+      stopped = true
+      await Promise.all(loops)
+    },
+  }
+}
