@@ -1,5 +1,5 @@
 // @ts-check
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -77,6 +77,8 @@ function givenServer(url) {
 
 async function privateServer() {
   const dir = await mkdtemp(join(tmpdir(), 'hookonce-bench-'))
+  // Open to the account that the server runs as when this is root.
+  await chmod(dir, 0o755)
   const starting = startEmbedded({ dir })
   // Registered before it runs: an interrupt may come while it starts.
   const stop = endedInAnyCase(async () => {

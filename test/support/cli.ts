@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -89,6 +89,8 @@ function begin(args: readonly string[], env: Record<string, string>) {
 
 export function temporaryDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-cli-'))
+  // Open, as a project's directory is: closed to others, the data would have to be placed elsewhere as root.
+  chmodSync(dir, 0o755)
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   return dir
 }
