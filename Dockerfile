@@ -4,7 +4,8 @@
 FROM node:20-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts --omit=optional
+# The compiler comes in an optional package; the embedded PostgreSQL does too, and goes again below.
+RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
 

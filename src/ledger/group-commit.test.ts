@@ -133,17 +133,3 @@ test('idle() also comes after a commit that failed', async () => {
   await expect(added).rejects.toThrow('down')
   await waiting
 })
-
-test('with two lanes a second commit travels while the first is in flight', async () => {
-  const { begun, group, batches } = commits({ lanes: 2 })
-  void group.add('a')
-  await turn()
-  void group.add('b')
-  await turn()
-  void group.add('c')
-  await turn()
-  expect(batches()).toEqual([['a'], ['b']])
-  begun[1]?.succeed()
-  await turn()
-  expect(batches()).toEqual([['a'], ['b'], ['c']])
-})

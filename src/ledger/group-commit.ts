@@ -16,8 +16,6 @@ export interface GroupCommitOptions<Item> {
   /** A batch stops growing past this many bytes, so that one parameter never becomes huge. */
   readonly maxBytes?: number
   readonly bytesOf?: (item: Item) => number
-  /** Commits that may be in flight at once. More than one lets the next batch travel while the last is synced. */
-  readonly lanes?: number
 }
 
 interface Entry<Item, Result> {
@@ -31,15 +29,15 @@ export function groupCommit<Item, Result>(
   commit: (batch: readonly Item[]) => Promise<readonly Result[]>,
   options: GroupCommitOptions<Item>,
 ): GroupCommit<Item, Result> {
-  const { maxItems, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0, lanes = 1 } = options
+  const { maxItems, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
   let queue: Entry<Item, Result>[] = []
-  let inFlight = 0
+  let inFlight = false
   let scheduled = false
   let idleWaiters: (() => void)[] = []
 
   // One turn of the event loop later, so that everything the last read brought shares a commit.
   function schedule(): void {
-    if (scheduled || inFlight >= lanes || queue.length === 0) return
+    if (scheduled || inFlight || queue.length === 0) return
     scheduled = true
     setImmediate(() => {
       scheduled = false
@@ -48,10 +46,9 @@ export function groupCommit<Item, Result>(
   }
 
   async function flush(): Promise<void> {
-    if (queue.length === 0 || inFlight >= lanes) return
+    if (queue.length === 0 || inFlight) return
     const batch = take()
-    inFlight += 1
-    schedule()
+    inFlight = true
     try {
       const results = await commit(batch.map((entry) => entry.item))
       batch.forEach((entry, index) => {
@@ -60,9 +57,9 @@ export function groupCommit<Item, Result>(
     } catch (error) {
       for (const entry of batch) entry.reject(error)
     }
-    inFlight -= 1
+    inFlight = false
     schedule()
-    if (inFlight === 0 && queue.length === 0) wakeIdle()
+    if (queue.length === 0) wakeIdle()
   }
 
   function take(): Entry<Item, Result>[] {
@@ -98,7 +95,7 @@ export function groupCommit<Item, Result>(
       return queue.length
     },
     idle() {
-      if (inFlight === 0 && queue.length === 0) return Promise.resolve()
+      if (!inFlight && queue.length === 0) return Promise.resolve()
       return new Promise((resolve) => idleWaiters.push(resolve))
     },
   }

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule, Vitest } from 'vitest/node'
 
-/** A test that did not run proves nothing: names each one that was set aside, with its reason, and fails the run. */
+/** A test that did not run proves nothing: names each one that was set aside, with its reason; in CI it fails the run. */
 export default class NoSkips implements Reporter {
   #filtered = false
 
@@ -18,7 +18,9 @@ export default class NoSkips implements Reporter {
       process.stdout.write(`skipped: ${test.module.moduleId} > ${test.fullName}: ${reason}\n`)
     }
     if (skipped.length === 0) return
-    process.stdout.write(`${skipped.length} tests did not run: they count as failed\n`)
-    process.exitCode = 1
+    process.stdout.write(
+      `${skipped.length} tests did not run${process.env.CI ? ': in CI they count as failed' : ''}\n`,
+    )
+    if (process.env.CI) process.exitCode = 1
   }
 }
