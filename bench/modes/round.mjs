@@ -1,5 +1,6 @@
 // @ts-check
 import { startContender } from '../servers/contender.mjs'
+import { cpuMicros } from '../servers/cpu.mjs'
 
 /**
  * @typedef {object} Bench
@@ -20,24 +21,49 @@ let rounds = 0
 /**
  * One measurement: a fresh contender on a fresh database, warmed up, measured, checked, ended.
  *
- * @template Result
+ * @template {{ deliveries: number }} Result
  * @param {Contender} contender
  * @param {Bench} bench
  * @param {{ worker: boolean, connections: number, measure: (running: Running) => Promise<Result> }} what
- * @returns {Promise<Result>}
+ * @returns {Promise<Result & { cpu: CpuCost | undefined }>}
  */
 export async function round(contender, { options, postgres, generator }, { worker, connections, measure }) {
   const mode = worker ? 'end-to-end' : 'accept'
   const server = await startContender(contender, { ...options, postgres, mode })
+  async function cpu() {
+    const store = server.redisPid ? [server.redisPid] : await postgres.pids()
+    return {
+      server: cpuMicros([server.pid]),
+      store: cpuMicros(store),
+      generator: cpuMicros([Number(generator.pid)]),
+    }
+  }
   try {
     const { bodyBytes, duplicates } = options
     const prefix = `${process.pid.toString(36)}r${(rounds++).toString(36)}x`
     await generator.prepare({ port: server.port, connections, prefix, bodyBytes, duplicates })
     const warmed = await warmUp(generator, options)
-    return await Promise.race([measure({ contender, server, generator, warmed }), server.died])
+    const before = await cpu()
+    const measured = await Promise.race([measure({ contender, server, generator, warmed }), server.died])
+    return { ...measured, cpu: costOf(before, await cpu(), measured.deliveries) }
   } finally {
     await server.stop()
   }
+}
+
+/** @typedef {{ server: number, store: number, generator: number }} CpuCost microseconds of CPU a delivery */
+
+/**
+ * @param {Partial<CpuCost>} before
+ * @param {Partial<CpuCost>} after
+ * @param {number} deliveries
+ * @returns {CpuCost | undefined}
+ */
+function costOf(before, after, deliveries) {
+  const part = (/** @type {keyof CpuCost} */ name) =>
+    Math.round(((after[name] ?? 0) - (before[name] ?? 0)) / deliveries)
+  if (before.server === undefined) return undefined
+  return { server: part('server'), store: part('store'), generator: part('generator') }
 }
 
 /**

@@ -31,8 +31,6 @@ export interface Acceptor {
   accept(arrival: Arrival): Promise<Acceptance>
   /** Deliveries that wait for their commit. */
   readonly waiting: number
-  /** Whether a worker of this process may run what is accepted. */
-  readonly runsHere: boolean
   /** Resolves when everything that arrived is in the ledger. */
   idle(): Promise<void>
 }
@@ -84,9 +82,6 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
     accept: group.add,
     get waiting() {
       return group.waiting
-    },
-    get runsHere() {
-      return handOff.worker !== undefined
     },
     async idle() {
       await group.idle()

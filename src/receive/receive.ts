@@ -1,4 +1,4 @@
-import { type ErrorCode, HookonceError } from '../model/errors.ts'
+import type { ErrorCode } from '../model/errors.ts'
 import { receiptIds, shardOf } from '../model/receipt-id.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Delivery, Identified, Refusal, Source } from '../sources/contract.ts'
@@ -6,6 +6,7 @@ import { eventOf, type Recorded } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
 import type { Acceptance, Acceptor, Arrival } from './accept.ts'
 import { type Answer, knownAlready, notWanted, recorded, refusedWith } from './answer.ts'
+import { type Deadlines, deadlines } from './deadlines.ts'
 import type { Limits } from './limits.ts'
 import type { RejectionLog } from './rejections.ts'
 import { wantingOf } from './wanting.ts'
@@ -37,6 +38,8 @@ export interface Receiver {
   refuse(head: Head, code: ErrorCode, detail: string): Answer
   /** The bytes that are held now: bodies being read and receipts waiting. */
   readonly held: HeldBytes
+  /** By when a body must have come. */
+  readonly deadlines: Deadlines
   readonly limits: Limits
 }
 
@@ -137,16 +140,10 @@ export function receiver({
       body: delivery.body,
       keySeconds: source.keySeconds,
     }
-    // What nobody here will run is not kept until the commit: parsed bodies that live on are work for the collector.
-    const identified = acceptor.runsHere ? event : undefined
     return {
       receipt,
       subscribers,
-      event: () =>
-        eventOf(
-          identified ?? reidentified(source.source, delivery),
-          recordedOf(receipt, delivery.receivedAtMs),
-        ),
+      event: () => eventOf(event, recordedOf(receipt, delivery.receivedAtMs)),
     }
   }
 
@@ -207,14 +204,7 @@ export function receiver({
     return answer
   }
 
-  return { admit, receive, refuse, held, limits }
-}
-
-/** A worker was started between the arrival and the commit. */
-function reidentified(source: Source, delivery: Delivery): Identified {
-  const event = source.identify(delivery)
-  if (!event.ok) throw new HookonceError(event.code, event.detail)
-  return event
+  return { admit, receive, refuse, held, deadlines: deadlines(limits.bodyTimeoutMs), limits }
 }
 
 function recordedOf(receipt: Arrival['receipt'], receivedAtMs: number): Recorded {

@@ -23,8 +23,12 @@ export function eventOf(identified: Identified, recorded: Recorded): Event {
     objectId: identified.objectId,
     occurredAt: identified.occurredAtMs === undefined ? undefined : new Date(identified.occurredAtMs),
     receivedAt: recorded.receivedAt,
-    payload: identified.payload,
-    object: identified.object,
+    get payload() {
+      return identified.payload
+    },
+    get object() {
+      return identified.object
+    },
     body: recorded.body,
     get headers() {
       return headerRecord(recorded.headers)

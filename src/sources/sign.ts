@@ -5,7 +5,6 @@ import type { CheckedDescription } from './description.ts'
 import type { SigningKey } from './schemes/key.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
-import { digester } from './schemes/verify.ts'
 
 /** A delivery to be signed as the provider would. */
 export interface Sample {
@@ -43,7 +42,6 @@ export function signer(
 ): (sample: Sample) => Record<string, string> {
   const { signature, timestamp, event } = description
   const renderContent = signedContentRenderer(signature.content)
-  const digest = digester(signature.algorithm)
 
   return (sample) => {
     const headers: Record<string, string> = { 'content-type': 'application/json' }
@@ -58,7 +56,7 @@ export function signer(
     const content = renderContent({ header: (name) => headers[name] }, signedAt)
     if ('ok' in content) throw new HookonceError(content.code, content.detail)
     const body = typeof sample.body === 'string' ? Buffer.from(sample.body) : sample.body
-    const encoded = digest(key, content, body).toString(signature.encoding)
+    const encoded = key.hmac(content.before, body, content.after).toString(signature.encoding)
     headers[signature.header] = signatureHeader(description, encoded, signedAt)
     return headers
   }

@@ -189,7 +189,7 @@ describe.each(cases)('$name', ({ make, signatureHeader, payload, headers = {}, e
 
   it('verifies and identifies what is signed', () => {
     expect(source.verify(deliver(signed, body))).toEqual({ ok: true, secret: 1 })
-    expect(source.identify(deliver(signed, body))).toEqual({
+    expect(source.identify(deliver(signed, body))).toMatchObject({
       ok: true,
       ...expected,
       key: typeof expected.key === 'string' ? expected.key : expect.stringMatching(expected.key),

@@ -10,7 +10,7 @@ import { verifier } from './verify.ts'
 
 /**
  * Binds a description to the secrets and options of one endpoint. Everything that can be prepared or can be wrong is
- * dealt with here, once; a delivery then only costs one HMAC and one JSON.parse.
+ * dealt with here, once; a delivery then only costs one HMAC and one pass over its JSON.
  *
  * The types are the provider's promise: a delivery that carries its signature has the shape it documents.
  */

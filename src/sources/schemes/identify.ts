@@ -1,8 +1,8 @@
-import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { Delivery, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription, Locator } from '../description.ts'
-import { type Read, textAt, valueAt } from './locate.ts'
+import { jsonPaths, type Read, textAt, valueAt } from './locate.ts'
+import { outlineOf } from './outline.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -15,7 +15,7 @@ const MAX_TYPE_BYTES = 255
 /** The type of an event whose sender names none: it can be subscribed to like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
-/** Who the event is: parse once, then read key, type and the rest from where the description says. */
+/** Who the event is: key, type and the rest, read from where the description says. The payload is parsed when asked for. */
 export function identifier(event: EventDescription): (delivery: Delivery) => Identified | Refusal {
   const keyOf = keyReader(event.key)
   const typeOf = event.type === undefined ? () => undefined : typeReader(event.type)
@@ -23,9 +23,10 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
   const occurredAtOf = occurredAtReader(event.occurredAt)
   const objectOf = event.object === undefined ? wholePayload : valueAt(event.object)
   const keyPlace = JSON.stringify(event.key)
+  const outline = outlineOf(jsonPaths([event.key, event.type, event.objectId, event.occurredAt?.at]))
 
   return (delivery) => {
-    const payload = parseBody(delivery.body)
+    const payload = outline(delivery.body)
     if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery))
 
     const key = keyOf(delivery, payload)
@@ -38,31 +39,54 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
     const objectId = objectIdOf(delivery, payload)
 
-    return {
-      ok: true,
-      key,
-      type,
-      // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
-      objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
-      occurredAtMs: occurredAtOf(delivery, payload),
-      payload,
-      object: objectOf(delivery, payload),
-    }
+    return new IdentifiedEvent(
+      {
+        key,
+        type,
+        // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
+        objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
+        occurredAtMs: occurredAtOf(delivery, payload),
+      },
+      delivery,
+      objectOf,
+    )
   }
 }
 
-/** The body as JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */
-function parseBody(body: Uint8Array): object | undefined {
-  // Decoding would replace invalid bytes, and two different bodies could read the same.
-  if (!isUtf8(body)) return undefined
-  try {
-    const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
-    const payload: unknown = JSON.parse(text)
-    return typeof payload === 'object' && payload !== null ? payload : undefined
-  } catch {
-    // Not only a SyntaxError: a body nested or sized beyond what the engine takes is a RangeError.
-    return undefined
+type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs'>
+
+/** The payload is parsed by whoever looks at it first: a receiver does not. */
+class IdentifiedEvent implements Identified {
+  readonly ok = true
+  readonly key: string
+  readonly type: string
+  readonly objectId: string | undefined
+  readonly occurredAtMs: number | undefined
+  readonly #delivery: Delivery
+  readonly #objectOf: Read<unknown>
+  #payload: unknown
+
+  constructor({ key, type, objectId, occurredAtMs }: Identity, delivery: Delivery, objectOf: Read<unknown>) {
+    this.key = key
+    this.type = type
+    this.objectId = objectId
+    this.occurredAtMs = occurredAtMs
+    this.#delivery = delivery
+    this.#objectOf = objectOf
   }
+
+  get payload(): unknown {
+    this.#payload ??= JSON.parse(textOf(this.#delivery.body))
+    return this.#payload
+  }
+
+  get object(): unknown {
+    return this.#objectOf(this.#delivery, this.payload)
+  }
+}
+
+function textOf(body: Uint8Array): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
 }
 
 // Says nothing of the body itself: this goes to the log.

@@ -1,13 +1,16 @@
-import { createSecretKey, type KeyObject } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { PlacedSecret } from '../options.ts'
+import { type Hmac, hmacOf } from './hmac.ts'
 
-/** A secret made ready to sign with. A KeyObject shows nothing of itself when it is printed. */
+/** A secret made ready to sign with. A function shows nothing of itself when it is printed. */
 export interface SigningKey {
-  readonly key: KeyObject
+  readonly hmac: Hmac
   readonly position: number
 }
+
+const HASH = { 'hmac-sha1': 'sha1', 'hmac-sha256': 'sha256', 'hmac-sha512': 'sha512' } as const
 
 /** Turns the text of a secret into the key, as this provider reads it. */
 export function signingKey(description: CheckedDescription, secret: PlacedSecret): SigningKey {
@@ -21,7 +24,8 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
       `${description.provider}: secret: number ${secret.position} is not ${written}; copy it as the provider shows it`,
     )
   }
-  return { key: createSecretKey(bytes), position: secret.position }
+  const hash = HASH[description.signature.algorithm]
+  return { hmac: hmacOf(hash, createSecretKey(bytes)), position: secret.position }
 }
 
 // Buffer.from skips what it cannot decode: a mistyped secret would become a shorter key, so the text is checked.

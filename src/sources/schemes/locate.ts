@@ -30,6 +30,31 @@ export function textAt(place: Locator | readonly Locator[]): Read<string> {
   }
 }
 
+type Place =
+  | Locator
+  | readonly Locator[]
+  | { readonly hash: readonly Locator[] }
+  | { readonly join: readonly Locator[]; readonly separator: string }
+
+/** The paths into the body that these places name. */
+export function jsonPaths(places: readonly (Place | 'body-hash' | undefined)[]): string[][] {
+  return places
+    .flatMap(locatorsIn)
+    .filter((locator) => locator.startsWith('json:'))
+    .map(stepsOf)
+}
+
+function locatorsIn(place: Place | 'body-hash' | undefined): readonly Locator[] {
+  if (place === undefined || place === 'body-hash') return []
+  if (typeof place === 'string') return [place]
+  if ('hash' in place) return place.hash
+  return 'separator' in place ? place.join : place
+}
+
+function stepsOf(locator: Locator): string[] {
+  return locator.slice('json:'.length).split('.')
+}
+
 function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return isBlank(value) ? undefined : storable(value)
   return typeof value === 'number' && isExact(value) ? String(value) : undefined
@@ -57,7 +82,7 @@ function readerOf(locator: Locator): Read<unknown> {
     const name = locator.slice('header:'.length).toLowerCase()
     return (delivery) => delivery.header(name)
   }
-  const steps = locator.slice('json:'.length).split('.')
+  const steps = stepsOf(locator)
   return (_delivery, payload) => {
     let value = payload
     for (const step of steps) {

@@ -1,28 +1,11 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { Delivery, Refusal, Verified } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { SigningKey } from './key.ts'
 import { refuse } from './refuse.ts'
 import { MAX_HEADER_CHARS, signatureHeaderReader } from './signature-header.ts'
-import { type SignedContent, signedContentRenderer } from './signed-content.ts'
+import { signedContentRenderer } from './signed-content.ts'
 import { checkAge, signedAtReader } from './timestamp.ts'
-
-const HASH = { 'hmac-sha1': 'sha1', 'hmac-sha256': 'sha256', 'hmac-sha512': 'sha512' } as const
-
-type Digest = (key: SigningKey, content: SignedContent, body: Uint8Array) => Buffer
-
-/** The HMAC over the bytes as they came: text before, body, text after. */
-export function digester(algorithm: CheckedDescription['signature']['algorithm']): Digest {
-  const hash = HASH[algorithm]
-  return ({ key }, { before, after }, body) => {
-    const hmac = createHmac(hash, key)
-    if (before !== '') hmac.update(before, 'latin1')
-    hmac.update(body)
-    if (after !== '') hmac.update(after, 'latin1')
-    // Measured: by way of a byte string a digest costs 15 % less than as a Buffer of its own.
-    return Buffer.from(hmac.digest('binary'), 'latin1')
-  }
-}
 
 /**
  * The check of a delivery: read the header, sign the same bytes with each secret, compare, then look at the date.
@@ -38,7 +21,6 @@ export function verifier(
   const readHeader = signatureHeaderReader(description)
   const readSignedAt = signedAtReader(description.timestamp)
   const renderContent = signedContentRenderer(template)
-  const digest = digester(algorithm)
 
   return (delivery) => {
     const header = delivery.header(name)
@@ -56,7 +38,7 @@ export function verifier(
     if ('ok' in content) return content
 
     for (const key of keys) {
-      if (!isOneOf(signatures, digest(key, content, delivery.body))) continue
+      if (!isOneOf(signatures, key.hmac(content.before, delivery.body, content.after))) continue
       const stale = checkAge(signedAt.epochMs, delivery.receivedAtMs, toleranceSeconds)
       return stale ?? { ok: true, secret: key.position }
     }
