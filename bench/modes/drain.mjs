@@ -1,6 +1,7 @@
 // @ts-check
 import { setTimeout as delay } from 'node:timers/promises'
 import { startContender } from '../servers/contender.mjs'
+import { cpuMeter } from '../servers/cpu.mjs'
 import { eventBody } from '../stripe/deliveries.mjs'
 
 const HANDLED_WITHIN_MS = 300_000
@@ -30,6 +31,7 @@ export async function drainRound(contender, { options, postgres }) {
     await server.db.query('vacuum analyze')
     await server.db.query('checkpoint')
 
+    const cost = await cpuMeter({ server, postgres })
     const startedAt = performance.now()
     server.say('start')
     await server.told(HANDLED_WITHIN_MS)
@@ -43,7 +45,12 @@ export async function drainRound(contender, { options, postgres }) {
     const elapsed = (performance.now() - startedAt) / 1000
     const unfinished = await contender.unfinished?.(server)
     if (unfinished !== 0) throw new Error(`${contender.name}: ${unfinished} jobs are not completed`)
-    return { perSecond: options.backlog / elapsed, jobs: options.backlog, elapsed }
+    return {
+      perSecond: options.backlog / elapsed,
+      jobs: options.backlog,
+      elapsed,
+      cpu: await cost.each(options.backlog),
+    }
   } finally {
     await server.stop()
   }

@@ -1,6 +1,6 @@
 // @ts-check
 import { startContender } from '../servers/contender.mjs'
-import { cpuMicros } from '../servers/cpu.mjs'
+import { cpuMeter } from '../servers/cpu.mjs'
 
 /**
  * @typedef {object} Bench
@@ -25,45 +25,22 @@ let rounds = 0
  * @param {Contender} contender
  * @param {Bench} bench
  * @param {{ worker: boolean, connections: number, measure: (running: Running) => Promise<Result> }} what
- * @returns {Promise<Result & { cpu: CpuCost | undefined }>}
+ * @returns {Promise<Result & { cpu: import('../servers/cpu.mjs').CpuCost | undefined }>}
  */
 export async function round(contender, { options, postgres, generator }, { worker, connections, measure }) {
   const mode = worker ? 'end-to-end' : 'accept'
   const server = await startContender(contender, { ...options, postgres, mode })
-  async function cpu() {
-    const store = server.redisPid ? [server.redisPid] : await postgres.pids()
-    return {
-      server: cpuMicros([server.pid]),
-      store: cpuMicros(store),
-      generator: cpuMicros([Number(generator.pid)]),
-    }
-  }
   try {
     const { bodyBytes, duplicates } = options
     const prefix = `${process.pid.toString(36)}r${(rounds++).toString(36)}x`
     await generator.prepare({ port: server.port, connections, prefix, bodyBytes, duplicates })
     const warmed = await warmUp(generator, options)
-    const before = await cpu()
+    const cost = await cpuMeter({ server, postgres, generator })
     const measured = await Promise.race([measure({ contender, server, generator, warmed }), server.died])
-    return { ...measured, cpu: costOf(before, await cpu(), measured.deliveries) }
+    return { ...measured, cpu: await cost.each(measured.deliveries) }
   } finally {
     await server.stop()
   }
-}
-
-/** @typedef {{ server: number, store: number, generator: number }} CpuCost microseconds of CPU a delivery */
-
-/**
- * @param {Partial<CpuCost>} before
- * @param {Partial<CpuCost>} after
- * @param {number} deliveries
- * @returns {CpuCost | undefined}
- */
-function costOf(before, after, deliveries) {
-  const part = (/** @type {keyof CpuCost} */ name) =>
-    Math.round(((after[name] ?? 0) - (before[name] ?? 0)) / deliveries)
-  if (before.server === undefined) return undefined
-  return { server: part('server'), store: part('store'), generator: part('generator') }
 }
 
 /**

@@ -6,7 +6,7 @@ import { median } from '../load/percentiles.mjs'
  * @property {number} perSecond
  * @property {import('../load/percentiles.mjs').Percentiles} [latency]
  * @property {import('../load/percentiles.mjs').Percentiles} [generatorLag]
- * @property {import('../modes/round.mjs').CpuCost} [cpu]
+ * @property {import('../servers/cpu.mjs').CpuCost | undefined} [cpu]
  */
 
 /**
@@ -20,7 +20,7 @@ import { median } from '../load/percentiles.mjs'
  * @property {number | undefined} p50 milliseconds, median of the rounds
  * @property {number | undefined} p99
  * @property {number | undefined} generatorP99 how late the generator itself was
- * @property {import('../modes/round.mjs').CpuCost | undefined} cpu median of each part
+ * @property {import('../servers/cpu.mjs').CpuCost | undefined} cpu median of each part
  * @property {Measured[]} rounds
  */
 
@@ -69,7 +69,7 @@ function line({ name, does, version }, rounds) {
   }
 }
 
-/** @param {(import('../modes/round.mjs').CpuCost | undefined)[]} costs */
+/** @param {(import('../servers/cpu.mjs').CpuCost | undefined)[]} costs */
 function cpuOf(costs) {
   const known = costs.filter((cost) => cost !== undefined)
   if (known.length === 0) return undefined

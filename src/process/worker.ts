@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { bytesOf } from '../ledger/escaped-bytes.ts'
 import {
   type ClaimedJob,
   claimJobs,
@@ -11,7 +12,7 @@ import {
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
-import { eventOf, recordedDelivery } from '../sources/event.ts'
+import { recordedEvent } from '../sources/event.ts'
 import { attempt, Draining, handedBack, type Run } from './attempt.ts'
 import { bell } from './bell.ts'
 import { interruption } from './interruption.ts'
@@ -338,13 +339,28 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 }
 
 function readEvent(job: ClaimedJob, subscriber: Subscriber): Event {
-  if (job.body === null || job.headers === null) {
+  const { body, headers } = job
+  if (body === null || headers === null) {
     throw new HookonceError('BODY_EXPIRED', `the body of receipt ${job.receiptId} is gone`)
   }
-  const recorded = { ...job, headers: job.headers, body: job.body }
-  const identified = subscriber.source.identify(recordedDelivery(recorded))
-  if (!identified.ok) throw new HookonceError(identified.code, identified.detail)
-  return eventOf(identified, recorded)
+  let bytes: Buffer | undefined
+  const identity = {
+    key: job.eventKey,
+    type: job.eventType,
+    objectId: job.objectId ?? undefined,
+    occurredAtMs: job.occurredAtMs ?? undefined,
+  }
+  return recordedEvent(subscriber.source, identity, {
+    receiptId: job.receiptId,
+    tenant: subscriber.tenant,
+    source: subscriber.sourceName,
+    receivedAt: new Date(job.receivedAtMs),
+    headers,
+    get body() {
+      bytes ??= bytesOf(body)
+      return bytes
+    },
+  })
 }
 
 function refOf({ shard, receiptId, subscriber, fence }: JobRef): JobRef {

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { claimJobs, settleJobs } from '../../src/ledger/jobs.ts'
 import { startApp } from '../support/app.ts'
 import { ownServer } from '../support/own-server.ts'
+import { seedJobs, seedWorker, settlement } from '../support/seed.ts'
 import { sendOn } from '../support/sender.ts'
 import { until } from '../support/until.ts'
 
@@ -40,4 +42,36 @@ test('the database fails and comes back under load: what was acknowledged is the
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(keys.length)
   app.kill('SIGTERM')
   expect(await app.exited()).toBe(0)
+})
+
+/* A claim does not wait for the disk, so a crash of the server can undo it, and the next claim raises the same fence. */
+test('of two runs whose claims a crash made alike, one is settled', async () => {
+  const server = await ownServer()
+  const { db } = server
+  await db.pool.query("alter system set wal_writer_delay = '10s'")
+  await db.pool.query('select pg_reload_conf()')
+  const subscriber = await seedJobs(db, 1, { shard: 0 })
+  const [first, second] = [await seedWorker(db), await seedWorker(db)]
+  await db.pool.query('checkpoint')
+  const claimFor = (worker: number) =>
+    claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 1]]), suspects: true })
+
+  const [before] = await claimFor(first)
+  server.stop()
+  server.start()
+  const after = await until('the job is due again', async () => {
+    const [job] = await claimFor(second).catch(() => [])
+    return job
+  })
+
+  if (!before) throw new Error('the job was not claimed')
+  expect(after.fence).toBe(before.fence)
+  const settled = [
+    await settleJobs(db.pool, [settlement(before, 'processed')]),
+    await settleJobs(db.pool, [settlement(after, 'processed')]),
+  ].flat()
+  expect(settled.filter(Boolean)).toHaveLength(1)
+  expect(await db.rows('select state, attempt from hookonce.job')).toEqual([
+    { state: 'processed', attempt: 1 },
+  ])
 })

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Delivery, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription, Locator } from '../description.ts'
+import type { Identity } from '../event.ts'
 import { jsonPaths, type Read, textAt, valueAt } from './locate.ts'
 import { outlineOf } from './outline.ts'
 import { refuse } from './refuse.ts'
@@ -52,8 +53,6 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
     )
   }
 }
-
-type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs'>
 
 /** The payload is parsed by whoever looks at it first: a receiver does not. */
 class IdentifiedEvent implements Identified {
