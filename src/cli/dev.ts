@@ -53,12 +53,16 @@ export const dev: Command = {
         hooks.on(source, '*', () => undefined, { name: 'dev' })
     }
     await hooks.start()
-    const server = await startGateway({ hooks, host: '127.0.0.1', port, receives: true }).catch(
-      async (error) => {
-        await hooks.stop()
-        throw error
-      },
-    )
+    const server = await startGateway({
+      hooks,
+      metrics: hooks.metrics,
+      host: '127.0.0.1',
+      port,
+      receives: true,
+    }).catch(async (error) => {
+      await hooks.stop()
+      throw error
+    })
     // Before it says that it is ready: whoever waits for that may stop it at once.
     const stopped = untilStopped(hooks, server)
     await greet({ hooks, port: server.port, config, demo, json: values.json })
