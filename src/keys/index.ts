@@ -1,0 +1,22 @@
+export type {
+  AcquireDecision,
+  AcquireOutcome,
+  AcquireRequest,
+  Completion,
+  Settlement,
+} from './decide.ts'
+export { decideAcquire, decideExtend, decideSettle, isExpired } from './decide.ts'
+export type { KeyEvent } from './events.ts'
+export { keyId } from './identity.ts'
+export {
+  type OnceContext,
+  type OnceOptions,
+  once,
+  type Reconciled,
+  type TransactionalContext,
+} from './once.ts'
+export type { HandlerKind } from './policy.ts'
+export { type KeyRecord, type KeyState, keyStates } from './record.ts'
+export type { Step, StepContext } from './steps.ts'
+export type { Acquired, KeyId, KeySteps, KeyStore, TransactionalKeyStore } from './store.ts'
+export { type MemoryKeysOptions, memoryKeys } from './stores/memory.ts'
