@@ -40,8 +40,17 @@ export interface TransactionalKeyStore<Tx> extends KeyStore {
   transaction<Value>(
     id: KeyId,
     fence: number,
-    work: (tx: Tx) => Promise<{ readonly value: Value; readonly completion: Completion | undefined }>,
-  ): Promise<{ readonly value: Value; readonly end: 'committed' | 'rolled back' | 'stale' }>
+    work: TransactionWork<Tx, Value>,
+  ): Promise<TransactionEnd<Value>>
+}
+
+export type TransactionWork<Tx, Value> = (
+  tx: Tx,
+) => Promise<{ readonly value: Value; readonly completion: Completion | undefined }>
+
+export interface TransactionEnd<Value> {
+  readonly value: Value
+  readonly end: 'committed' | 'rolled back' | 'stale'
 }
 
 /** Results of finished steps: they live as long as the record, and end with its completion. */

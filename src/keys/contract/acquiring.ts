@@ -5,22 +5,20 @@ import type { AcquireRequest } from '../decide.ts'
 import type { KeyRecord } from '../record.ts'
 import type { Acquired, KeyId, KeyStore } from '../store.ts'
 
+export type Capability = 'steps' | 'sweep'
+
 /**
  * The contract of key stores as cases, for any test runner:
  *
- *   for (const { name, run } of keyStoreContract) test(name, () => run(store))
+ *   for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(store))
  *
- * Each case uses keys of its own, so one store serves them all, at the same time too. A case that needs what a store
- * does not have says so in `needs`; see `applies`.
+ * Each case uses keys of its own, so one store serves them all, at the same time too. What a store may have or not is
+ * named, so that a case is never left out by mistake.
  */
 export interface ContractCase {
   readonly name: string
-  readonly needs?: 'steps' | 'sweep'
+  readonly needs?: Capability
   run(store: KeyStore): Promise<void>
-}
-
-export function applies({ needs }: ContractCase, store: KeyStore): boolean {
-  return needs === undefined || store[needs] !== undefined
 }
 
 /** Long enough for everything that a case does in it, on a slow machine. */

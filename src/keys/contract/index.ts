@@ -1,6 +1,9 @@
-import { acquireCases, type ContractCase } from './acquiring.ts'
+import { acquireCases, type Capability, type ContractCase } from './acquiring.ts'
 import { holdingCases } from './holding.ts'
 
-export { applies, type ContractCase } from './acquiring.ts'
+export type { Capability, ContractCase } from './acquiring.ts'
 
-export const keyStoreContract: readonly ContractCase[] = [...acquireCases, ...holdingCases]
+/** Every case that a store with these capabilities must pass. */
+export function keyStoreContract(has: readonly Capability[]): ContractCase[] {
+  return [...acquireCases, ...holdingCases].filter(({ needs }) => needs === undefined || has.includes(needs))
+}
