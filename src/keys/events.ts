@@ -1,6 +1,8 @@
 /** What is worth counting. Each is told once, when it has happened. */
 export type KeyEvent =
-  | { readonly what: 'ran' | 'failed' | 'replayed' | 'locked' | 'mismatch' | 'unknown' | 'taken_over' }
+  | { readonly what: 'ran' | 'replayed' | 'locked' | 'mismatch' | 'unknown' | 'taken_over' }
+  /** The handler threw. */
+  | { readonly what: 'failed'; readonly error: unknown }
   /** Another run has taken this one's lock. Its result was not kept. */
   | { readonly what: 'lost_lock' }
   /** It ran, but its result could not be kept: the lock stays, and the crash policy decides. */

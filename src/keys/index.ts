@@ -7,6 +7,10 @@ export type {
 } from './decide.ts'
 export { decideAcquire, decideExtend, decideSettle, isExpired } from './decide.ts'
 export type { KeyEvent } from './events.ts'
+export { type FetchHandler, fetchKeys } from './http/fetch.ts'
+export type { Reply } from './http/message.ts'
+export { type NodeHandler, nodeKeys } from './http/node.ts'
+export type { KeysOptions, Spill } from './http/options.ts'
 export { keyId } from './identity.ts'
 export {
   type OnceContext,
@@ -17,6 +21,7 @@ export {
 } from './once.ts'
 export type { HandlerKind } from './policy.ts'
 export { type KeyRecord, type KeyState, keyStates } from './record.ts'
+export type { RunContext } from './run.ts'
 export type { Step, StepContext } from './steps.ts'
 export type { Acquired, KeyId, KeySteps, KeyStore, TransactionalKeyStore } from './store.ts'
 export { type MemoryKeysOptions, memoryKeys } from './stores/memory.ts'

@@ -153,7 +153,7 @@ async function runAndSettle<Value>(task: Task<Value>, held: Held): Promise<Outco
   try {
     ended = await task.run(contextOf(held, undefined))
   } catch (error) {
-    await settleFailure(task, held)
+    await settleFailure(task, held, error)
     throw error
   }
   return settle(task, held, ended)
@@ -174,10 +174,11 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
     })
     if (end === 'committed') return ran(task, ended.value)
     if (end === 'rolled back') return await settle(task, held, ended)
-    return lost(task, held, ended.value, await askToRead(store, id, task.policy.storeTimeoutMs))
+    const instead = await askToRead(store, id, task.policy.storeTimeoutMs).catch(() => undefined)
+    return lost(task, held, ended.value, instead)
   } catch (error) {
     // Releasing waits behind a commit that is still under way, and changes nothing if that succeeds.
-    const instead = await settleFailure(task, held)
+    const instead = await settleFailure(task, held, error)
     const committed = instead?.state === 'completed' && instead.fence === held.record.fence
     if (!completed || !committed) throw error
     return ran(task, completed.value)
@@ -239,8 +240,12 @@ function settlementOf(end: Ended<unknown>['settle'], policy: Policy, stepsBegun:
  * The handler threw, and its error is what the caller must hear: a store that fails as well is only counted. Returns the
  * record that stands where this run's word did not count.
  */
-async function settleFailure<Value>(task: Task<Value>, held: Held): Promise<KeyRecord | undefined> {
-  const { store, id, policy, observe } = task
+async function settleFailure<Value>(
+  { store, id, policy, observe }: Task<Value>,
+  held: Held,
+  thrown: unknown,
+): Promise<KeyRecord | undefined> {
+  observe({ what: 'failed', error: thrown })
   held.heartbeat.stop()
   const settlement = settlementOf({ to: 'failed' }, policy, held.steps.begun)
   try {
@@ -248,7 +253,7 @@ async function settleFailure<Value>(task: Task<Value>, held: Held): Promise<KeyR
       settlement,
       timeoutMs: policy.storeTimeoutMs,
     })
-    observe({ what: settled ? 'failed' : 'lost_lock' })
+    if (!settled) observe({ what: 'lost_lock' })
     return instead
   } catch (error) {
     observe({ what: 'not_persisted', error })
