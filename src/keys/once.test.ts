@@ -22,6 +22,21 @@ describe('once()', () => {
     expect(runs).toBe(1)
   })
 
+  test('a first run asks the store twice, a replay once', async () => {
+    const store = memoryKeys()
+    const asked: string[] = []
+    const counting = new Proxy(store, {
+      get(target, verb, receiver) {
+        if (verb !== 'steps') asked.push(String(verb))
+        return Reflect.get(target, verb, receiver)
+      },
+    })
+    await once(counting, 'k', () => 1, options)
+    expect(asked.splice(0)).toEqual(['acquire', 'settle'])
+    await once(counting, 'k', () => 1, options)
+    expect(asked).toEqual(['acquire'])
+  })
+
   test.each([undefined, null, 0, '', [], 'text'])('%j comes back as it was', async (value) => {
     const store = memoryKeys()
     await once(store, 'k', () => value, options)

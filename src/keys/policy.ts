@@ -13,7 +13,7 @@ const timer = z
   .max(2 ** 31 - 1)
 const KIB = 1024
 
-export const handlerKinds = ['opaque', 'declared', 'resumable', 'transactional'] as const
+const handlerKinds = ['opaque', 'declared', 'resumable', 'transactional'] as const
 /**
  * What is known of what a handler does.
  * `opaque`: nothing. `declared`: whatever reaches the outside is inside `ctx.step`. `resumable`: the same, and finished
@@ -40,7 +40,7 @@ export const policyFields = {
   storeTimeoutMs: timer.default(5 * SECOND_MS),
 }
 
-export const policySchema = strict(policyFields)
+const policySchema = strict(policyFields)
 export type Policy = z.output<typeof policySchema>
 
 export function crashPolicy({

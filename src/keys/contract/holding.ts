@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict'
-import { acquired, acquireOnceNot, type ContractCase, freshId, gone, request, standing } from './acquiring.ts'
+import {
+  acquired,
+  acquireOnceNot,
+  type ContractCase,
+  completion,
+  freshId,
+  gone,
+  LONG_MS,
+  released,
+  request,
+  SHORT_MS,
+  standing,
+  unknown,
+} from './case.ts'
 
 /*
  * What a holder may say of its lock, and what nobody else may.
  */
-const LONG_MS = 60_000
-const SHORT_MS = 120
 const lock = { lockMs: LONG_MS, ttlMs: LONG_MS }
-const completion = (text: string) => ({ to: 'completed', result: Buffer.from(text), ttlMs: LONG_MS }) as const
-const released = { to: 'released', ttlMs: LONG_MS } as const
-const unknown = { to: 'unknown', ttlMs: LONG_MS } as const
 
 export const holdingCases: readonly ContractCase[] = [
   {

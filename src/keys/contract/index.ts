@@ -1,7 +1,8 @@
-import { acquireCases, type Capability, type ContractCase } from './acquiring.ts'
+import { acquireCases } from './acquiring.ts'
+import type { Capability, ContractCase } from './case.ts'
 import { holdingCases } from './holding.ts'
 
-export type { Capability, ContractCase } from './acquiring.ts'
+export type { Capability, ContractCase } from './case.ts'
 
 /** Every case that a store with these capabilities must pass. */
 export function keyStoreContract(has: readonly Capability[]): ContractCase[] {

@@ -29,7 +29,7 @@ export function nodeKeys(
  * Answers one request of node:http, or of a framework over it: `handle` makes the framework go on, and whatever it then
  * does to the response is captured. `target` where the framework has cut the URL.
  */
-export async function answerNode(
+async function answerNode(
   options: CheckedKeysOptions,
   request: IncomingMessage,
   response: ServerResponse,
