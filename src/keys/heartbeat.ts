@@ -24,7 +24,9 @@ const BEATS_PER_LOCK = 3
 
 export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { store, id, fence, lock, observe } = options
-  const lost = new AbortController()
+  // Made when it is asked for: most handlers never look, and it is among the dearest things here.
+  let controller: AbortController | undefined
+  let lost: HookonceError | undefined
   let stopped = false
   let expiry: NodeJS.Timeout
   const beats = setInterval(beat, lock.lockMs / BEATS_PER_LOCK).unref()
@@ -37,12 +39,11 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
   function lose(): void {
     if (stopped) return
     stop()
-    lost.abort(
-      new HookonceError(
-        'LOCK_LOST',
-        `the lock was not renewed for ${lock.lockMs} ms, or another run took it`,
-      ),
+    lost = new HookonceError(
+      'LOCK_LOST',
+      `the lock was not renewed for ${lock.lockMs} ms, or another run took it`,
     )
+    controller?.abort(lost)
   }
   async function beat(): Promise<void> {
     const sentAt = performance.now()
@@ -60,5 +61,12 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
     clearInterval(beats)
     clearTimeout(expiry)
   }
-  return { signal: lost.signal, stop }
+  return {
+    get signal() {
+      controller ??= new AbortController()
+      if (lost) controller.abort(lost)
+      return controller.signal
+    },
+    stop,
+  }
 }

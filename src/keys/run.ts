@@ -186,7 +186,14 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
 }
 
 function contextOf({ record, steps, heartbeat }: Held, tx: unknown): RunContext {
-  return { signal: heartbeat.signal, fence: record.fence, step: steps.step, tx }
+  return {
+    get signal() {
+      return heartbeat.signal
+    },
+    fence: record.fence,
+    step: steps.step,
+    tx,
+  }
 }
 
 async function settle<Value>(
