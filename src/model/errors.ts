@@ -177,6 +177,59 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'The body of this receipt is past its retention and gone; it cannot be processed again.',
   },
+  // Idempotency keys.
+  KEY_MISSING: {
+    status: 400,
+    retryable: false,
+    advice:
+      'This route needs an Idempotency-Key header: a new random key for each operation, the same for each of its retries.',
+  },
+  KEY_MALFORMED: {
+    status: 400,
+    retryable: false,
+    advice:
+      'Send one Idempotency-Key header of 1 to 255 visible ASCII characters, bare or as a quoted string.',
+  },
+  KEY_REUSED: {
+    status: 422,
+    retryable: false,
+    advice:
+      'This key was used with another request. Use a new key for a new operation, and repeat a request exactly as it was.',
+  },
+  KEY_IN_PROGRESS: {
+    status: 409,
+    retryable: true,
+    advice:
+      'The first request with this key is still in progress. Send it again after the time in Retry-After.',
+  },
+  OUTCOME_UNKNOWN: {
+    status: 409,
+    retryable: false,
+    advice:
+      'A run with this key ended without saying how. Find out whether it took effect, then complete or release the record; or use a new key.',
+  },
+  RESULT_NOT_STORED: {
+    status: 409,
+    retryable: false,
+    advice:
+      'It has run, but its result was too large to be kept. Read it where it lives, or raise `maxResultBytes`.',
+  },
+  LOCK_LOST: {
+    status: 503,
+    retryable: true,
+    advice:
+      'This run was silent past its lock and another one holds the key now. Do not block the event loop for longer than `lockMs`.',
+  },
+  KEY_STORE_DOWN: {
+    status: 503,
+    retryable: true,
+    advice:
+      'The key store cannot be asked now, so nothing was run. Send it again after the time in Retry-After.',
+  },
+  CLIENT_MISSING: {
+    retryable: false,
+    advice: 'Install the client that the message names, or hand over your own.',
+  },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof errorCatalogue
