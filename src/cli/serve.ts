@@ -35,7 +35,7 @@ export const serve: Command = {
       )
     }
     const port = portOf({ usage }, values.port)
-    const config = readConfig(values.config, process.env)
+    const config = await readConfig(values.config, process.env)
     const logger = jsonLogger(values.quiet ? 'warn' : 'info')
     const hooks = gatewayHooks(config, {
       database: process.env.DATABASE_URL || undefined,

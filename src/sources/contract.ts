@@ -73,6 +73,8 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly unwanted: 'ignore' | 'record'
   /** Another body under a known key: the first one stands and the delivery is answered 200, or it is refused 409. */
   readonly mismatch: 'keep-first' | 'reject'
+  /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
+  readonly stampHeader?: string
   /** Methods of its handshakes besides POST. */
   readonly handshakeMethods?: readonly string[]
   /**

@@ -13,16 +13,20 @@ import { checkSigned, isDigest, type Signature, signature, timestamp, unit } fro
 // By name only: two events with equal bodies become one, so nobody gets this by leaving something out.
 const bodyHash = z.literal('body-hash')
 
-const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, or 'body-hash'`
+const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, 'body-hash', or 'each-delivery'`
+
+// For senders without an event id. Every field must be there: a key made of fewer fields would merge events. What a
+// sender leaves out at times is `optional`, and counts as empty.
+const hashed = strict({ hash: z.array(place).min(1), optional: locators.optional() })
 
 const keyPlace = z.union(
   [
     locator,
-    z.array(z.union([locator, bodyHash], { error: KEY_PLACE })).min(1),
-    // For senders without an event id. Every field must be there: a key made of fewer fields would merge events.
-    // What a sender leaves out at times is `optional`, and counts as empty.
-    strict({ hash: z.array(place).min(1), optional: locators.optional() }),
+    z.array(z.union([locator, hashed, bodyHash], { error: KEY_PLACE })).min(1),
+    hashed,
     bodyHash,
+    // For pings that say "something changed" and nothing else: a repeat is a second event, for no two can be told apart.
+    z.literal('each-delivery'),
   ],
   { error: KEY_PLACE },
 )

@@ -9,7 +9,7 @@ import { isDigest } from '../signature.ts'
 import { splitter } from './batch.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
 import { handshaker } from './handshake.ts'
-import { identifier } from './identify.ts'
+import { identifier, STAMP_HEADER } from './identify.ts'
 import { jwtVerifier } from './jwt.ts'
 import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
 import { tokenVerifier } from './token.ts'
@@ -67,6 +67,7 @@ export function compile<Payload, Subject, Type extends string>(
     retryWindowMs: description.retryWindowHours * HOUR_MS,
     unwanted: options.unwanted,
     mismatch: options.mismatch,
+    ...(description.event.key === 'each-delivery' && { stampHeader: STAMP_HEADER }),
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),

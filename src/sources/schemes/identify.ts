@@ -61,10 +61,13 @@ export function identifier({
 }
 
 function keyReader(key: EventDescription['key'], batch: Batch): Read<string> {
-  if (key === 'body-hash') return bodyHash
-  if (typeof key === 'string') return textAt(key, batch)
-  if (!Array.isArray(key)) return hashReader(key, batch)
-  const reads = key.map((one) => (one === 'body-hash' ? bodyHash : textAt(one, batch)))
+  if (key === 'each-delivery') return stampHash
+  const reads = [key].flat().map((one) => {
+    if (one === 'body-hash') return bodyHash
+    return typeof one === 'string' ? textAt(one, batch) : hashReader(one, batch)
+  })
+  const [only = bodyHash, ...others] = reads
+  if (others.length === 0) return only
   return (delivery, payload) => {
     for (const read of reads) {
       const text = read(delivery, payload)
@@ -75,6 +78,15 @@ function keyReader(key: EventDescription['key'], batch: Batch): Read<string> {
 }
 
 const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
+
+/** Set by the receiver where nothing that the sender says tells two events apart; recorded with the headers. */
+export const STAMP_HEADER = 'hookonce-delivery'
+
+const stampHash: Read<string> = (delivery, payload) => {
+  const stamp = delivery.header(STAMP_HEADER)
+  const body = bodyHash(delivery, payload)
+  return stamp === undefined ? undefined : hash('sha256', `${stamp} ${body}`, 'hex')
+}
 
 interface HashedPlaces {
   readonly hash: readonly (Locator | readonly Locator[])[]

@@ -78,7 +78,8 @@ export function parseOccurredAt(value: unknown, unit: Unit): number | undefined 
 }
 
 function parseAnyDate(text: string, unit: Unit): number | undefined {
-  if (DIGITS.test(text)) return parseTimestamp(text, unit)
+  // In seconds this would be past the year 5000: a sender that mixes units meant milliseconds.
+  if (DIGITS.test(text)) return parseTimestamp(text, text.length > 11 ? 'ms' : unit)
   // Seconds with a fraction, as Slack and others write them.
   if (unit === 's' && /^\d{1,12}\.\d{1,9}$/.test(text)) return Math.floor(Number(text) * 1000)
   return HTTP_DATE.test(text) ? validDate(Date.parse(text)) : parseIso(text)
