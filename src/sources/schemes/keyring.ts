@@ -39,8 +39,6 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
       const name =
         error instanceof HookonceError ? error.message : error instanceof Error ? error.name : 'unknown'
       return refuse('KEYS_UNAVAILABLE', `the secret could not be read (${name})`)
-    } finally {
-      reading = undefined
     }
   }
 
@@ -53,7 +51,9 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
         return keys.length > 0
           ? undefined
           : Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the secret could not be read a moment ago'))
-      reading ??= readAgain(nowMs)
+      reading ??= readAgain(nowMs).finally(() => {
+        reading = undefined
+      })
       // Only who has no key at all waits.
       return keys.length > 0 ? undefined : reading
     },

@@ -43,8 +43,6 @@ export function remoteKeys(read: (url: string, nowMs: number) => Promise<KeyObje
     } catch (error) {
       keys.delete(url)
       return refuse('KEYS_UNAVAILABLE', `${url.slice(0, 200)} gave no key: ${String(error).slice(0, 100)}`)
-    } finally {
-      reading.delete(url)
     }
   }
 
@@ -57,7 +55,7 @@ export function remoteKeys(read: (url: string, nowMs: number) => Promise<KeyObje
       if (underway) return underway
       if (!mayFetch(nowMs))
         return Promise.resolve(refuse('KEYS_UNAVAILABLE', 'too many unknown keys were named in this minute'))
-      const fetching = fetchKey(url, nowMs)
+      const fetching = fetchKey(url, nowMs).finally(() => reading.delete(url))
       reading.set(url, fetching)
       return fetching
     },
