@@ -32,7 +32,7 @@ const where = {
 
 const secretText = {
   /** How the text of the secret becomes the key; a public key is recognised by its form. */
-  secretEncoding: z.enum(['utf8', 'base64', 'hex']).default('utf8'),
+  secretEncoding: z.enum(['utf8', 'utf8-nfkd', 'base64', 'hex']).default('utf8'),
   /** Taken off the secret first, where it is there. */
   secretPrefix: z.string().default(''),
 }

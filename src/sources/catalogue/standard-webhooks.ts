@@ -1,9 +1,16 @@
 import type { ProviderDescription } from '../description.ts'
 import { provider } from '../provider.ts'
 
+/** `whsec_<base64>` but for a few: some use the text itself, some another prefix. */
+interface SecretForm {
+  readonly secretEncoding?: 'utf8' | 'base64'
+  readonly secretPrefix?: string
+}
+
 /** How everyone signs who follows the specification; Svix's own senders name the headers `svix-*`. */
 export function standardSignature(
   prefix: 'webhook' | 'svix',
+  { secretEncoding = 'base64', secretPrefix = 'whsec_' }: SecretForm = {},
 ): Pick<ProviderDescription, 'signature' | 'timestamp'> {
   return {
     signature: {
@@ -12,8 +19,8 @@ export function standardSignature(
       encoding: 'base64',
       format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
       content: `{header:${prefix}-id}.{timestamp}.{body}`,
-      secretEncoding: 'base64',
-      secretPrefix: 'whsec_',
+      secretEncoding,
+      secretPrefix,
     },
     timestamp: { at: `header:${prefix}-timestamp`, unit: 's', toleranceSeconds: 300 },
   }

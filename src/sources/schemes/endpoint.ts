@@ -6,6 +6,8 @@ import type { CheckedOptions } from '../options.ts'
 /** What a source knows of itself besides its secrets: the URL that was registered, and the provider's own settings. */
 export interface Endpoint {
   readonly confirm: 'on' | 'off'
+  /** The URL as it was registered, word for word. */
+  readonly registeredUrl: string
   /** The URL as the provider knows it: what reaches us has passed proxies that changed host and path. */
   urlOf(delivery: Delivery): string
   setting(name: string): string
@@ -30,10 +32,11 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
       'CONFIG_INVALID',
       `${provider}: url is missing: this provider signs the URL that was registered with it; give it as registered`,
     )
+  const registered = url ?? ''
   return {
     confirm: options.confirm,
+    registeredUrl: registered,
     urlOf({ url: seen }) {
-      const registered = url ?? ''
       const mark = seen.indexOf('?')
       // A query that was registered comes with every delivery; one that is written out is taken at its word.
       return registered.includes('?') || mark < 0 ? registered : registered + seen.slice(mark)

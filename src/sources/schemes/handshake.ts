@@ -150,7 +150,7 @@ function filler(template: string, endpoint: Endpoint): Fill {
 }
 
 function placeholderReader(placeholder: string, endpoint: Endpoint): Read<unknown> {
-  if (placeholder === 'url') return (delivery) => endpoint.urlOf(delivery)
+  if (placeholder === 'url') return () => endpoint.registeredUrl
   if (isRequestLocator(placeholder)) return valueAt(placeholder)
   return () => endpoint.setting(placeholder.slice('setting:'.length))
 }

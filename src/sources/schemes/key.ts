@@ -36,6 +36,8 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
 // Buffer.from skips what it cannot decode: a mistyped secret would become a shorter key, so the text is checked.
 const decoders = {
   utf8: (text: string) => Buffer.from(text, 'utf8'),
+  // Compatibility forms of characters become the plain ones, as EasyPost's libraries do.
+  'utf8-nfkd': (text: string) => Buffer.from(text.normalize('NFKD'), 'utf8'),
   base64: (text: string) =>
     /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1
       ? Buffer.from(text, 'base64')

@@ -122,7 +122,7 @@ const sortedForm: Part = (delivery) => {
   )
 }
 
-export function bytesOf(text: string): string {
+function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
