@@ -7,9 +7,10 @@ export const mailgun = provider({
     category: 'email',
     confidence: 'verified',
     evidence: ['github.com/mailgun/documentation:source/user_manual.rst'],
+    unverified: ['whether a retry is signed anew'],
     notes: [
       'Only a date and a random token are signed, not the event: whoever holds one delivery can put another event into it until its date is too old. Use TLS.',
-      'A retry is signed when it is first sent: the tolerance is as long as the retries.',
+      'The tolerance is as long as the retries, 8 hours: a retry that keeps its date must not be lost.',
     ],
   },
   signature: {

@@ -8,7 +8,10 @@ export const postmark = provider({
     name: 'Postmark',
     category: 'email',
     confidence: 'documented',
-    evidence: ['https://postmarkapp.com/developer/webhooks/webhooks-overview'],
+    evidence: [
+      'https://postmarkapp.com/developer/webhooks/webhooks-overview (cited by a secondary source)',
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+    ],
     unverified: ['the retries of 10 hours: a day is counted on', 'which field holds the date'],
     notes: [
       'Nothing is signed. Register the URL as `https://user:password@host/…`; the secret is `user:password`.',

@@ -25,7 +25,7 @@ export const x = provider({
       'github.com/xdevplatform/docs:x-api/webhooks/quickstart.mdx',
       'https://developer.x.com/en/docs/x-api/enterprise/account-activity-api/guides/activity-retries',
     ],
-    unverified: ['where id and date of an event are'],
+    unverified: ['where id and date of an event are', 'the full list of kinds of events'],
     notes: [
       'The challenge (CRC) is answered with a signature over its token; only tokens that could not be a delivery are signed.',
     ],
