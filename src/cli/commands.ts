@@ -7,6 +7,7 @@ import { rejections } from './rejections.ts'
 import { replay } from './replay.ts'
 import { serve } from './serve.ts'
 import { show } from './show.ts'
+import { sources } from './sources.ts'
 
 /** In the order of the help text. */
 export const commands: readonly Command[] = [
@@ -19,4 +20,5 @@ export const commands: readonly Command[] = [
   rejections,
   pause,
   resume,
+  sources,
 ]

@@ -38,7 +38,7 @@ export const serve: Command = {
       )
     }
     const port = portOf({ usage }, values.port)
-    const config = readConfig(values.config, process.env)
+    const config = await readConfig(values.config, process.env)
     const logger = jsonLogger(values.quiet ? 'warn' : 'info')
     const processes = processesOf(values.workers)
     if (processes > 1 && !isOneOfSeveral) {

@@ -1,7 +1,8 @@
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { RetryAfter } from '../model/handler-errors.ts'
-import { type SigningSource, standardWebhooks } from '../sources/index.ts'
+import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
+import type { SigningSource } from '../sources/sign.ts'
 
 /** An app in any language that wants events by HTTP. */
 export interface Destination {

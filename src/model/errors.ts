@@ -42,6 +42,12 @@ export const errorCatalogue = {
     advice:
       'The signature is dated in the future. Check the clock of this machine, or widen `toleranceSeconds`.',
   },
+  HANDSHAKE_REFUSED: {
+    status: 401,
+    retryable: false,
+    advice:
+      'The request asks whether this URL is ready, but not as this provider does. Check `settings.verifyToken`, or set `onSecret` or `confirm` where the provider needs it.',
+  },
   // A delivery that is genuine but cannot be recorded.
   BODY_UNPARSABLE: {
     status: 400,
@@ -83,6 +89,12 @@ export const errorCatalogue = {
     advice:
       'The body is larger than `limits.maxBodyBytes`. Raise the limit if the provider sends such bodies.',
   },
+  BATCH_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    advice:
+      'The batch holds more than 5000 events, or a large envelope around many. Have the sender batch less.',
+  },
   CONTENT_ENCODING_UNSUPPORTED: {
     status: 415,
     retryable: false,
@@ -108,6 +120,12 @@ export const errorCatalogue = {
     status: 503,
     retryable: true,
     advice: 'The ledger cannot record now. Send it again after the time in Retry-After.',
+  },
+  KEYS_UNAVAILABLE: {
+    status: 503,
+    retryable: true,
+    advice:
+      'The secret or certificate that verifies this delivery cannot be had now. Check the function or file of `secret`, and that the provider can be reached.',
   },
   // Configuration and start.
   CONFIG_INVALID: { retryable: false, advice: 'Correct the option that the message names.' },

@@ -16,6 +16,7 @@ const COUNTERS = {
   hookonce_duplicate_total: 'Deliveries of events that were recorded before.',
   hookonce_mismatch_total: 'Deliveries of a known event key with another body.',
   hookonce_unwanted_total: 'Deliveries of event types that no subscriber wants.',
+  hookonce_handshake_total: 'Handshakes answered: challenges and confirmations, not events.',
   hookonce_rejected_total: 'Deliveries refused, by reason.',
   hookonce_processed_total: 'Attempts that completed their job.',
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
@@ -50,6 +51,7 @@ export function metrics(): Metrics {
     delivery(fact) {
       if (fact.outcome === 'rejected')
         return count('hookonce_rejected_total', { source: fact.source, reason: fact.code ?? '' })
+      if (fact.outcome === 'handshake') return count('hookonce_handshake_total', { source: fact.source })
       observe(accepts, { source: fact.source }, fact.durationMs)
       if (fact.outcome === 'recorded') return count('hookonce_received_total', { source: fact.source })
       if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', { source: fact.source })

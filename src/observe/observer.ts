@@ -14,7 +14,7 @@ export interface Observer {
 
 export interface DeliveryFact {
   readonly source: string
-  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'rejected'
+  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected'
   readonly status: number
   readonly code?: ErrorCode
   /** Why it was rejected, for our own log: never sent to the sender. */

@@ -349,6 +349,7 @@ function readEvent(job: ClaimedJob, subscriber: Subscriber): Event {
     type: job.eventType,
     objectId: job.objectId ?? undefined,
     occurredAtMs: job.occurredAtMs ?? undefined,
+    version: undefined,
   }
   return recordedEvent(subscriber.source, identity, {
     receiptId: job.receiptId,

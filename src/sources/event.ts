@@ -14,7 +14,7 @@ export interface Recorded {
 }
 
 /** Who an event is. */
-export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs'>
+export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs' | 'version'>
 
 /** The event as a handler sees it. */
 export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded): Event {

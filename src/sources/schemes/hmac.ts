@@ -1,12 +1,12 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 
-export type HmacHash = 'sha1' | 'sha256' | 'sha384' | 'sha512'
+export type HmacHash = 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512'
 
 /** The HMAC over text before, body and text after; the texts are byte strings (one character a byte). */
 export type Hmac = (before: string, body: Uint8Array, after: string) => Buffer
 
-const BLOCK_BYTES = { sha1: 64, sha256: 64, sha384: 128, sha512: 128 } as const
-const DIGEST_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const
+const BLOCK_BYTES = { md5: 64, sha1: 64, sha256: 64, sha384: 128, sha512: 128 } as const
+const DIGEST_BYTES = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const
 
 /** Up to here a copy of the content is cheaper than an object of node:crypto, and what that leaves to the collector. */
 const SCRATCH_BYTES = 16 * 1024

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto'
 import type { Delivery, Identified, Refusal } from '../contract.ts'
-import type { CheckedDescription, Locator } from '../description.ts'
+import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
-import { jsonPaths, type Read, textAt, valueAt } from './locate.ts'
+import { type Locator, partsOf } from '../places.ts'
+import { type Batch, isExact, itemOf, type Read, textAt, valueAt } from './locate.ts'
 import { outlineOf } from './outline.ts'
+import { bodyParser, describeUnparsable, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -16,19 +18,25 @@ const MAX_TYPE_BYTES = 255
 /** The type of an event whose sender names none: it can be subscribed to like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
-/** Who the event is: key, type and the rest, read from where the description says. The payload is parsed when asked for. */
-export function identifier(event: EventDescription): (delivery: Delivery) => Identified | Refusal {
-  const keyOf = keyReader(event.key)
-  const typeOf = event.type === undefined ? () => undefined : typeReader(event.type)
-  const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId)
-  const occurredAtOf = occurredAtReader(event.occurredAt)
-  const objectOf = event.object === undefined ? wholePayload : valueAt(event.object)
+/** Who the event is: key, type and the rest, read from where the description says. */
+export function identifier({
+  event,
+  batch,
+  body,
+}: Pick<CheckedDescription, 'event' | 'batch' | 'body'>): (delivery: Delivery) => Identified | Refusal {
+  const parse = bodyParser(body)
+  const glance = glanceAt({ event, batch, body }) ?? parse
+  const keyOf = keyReader(event.key, batch)
+  const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)
+  const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
+  const occurredAtOf = occurredAtReader(event.occurredAt, batch)
+  const versionOf = versionReader(event.version, batch)
+  const objectOf = event.object === undefined ? itemOf(batch) : valueAt(event.object, batch)
   const keyPlace = JSON.stringify(event.key)
-  const outline = outlineOf(jsonPaths([event.key, event.type, event.objectId, event.occurredAt?.at]))
 
   return (delivery) => {
-    const payload = outline(delivery.body)
-    if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery))
+    const payload = glance(delivery)
+    if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
     const key = keyOf(delivery, payload)
     if (key === undefined) {
@@ -39,19 +47,50 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
     const objectId = objectIdOf(delivery, payload)
+    const version = versionOf(delivery, payload)
 
-    return new IdentifiedEvent(
-      {
-        key,
-        type,
-        // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
-        objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
-        occurredAtMs: occurredAtOf(delivery, payload),
-      },
-      delivery,
-      objectOf,
-    )
+    const identity = {
+      key,
+      type,
+      // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
+      objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
+      occurredAtMs: occurredAtOf(delivery, payload),
+      version,
+    }
+    const whole = glance === parse ? payload : undefined
+    return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
+}
+
+/**
+ * What identity needs of a body, without the rest of it; undefined where it must be parsed as a whole: to find one event
+ * of a batch, or the fields of a form.
+ */
+function glanceAt({
+  event,
+  batch,
+  body,
+}: Pick<CheckedDescription, 'event' | 'batch' | 'body'>): ParseBody | undefined {
+  if (batch !== undefined || body !== 'json') return undefined
+  const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
+  const paths = places.map(partsOf).filter(([kind]) => kind === 'json')
+  const outline = outlineOf(paths.map(([, path]) => path.split('.')))
+  return (delivery) => outline(delivery.body)
+}
+
+/** All places in these parts of a description, however they are put together there. */
+function locatorsIn(part: unknown): string[] {
+  if (typeof part === 'string') return [part]
+  if (Array.isArray(part)) return part.flatMap(locatorsIn)
+  if (typeof part !== 'object' || part === null) return []
+  const { separator: _, ...places } = part as Record<string, unknown>
+  return Object.values(places).flatMap(locatorsIn)
+}
+
+interface Reading {
+  readonly delivery: Delivery
+  readonly parse: ParseBody
+  readonly objectOf: Read<unknown>
 }
 
 /** The payload is parsed by whoever looks at it first: a receiver does not. */
@@ -61,59 +100,92 @@ class IdentifiedEvent implements Identified {
   readonly type: string
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
-  readonly #delivery: Delivery
-  readonly #objectOf: Read<unknown>
-  #payload: unknown
+  readonly version: number | undefined
+  readonly #reading: Reading
+  #payload: object | undefined
 
-  constructor({ key, type, objectId, occurredAtMs }: Identity, delivery: Delivery, objectOf: Read<unknown>) {
-    this.key = key
-    this.type = type
-    this.objectId = objectId
-    this.occurredAtMs = occurredAtMs
-    this.#delivery = delivery
-    this.#objectOf = objectOf
+  constructor(identity: Identity, reading: Reading, payload: object | undefined) {
+    this.key = identity.key
+    this.type = identity.type
+    this.objectId = identity.objectId
+    this.occurredAtMs = identity.occurredAtMs
+    this.version = identity.version
+    this.#reading = reading
+    this.#payload = payload
   }
 
   get payload(): unknown {
-    this.#payload ??= JSON.parse(textOf(this.#delivery.body))
+    this.#payload ??= this.#reading.parse(this.#reading.delivery)
     return this.#payload
   }
 
   get object(): unknown {
-    return this.#objectOf(this.#delivery, this.payload)
+    return this.#reading.objectOf(this.#reading.delivery, this.payload)
   }
 }
 
-function textOf(body: Uint8Array): string {
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
+function keyReader(key: EventDescription['key'], batch: Batch): Read<string> {
+  if (key === 'each-delivery') return stampHash
+  const reads = [key].flat().map((one) => {
+    if (one === 'body-hash') return bodyHash
+    return typeof one === 'string' ? textAt(one, batch) : hashReader(one, batch)
+  })
+  const [only = bodyHash, ...others] = reads
+  if (others.length === 0) return only
+  return (delivery, payload) => {
+    for (const read of reads) {
+      const text = read(delivery, payload)
+      if (text !== undefined) return text
+    }
+    return undefined
+  }
 }
 
-// Says nothing of the body itself: this goes to the log.
-function describeUnparsable(delivery: Delivery): string {
-  const contentType = delivery.header('content-type')?.slice(0, 80) ?? 'none'
-  return `not a JSON object or array in UTF-8 (${delivery.body.length} bytes, content-type: ${contentType})`
+const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
+
+/** Set by the receiver where nothing that the sender says tells two events apart; recorded with the headers. */
+export const STAMP_HEADER = 'hookonce-delivery'
+
+const stampHash: Read<string> = (delivery, payload) => {
+  const stamp = delivery.header(STAMP_HEADER)
+  const body = bodyHash(delivery, payload)
+  return stamp === undefined ? undefined : hash('sha256', `${stamp} ${body}`, 'hex')
 }
 
-function keyReader(key: EventDescription['key']): Read<string> {
-  if (key === 'body-hash') return (delivery) => hash('sha256', delivery.body, 'hex')
-  if (typeof key === 'string' || Array.isArray(key)) return textAt(key)
-  return hashReader(key.hash)
+interface HashedPlaces {
+  readonly hash: readonly (Locator | readonly Locator[])[]
+  readonly optional?: readonly Locator[] | undefined
 }
 
 /** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
-function hashReader(locators: readonly Locator[]): Read<string> {
-  const reads = locators.map((locator) => textAt(locator))
+function hashReader({ hash: places, optional = [] }: HashedPlaces, batch: Batch): Read<string> {
+  const reads = places.map((place) => fieldAt(place, batch))
+  const optionalReads = optional.map((place) => fieldAt(place, batch))
   return (delivery, payload) => {
-    const fields = reads.map((read) => read(delivery, payload))
+    const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))
     if (fields.includes(undefined)) return undefined
+    for (const read of optionalReads) fields.push(read(delivery, payload) ?? null)
     // As a JSON array, so that ("a", "bc") and ("ab", "c") differ.
     return hash('sha256', JSON.stringify(fields), 'hex')
   }
 }
 
-function typeReader(type: NonNullable<EventDescription['type']>): Read<string> {
-  if (typeof type === 'string' || Array.isArray(type)) return textAt(type)
-  const reads = type.join.map((locator) => textAt(locator))
+/** As text; a yes or no counts too, for it tells two events of one object apart. */
+function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string> {
+  const text = textAt(place, batch)
+  const value = valueAt(place, batch)
+  return (delivery, payload) => {
+    const found = text(delivery, payload)
+    if (found !== undefined) return found
+    const raw = value(delivery, payload)
+    return typeof raw === 'boolean' ? String(raw) : undefined
+  }
+}
+
+function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): Read<string> {
+  if (typeof type === 'string' || Array.isArray(type)) return textAt(type, batch)
+  if ('present' in type) return presentReader(type.present, batch)
+  const reads = type.join.map((place) => textAt(place, batch))
   return (delivery, payload) => {
     const parts = reads.map((read) => read(delivery, payload))
     return parts[0] === undefined
@@ -122,14 +194,35 @@ function typeReader(type: NonNullable<EventDescription['type']>): Read<string> {
   }
 }
 
-function occurredAtReader(occurredAt: EventDescription['occurredAt']): Read<number> {
+/** The last part of the first place that holds something; an empty array holds nothing. */
+function presentReader(places: readonly Locator[], batch: Batch): Read<string> {
+  const reads = places.map((place) => ({
+    name: partsOf(place)[1].split('.').at(-1),
+    read: valueAt(place, batch),
+  }))
+  return (delivery, payload) =>
+    reads.find(({ read }) => {
+      const value = read(delivery, payload)
+      return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null
+    })?.name
+}
+
+function occurredAtReader(occurredAt: EventDescription['occurredAt'], batch: Batch): Read<number> {
   if (occurredAt === undefined) return () => undefined
-  const read = valueAt(occurredAt.at)
+  const read = valueAt(occurredAt.at, batch)
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
 }
 
-function wholePayload(_delivery: Delivery, payload: unknown): unknown {
-  return payload
+function versionReader(version: EventDescription['version'], batch: Batch): Read<number> {
+  if (version === undefined) return () => undefined
+  const { unit } = version
+  if (unit !== 'number') return occurredAtReader({ at: version.at, unit }, batch)
+  const read = valueAt(version.at, batch)
+  return (delivery, payload) => {
+    const value = read(delivery, payload)
+    const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+    return typeof number === 'number' && isExact(number) ? number : undefined
+  }
 }
 
 function fits(text: string, maxBytes: number): boolean {
