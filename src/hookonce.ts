@@ -214,8 +214,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
   async function startWorking(): Promise<void> {
     const { ledger, subscribers } = await engine()
-    const { pool, business, shards } = ledger
-    worker = await startWorker({ pool, business, shards, subscribers, observer, ...options })
+    const { pool, business, shards, listen } = ledger
+    worker = await startWorker({ pool, business, shards, subscribers, listen, observer, ...options })
     const isAlive = (): boolean => worker?.id !== undefined
     upkeep = startUpkeep(ledger, { leaseMs: options.leaseMs, observer, isAlive })
   }

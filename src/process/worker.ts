@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import type { Listening } from '../ledger/announce.ts'
 import { bytesOf } from '../ledger/escaped-bytes.ts'
 import {
   type ClaimedJob,
@@ -31,6 +32,8 @@ export interface WorkerOptions {
   readonly leaseMs: number
   /** How long an idle worker waits before it looks for work again. Work accepted here is not waited for. */
   readonly pollMs: number
+  /** Calls back when another process has left work. */
+  readonly listen: ((onWork: () => void) => Listening) | undefined
   readonly observer: Observer
 }
 
@@ -90,6 +93,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     onBeat: returnStrays,
   })
   const claiming = claimLoop()
+  const listening = options.listen?.(wake)
 
   // --- slots
 
@@ -286,6 +290,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function stop(drainMs: number): Promise<void> {
     stopping.abort()
     nudge.ring()
+    await listening?.stop()
     const drained = allSlotsFree()
     await withinMs(drained, drainMs)
     abortAll(new Draining('this process is stopping'))

@@ -1,9 +1,12 @@
+import pg from 'pg'
 import { expect, test } from 'vitest'
+import { hookonce } from '../../src/index.ts'
 import { claimJobs, settleJobs } from '../../src/ledger/jobs.ts'
 import { startApp } from '../support/app.ts'
 import { ownServer } from '../support/own-server.ts'
 import { seedJobs, seedWorker, settlement } from '../support/seed.ts'
 import { sendOn } from '../support/sender.ts'
+import { testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
 // On a server of its own: the shared ones belong to the other tests too.
@@ -74,4 +77,26 @@ test('of two runs whose claims a crash made alike, one is settled', async () => 
   expect(await db.rows('select state, attempt from hookonce.job')).toEqual([
     { state: 'processed', attempt: 1 },
   ])
+})
+
+test('a pool that was given its password apart is enough to reach the ledger', async () => {
+  const { db } = await ownServer()
+  const [found] = await db.rows<{ hba_file: string }>(`select current_setting('hba_file') as hba_file`)
+  await db.pool.query(`create role guarded superuser login password 'p@ss'`)
+  await db.pool.query(
+    `copy (values ('host all guarded 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) to '${found?.hba_file}'`,
+  )
+  await db.pool.query('select pg_reload_conf()')
+  const { hostname: host, port, pathname } = new URL(db.url)
+  const database = new pg.Pool({
+    host,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: 'guarded',
+    password: 'p@ss',
+  })
+  const hooks = hookonce({ database, sources: { test: testSource() } }).on('test', '*', () => undefined)
+  expect((await hooks.ledger()).shards).toBeGreaterThan(0)
+  await hooks.stop()
+  await database.end()
 })

@@ -50,6 +50,7 @@ async function workerOn(
   { subscriber, handler, leaseMs = 30_000 }: { subscriber: number; handler: Handler; leaseMs?: number },
 ): Promise<Worker> {
   const worker = await startWorker({
+    listen: undefined,
     pool,
     business: pool,
     shards: 16,
