@@ -16,6 +16,8 @@ export interface ClaimedJob extends JobRef {
   readonly crashes: number
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | null
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
   readonly tenant: string
@@ -88,9 +90,9 @@ const CLAIM = statement(
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
      from picked p
      where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
-     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch
    )
-   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep",
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch,
      (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
      r.tenant, r.source, r.received_at as "receivedAt", r.headers, r.body
    from leased l
@@ -281,7 +283,8 @@ const REPLAY = statement(
      where j.shard = $1::smallint and j.state = 'processed'
    )
    update hookonce.job j
-   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null
+   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null,
+     epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
    from finished f
    where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,
 )
@@ -292,6 +295,8 @@ export interface Replay {
   readonly subscribers: readonly number[] | undefined
   /** Which finished jobs are meant: what was planned may have been mended by somebody else since. */
   readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
+  /** Begin a new epoch: what earlier runs did does not count. */
+  readonly fresh?: boolean
 }
 
 /** Returns how many jobs were received again. */
@@ -301,6 +306,7 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
     binary.uuids(replay.receiptIds),
     replay.subscribers ? binary.integers(replay.subscribers) : null,
     replay.states,
+    replay.fresh ? 1 : 0,
   ])
 }
 

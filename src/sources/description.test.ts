@@ -27,7 +27,7 @@ describe('a description', () => {
     [
       'an unknown key within',
       { event: { key: 'json:id', typ: 'json:t' } },
-      /event: unknown "typ"; allowed: key, type, objectId, occurredAt, object/,
+      /event: unknown "typ"; allowed: key, type, objectId, occurredAt, version, object/,
     ],
     [
       'an unknown key in a union',

@@ -95,6 +95,8 @@ const event = strict({
   objectId: place.optional(),
   /** `unit` says what a number means; a string in ISO 8601 is understood in any case. */
   occurredAt: strict({ at: place, unit }).optional(),
+  /** What tells which of two events about one object is newer; left out, it is `occurredAt`. */
+  version: strict({ at: place, as: z.enum(['timestamp', 'number', 'text']) }).optional(),
   /** The part that the event speaks of; left out, it is the whole payload. */
   object: place.optional(),
 })

@@ -1,4 +1,5 @@
 import type { Event } from '../model/event.ts'
+import { type Version, versionOf } from '../model/version.ts'
 import type { Delivery, Identified } from './contract.ts'
 import { headerLookup, headerRecord } from './headers.ts'
 
@@ -22,6 +23,9 @@ export function eventOf(identified: Identified, recorded: Recorded): Event {
     type: identified.type,
     objectId: identified.objectId,
     occurredAt: identified.occurredAtMs === undefined ? undefined : new Date(identified.occurredAtMs),
+    get version() {
+      return versionFrom(identified)
+    },
     receivedAt: recorded.receivedAt,
     payload: identified.payload,
     object: identified.object,
@@ -30,6 +34,11 @@ export function eventOf(identified: Identified, recorded: Recorded): Event {
       return headerRecord(recorded.headers)
     },
   }
+}
+
+function versionFrom({ version, occurredAtMs }: Identified): Version | undefined {
+  if (version !== undefined || occurredAtMs === undefined) return version
+  return versionOf(new Date(occurredAtMs))
 }
 
 /** A recorded delivery, to be identified again by whoever processes it. It was verified when it was received. */

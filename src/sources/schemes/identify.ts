@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { readableVersion, type Version } from '../../model/version.ts'
 import type { Delivery, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription, Locator } from '../description.ts'
 import { type Read, textAt, valueAt } from './locate.ts'
@@ -21,6 +22,7 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
   const typeOf = event.type === undefined ? () => undefined : typeReader(event.type)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId)
   const occurredAtOf = occurredAtReader(event.occurredAt)
+  const versionOf = versionReader(event.version)
   const objectOf = event.object === undefined ? wholePayload : valueAt(event.object)
   const keyPlace = JSON.stringify(event.key)
 
@@ -45,6 +47,7 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
       // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
+      version: versionOf(delivery, payload),
       payload,
       object: objectOf(delivery, payload),
     }
@@ -103,6 +106,17 @@ function occurredAtReader(occurredAt: EventDescription['occurredAt']): Read<numb
   if (occurredAt === undefined) return () => undefined
   const read = valueAt(occurredAt.at)
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
+}
+
+/** A version that cannot be read is none: the date of the event then counts. */
+function versionReader(version: EventDescription['version']): Read<Version> {
+  if (version === undefined) return () => undefined
+  const { at, as } = version
+  const read = textAt(at)
+  return (delivery, payload) => {
+    const value = read(delivery, payload)
+    return value === undefined ? undefined : readableVersion({ as, value })
+  }
 }
 
 function wholePayload(_delivery: Delivery, payload: unknown): unknown {
