@@ -16,6 +16,8 @@ export interface HandlerRun {
   readonly subscriber: string
   /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
   readonly lastStep: string | undefined
+  /** How long the handler may run. */
+  readonly timeoutMs: number
   readonly signal: AbortSignal
   /** Throws where the run is over, or its lease is by our own clock: nothing new may be started. */
   readonly requireHeld: () => void

@@ -106,21 +106,26 @@ async function once<Result>(
   { name, last }: Required<TransactionOptions>,
 ): Promise<Result> {
   const { job, epoch } = run
-  return inTransaction(run.pool, async (client) => {
-    const open = transactionOn(client, run)
-    const result = await inside.run(name, () => work(open.tx)).finally(open.close)
-    // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
-    if (run.stopped) throw run.stopped
-    const news = [...run.news, ...open.news]
-    await commit(client, () =>
-      last
-        ? completeWithStep(client, { job, name }, staleReason(news))
-        : recordStep(client, { job, epoch, name, result: toJson(name, result) }),
-    )
-    if (last) run.settled = 'processed'
-    run.news.push(...open.news)
-    return result
-  })
+  return inTransaction(
+    run.pool,
+    async (client) => {
+      const open = transactionOn(client, run)
+      const result = await inside.run(name, () => work(open.tx)).finally(open.close)
+      // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
+      if (run.stopped) throw run.stopped
+      const news = [...run.news, ...open.news]
+      await commit(client, () =>
+        last
+          ? completeWithStep(client, { job, name }, staleReason(news))
+          : recordStep(client, { job, epoch, name, result: toJson(name, result) }),
+      )
+      if (last) run.settled = 'processed'
+      run.news.push(...open.news)
+      return result
+      // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.
+    },
+    { idleMs: run.timeoutMs },
+  )
 }
 
 interface OpenTransaction {

@@ -47,6 +47,7 @@ export function openContext(run: Run, { pool, shards }: Business): OpenContext {
     tenant: subscriber.tenant,
     subscriber: subscriber.name,
     lastStep,
+    timeoutMs: subscriber.timeoutMs,
     get signal() {
       return interruption.signal
     },

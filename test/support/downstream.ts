@@ -22,6 +22,7 @@ export interface Downstream {
   acted(path: string): number
   /** Answers for the next requests to a path, in turn; 200 after that. */
   reply(path: string, ...replies: Reply[]): void
+  close(): void
 }
 
 export async function startDownstream(): Promise<Downstream> {
@@ -57,14 +58,16 @@ export async function startDownstream(): Promise<Downstream> {
 
   const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  function close(): void {
     server.close()
     server.closeAllConnections()
-  })
+  }
+  onTestFinished(close)
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
     acted: (path) => calls.filter((call) => call.path === path && call.acted).length,
     reply: (path, ...next) => void replies.set(path, next),
+    close,
   }
 }
