@@ -45,7 +45,7 @@ export const replay: Command = {
       if (values.json) return printJson(result)
       return print(
         result.jobs === 0
-          ? `nothing to replay: the jobs of ${result.receiptId} are not finished yet`
+          ? `nothing to replay: the jobs of ${result.receiptId} are not finished yet, or wait for a decision (hookonce attention list)`
           : `${result.jobs} ${result.jobs === 1 ? 'job' : 'jobs'} of ${result.receiptId} received again`,
       )
     }

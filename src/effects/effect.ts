@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { type EffectId, type EndedEffect, endEffect } from '../ledger/effects.ts'
+import { type EffectId, type EffectMode, type EndedEffect, endEffect } from '../ledger/effects.ts'
 import { check, strict } from '../model/checked.ts'
 import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -83,7 +83,7 @@ async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise
     const claim = await claimEffect(run, wanted)
     // What was recorded is what `work` returned then.
     if (claim.kind === 'done') return claim.result as Result
-    const open = { effect: wanted.effect, call: claim.call }
+    const open = { effect: wanted.effect, call: claim.call, mode }
     const { calledAt } = claim.call
     if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, asked.work)
 
@@ -108,12 +108,15 @@ async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise
 interface Open {
   readonly effect: EffectId
   readonly call: OpenCall
+  readonly mode: EffectMode
 }
 
 async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWork<Result>): Promise<Result> {
-  const { idempotencyKey } = open.call
+  const { mode, call } = open
+  const { idempotencyKey } = call
   // Between the commit and this line the process may have been frozen for longer than its lease.
   run.requireHeld()
+  if (mode !== 'atLeastOnce') run.open.set(open.effect.id, { effect: open.effect, epoch: call.epoch })
   let result: Result
   try {
     result = await work({ idempotencyKey, signal: run.signal, fetch: effectFetch(run, idempotencyKey) })
@@ -155,6 +158,7 @@ async function end(
   for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
     try {
       const isOurs = await endEffect(run.pool, { effect, job: run.job, epoch: call.epoch, ...outcome })
+      run.open.delete(effect.id)
       if (isOurs) return
       throw new HookonceError('LEASE_LOST', `another run has taken over effect "${effect.key}"`)
     } catch (error) {

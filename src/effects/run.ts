@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { EffectId } from '../ledger/effects.ts'
 import type { JobRef } from '../ledger/jobs.ts'
 import { STALE_FENCE } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -25,6 +26,8 @@ export interface HandlerRun {
   readonly names: Set<string>
   /** Effects that this run has asked for: who asks twice shares the answer. */
   readonly effects: Map<string, Promise<unknown>>
+  /** Calls that this run made and has not told the outcome of, by the effect's id. */
+  readonly open: Map<string, { readonly effect: EffectId; readonly epoch: number }>
   /** Set when a commit of the run itself has settled the job. */
   settled: 'processed' | 'attention' | undefined
   /** Why the run must end here, whatever the handler makes of it. */

@@ -43,7 +43,12 @@ type Ended = { readonly event: Event | undefined } & (
       /** Why nothing came of it. */
       readonly stale: string | null
     }
-  | { readonly ok: false; readonly error: unknown; readonly settled: boolean }
+  | {
+      readonly ok: false
+      readonly error: unknown
+      readonly settled: boolean
+      readonly askPerson?: Gathered['askPerson']
+    }
 )
 
 /** Runs the handler once and settles the job by what came of it. Never throws. */
@@ -52,6 +57,7 @@ export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   let ended = await perform(run, deps.business)
   const durationMs = performance.now() - startedAt
   let settlement = settlementOf(run, ended, durationMs)
+  if (settlement.state === 'failed') ended = await askPerson(ended)
   let outcome = await settle({ ended, settlement }, deps)
   if (outcome.kind === 'refused') {
     // The handler was content, the database was not with what it wrote: that is a failed attempt like another.
@@ -60,6 +66,16 @@ export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
     outcome = await settle({ ended, settlement }, deps)
   }
   deps.observer.attempt(factOf({ run, ended, settlement, took: outcome.kind === 'committed', durationMs }))
+}
+
+/** A job is not given up while nobody knows what became of its call. */
+async function askPerson(ended: Ended): Promise<Ended> {
+  if (ended.ok || ended.settled || !ended.askPerson) return ended
+  return ended.askPerson().catch((error) => {
+    const isAsked = error instanceof HookonceError && error.code === 'EFFECT_UNKNOWN'
+    // Otherwise the ledger could not say so now: the job is given up for its own reason.
+    return isAsked ? { ok: false, event: ended.event, error, settled: true } : ended
+  })
 }
 
 interface Settling {
@@ -100,10 +116,10 @@ async function perform(run: Run, business: Business): Promise<Ended> {
 
 /** A commit of the handler's own stands, whatever the handler did after it; so does a reason to stop. */
 function endedOf(event: Event | undefined, gathered: Gathered, thrown?: { error: unknown }): Ended {
-  const { writes, settled, stopped, stale } = gathered
+  const { writes, settled, stopped, stale, askPerson } = gathered
   if (settled === 'processed') return { ok: true, event, writes: [], settled: true, stale }
   if (stopped) return { ok: false, event, error: stopped, settled: settled === 'attention' }
-  if (thrown) return { ok: false, event, ...thrown, settled: false }
+  if (thrown) return { ok: false, event, ...thrown, settled: false, askPerson }
   return { ok: true, event, writes, settled: false, stale }
 }
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { stopAtUnknown } from '../effects/claim-effect.ts'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
 import { effect } from '../effects/effect.ts'
@@ -28,6 +29,11 @@ export interface Gathered {
   readonly stopped: Error | undefined
   /** Why nothing came of the event: all that it told was known better. */
   readonly stale: string | null
+  /**
+   * Of a run that left the outcome of a call open: where the job would be given up, a person is asked instead.
+   * Always throws.
+   */
+  readonly askPerson: (() => Promise<never>) | undefined
 }
 
 /** The database that handlers work on. */
@@ -54,6 +60,7 @@ export function openContext(run: Run, { pool, shards }: Business): OpenContext {
     requireHeld,
     names: new Set(),
     effects: new Map(),
+    open: new Map(),
     settled: undefined,
     stopped: undefined,
     news: [],
@@ -134,7 +141,10 @@ export function openContext(run: Run, { pool, shards }: Business): OpenContext {
     close() {
       closed = true
       const { settled, stopped, news } = doing
-      return { writes, settled, stopped, stale: staleReason(news) }
+      const [open] = doing.open.values()
+      const reason = 'it was called, no reply was recorded, and its job has no attempts left'
+      const askPerson = open && (() => stopAtUnknown(doing, { ...open, reason }))
+      return { writes, settled, stopped, stale: staleReason(news), askPerson }
     },
   }
 }

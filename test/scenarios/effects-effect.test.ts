@@ -254,6 +254,7 @@ test('a key that is used for something else is refused, and a result that cannot
   })
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a', amount: 1 })
+  await jobsAre(db, 'processed', 1)
   await deliver(hooks, { id: 'evt_2', type: 'a', amount: 2 })
   await jobsAre(db, 'processed', 2)
   expect(seen).toEqual([expect.objectContaining({ code: 'EFFECT_INPUT_CHANGED' })])
@@ -329,6 +330,25 @@ test('ctx.fetch: a reply that does not come in time is unknown, not a failure', 
   expect(await db.rows(`select error from hookonce.attempt where outcome = 'retrying'`)).toEqual([
     { error: expect.stringContaining('REPLY_LOST') },
   ])
+})
+
+test('a job is not given up while nobody knows what became of its call', async () => {
+  const db = await freshDatabase()
+  const other = await startDownstream()
+  other.reply('/mail', 'cut', 'cut')
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on('test', '*', (event, ctx) =>
+    ctx.fetch(`${other.url}/mail`, { effect: 'mail', mode: event.type as 'keyed', method: 'POST' }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'keyed' })
+  await jobsAre(db, 'attention')
+  expect(await db.rows('select reason from hookonce.job')).toEqual([
+    { reason: expect.stringContaining('its job has no attempts left') },
+  ])
+  await hooks.attention.retrySameKey('mail', { by: 'ann', why: 'it is up again' })
+  await jobsAre(db, 'processed')
+  expect(other.acted('/mail')).toBe(1)
+  expect(other.calls).toHaveLength(3)
 })
 
 test('a handler that catches why it must stop is stopped all the same', async () => {

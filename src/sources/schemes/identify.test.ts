@@ -201,6 +201,19 @@ describe('the rest', () => {
     expect(identify(event, JSON.stringify({ id: 1, at }))).toMatchObject({ ok: true, occurredAtMs })
   })
 
+  it.each([
+    ['timestamp', '2023-11-15T00:13:20.5+02:00', '2023-11-14T22:13:20.500000000Z'],
+    ['timestamp', 'yesterday', undefined],
+    ['number', 42, '42'],
+    ['number', 'x', undefined],
+    ['text', 'v7', 'v7'],
+    ['text', {}, undefined],
+  ] as const)('reads a version as %s from %o; one that is none is left out', (as, v, value) => {
+    const event = { ...byId, version: { at: 'json:v', as } } as const
+    const version = value === undefined ? undefined : { as, value }
+    expect(identify(event, JSON.stringify({ id: 1, v }))).toMatchObject({ ok: true, version })
+  })
+
   it('hands on the object, or the whole payload', () => {
     expect(
       identify({ ...byId, object: 'json:data.object' }, '{"id":1,"data":{"object":{"x":2}}}'),
