@@ -114,8 +114,7 @@ interface Open {
 async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWork<Result>): Promise<Result> {
   const { mode, call } = open
   const { idempotencyKey } = call
-  // Between the commit and this line the process may have been frozen for longer than its lease.
-  run.requireHeld()
+  await requireHeld(run, open)
   if (mode !== 'atLeastOnce') run.open.set(open.effect.id, { effect: open.effect, epoch: call.epoch })
   let result: Result
   try {
@@ -129,6 +128,25 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
     throw error
   }
   return record(run, open, result)
+}
+
+/**
+ * Between the commit and the call the process may have been frozen for longer than its lease. Then nothing is called,
+ * and if nothing was before, that is known: to keep silent would make it unknown.
+ */
+async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
+  try {
+    run.requireHeld()
+  } catch (error) {
+    const uncalled = {
+      state: 'failed',
+      result: null,
+      reason: 'it was not called: the lease was lost',
+    } as const
+    // Where this is refused, a successor has decided already.
+    if (open.call.calledAt === undefined) await end(run, open, uncalled).catch(() => undefined)
+    throw error
+  }
 }
 
 async function record<Result>(run: HandlerRun, open: Open, result: Result): Promise<Result> {

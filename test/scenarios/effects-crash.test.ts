@@ -19,10 +19,13 @@ test(
     ).flat()
     const crashes = new Map<string, number>()
     const failures: string[] = []
+    let done = 0
     async function work(): Promise<void> {
       for (let next = due.shift(); next !== undefined; next = due.shift()) {
         const { mode, seed } = next
         const run = await crashRun(mode, seed)
+        done += 1
+        if (done % 100 === 0) process.stdout.write(`${done} runs, ${failures.length} failed\n`)
         for (const crash of run.crashes) crashes.set(crash, (crashes.get(crash) ?? 0) + 1)
         if (run.fault === undefined) continue
         const repeat = `npm run crash -- --runs 1 --mode ${mode} --seed ${seed}`
