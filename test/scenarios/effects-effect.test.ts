@@ -188,10 +188,11 @@ test('keyed: what the other side says was not done is called again with the same
   expect(await db.rows(EFFECTS)).toMatchObject([{ epoch: 0, state: 'done' }])
 })
 
-test('only a definitive reply is a failure: then the next attempt is another epoch with another key', async () => {
+/** A charge that the other side answers in turn with these statuses, and with 200 after them. */
+async function charged(...statuses: number[]) {
   const db = await freshDatabase()
   const other = await startDownstream()
-  other.reply('/charge', 402, 503)
+  other.reply('/charge', ...statuses)
   const hooks = testHooks(db, quick).on('test', '*', async (_, ctx) => {
     await ctx.effect('charge', async ({ fetch }) => {
       await fetch(`${other.url}/charge`, { method: 'POST' })
@@ -200,29 +201,24 @@ test('only a definitive reply is a failure: then the next attempt is another epo
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await jobsAre(db, 'processed')
+  return { db, calls: other.calls }
+}
+
+test('only a definitive reply is a failure: then the next attempt is another epoch with another key', async () => {
+  const { db, calls } = await charged(402, 503)
   expect(await db.rows('select epoch, state::text, reason from hookonce.effect order by epoch')).toEqual([
     { epoch: 0, state: 'failed', reason: expect.stringContaining('/charge answered 402') },
     { epoch: 1, state: 'done', reason: null },
   ])
-  const [refused, undecided, done] = other.calls
+  const [refused, undecided, done] = calls
   expect(undecided?.key).not.toBe(refused?.key)
   expect(done?.key).toBe(undecided?.key)
 })
 
 test('a refusal of the second call says nothing of the first, whose reply was lost: the key stays', async () => {
-  const db = await freshDatabase()
-  const other = await startDownstream()
-  other.reply('/charge', 503, 401)
-  const hooks = testHooks(db, quick).on('test', '*', async (_, ctx) => {
-    await ctx.effect('charge', async ({ fetch }) => {
-      await fetch(`${other.url}/charge`, { method: 'POST' })
-    })
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await jobsAre(db, 'processed')
-  expect(other.calls).toHaveLength(3)
-  expect(new Set(other.calls.map(({ key }) => key)).size).toBe(1)
+  const { db, calls } = await charged(503, 401)
+  expect(calls).toHaveLength(3)
+  expect(new Set(calls.map(({ key }) => key)).size).toBe(1)
   expect(await db.rows(EFFECTS)).toMatchObject([{ epoch: 0, state: 'done' }])
 })
 

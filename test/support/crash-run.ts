@@ -9,7 +9,7 @@ import { inject } from 'vitest'
 import { hookonce } from '../../src/index.ts'
 import { crashHandler } from './crash-handler.mjs'
 import { oracles } from './crash-oracles.ts'
-import { type Downstream, startDownstream } from './downstream.ts'
+import { type Downstream, type Reply, startDownstream } from './downstream.ts'
 import { databaseUrl, TEMPLATE } from './servers.ts'
 import { signed, testSource } from './source.ts'
 import { until } from './until.ts'
@@ -207,11 +207,15 @@ interface Starting {
   readonly world: World
 }
 
+/** What the first call to each path is answered; the successor is to be answered as ever. */
+function hang(downstream: Downstream, replies: Reply[]): void {
+  for (const name of ['shared', 'own', ...EVENTS.map(({ id }) => id)])
+    downstream.reply(`/${name}`, ...replies)
+}
+
 function startCrashing({ mode, crash, world }: Starting): CrashingApp {
   const duringCall = crash.point === 'during the call'
-  if (duringCall)
-    for (const path of ['/shared', '/own', ...EVENTS.map(({ id }) => `/${id}`)])
-      world.downstream.reply(path, 'hang')
+  if (duringCall) hang(world.downstream, ['hang'])
   const config = {
     database: world.url,
     downstream: world.downstream.url,
@@ -240,6 +244,7 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
         if (duringCall && !crashed && world.downstream.calls.length > callsBefore) {
           child.kill(crash.signal)
           crashed = true
+          hang(world.downstream, [])
         }
         return crashed || isGone() || (await world.isSettled())
       })
