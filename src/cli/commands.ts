@@ -1,3 +1,4 @@
+import { attention } from './attention.ts'
 import type { Command } from './command.ts'
 import { dev } from './dev.ts'
 import { events } from './events.ts'
@@ -17,6 +18,7 @@ export const commands: readonly Command[] = [
   events,
   show,
   replay,
+  attention,
   rejections,
   pause,
   resume,

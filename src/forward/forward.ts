@@ -1,6 +1,7 @@
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { RetryAfter } from '../model/handler-errors.ts'
+import { retryAfterMs } from '../model/retry-after.ts'
 import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import type { SigningSource } from '../sources/sign.ts'
 
@@ -80,9 +81,8 @@ async function post(url: string, { headers, body, signal }: Outgoing): Promise<R
 async function failureOf(url: string, response: Response): Promise<Error> {
   const quote = await quoteOf(response)
   const text = `${url} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
-  const seconds = retryAfterSeconds(response.headers.get('retry-after'))
-  if (seconds === undefined) return new HookonceError('FORWARD_FAILED', text)
-  return new RetryAfter(seconds * 1000, text)
+  const delayMs = retryAfterMs(response.headers.get('retry-after'))
+  return delayMs === undefined ? new HookonceError('FORWARD_FAILED', text) : new RetryAfter(delayMs, text)
 }
 
 // Reads the first chunk only: the destination decides how much it answers, not how much we read.
@@ -99,14 +99,4 @@ async function quoteOf(response: Response): Promise<string> {
   } finally {
     await reader.cancel().catch(() => undefined)
   }
-}
-
-/** An hour: what a destination asks for beyond that would let a mistake of its own bury the event. */
-const MAX_RETRY_AFTER_SECONDS = 3_600
-
-/** Seconds or a date, as HTTP allows. */
-function retryAfterSeconds(header: string | null): number | undefined {
-  if (header === null) return undefined
-  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), MAX_RETRY_AFTER_SECONDS)
 }

@@ -16,6 +16,8 @@ export interface ClaimedJob extends JobRef {
   readonly crashes: number
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | null
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
   readonly eventKey: string
@@ -96,9 +98,9 @@ const CLAIM = statement(
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
      from picked p
      where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
-     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch
    )
-   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep",
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch,
      (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
      r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
      (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",
@@ -155,7 +157,7 @@ const LOCKED = `cross join lateral (
 const LOST = `select n::integer as place from generate_series(1, cardinality($2)) n
    where not exists (select from ended where place = n)`
 
-/** A batch in which all ended well, as nearly always. */
+/** A batch in which all ended well and there is nothing to say, as nearly always. */
 const COMPLETE = statement(
   'complete',
   `with ended as materialized (
@@ -203,7 +205,7 @@ const SETTLE = statement(
 /** Tells for each settlement, in order, whether it took effect: false means that the lease was lost before. */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)
-  const lostRows = batch.every(({ state }) => state === 'processed')
+  const lostRows = batch.every(({ state, reason }) => state === 'processed' && reason === undefined)
     ? await rows<Lost>(db, COMPLETE, namesOf(batch))
     : await rows<Lost>(db, SETTLE, [...namesOf(batch), ...outcomesOf(batch)])
   if (lostRows.length === 0) return settlements.map(() => true)
@@ -332,7 +334,8 @@ const REPLAY = statement(
      where j.shard = $1::smallint and j.state = 'processed'
    )
    update hookonce.job j
-   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null
+   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null,
+     epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
    from finished f
    where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,
 )
@@ -343,6 +346,8 @@ export interface Replay {
   readonly subscribers: readonly number[] | undefined
   /** Which finished jobs are meant: what was planned may have been mended by somebody else since. */
   readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
+  /** Begin a new epoch: what earlier runs did does not count. */
+  readonly fresh?: boolean
 }
 
 /** Returns how many jobs were received again. */
@@ -352,6 +357,7 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
     binary.uuids(replay.receiptIds),
     replay.subscribers ? binary.integers(replay.subscribers) : null,
     replay.states,
+    replay.fresh ? 1 : 0,
   ])
 }
 

@@ -167,11 +167,45 @@ export const errorCatalogue = {
   STEP_REPEATED: {
     retryable: false,
     advice:
-      'Two transactions of one handler share a name, so one would be skipped. Give each its own in `name`.',
+      'Two steps or transactions of one handler share a name, so one would be skipped. Give each a name of its own.',
   },
   STEP_RESULT_TOO_LARGE: {
     retryable: false,
     advice: 'Results are kept in the ledger. Return an id, and read the rest where it lives.',
+  },
+  RESULT_NOT_JSON: {
+    retryable: false,
+    advice:
+      'A later attempt would get something else than was returned. Return and declare plain JSON: text, numbers, lists, objects.',
+  },
+  EFFECT_INPUT_CHANGED: {
+    retryable: false,
+    advice:
+      'What was recorded was done with another input. Use another name or key for what is another thing, or replay with --fresh.',
+  },
+  EFFECT_UNKNOWN: {
+    retryable: false,
+    advice:
+      'Nobody recorded how the call ended. Ask the other side by its key, then decide with `hookonce attention`.',
+  },
+  EFFECT_NOT_UNKNOWN: {
+    retryable: false,
+    advice:
+      'Only an effect whose outcome is unknown can be decided on. `hookonce attention list` lists them.',
+  },
+  REPLY_LOST: {
+    retryable: true,
+    advice:
+      'The other side may or may not have acted. The mode of the effect says what happens now: nothing has to be done.',
+  },
+  VERSION_INVALID: {
+    retryable: false,
+    advice:
+      'Versions of one entity must all be timestamps, all numbers or all texts. Correct what the message names.',
+  },
+  TRANSACTION_MISUSED: {
+    retryable: false,
+    advice: 'A transaction begins and ends with its function. Use tx.savepoint() for a part that may fail.',
   },
   WRITE_UNEXPECTED: {
     retryable: true,

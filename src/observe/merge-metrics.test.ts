@@ -2,7 +2,18 @@ import { expect, test } from 'vitest'
 import { mergeMetrics } from './merge-metrics.ts'
 import { metrics } from './metrics.ts'
 
-const BACKLOG = [{ source: 'test', subscriber: 'app', lagSeconds: 2.5, waiting: 7, retrying: 1, failed: 3 }]
+const BACKLOG = [
+  {
+    source: 'test',
+    subscriber: 'app',
+    lagSeconds: 2.5,
+    waiting: 7,
+    retrying: 1,
+    failed: 3,
+    attention: 0,
+    effectsUnknown: 0,
+  },
+]
 
 function afterDeliveries(sources: readonly string[]): string {
   const { observer, render } = metrics()

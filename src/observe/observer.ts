@@ -35,7 +35,18 @@ export interface AttemptFact {
   readonly objectId?: string | undefined
   readonly attempt: number
   /** `lost`: the outcome was refused, because the lease had gone to another worker. */
-  readonly outcome: 'processed' | 'retrying' | 'failed' | 'returned' | 'lost'
+  readonly outcome:
+    | 'processed'
+    /** Processed, but all that the event told was known better. */
+    | 'stale'
+    | 'retrying'
+    /** Not yet, says the handler, or another job is at the same effect: not a failure. */
+    | 'deferred'
+    | 'failed'
+    /** Waits for a person: the outcome of an effect is unknown. */
+    | 'attention'
+    | 'returned'
+    | 'lost'
   readonly durationMs: number
   readonly error?: unknown
 }

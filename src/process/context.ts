@@ -1,9 +1,16 @@
 import type { Pool } from 'pg'
+import { stopAtUnknown } from '../effects/claim-effect.ts'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
-import { type TransactionRun, transaction } from '../effects/transaction.ts'
+import { effect } from '../effects/effect.ts'
+import { fetchOnce } from '../effects/fetch-once.ts'
+import { type Latest, staleReason } from '../effects/latest.ts'
+import { type HandlerRun, stop } from '../effects/run.ts'
+import { step } from '../effects/step.ts'
+import { refuseInside, transaction } from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
 import { HookonceError } from '../model/errors.ts'
+import { Deferred } from '../model/handler-errors.ts'
 import type { Run } from './attempt.ts'
 import type { Context } from './subscriber.ts'
 
@@ -16,23 +23,67 @@ export interface OpenContext {
 
 export interface Gathered {
   readonly writes: readonly CheckedWrite[]
-  /** A commit of the handler's own has completed the job already. */
-  readonly completed: boolean
+  /** A commit of the handler's own has settled the job already. */
+  readonly settled: HandlerRun['settled']
+  /** Why the run had to end, whatever the handler made of it. */
+  readonly stopped: Error | undefined
+  /** Why nothing came of the event: all that it told was known better. */
+  readonly stale: string | null
+  /**
+   * Of a run that left the outcome of a call open: where the job would be given up, a person is asked instead.
+   * Always throws.
+   */
+  readonly askPerson: (() => Promise<never>) | undefined
 }
 
-export function openContext(
-  { job, attempt, subscriber, interruption, lastStep }: Run,
-  business: Pool,
-): OpenContext {
+/** The database that handlers work on. */
+export interface Business {
+  readonly pool: Pool
+  readonly shards: number
+}
+
+export function openContext(run: Run, { pool, shards }: Business): OpenContext {
+  const { job, epoch, attempt, subscriber, interruption, lastStep } = run
   const writes: CheckedWrite[] = []
-  const doing: TransactionRun = { pool: business, job, lastStep, names: new Set(), completed: false }
+  const doing: HandlerRun = {
+    pool,
+    shards,
+    job,
+    epoch,
+    tenant: subscriber.tenant,
+    subscriber: subscriber.name,
+    lastStep,
+    timeoutMs: subscriber.timeoutMs,
+    get signal() {
+      return interruption.signal
+    },
+    requireHeld,
+    names: new Set(),
+    effects: new Map(),
+    open: new Map(),
+    settled: undefined,
+    stopped: undefined,
+    news: [],
+  }
   let closed = false
 
-  function requireOpen(what: string): void {
+  function requireHeld(): void {
     if (interruption.reason) throw interruption.reason
+    if (!run.isHeld()) throw new HookonceError('LEASE_LOST', 'this worker was silent for too long')
+  }
+
+  function requireOpen(what: string): void {
+    requireHeld()
+    if (doing.stopped) throw doing.stopped
     if (closed) throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the handler had returned`)
-    if (doing.completed)
+    if (doing.settled)
       throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the last transaction`)
+  }
+
+  /** Calls to the outside cannot be rolled back, and commits of their own would not be. */
+  function requireOutside(what: string): void {
+    requireOpen(what)
+    refuseInside(what, 'call it before or after, or use what tx offers')
   }
 
   const ctx: Context = {
@@ -41,7 +92,7 @@ export function openContext(
       return interruption.signal
     },
     idempotencyKey: (name) =>
-      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch: 0 }),
+      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch }),
     write(...statements) {
       requireOpen('ctx.write()')
       const checked = statements.map(checkWrite)
@@ -49,7 +100,7 @@ export function openContext(
       if (lastStep !== WRITE_STEP) writes.push(...checked)
     },
     async transaction(work, options = {}) {
-      requireOpen('ctx.transaction()')
+      requireOutside('ctx.transaction()')
       if (options.last && writes.length > 0) {
         throw new HookonceError(
           'CONTEXT_CLOSED',
@@ -58,13 +109,48 @@ export function openContext(
       }
       return transaction(doing, work, options)
     },
+    async step(name, work, options = {}) {
+      requireOutside('ctx.step()')
+      return step(doing, name, work, options)
+    },
+    async effect(key, work, options = {}) {
+      requireOutside('ctx.effect()')
+      return effect(doing, key, work, options)
+    },
+    async fetch(url, init) {
+      requireOutside('ctx.fetch()')
+      return fetchOnce(doing, url, init)
+    },
+    async latest(entity, version, work, { name = `latest ${entity}`, ...options } = {}) {
+      requireOutside('ctx.latest()')
+      const outcome = await transaction(
+        doing,
+        (tx) => tx.latest(entity, version, (current) => work(tx, current), options),
+        { name },
+      )
+      return remembered(doing, outcome)
+    },
+    defer(delayMs, reason) {
+      requireOpen('ctx.defer()')
+      throw stop(doing, new Deferred(delayMs, reason))
+    },
   }
 
   return {
     ctx,
     close() {
       closed = true
-      return { writes, completed: doing.completed }
+      const { settled, stopped, news } = doing
+      const [open] = doing.open.values()
+      const reason = 'it was called, no reply was recorded, and its job has no attempts left'
+      const askPerson = open && (() => stopAtUnknown(doing, { ...open, reason }))
+      return { writes, settled, stopped, stale: staleReason(news), askPerson }
     },
   }
+}
+
+/** What an earlier attempt recorded counts as this one's news. */
+function remembered<Result>({ news }: HandlerRun, outcome: Latest<Result>): Latest<Result> {
+  if (!news.includes(outcome)) news.push(outcome)
+  return outcome
 }

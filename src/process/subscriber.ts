@@ -1,6 +1,11 @@
+import type { EffectOptions, EffectWork } from '../effects/effect.ts'
+import type { FetchOnceInit } from '../effects/fetch-once.ts'
+import type { Latest, LatestOptions } from '../effects/latest.ts'
+import type { Call, StepOptions } from '../effects/step.ts'
 import type { Transaction, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
+import type { VersionInput } from '../model/version.ts'
 import type { Source } from '../sources/contract.ts'
 
 /** What a handler may use besides the event. */
@@ -28,6 +33,37 @@ export interface Context {
     work: (tx: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
+  /**
+   * A named checkpoint: once the result is recorded, later attempts and replays get it instead of running `work`
+   * again. A crash before that runs it again, with the same key.
+   */
+  step<Result>(
+    name: string,
+    work: (call: Call) => Result | Promise<Result>,
+    options?: StepOptions,
+  ): Promise<Result>
+  /**
+   * Runs once for its business key, within the tenant, whichever event, subscriber or replay asks: the others get
+   * the recorded result. `mode` says what is done when a call was started and its reply never recorded.
+   */
+  effect<Result>(key: string, work: EffectWork<Result>, options?: EffectOptions<Result>): Promise<Result>
+  /** An HTTP call that is an effect: with its Idempotency-Key, a time-out, and the reply recorded. */
+  fetch(url: string | URL, init: FetchOnceInit): Promise<Response>
+  /**
+   * Business writes that are made only if this version of the entity is newer than the applied one, in one commit
+   * with the version. What is older is stale, which is a success.
+   */
+  latest<Result, Current = unknown>(
+    entity: string,
+    version: VersionInput | undefined,
+    work: (tx: Transaction, current: Current | undefined) => Promise<Result>,
+    options?: LatestOptions<Current> & {
+      /** Its record's name; a handler that speaks of one entity twice names each. */
+      readonly name?: string
+    },
+  ): Promise<Latest<Result>>
+  /** Not yet: ends this run and tries again later. Not a failure, but bounded by the age that a job may reach. */
+  defer(delayMs: number, reason: string): never
 }
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown

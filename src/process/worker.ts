@@ -71,6 +71,7 @@ const ABORT_GRACE_MS = 1_000
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { pool, observer, concurrency } = options
+  const business = { pool: options.business, shards: options.shards }
   const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
   const inFlight = new Map<string, Run>()
   const taken = new Map<number, number>()
@@ -137,7 +138,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function start(run: Run, isSuspect: boolean): void {
     const key = keyOf(run.job)
     inFlight.set(key, run)
-    void attempt(run, { business: options.business, settle: settling.add, observer }).finally(() => {
+    void attempt(run, { business, settle: settling.add, observer }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) suspectEnded()
       freeSlot(run.job.subscriber)
@@ -221,7 +222,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     })
     returnUnused(wanted, jobs)
     for (const job of await withoutFurtherSuspects(jobs)) {
-      if (mayStart(worker)) startClaimed(job)
+      if (mayStart(worker)) startClaimed(job, worker)
       else void leaveUnstarted(job, job.attempt)
     }
     return jobs.length
@@ -259,7 +260,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     return jobs.filter((job) => job.crashes === 0 || job === first)
   }
 
-  function startClaimed(job: ClaimedJob): void {
+  function startClaimed(job: ClaimedJob, worker: number): void {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
       throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
@@ -269,7 +270,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         attempt: job.attempt,
         ageMs: job.ageMs,
         subscriber,
+        epoch: job.epoch,
         lastStep: job.lastStep ?? undefined,
+        isHeld: () => lease.worker === worker,
         event: () => readEvent(job, subscriber),
         interruption: interruption(),
       },
@@ -331,7 +334,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           attempt: 1,
           ageMs: 0,
           subscriber,
+          epoch: 0,
           lastStep: undefined,
+          isHeld: () => lease.worker === worker,
           event,
           interruption: interruption(),
         },
@@ -354,7 +359,6 @@ function readEvent(job: ClaimedJob, subscriber: Subscriber): Event {
     type: job.eventType,
     objectId: job.objectId ?? undefined,
     occurredAtMs: job.occurredAtMs ?? undefined,
-    version: undefined,
   }
   return recordedEvent(subscriber.source, identity, {
     receiptId: job.receiptId,

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../model/errors.ts'
+import type { Version } from '../model/version.ts'
 
 /** One HTTP request that reached us, as a source sees it. Bytes until verified. */
 export interface Delivery {
@@ -33,8 +34,8 @@ export interface Identified<Payload = unknown, Subject = unknown> {
   readonly type: string
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
-  /** Orders the events of one object: the greater is the newer. */
-  readonly version: number | undefined
+  /** Of the object, where the sender has a better one than the date of the event. */
+  readonly version: Version | undefined
   /** The parsed body. */
   readonly payload: Payload
   /** The part of the payload that the event speaks of (Stripe: `data.object`). */

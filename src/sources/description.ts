@@ -52,8 +52,8 @@ const event = strict({
   objectId: place.optional(),
   /** `unit` says what a number means; a string in ISO 8601 is understood in any case. */
   occurredAt: strict({ at: place, unit }).optional(),
-  /** What orders the events of one object, as a number or a date; left out, nothing does. */
-  version: strict({ at: place, unit: z.enum(['number', 's', 'ms', 'iso']) }).optional(),
+  /** What tells which of two events about one object is newer; left out, it is `occurredAt`. */
+  version: strict({ at: place, unit: z.enum(['number', 's', 'ms', 'iso', 'text']) }).optional(),
   /** The part that the event speaks of; left out, it is the whole payload, or the item of a batch. */
   object: place.optional(),
 })

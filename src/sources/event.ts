@@ -1,5 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { type Version, versionOf } from '../model/version.ts'
 import type { Delivery, Identified, Source } from './contract.ts'
 import { headerLookup, headerRecord } from './headers.ts'
 
@@ -14,7 +15,7 @@ export interface Recorded {
 }
 
 /** Who an event is. */
-export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs' | 'version'>
+export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs'>
 
 /** The event as a handler sees it. */
 export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded): Event {
@@ -26,6 +27,9 @@ export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded):
     type: identified.type,
     objectId: identified.objectId,
     occurredAt: identified.occurredAtMs === undefined ? undefined : new Date(identified.occurredAtMs),
+    get version() {
+      return versionFrom(identified)
+    },
     receivedAt: recorded.receivedAt,
     get payload() {
       return identified.payload
@@ -40,6 +44,14 @@ export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded):
       return headerRecord(recorded.headers)
     },
   }
+}
+
+function versionFrom({
+  version,
+  occurredAtMs,
+}: Pick<Identified, 'version' | 'occurredAtMs'>): Version | undefined {
+  if (version !== undefined || occurredAtMs === undefined) return version
+  return versionOf(new Date(occurredAtMs))
 }
 
 /**
@@ -61,6 +73,9 @@ export function recordedEvent(source: Source, identity: Identity, recorded: Reco
     },
     get object() {
       return identified().object
+    },
+    get version() {
+      return identified().version
     },
   }
   return eventOf(lazily, recorded)

@@ -18,7 +18,7 @@ export function providerPage(description: CheckedDescription): string {
       ...(event.type === undefined ? [] : [`type: ${words(event.type)}`]),
       ...(event.objectId === undefined ? [] : [`object: ${words(event.objectId)}`]),
       ...(event.occurredAt === undefined ? [] : [`occurred at: ${words(event.occurredAt.at)}`]),
-      event.version === undefined ? 'ordered by: nothing' : `ordered by: ${words(event.version.at)}`,
+      `ordered by: ${words(event.version?.at ?? event.occurredAt?.at ?? 'nothing')}`,
     ]),
     '## Answers',
     bullets(answerFacts(description)),

@@ -69,7 +69,10 @@ function valuesOf(
   const [firstKey] = Array.isArray(key) ? key : []
   if (typeof firstKey === 'object') for (const place of firstKey.hash) add(place, sample.key)
   add(objectId, sample.objectId)
-  if (version !== undefined) add(version.at, version.unit === 'number' ? 1 : dated(version.unit))
+  if (version !== undefined) {
+    const { unit } = version
+    add(version.at, unit === 'number' ? 1 : unit === 'text' ? 'v1' : dated(unit))
+  }
   if (occurredAt !== undefined) add(occurredAt.at, dated(occurredAt.unit))
   if (typeof type === 'object' && !Array.isArray(type)) {
     if ('present' in type) add(type.present, { id: sample.objectId })

@@ -43,6 +43,16 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
       'json:after',
       'json:repository.id',
     ],
+    version: {
+      at: [
+        'json:comment.updated_at',
+        'json:review.submitted_at',
+        'json:pull_request.updated_at',
+        'json:issue.updated_at',
+        'json:workflow_run.updated_at',
+      ],
+      unit: 'iso',
+    },
   },
   retryWindowHours: 7 * 24,
 })

@@ -24,6 +24,7 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
     type: 'header:x-shopify-topic',
     objectId: ['json:id', 'json:admin_graphql_api_id'],
     occurredAt: { at: 'header:x-shopify-triggered-at', unit: 'iso' },
+    version: { at: 'json:updated_at', unit: 'iso' },
   },
   retryWindowHours: 48,
 })

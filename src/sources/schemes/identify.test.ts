@@ -205,6 +205,20 @@ describe('the rest', () => {
     expect(identify(event, JSON.stringify({ id: 1, at }))).toMatchObject({ ok: true, occurredAtMs })
   })
 
+  it.each([
+    ['iso', '2023-11-15T00:13:20.5+02:00', { as: 'timestamp', value: '2023-11-14T22:13:20.500000000Z' }],
+    ['iso', 'yesterday', undefined],
+    ['s', 1_700_000_000, { as: 'timestamp', value: '2023-11-14T22:13:20.000000000Z' }],
+    ['ms', 1_700_000_000_500, { as: 'timestamp', value: '2023-11-14T22:13:20.500000000Z' }],
+    ['number', 42, { as: 'number', value: '42' }],
+    ['number', 'x', undefined],
+    ['text', 'v7', { as: 'text', value: 'v7' }],
+    ['text', {}, undefined],
+  ] as const)('reads a version in %s from %o; one that is none is left out', (unit, v, version) => {
+    const event = { ...byId, version: { at: 'json:v', unit } } as const
+    expect(identify(event, JSON.stringify({ id: 1, v }))).toMatchObject({ ok: true, version })
+  })
+
   it('hands on the object, or the whole payload', () => {
     expect(
       identify({ ...byId, object: 'json:data.object' }, '{"id":1,"data":{"object":{"x":2}}}'),

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
+import { readableVersion, type Version, versionOf } from '../../model/version.ts'
 import type { Delivery, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
 import { type Locator, partsOf } from '../places.ts'
-import { type Batch, isExact, itemOf, type Read, textAt, valueAt } from './locate.ts'
+import { type Batch, itemOf, type Read, textAt, valueAt } from './locate.ts'
 import { outlineOf } from './outline.ts'
 import { bodyParser, describeUnparsable, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
@@ -30,7 +31,7 @@ export function identifier({
   const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
   const occurredAtOf = occurredAtReader(event.occurredAt, batch)
-  const versionOf = versionReader(event.version, batch)
+  const versionAt = versionReader(event.version, batch)
   const objectOf = event.object === undefined ? itemOf(batch) : valueAt(event.object, batch)
   const keyPlace = JSON.stringify(event.key)
 
@@ -47,7 +48,7 @@ export function identifier({
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
     const objectId = objectIdOf(delivery, payload)
-    const version = versionOf(delivery, payload)
+    const version = versionAt(delivery, payload)
 
     const identity = {
       key,
@@ -100,11 +101,15 @@ class IdentifiedEvent implements Identified {
   readonly type: string
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
-  readonly version: number | undefined
+  readonly version: Version | undefined
   readonly #reading: Reading
   #payload: object | undefined
 
-  constructor(identity: Identity, reading: Reading, payload: object | undefined) {
+  constructor(
+    identity: Identity & Pick<Identified, 'version'>,
+    reading: Reading,
+    payload: object | undefined,
+  ) {
     this.key = identity.key
     this.type = identity.type
     this.objectId = identity.objectId
@@ -213,15 +218,22 @@ function occurredAtReader(occurredAt: EventDescription['occurredAt'], batch: Bat
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
 }
 
-function versionReader(version: EventDescription['version'], batch: Batch): Read<number> {
+/** A version that cannot be read is none: the date of the event then counts. */
+function versionReader(version: EventDescription['version'], batch: Batch): Read<Version> {
   if (version === undefined) return () => undefined
-  const { unit } = version
-  if (unit !== 'number') return occurredAtReader({ at: version.at, unit }, batch)
-  const read = valueAt(version.at, batch)
+  const { at, unit } = version
+  if (unit === 's' || unit === 'ms') {
+    const readDate = occurredAtReader({ at, unit }, batch)
+    return (delivery, payload) => {
+      const epochMs = readDate(delivery, payload)
+      return epochMs === undefined ? undefined : versionOf(new Date(epochMs))
+    }
+  }
+  const as = unit === 'iso' ? 'timestamp' : unit
+  const read = textAt(at, batch)
   return (delivery, payload) => {
     const value = read(delivery, payload)
-    const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
-    return typeof number === 'number' && isExact(number) ? number : undefined
+    return value === undefined ? undefined : readableVersion({ as, value })
   }
 }
 

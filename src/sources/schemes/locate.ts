@@ -44,7 +44,7 @@ function toText(value: unknown): string | undefined {
 }
 
 // JSON.parse rounds whole numbers beyond 2^53, and the largest to Infinity: two ids would become one.
-export function isExact(value: number): boolean {
+function isExact(value: number): boolean {
   return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
 }
 
