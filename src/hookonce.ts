@@ -4,6 +4,7 @@ import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { registerSource, registerSubscriber, setPaused } from './ledger/subscribers.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
+import { scopedId } from './model/receipt-id.ts'
 import { typeMatcher } from './model/type-pattern.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
 import { metrics } from './observe/metrics.ts'
@@ -52,7 +53,7 @@ export interface Hookonce<S extends Sources> {
     source: Name,
     type: TypeOf<S[Name]> | `${string}*${string}`,
     handler: Handler<EventOf<S[Name]>>,
-    options?: SubscriberOptions,
+    options?: SubscriberOptionsFor<EventOf<S[Name]>>,
   ): Hookonce<S>
   /** Receives one delivery. The source is the last segment of the path unless it is named. */
   fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
@@ -80,6 +81,11 @@ export interface Hookonce<S extends Sources> {
   readonly attention: Attention
   /** Where everything is recorded; opened, and migrated, at the first use. */
   ledger(): Promise<Ledger>
+}
+
+/** The types of a source flow to the function that orders its events, too. */
+type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> & {
+  readonly ordered?: (event: E) => string
 }
 
 interface Subscription {
@@ -146,7 +152,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
           source,
           pattern: type,
           handler: handler as Handler,
-          options: subscriberOptions,
+          options: subscriberOptions as SubscriberOptions,
         }),
       )
       return self
@@ -290,7 +296,7 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
   try {
     const subscribers = await register({ ledger, options, subscriptions })
     const rejections = rejectionLog(ledger.pool, observer)
-    const accepting = acceptor(ledger.pool, handOff, observer)
+    const accepting = acceptor(ledger, handOff, observer)
     const receiving = receiver({
       sources: Object.entries(options.sources).map(([name, source]) => ({
         name,
@@ -298,7 +304,11 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
         keySeconds: keySeconds(options, source),
         subscribers: subscribers
           .filter((subscriber) => subscriber.sourceName === name)
-          .map(({ id, pattern }) => ({ id, matches: typeMatcher(pattern) })),
+          .map(({ id, pattern, ordered }) => ({
+            id,
+            matches: typeMatcher(pattern),
+            laneOf: ordered && laneReader(id, ordered, observer),
+          })),
       })),
       shards: ledger.shards,
       acceptor: accepting,
@@ -313,6 +323,27 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
   }
 }
 
+/**
+ * The lane of an event. A function that fails must not cost the delivery, nor the order: its events share one lane.
+ */
+function laneReader(
+  subscriber: number,
+  ordered: (event: Event) => string,
+  observer: Observer,
+): (event: Event) => string {
+  return (event) => {
+    let key = ''
+    try {
+      key = String(ordered(event))
+    } catch (error) {
+      observer.trouble({ doing: `asking for the order of event ${event.key}`, error })
+    }
+    return scopedId('lane', String(subscriber), key)
+  }
+}
+
+type Registered = Subscriber & Pick<CheckedSubscriberOptions, 'ordered'> & { readonly pattern: string }
+
 interface Registration {
   readonly ledger: Ledger
   readonly options: CheckedOptions
@@ -320,11 +351,7 @@ interface Registration {
 }
 
 /** Makes sources and subscribers known to the ledger, where jobs name them by number. */
-async function register({
-  ledger,
-  options,
-  subscriptions,
-}: Registration): Promise<(Subscriber & { pattern: string })[]> {
+async function register({ ledger, options, subscriptions }: Registration): Promise<Registered[]> {
   for (const [name, source] of Object.entries(options.sources)) {
     await registerSource(ledger.pool, {
       tenant: source.tenant,
@@ -333,7 +360,7 @@ async function register({
       bodySeconds: bodySeconds(options),
     })
   }
-  const subscribers: (Subscriber & { pattern: string })[] = []
+  const subscribers: Registered[] = []
   for (const { source: sourceName, pattern, name, handler, options: own } of subscriptions) {
     const source = options.sources[sourceName]
     if (!source) throw new HookonceError('CONFIG_INVALID', `no source is named "${sourceName}"`)
@@ -350,6 +377,7 @@ async function register({
       concurrency: own.concurrency ?? options.concurrency,
       timeoutMs: own.timeoutMs,
       retry: retryPolicy(options.retry, own.retry),
+      ordered: own.ordered,
     })
   }
   return subscribers

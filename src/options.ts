@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { z } from 'zod'
 import { check, strict } from './model/checked.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './model/durations.ts'
+import type { Event } from './model/event.ts'
 import type { Logger } from './observe/logs.ts'
 import { limitsSchema } from './receive/limits.ts'
 import type { Source } from './sources/contract.ts'
@@ -81,6 +82,10 @@ const subscriberSchema = strict({
   concurrency: z.int().positive().optional(),
   /** A minute: longer work belongs into steps. */
   timeoutMs: timer.default(MINUTE_MS),
+  /** Events with the same key run one at a time, in the order in which they were recorded. */
+  ordered: z
+    .custom<(event: Event) => string>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
   /** What is left out is as for all subscribers. */
   retry: strict(retryFields).partial().prefault({}),
 })

@@ -12,14 +12,19 @@ const NULL_LENGTH = -1
 /** PostgreSQL counts microseconds from 2000-01-01. */
 const POSTGRES_EPOCH_MS = Date.UTC(2000, 0, 1)
 
-export function uuids(ids: readonly string[]): Buffer {
+export function uuids(ids: readonly (string | undefined)[]): Buffer {
   const out = header(OID.uuid, ids.length, ids.length * 20)
   let at = HEADER_BYTES
   for (const id of ids) {
-    at = writeLength(out, 16, at)
-    at = writeUuid(out, id, at)
+    if (id === undefined) {
+      out[7] = 1
+      at = writeLength(out, NULL_LENGTH, at)
+    } else {
+      at = writeLength(out, 16, at)
+      at = writeUuid(out, id, at)
+    }
   }
-  return out
+  return out.subarray(0, at)
 }
 
 export function smallints(values: readonly number[]): Buffer {

@@ -98,7 +98,7 @@ export async function findReceipts(db: Queryable, shards: number, idPrefix: stri
 const RECEIPT_JOBS = statement(
   'receipt_jobs',
   `select s.name as subscriber, j.state::text as state, j.attempt, j.crashes, j.fence, j.born_at as "bornAt",
-     j.due_at as "dueAt", j.started_at as "startedAt", j.finished_at as "finishedAt", j.worker, j.reason
+     nullif(j.due_at, 'infinity') as "dueAt", j.started_at as "startedAt", j.finished_at as "finishedAt", j.worker, j.reason
    from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
    where j.shard = $1::smallint and j.receipt_id = $2::uuid order by j.subscriber`,
 )
@@ -110,7 +110,8 @@ export interface JobRow {
   readonly crashes: number
   readonly fence: number
   readonly bornAt: Date
-  readonly dueAt: Date
+  /** Null: it waits for its turn in its lane. */
+  readonly dueAt: Date | null
   readonly startedAt: Date | null
   readonly finishedAt: Date | null
   readonly worker: number | null

@@ -20,6 +20,8 @@ export interface ClaimedJob extends JobRef {
   readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
+  /** Of an ordered subscriber. */
+  readonly lane: string | null
   readonly eventKey: string
   readonly eventType: string
   readonly objectId: string | null
@@ -98,9 +100,9 @@ const CLAIM = statement(
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
      from picked p
      where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
-     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch, j.lane
    )
-   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch,
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane,
      (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
      r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
      (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",
@@ -332,9 +334,18 @@ const REPLAY = statement(
      select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.finished_at, 'processed'
      from hookonce.job j join finished f using (receipt_id, subscriber)
      where j.shard = $1::smallint and j.state = 'processed'
+   ), lanes as (
+     -- Its lane may be gone. Taken under its lock otherwise, so that nobody removes it who has not seen this job.
+     insert into hookonce.lane (shard, id, seq, added)
+     select distinct (get_byte(uuid_send(j.lane), 0) % (select value from hookonce.setting where name = 'shards'))::smallint,
+       j.lane, (extract(epoch from now()) * 1000000)::bigint, 0
+     from hookonce.job j join finished f using (receipt_id, subscriber)
+     where j.shard = $1::smallint and j.lane is not null
+     on conflict (shard, id) do update set added = 0
    )
    update hookonce.job j
-   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null,
+   set state = 'received', attempt = 0, crashes = 0, born_at = now(), finished_at = null, reason = null,
+     due_at = case when j.lane is null then now() else 'infinity' end,
      epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
    from finished f
    where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,

@@ -1,5 +1,5 @@
 import * as binary from './binary.ts'
-import { type Queryable, rows, statement } from './statement.ts'
+import { type Queryable, rows, type Statement, statement } from './statement.ts'
 
 /** A receipt to be recorded. */
 export interface NewReceipt {
@@ -28,6 +28,8 @@ export interface NewJob {
   readonly subscriber: number
   /** Ask for the job to be born leased to the worker of this process. */
   readonly bornLeased: boolean
+  /** Where the subscriber wants an order; such a job waits for its turn. */
+  readonly lane?: string | undefined
 }
 
 export type Accepted =
@@ -44,9 +46,10 @@ export type Accepted =
  *   after this statement's snapshot. The caller asks again.
  * - A job is born leased only while its worker is alive and neither subscriber nor source is paused.
  */
-const ACCEPT = statement(
-  'accept',
-  `with recorded as (
+const accept = (name: string, jobs: string): Statement =>
+  statement(
+    name,
+    `with recorded as (
      insert into hookonce.receipt
        (shard, id, tenant, source, event_key, event_type, object_id, occurred_at, secret, headers, body)
      select shard, id, ($10::text[])[source], ($11::text[])[source], event_key, event_type, object_id, occurred_at,
@@ -62,18 +65,7 @@ const ACCEPT = statement(
      join hookonce.source o on o.tenant = s.tenant and o.name = s.source
      where s.paused_at is null and o.paused_at is null
        and exists (select from hookonce.worker w where w.id = $13::integer and w.dead_at is null)
-   ), brought as (
-     insert into hookonce.job (shard, receipt_id, subscriber, state, worker, fence, attempt, started_at)
-     select r.shard, r.id, j.subscriber,
-       (case when u.id is null then 'received' else 'processing' end)::hookonce.job_state,
-       case when u.id is not null then $13::integer end,
-       case when u.id is null then 0 else 1 end,
-       case when u.id is null then 0 else 1 end,
-       case when u.id is not null then now() end
-     from recorded r
-     join unnest($14::uuid[], $15::integer[], $16::boolean[]) j(receipt_id, subscriber, born) on j.receipt_id = r.id
-     left join runnable u on j.born and u.id = j.subscriber
-     returning receipt_id, subscriber, state
+   ), ${jobs}
    )
    select i.id, null::integer as held, known.sha, known.expired
    from unnest($1::smallint[], $2::uuid[], $17::integer[]) i(shard, id, key_seconds)
@@ -88,6 +80,51 @@ const ACCEPT = statement(
    where r.id is null
    union all
    select b.receipt_id, b.subscriber, null, null from brought b where b.state = 'received' and $13::integer is not null`,
+  )
+
+/** What the jobs of both are, but for the order of lanes. */
+const STATE = `(case when u.id is null then 'received' else 'processing' end)::hookonce.job_state,
+       case when u.id is not null then $13::integer end,
+       case when u.id is null then 0 else 1 end,
+       case when u.id is null then 0 else 1 end,
+       case when u.id is not null then now() end`
+
+const ACCEPT = accept(
+  'accept',
+  `brought as (
+     insert into hookonce.job (shard, receipt_id, subscriber, state, worker, fence, attempt, started_at)
+     select r.shard, r.id, j.subscriber, ${STATE}
+     from recorded r
+     join unnest($14::uuid[], $15::integer[], $16::boolean[]) j(receipt_id, subscriber, born) on j.receipt_id = r.id
+     left join runnable u on j.born and u.id = j.subscriber
+     returning receipt_id, subscriber, state`,
+)
+
+/* As ACCEPT, for batches with jobs in lanes: these are numbered, in the order of arrival, under the lock of their lane. */
+const ACCEPT_IN_LANES = accept(
+  'accept_in_lanes',
+  `placed as materialized (
+     select r.shard, r.id as receipt_id, j.subscriber, j.born, j.lane,
+       row_number() over (partition by j.lane order by j.place) as number
+     from recorded r
+     join unnest($14::uuid[], $15::integer[], $16::boolean[], $18::uuid[], $19::integer[])
+       j(receipt_id, subscriber, born, lane, place) on j.receipt_id = r.id
+   ), lanes as (
+     insert into hookonce.lane as l (shard, id, seq, added)
+     select (get_byte(uuid_send(lane), 0) % $20::integer)::smallint, lane,
+       (extract(epoch from clock_timestamp()) * 1000000)::bigint + count(*), count(*)
+     from placed where lane is not null group by lane order by lane
+     on conflict (shard, id) do update set seq = l.seq + excluded.added, added = excluded.added
+     returning id, seq, added
+   ), brought as (
+     insert into hookonce.job
+       (shard, receipt_id, subscriber, state, worker, fence, attempt, started_at, due_at, lane, lane_seq)
+     select p.shard, p.receipt_id, p.subscriber, ${STATE},
+       case when p.lane is null then now() else 'infinity' end, p.lane, l.seq - l.added + p.number
+     from placed p
+     left join lanes l on l.id = p.lane
+     left join runnable u on p.born and u.id = p.subscriber
+     returning receipt_id, subscriber, state`,
 )
 
 interface AcceptRow {
@@ -101,9 +138,15 @@ interface AcceptRow {
 export async function acceptReceipts(
   db: Queryable,
   batch: readonly NewWork[],
-  worker: number | undefined,
+  { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
 ): Promise<Accepted[]> {
-  const unusual = await rows<AcceptRow>(db, ACCEPT, acceptParameters(batch.toSorted(byId), worker))
+  const sorted = batch.toSorted(byId)
+  const unusual = hasLanes(batch)
+    ? await rows<AcceptRow>(db, ACCEPT_IN_LANES, [
+        ...acceptParameters(sorted, worker),
+        ...laneParameters(sorted, batch, shards),
+      ])
+    : await rows<AcceptRow>(db, ACCEPT, acceptParameters(sorted, worker))
   if (unusual.length === 0) return batch.map(() => RECORDED)
 
   const known = new Map<string, AcceptRow>()
@@ -116,7 +159,7 @@ export async function acceptReceipts(
   const expired = batch.filter(({ receipt }) => known.get(receipt.id)?.expired === true)
   if (expired.length > 0) await forgetExpired(db, expired)
   const again = batch.filter(({ receipt }) => isUndecided(known.get(receipt.id)))
-  const redone = again.length === 0 ? [] : await acceptReceipts(db, again, worker)
+  const redone = again.length === 0 ? [] : await acceptReceipts(db, again, { worker, shards })
   const redoneById = new Map(again.map(({ receipt }, index) => [receipt.id, redone[index]]))
 
   return batch.map(({ receipt }) => {
@@ -179,6 +222,19 @@ function acceptParameters(batch: readonly NewWork[], worker: number | undefined)
     binary.booleans(jobsBorn),
     binary.integers(receipts.map((r) => r.keySeconds)),
   ]
+}
+
+function hasLanes(batch: readonly NewWork[]): boolean {
+  return batch.some(({ jobs }) => jobs.some(({ lane }) => lane !== undefined))
+}
+
+/** The lane of each job, and its place in the order of arrival. */
+function laneParameters(sorted: readonly NewWork[], arrived: readonly NewWork[], shards: number): unknown[] {
+  const places = new Map(arrived.map((work, place) => [work, place]))
+  const jobs = sorted.flatMap((work) =>
+    work.jobs.map((job) => ({ lane: job.lane, place: places.get(work) ?? 0 })),
+  )
+  return [binary.uuids(jobs.map(({ lane }) => lane)), binary.integers(jobs.map(({ place }) => place)), shards]
 }
 
 /*

@@ -24,6 +24,8 @@ export interface Run {
   readonly isHeld: () => boolean
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | undefined
+  /** Of an ordered subscriber: who is next waits for the end of this run. */
+  readonly lane?: string | undefined
   /** Reads the event; throws where the recorded bytes cannot be read any more. */
   readonly event: () => Event
   readonly interruption: Interruption

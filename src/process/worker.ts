@@ -10,6 +10,7 @@ import {
   type JobRef,
   jobsLeasedTo,
 } from '../ledger/jobs.ts'
+import { lanePasser } from '../ledger/lanes.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -85,6 +86,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   let due = new Map<number, DueShard>()
   let dueUntil = 0
   const nudge = bell()
+  const passer = lanePasser(
+    { pool, shards: options.shards },
+    { onDue: wake, onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }) },
+  )
 
   const lease: Lease = await takeLease({
     db: pool,
@@ -141,6 +146,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     void attempt(run, { business, settle: settling.add, observer }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) suspectEnded()
+      // Whatever became of it: if it is not done, nothing is let go.
+      if (run.lane !== undefined) void passer.add(run.lane)
       freeSlot(run.job.subscriber)
     })
   }
@@ -272,6 +279,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         subscriber,
         epoch: job.epoch,
         lastStep: job.lastStep ?? undefined,
+        lane: job.lane ?? undefined,
         isHeld: () => lease.worker === worker,
         event: () => readEvent(job, subscriber),
         interruption: interruption(),
@@ -301,6 +309,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     givingUp.abort()
     await claiming
     await settling.idle()
+    await passer.idle()
     await lease.retire().catch((error) => observer.trouble({ doing: 'retiring this worker', error }))
   }
 
@@ -336,6 +345,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           subscriber,
           epoch: 0,
           lastStep: undefined,
+          lane: undefined,
           isHeld: () => lease.worker === worker,
           event,
           interruption: interruption(),

@@ -1,7 +1,8 @@
-import type { Pool } from 'pg'
 import { announcer } from '../ledger/announce.ts'
 import { groupCommit } from '../ledger/group-commit.ts'
 import type { JobRef } from '../ledger/jobs.ts'
+import { lanePasser } from '../ledger/lanes.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
 import { type Accepted, acceptReceipts, type NewReceipt, type NewWork } from '../ledger/receipts.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -22,6 +23,8 @@ export interface HandOff {
 export interface Arrival {
   readonly receipt: NewReceipt
   readonly subscribers: readonly number[]
+  /** By subscriber, of those that want an order. */
+  readonly lanes?: ReadonlyMap<number, string> | undefined
   /** Made when somebody here runs it. */
   readonly event: () => Event
 }
@@ -44,7 +47,8 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
  * Records deliveries in group commits and hands the new ones to the worker of this process, where it has room:
  * such a job is born leased, so that it needs no claim. If the process dies, the lease runs out.
  */
-export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acceptor {
+export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
+  const { pool, shards } = ledger
   const tally = duplicateTally(pool, observer)
   const announce = announcer(pool)
   /** Jobs were left in the ledger: for the worker here when it has room, or for one elsewhere. */
@@ -52,6 +56,10 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
     handOff.wake()
     announce()
   }
+  const passer = lanePasser(ledger, {
+    onDue: leave,
+    onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }),
+  })
   const group = groupCommit(commit, {
     maxItems: MAX_BATCH,
     maxBytes: MAX_BATCH_BYTES,
@@ -69,7 +77,7 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
       firsts.push(arrival)
     }
     const works = firsts.map((arrival) => withJobs(arrival, worker, handOff))
-    const outcomes = await acceptReceipts(pool, works, worker).catch((error) => {
+    const outcomes = await acceptReceipts(pool, works, { worker, shards }).catch((error) => {
       for (const work of works) releaseSlots(work, handOff)
       throw error
     })
@@ -78,7 +86,8 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
       const [first, work, outcome] = [firsts[place], works[place], outcomes[place]]
       if (!first || !work || !outcome)
         throw new Error(`the ledger said nothing of receipt ${arrival.receipt.id}`)
-      if (first === arrival) handOver({ work, outcome, worker, event: arrival.event, leave }, handOff)
+      if (first === arrival)
+        handOver({ work, outcome, worker, event: arrival.event, leave, passOn: passer.add }, handOff)
       if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
       const standing = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
       return tally.add(arrival.receipt, standing)
@@ -92,16 +101,23 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
     },
     async idle() {
       await group.idle()
+      await passer.idle()
       await tally.idle()
     },
   }
 }
 
-function withJobs({ receipt, subscribers }: Arrival, worker: number | undefined, handOff: HandOff): NewWork {
-  const jobs = subscribers.map((subscriber) => ({
-    subscriber,
-    bornLeased: worker !== undefined && handOff.reserve(subscriber),
-  }))
+function withJobs(
+  { receipt, subscribers, lanes }: Arrival,
+  worker: number | undefined,
+  handOff: HandOff,
+): NewWork {
+  const jobs = subscribers.map((subscriber) => {
+    const lane = lanes?.get(subscriber)
+    // Whether it is its turn is not known before the commit.
+    const bornLeased = lane === undefined && worker !== undefined && handOff.reserve(subscriber)
+    return { subscriber, bornLeased, lane }
+  })
   return { receipt, jobs }
 }
 
@@ -115,13 +131,15 @@ interface Handing {
   readonly worker: number | undefined
   readonly event: () => Event
   readonly leave: () => void
+  readonly passOn: (lane: string) => Promise<void>
 }
 
-function handOver({ work, outcome, worker, event, leave }: Handing, handOff: HandOff): void {
+function handOver({ work, outcome, worker, event, leave, passOn }: Handing, handOff: HandOff): void {
   if (outcome.outcome === 'known') return releaseSlots(work, handOff)
   const { id: receiptId, shard } = work.receipt
-  for (const { subscriber, bornLeased } of work.jobs) {
-    if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
+  for (const { subscriber, bornLeased, lane } of work.jobs) {
+    if (lane !== undefined) void passOn(lane)
+    else if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
       // A job that is born leased begins with fence 1.
       handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
     } else {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ErrorCode } from '../model/errors.ts'
+import type { Event } from '../model/event.ts'
 import { receiptIds, shardOf } from '../model/receipt-id.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
@@ -8,6 +9,7 @@ import { headerLines } from '../sources/headers.ts'
 import type { Acceptance, Acceptor, Arrival } from './accept.ts'
 import { type Answer, knownAlready, notWanted, recorded, recordedBatch, refusedWith } from './answer.ts'
 import { type Deadlines, deadlines } from './deadlines.ts'
+import { lanesOf } from './lanes.ts'
 import type { Limits } from './limits.ts'
 import type { RejectionLog } from './rejections.ts'
 import { wantingOf } from './wanting.ts'
@@ -17,7 +19,14 @@ export interface ReceivingSource {
   readonly name: string
   readonly source: Source
   readonly keySeconds: number
-  readonly subscribers: readonly { readonly id: number; matches(type: string): boolean }[]
+  readonly subscribers: readonly ReceivingSubscriber[]
+}
+
+export interface ReceivingSubscriber {
+  readonly id: number
+  matches(type: string): boolean
+  /** The lane of an event, where this subscriber wants an order. */
+  readonly laneOf?: ((event: Event) => string) | undefined
 }
 
 /** The request before its body. */
@@ -69,7 +78,12 @@ export function receiver({
   const known = new Map(
     sources.map((source) => [
       source.name,
-      { ...source, receiptId: receiptIds(source.source.tenant, source.name), wanting: wantingOf(source) },
+      {
+        ...source,
+        receiptId: receiptIds(source.source.tenant, source.name),
+        wanting: wantingOf(source),
+        lanesOf: lanesOf(source),
+      },
     ]),
   )
   const held: HeldBytes = { bytes: 0 }
@@ -191,11 +205,8 @@ export function receiver({
       body: delivery.body,
       keySeconds: source.keySeconds,
     }
-    return {
-      receipt,
-      subscribers,
-      event: () => eventOf(event, recordedOf(receipt, delivery.receivedAtMs)),
-    }
+    const read = (): Event => eventOf(event, recordedOf(receipt, delivery.receivedAtMs))
+    return { receipt, subscribers, lanes: source.lanesOf?.(subscribers, read), event: read }
   }
 
   function acknowledge(

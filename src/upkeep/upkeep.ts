@@ -1,5 +1,6 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Observer } from '../observe/observer.ts'
+import { wakeLanes } from './lanes.ts'
 import { prune } from './prune.ts'
 import { rescue } from './rescue.ts'
 
@@ -21,6 +22,7 @@ export function startUpkeep(ledger: LedgerTables, { leaseMs, observer, isAlive }
   const chores = [
     // A process whose event loop was blocked would first of all declare itself dead, and its own jobs crashed.
     every(leaseMs / 3, async () => (isAlive() ? rescue(ledger, observer) : 0)),
+    every(leaseMs / 3, () => wakeLanes(ledger)),
     every(PRUNE_EVERY_MS, () => prune(ledger)),
   ]
 

@@ -83,7 +83,11 @@ async function inOppositeOrders(db: TestDatabase, batch: readonly NewWork[]): Pr
   }))
   try {
     await Promise.all(pools.map(({ pool }) => pool.query('select')))
-    return (await Promise.all(pools.map(({ pool, order }) => acceptReceipts(pool, order, undefined)))).flat()
+    return (
+      await Promise.all(
+        pools.map(({ pool, order }) => acceptReceipts(pool, order, { worker: undefined, shards: 16 })),
+      )
+    ).flat()
   } finally {
     await Promise.all(pools.map(({ pool }) => pool.end()))
   }
@@ -131,7 +135,7 @@ test('two receivers that record the same events in opposite order do not deadloc
 test('two receivers that find the same keys expired in opposite order do not deadlock', async () => {
   const db = await freshDatabase()
   const batch = Array.from({ length: BATCH }, (_, n) => workOf(`evt_${n}`))
-  await acceptReceipts(db.pool, batch, undefined)
+  await acceptReceipts(db.pool, batch, { worker: undefined, shards: 16 })
   for (let round = 0; round < 5; round += 1) {
     await db.pool.query(`update hookonce.receipt set received_at = now() - interval '1 day'`)
     const outcomes = await inOppositeOrders(db, batch)

@@ -108,7 +108,12 @@ hooks.on(
     await behaviour(event, ctx)
     say({ handled: event.receiptId, attempt: ctx.attempt })
   },
-  { name: 'app', ...config.subscriber },
+  {
+    name: 'app',
+    ...config.subscriber,
+    // `evt_<key>_<number>`
+    ...(config.ordered ? { ordered: (event) => event.key.split('_')[1] ?? '' } : {}),
+  },
 )
 
 if (config.works !== false) await hooks.start()

@@ -11,6 +11,8 @@ import { until } from './until.ts'
 export interface AppConfig {
   readonly options?: Omit<Options, 'sources' | 'database'>
   readonly subscriber?: SubscriberOptions
+  /** Orders events by the second part of their key. */
+  readonly ordered?: boolean
   readonly receives?: boolean
   readonly works?: boolean
   readonly stop?: { drainMs: number }

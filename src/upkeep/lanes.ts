@@ -1,0 +1,14 @@
+import { passLanesOn, restingLanes } from '../ledger/lanes.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+
+const BATCH = 500
+
+/** Passes on the lanes that nobody else did. Returns how many jobs became due. */
+export async function wakeLanes(ledger: LedgerTables): Promise<number> {
+  let count = 0
+  for (let shard = 0; shard < ledger.shards; shard += 1) {
+    const resting = await restingLanes(ledger.pool, shard, BATCH)
+    count += await passLanesOn(ledger, resting)
+  }
+  return count
+}

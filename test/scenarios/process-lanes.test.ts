@@ -1,0 +1,221 @@
+import { expect, test } from 'vitest'
+import { Permanent } from '../../src/index.ts'
+import { passLanesOn } from '../../src/ledger/lanes.ts'
+import { startApp } from '../support/app.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { deliver, testHooks } from '../support/hooks.ts'
+import type { TestPayload } from '../support/source.ts'
+import { until } from '../support/until.ts'
+
+/* Ordered processing: one at a time for each key, in the order of the receipts, whatever happens to one of them. */
+
+/** `evt_<key>_<number>`: the key is the lane. */
+const keyOf = (id: string): string => id.split('_')[1] ?? ''
+const ordered = (event: { key: string }): string => keyOf(event.key)
+const events = (key: string, count: number): TestPayload[] =>
+  Array.from({ length: count }, (_, n) => ({ id: `evt_${key}_${n}`, type: 'a' }))
+
+async function finished(db: TestDatabase, count: number): Promise<void> {
+  await until('all jobs are done', async () => {
+    return (
+      (await db.number(`select count(*) from hookonce.job where state in ('processed', 'failed')`)) === count
+    )
+  })
+}
+
+test('events of one key run one at a time in order, those of other keys beside them', async () => {
+  const db = await freshDatabase()
+  const running = new Set<string>()
+  const handled: string[] = []
+  let began: () => void = () => undefined
+  const otherBegan = new Promise<void>((resolve) => {
+    began = resolve
+  })
+  const hooks = testHooks(db, { concurrency: 16 }).on(
+    'test',
+    '*',
+    async (event) => {
+      const key = ordered(event)
+      expect(running.has(key)).toBe(false)
+      running.add(key)
+      // Another key must be able to run meanwhile, or this waits in vain.
+      if (event.key === 'evt_b_0') began()
+      if (event.key === 'evt_a_0') await otherBegan
+      await new Promise((resolve) => setImmediate(resolve))
+      handled.push(event.key)
+      running.delete(key)
+    },
+    { ordered },
+  )
+  await hooks.start()
+  const keys = ['a', 'b', 'c', 'd']
+  // In turn for each key, side by side for different ones: batches mix them.
+  await Promise.all(
+    keys.map(async (key) => {
+      for (const event of events(key, 15)) await deliver(hooks, event)
+    }),
+  )
+  await finished(db, 60)
+  for (const key of keys) {
+    expect(handled.filter((id) => keyOf(id) === key)).toEqual(events(key, 15).map(({ id }) => id))
+  }
+  await until(
+    'lanes without jobs are gone',
+    async () => (await db.number('select count(*) from hookonce.lane')) === 0,
+  )
+})
+
+test('a batch of one key is numbered in the order of arrival', async () => {
+  const db = await freshDatabase()
+  const handled: string[] = []
+  const hooks = testHooks(db).on('test', '*', (event) => void handled.push(event.key), { ordered })
+  await Promise.all(events('a', 40).map((event) => deliver(hooks, event)))
+  const rows = await db.rows<{ event_key: string }>(
+    `select event_key from hookonce.job j join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id order by lane_seq`,
+  )
+  await hooks.start()
+  await finished(db, 40)
+  expect(handled).toEqual(rows.map((row) => row.event_key))
+  expect(new Set(handled).size).toBe(40)
+})
+
+test('a head that fails holds up its own key only, and one that is given up lets the next go', async () => {
+  const db = await freshDatabase()
+  const handled: string[] = []
+  let failures = 0
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxDelayMs: 2, maxAttempts: 3 } }).on(
+    'test',
+    '*',
+    (event) => {
+      if (event.key === 'evt_a_0' && failures++ < 2) throw new Error('not yet')
+      if (event.key === 'evt_b_0') throw new Permanent('never')
+      handled.push(event.key)
+    },
+    { ordered },
+  )
+  for (const key of ['a', 'b', 'c']) for (const event of events(key, 3)) await deliver(hooks, event)
+  await hooks.start()
+  await finished(db, 9)
+  const of = (key: string) => handled.filter((id) => keyOf(id) === key)
+  expect(of('a')).toEqual(['evt_a_0', 'evt_a_1', 'evt_a_2'])
+  expect(of('b')).toEqual(['evt_b_1', 'evt_b_2'])
+  expect(of('c')).toEqual(['evt_c_0', 'evt_c_1', 'evt_c_2'])
+  expect(failures).toBe(3)
+})
+
+test('a duplicate takes no place, and a subscriber without an order is not held up', async () => {
+  const db = await freshDatabase()
+  const handled: string[] = []
+  const hooks = testHooks(db)
+    .on('test', '*', () => undefined, { name: 'free' })
+    .on('test', '*', (event) => void handled.push(event.key), { name: 'strict', ordered })
+  const [first, second] = events('a', 2)
+  if (!first || !second) throw new Error('two events')
+  await deliver(hooks, first)
+  await deliver(hooks, first)
+  await deliver(hooks, second)
+  expect(await db.number('select count(*) from hookonce.job where lane is not null')).toBe(2)
+  expect(await db.number('select count(*) from hookonce.job where lane is null')).toBe(2)
+  await hooks.start()
+  await finished(db, 4)
+  expect(handled).toEqual(['evt_a_0', 'evt_a_1'])
+})
+
+test('a key function that throws costs neither the delivery nor the order', async () => {
+  const db = await freshDatabase()
+  const handled: string[] = []
+  const hooks = testHooks(db).on('test', '*', (event) => void handled.push(event.key), {
+    ordered: () => {
+      throw new Error('no key')
+    },
+  })
+  for (const event of events('a', 3)) await deliver(hooks, event)
+  await hooks.start()
+  await finished(db, 3)
+  expect(handled).toEqual(['evt_a_0', 'evt_a_1', 'evt_a_2'])
+})
+
+test('a process that dies before it lets the next go is stood in for', async () => {
+  const db = await freshDatabase()
+  const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'app', ordered })
+  for (const event of events('a', 3)) await deliver(receiver, event)
+  await receiver.stop()
+  // As if the process had died between the end of a run and passing on: finished, and nobody is let go.
+  await db.pool.query(
+    `update hookonce.job set state = 'processed', finished_at = now() where due_at < 'infinity'`,
+  )
+  const handled: string[] = []
+  const worker = testHooks(db, { leaseMs: 600 }).on('test', '*', (event) => void handled.push(event.key), {
+    name: 'app',
+    ordered,
+  })
+  await worker.start()
+  await finished(db, 3)
+  expect(handled).toEqual(['evt_a_1', 'evt_a_2'])
+})
+
+test('a replay takes its turn, and does not run beside another of its key', async () => {
+  const db = await freshDatabase()
+  const handled: string[] = []
+  const hooks = testHooks(db, { leaseMs: 600 }).on('test', '*', (event) => void handled.push(event.key), {
+    ordered,
+  })
+  await hooks.start()
+  const [first] = await Promise.all(events('a', 1).map((event) => deliver(hooks, event)))
+  await finished(db, 1)
+  await hooks.replay(first ?? '')
+  await finished(db, 1)
+  await until('it ran again', () => handled.length === 2)
+})
+
+test('many waiting behind one key do not slow the others: what is looked at is one entry a lane', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
+  for (const event of events('hot', 2)) await deliver(hooks, event)
+  await db.pool.query(
+    `with made as (select gen_random_uuid() as id, n from generate_series(1, 100000) n), receipt as (
+       insert into hookonce.receipt (shard, id, secret, tenant, source, event_key, event_type, headers, body)
+       select get_byte(uuid_send(id), 0) % 16, id, 1, 'default', 'test', 'hot_' || n, 'a', '', '{}' from made)
+     insert into hookonce.job (shard, receipt_id, subscriber, state, due_at, lane, lane_seq)
+     select get_byte(uuid_send(m.id), 0) % 16, m.id, j.subscriber, 'received', 'infinity', j.lane, j.lane_seq + 10 + n
+     from made m cross join (select subscriber, lane, lane_seq from hookonce.job order by lane_seq desc limit 1) j`,
+  )
+  await db.pool.query('analyze hookonce.job')
+  const [{ lane } = { lane: '' }] = await db.rows<{ lane: string }>(
+    'select lane from hookonce.job where lane is not null limit 1',
+  )
+  const reads = async (): Promise<number> =>
+    db.number(
+      `select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes where indexrelname like 'job_lane%'`,
+    )
+  await db.pool.query('select pg_stat_force_next_flush()').catch(() => undefined)
+  const before = await reads()
+  const ledger = await hooks.ledger()
+  for (let n = 0; n < 20; n += 1) await passLanesOn(ledger, [lane])
+  await until('the statistics are told', async () => (await reads()) > before)
+  expect((await reads()) - before).toBeLessThan(1_000)
+})
+
+test('killed workers and a second process: the order of each key holds, and nothing is left behind', async () => {
+  const db = await freshDatabase()
+  const options = { options: { leaseMs: 1_000, pollMs: 50 }, ordered: true }
+  const first = await startApp(db, options)
+  const keys = ['a', 'b', 'c']
+  await Promise.all(
+    keys.map(async (key) => {
+      for (const { id } of events(key, 10)) await first.send({ id, type: 'slow.a', ms: 30 })
+    }),
+  )
+  const second = await startApp(db, options)
+  first.kill('SIGKILL')
+  await finished(db, 30)
+  for (const key of keys) {
+    const done = await db.rows<{ event_key: string }>(
+      `select r.event_key from hookonce.job j join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
+       where r.event_key like 'evt_${key}_%' order by j.finished_at, j.lane_seq`,
+    )
+    expect(done.map((row) => row.event_key)).toEqual(events(key, 10).map(({ id }) => id))
+  }
+  second.kill('SIGTERM')
+  await second.exited()
+})
