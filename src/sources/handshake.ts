@@ -21,8 +21,8 @@ const value = z.union([template, computed])
 
 const handshake = strict({
   method: z.enum(['GET', 'HEAD', 'POST']),
-  /** Places and what they hold; `true`: anything. */
-  when: z.record(requestLocator, z.union([z.string(), z.number(), z.literal(true)])).default({}),
+  /** Places and what they hold; `true`: anything, `false`: nothing. */
+  when: z.record(requestLocator, z.union([z.string(), z.number(), z.boolean()])).default({}),
   /** Whether the signature must be right before it is answered. */
   signed: z.boolean(),
   /** A token that both sides know: it must equal the setting `verifyToken`. */

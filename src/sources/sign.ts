@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 import type { Delivery, Source } from './contract.ts'
 import type { CheckedDescription } from './description.ts'
-import { partsOf } from './places.ts'
+import { partsOf, templatePieces } from './places.ts'
 import { digester } from './schemes/digest.ts'
 import type { Endpoint } from './schemes/endpoint.ts'
 import { signToken } from './schemes/jwt.ts'
@@ -13,7 +13,7 @@ import { bodyParser } from './schemes/payload.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
-import type { DigestSignature, Signature } from './signature.ts'
+import { type DigestSignature, isDigest, type Signature } from './signature.ts'
 
 /** A delivery to be signed as the provider would. */
 export interface Sample {
@@ -98,6 +98,7 @@ function draftOf(description: CheckedDescription, sample: Sample): Draft {
   for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
   const keyHeader = headerOf(event.key)
   if (keyHeader !== undefined) headers[keyHeader] = sample.id ?? headers[keyHeader] ?? randomUUID()
+  for (const name of signedHeaderNames(description)) headers[name] ??= randomUUID()
   const draft: Draft = {
     description,
     headers,
@@ -112,6 +113,12 @@ function draftOf(description: CheckedDescription, sample: Sample): Draft {
   if (timestamp.at.startsWith('json:'))
     setInBody(draft, partsOf(timestamp.at)[1].split('.'), timestamp.unit === 'iso' ? text : Number(text))
   return draft
+}
+
+/** Headers that are signed by name: what a sample does not say of them is made up. */
+function signedHeaderNames({ signature }: CheckedDescription): string[] {
+  if (!isDigest(signature)) return []
+  return templatePieces(signature.content).flatMap(({ placeholder = '' }) => headerOf(placeholder) ?? [])
 }
 
 /** The draft itself, or each event of it where each is signed by itself: `only` is its place in the batch. */

@@ -107,8 +107,10 @@ describe.each(found.filter(({ id }) => !KEYLESS.has(id)))('$id', ({ make, descri
       }
       for (const body of [Buffer.alloc(0), Buffer.from(`${Buffer.from(signed.body)}\n`)])
         expect(source.verify(arriving(signed, { body })).ok).toBe(false)
-      if (description.body !== 'json') return
-      const body = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(signed.body).toString()), null, 1))
+      if (description.body !== 'json' || batch === 'lines') return
+      // An empty object looks the same when it is written again, but for the space.
+      const again = JSON.stringify(JSON.parse(Buffer.from(signed.body).toString()), null, 1)
+      const body = Buffer.from(`${again} `)
       expect(source.verify(arriving(signed, { body }))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     })
 

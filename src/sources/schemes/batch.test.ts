@@ -51,6 +51,28 @@ describe('a batch', () => {
     ])
   })
 
+  it('may be what holds events, where it holds none', () => {
+    const split = splitting(['json:changes[].messages[]', 'json:changes[].statuses[]', 'json:changes[]'])
+    expect(
+      split('{"changes":[{"messages":[1,2],"statuses":[3]},{"field":"x"},{"messages":[],"statuses":[]}]}'),
+    ).toEqual([
+      '{"changes":[{"messages":[1],"statuses":[]}]}',
+      '{"changes":[{"messages":[2],"statuses":[]}]}',
+      '{"changes":[{"messages":[],"statuses":[3]}]}',
+      '{"changes":[{"field":"x"}]}',
+      '{"changes":[{"messages":[],"statuses":[]}]}',
+    ])
+  })
+
+  it('may be an array of an object or the body itself', () => {
+    const split = splitting(['json:events[]', 'json:[]'])
+    expect(split('{"events":[{"id":1},{"id":2}]}')).toEqual([
+      '{"events":[{"id":1}]}',
+      '{"events":[{"id":2}]}',
+    ])
+    expect(split('[{"id":1},{"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])
+  })
+
   it('may be lines, or a bare event where arrays are sent too', () => {
     expect(splitting('lines')('{"id":1}\n\n{"id":2}\r\n')).toEqual(['{"id":1}', '{"id":2}\r'])
     expect(splitting('lines')('[{"id":1},{"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])

@@ -59,7 +59,8 @@ function arrayItems(paths: readonly string[][]): (text: string) => Parts {
     // From here on the text is known to be JSON, which is what lets the scanner below be simple.
     const payload = parseJsonText(text)
     if (payload === undefined) return undefined
-    if (isRoot && !Array.isArray(payload)) return [text]
+    // A bare event where arrays are sent too, unless an object has arrays of its own to look into.
+    if (isRoot && paths.length === 1 && !Array.isArray(payload)) return [text]
     const found: string[] = []
     const budget = { chars: text.length * MAX_GROWTH + FREE_CHARS }
     const complete = cutDown({ text, paths, found, budget }, skipSpace(text, 0), ['', ''])
@@ -80,7 +81,12 @@ function cutDown(
   at: number,
   around: readonly [before: string, after: string],
 ): boolean {
-  if (paths.some((path) => path.length === 0)) {
+  const deeper = paths.filter((path) => path.length > 0)
+  if (deeper.length < paths.length) {
+    // What may be an event or hold events is one when it holds none: WhatsApp's changes, with messages or without.
+    const known = found.length
+    if (deeper.length > 0 && !cutDown({ text, paths: deeper, found, budget }, at, around)) return false
+    if (found.length > known) return true
     const event = around[0] + text.slice(at, endOf(text, at)) + around[1]
     budget.chars -= event.length
     found.push(event)

@@ -102,11 +102,14 @@ function matcher(
   const wanted = Object.entries(when).map(([place, value]) => ({ place: place as RequestLocator, value }))
   const inBody = wanted.filter(({ place }) => /^(?:json|form):/.test(place))
   const elsewhere = wanted.filter((one) => !inBody.includes(one)).map(comparer)
-  const words = inBody.map(({ place, value }) =>
-    typeof value === 'string' ? value : (partsOf(place)[1].split('.').at(-1) ?? ''),
-  )
+  const words = inBody
+    .filter(({ value }) => value !== false)
+    .map(({ place, value }) =>
+      typeof value === 'string' ? value : (partsOf(place)[1].split('.').at(-1) ?? ''),
+    )
   const compareBody = inBody.map(comparer)
-  const parse = bodyParser(body)
+  // A handshake may be a form where deliveries are JSON.
+  const parse = bodyParser(inBody.some(({ place }) => place.startsWith('form:')) ? 'form' : body)
   return (delivery) => {
     if (!elsewhere.every((compare) => compare(delivery, undefined))) return false
     if (compareBody.length === 0) return true
@@ -117,10 +120,17 @@ function matcher(
   }
 }
 
-function comparer({ place, value }: { place: RequestLocator; value: string | number | true }): Read<boolean> {
+function comparer({
+  place,
+  value,
+}: {
+  place: RequestLocator
+  value: Handshake['when'][RequestLocator]
+}): Read<boolean> {
   const read = valueAt(place)
   return (delivery, payload) => {
     const found = read(delivery, payload)
+    if (value === false) return found === undefined
     return value === true ? typeof found === 'string' && found !== '' : found === value
   }
 }

@@ -122,7 +122,9 @@ function itemIn(payload: unknown, path: readonly string[]): unknown {
 }
 
 function itemPaths(batch: Batch): string[][] {
-  if (batch === undefined || batch === 'lines') return [[]]
+  if (batch === undefined) return [[]]
+  // A line is the event itself; the same senders send arrays too, as configured.
+  if (batch === 'lines') return [['[]']]
   return [batch].flat().map(arraySteps)
 }
 

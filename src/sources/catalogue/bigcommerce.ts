@@ -1,0 +1,32 @@
+import { provider } from '../provider.ts'
+import { standardSignature } from './standard-webhooks.ts'
+
+export const bigcommerce = provider({
+  provider: 'bigcommerce',
+  about: {
+    name: 'BigCommerce',
+    category: 'commerce',
+    confidence: 'verified',
+    evidence: [
+      'github.com/bigcommerce/docs:docs/integrations/webhooks/https-webhook-overview.mdx',
+      'github.com/bigcommerce/docs:docs/integrations/webhooks/overview.mdx',
+      'github.com/hookdeck/webhook-samples@84a3957 (captured requests)',
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+    ],
+    notes: [
+      'The secret is the client secret of the app, as plain text: nothing is taken off and nothing decoded.',
+      'The key is the `hash` of the payload, by which the documents tell duplicates apart.',
+      'Eleven retries over 48 hours, then the webhook is switched off.',
+    ],
+  },
+  ...standardSignature('webhook', { secretEncoding: 'utf8', secretPrefix: '' }),
+  event: {
+    key: ['json:hash', 'header:webhook-id'],
+    type: 'json:scope',
+    objectId: 'json:data.id',
+    occurredAt: { at: 'json:created_at', unit: 's' },
+    object: 'json:data',
+  },
+  retryWindowHours: 72,
+  acceptedStatus: 200,
+})

@@ -1,0 +1,34 @@
+import { provider } from '../provider.ts'
+
+// One signature for each active key. A hundred keys are possible; nobody rotates through more than a few at once.
+const HEADERS = Array.from({ length: 16 }, (_, index) => `x-docusign-signature-${index + 1}`)
+
+export const docusign = provider({
+  provider: 'docusign',
+  about: {
+    name: 'DocuSign Connect',
+    category: 'e-signature',
+    confidence: 'documented',
+    evidence: [
+      'https://developers.docusign.com/platform/webhooks/connect/validate/ (cited by a secondary source)',
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+      'npm:nuxt-webhook-validators@0.2.12:docusign (secondary)',
+    ],
+    unverified: ['the time to answer in'],
+    notes: [
+      'The secret is a Connect HMAC key as it is shown. Each active key signs in a header of its own; the first 16 are read.',
+      'No event id is sent: the key is made of event, envelope and date.',
+      'Choose JSON as the data format; XML is refused as BODY_UNPARSABLE.',
+    ],
+  },
+  signature: { algorithm: 'hmac-sha256', header: HEADERS, encoding: 'base64' },
+  event: {
+    key: { hash: ['json:event', 'json:data.envelopeId', 'json:generatedDateTime'] },
+    type: 'json:event',
+    objectId: 'json:data.envelopeId',
+    occurredAt: { at: 'json:generatedDateTime', unit: 'iso' },
+    object: 'json:data',
+  },
+  retryWindowHours: 15 * 24,
+  answerWithinSeconds: 100,
+})

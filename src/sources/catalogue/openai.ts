@@ -1,0 +1,29 @@
+import { provider } from '../provider.ts'
+import { standardSignature } from './standard-webhooks.ts'
+
+export const openai = provider({
+  provider: 'openai',
+  about: {
+    name: 'OpenAI',
+    category: 'ai',
+    confidence: 'verified',
+    evidence: [
+      'npm:openai@6.49.0:resources/webhooks/webhooks.js',
+      'npm:openai@6.49.0:resources/webhooks/webhooks.d.ts',
+      'github.com/openai/openai-node:tests/api-resources/webhooks.test.ts',
+    ],
+    unverified: ['the retries of 72 hours: a week is counted on'],
+    notes: [
+      'The secret is `whsec_<base64>`. The SDK takes one without that prefix as plain text; here it is base64.',
+    ],
+  },
+  ...standardSignature('webhook'),
+  event: {
+    key: 'header:webhook-id',
+    type: 'json:type',
+    objectId: 'json:data.id',
+    occurredAt: { at: 'json:created_at', unit: 's' },
+    object: 'json:data',
+  },
+  retryWindowHours: 7 * 24,
+})

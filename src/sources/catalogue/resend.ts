@@ -1,0 +1,32 @@
+import { provider } from '../provider.ts'
+import { standardSignature } from './standard-webhooks.ts'
+
+export const resend = provider({
+  provider: 'resend',
+  about: {
+    name: 'Resend',
+    category: 'email',
+    confidence: 'verified',
+    evidence: [
+      'npm:resend@6.37.0:dist/index.mjs',
+      'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+    ],
+    unverified: [
+      'which field names the object',
+      'the retries of some 18 hours: a week is counted on',
+      'that only 200 is success',
+    ],
+    notes: ['The headers are those of Svix, `svix-*`.'],
+  },
+  ...standardSignature('svix'),
+  event: {
+    key: 'header:svix-id',
+    type: 'json:type',
+    objectId: ['json:data.email_id', 'json:data.id'],
+    occurredAt: { at: 'json:created_at', unit: 'iso' },
+    object: 'json:data',
+  },
+  retryWindowHours: 7 * 24,
+  acceptedStatus: 200,
+})
