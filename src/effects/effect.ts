@@ -79,30 +79,22 @@ async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise
     reconciles: reconcile !== undefined,
     inputHash: inputHash(`effect "${key}"`, input),
   }
-  for (;;) {
-    const claim = await claimEffect(run, wanted)
-    // What was recorded is what `work` returned then.
-    if (claim.kind === 'done') return claim.result as Result
-    const open = { effect: wanted.effect, call: claim.call, mode }
-    const { calledAt } = claim.call
-    if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, asked.work)
+  const claim = await claimEffect(run, wanted)
+  // What was recorded is what `work` returned then.
+  if (claim.kind === 'done') return claim.result as Result
+  const { idempotencyKey, calledAt, epoch } = claim.call
+  const open = { effect: wanted.effect, call: claim.call, mode }
+  if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, asked.work)
 
-    const { idempotencyKey } = claim.call
-    const answer = await reconcile({ idempotencyKey, signal: run.signal, calledAt })
-    if (answer.outcome === 'done') return record(run, open, answer.result as Result)
-    if (answer.outcome === 'unknown') {
-      const reason = 'it was called, and the other side cannot tell what came of it'
-      return stopAtUnknown(run, { effect: wanted.effect, epoch: claim.call.epoch, reason })
-    }
-    // With the same key, a caller that was only frozen and calls late is still recognised downstream.
-    if (mode !== 'atMostOnce') return callAndRecord(run, open, asked.work)
-    // Called at most once in an epoch: the next call is the next epoch's.
-    await end(run, open, {
-      state: 'failed',
-      result: null,
-      reason: 'the other side says that it was not done',
-    })
+  const answer = await reconcile({ idempotencyKey, signal: run.signal, calledAt })
+  if (answer.outcome === 'done') return record(run, open, answer.result as Result)
+  if (answer.outcome === 'unknown') {
+    const reason = 'it was called, and the other side cannot tell what came of it'
+    return stopAtUnknown(run, { effect: wanted.effect, epoch, reason })
   }
+  // With the same key, also in atMostOnce: a caller that was only frozen and calls after the question can then still
+  // be recognised on the other side.
+  return callAndRecord(run, open, asked.work)
 }
 
 interface Open {
