@@ -146,7 +146,7 @@ function signatureOf(
   const items: [field: string, value: string][] = [[format.signatureField, encoded]]
   if (format.headersField !== undefined && names !== undefined) items.unshift([format.headersField, names])
   if (timestamp?.at.startsWith('field:')) items.unshift([partsOf(timestamp.at)[1], signedAt])
-  return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator)
+  return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator[0])
 }
 
 /** Puts the signature where the provider has it. */

@@ -42,7 +42,8 @@ const format = z.discriminatedUnion('kind', [
   // `t=1,v1=aa,v1=bb` and `v1,AA= v1,BB=` alike: named items, of which several may be signatures.
   strict({
     kind: z.literal('list'),
-    itemSeparator: z.string().length(1),
+    /** One character, or two of which either separates. */
+    itemSeparator: z.string().min(1).max(2),
     fieldSeparator: z.string().length(1),
     signatureField: z.string().min(1),
     /** The item that lists signed headers, for {signedHeaders}. */
