@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 import type { Delivery, Source } from './contract.ts'
 import type { CheckedDescription } from './description.ts'
-import { partsOf } from './places.ts'
+import { partsOf, templatePieces } from './places.ts'
 import { digester } from './schemes/digest.ts'
 import type { Endpoint } from './schemes/endpoint.ts'
 import { signToken } from './schemes/jwt.ts'
@@ -13,7 +13,7 @@ import { bodyParser } from './schemes/payload.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
-import type { DigestSignature, Signature } from './signature.ts'
+import { type DigestSignature, isDigest, type Signature } from './signature.ts'
 
 /** A delivery to be signed as the provider would. */
 export interface Sample {
@@ -105,6 +105,7 @@ function draftOf(description: CheckedDescription, sample: Sample): Draft {
     body: Buffer.from(sample.body),
     timestampMs: sample.timestampMs ?? Date.now(),
   }
+  for (const name of signedHeaders(description)) headers[name] ??= randomUUID()
   if (timestamp === undefined) return draft
   const text = formatTimestamp(draft.timestampMs, timestamp.unit)
   const timestampHeader = headerOf(timestamp.at)
@@ -112,6 +113,13 @@ function draftOf(description: CheckedDescription, sample: Sample): Draft {
   if (timestamp.at.startsWith('json:'))
     setInBody(draft, partsOf(timestamp.at)[1].split('.'), timestamp.unit === 'iso' ? text : Number(text))
   return draft
+}
+
+/** The headers that are signed by name: Mercado Pago's request id. */
+function signedHeaders({ signature }: CheckedDescription): string[] {
+  if (!isDigest(signature)) return []
+  const places = templatePieces(signature.content).map(({ placeholder = '' }) => headerOf(placeholder))
+  return places.filter((name) => name !== undefined)
 }
 
 /** The draft itself, or each event of it where each is signed by itself: `only` is its place in the batch. */

@@ -108,7 +108,9 @@ describe.each(found.filter(({ id }) => !KEYLESS.has(id)))('$id', ({ make, descri
       for (const body of [Buffer.alloc(0), Buffer.from(`${Buffer.from(signed.body)}\n`)])
         expect(source.verify(arriving(signed, { body })).ok).toBe(false)
       if (description.body !== 'json') return
-      const body = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(signed.body).toString()), null, 1))
+      const parsed: unknown = JSON.parse(Buffer.from(signed.body).toString())
+      // The space in front: an empty object is written in one way only.
+      const body = Buffer.from(` ${JSON.stringify(parsed, null, 1)}`)
       expect(source.verify(arriving(signed, { body }))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     })
 
