@@ -5,8 +5,9 @@ export const hookdeck = provider({
   about: {
     name: 'Hookdeck (gateway)',
     category: 'webhook-infra',
-    confidence: 'documented',
+    confidence: 'verified',
     evidence: [
+      'npm:@hookdeck/sdk@0.4.0:webhooks/helpers.js',
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],

@@ -5,8 +5,9 @@ export const webflow = provider({
   about: {
     name: 'Webflow',
     category: 'cms',
-    confidence: 'documented',
+    confidence: 'verified',
     evidence: [
+      'npm:webflow-api@3.3.4:wrapper/WebhooksClient.js',
       'github.com/hookdeck/webhook-skills@f8a4801:skills/webflow-webhooks (secondary)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
