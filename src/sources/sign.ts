@@ -9,7 +9,7 @@ import { signToken } from './schemes/jwt.ts'
 import type { SigningKey } from './schemes/key.ts'
 import type { Keyring } from './schemes/keyring.ts'
 import { arraySteps } from './schemes/locate.ts'
-import { bodyParser } from './schemes/payload.ts'
+import { bodyParser, writeBody } from './schemes/payload.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
@@ -93,7 +93,10 @@ export function signer({ description, keyring, endpoint }: Signing): (sample: Sa
 function draftOf(description: CheckedDescription, sample: Sample): Draft {
   const { event, body: bodyKind, timestamp } = description
   const headers: Record<string, string> = {
-    'content-type': bodyKind === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
+    'content-type':
+      bodyKind === 'json' || bodyKind === 'xml'
+        ? `application/${bodyKind}`
+        : 'application/x-www-form-urlencoded',
   }
   for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
   const keyHeader = headerOf(event.key)
@@ -218,14 +221,7 @@ function setInBody(draft: Draft, steps: readonly string[], value: unknown): void
     at = at[step] as Record<string, unknown>
   }
   at[last] = value
-  const { body } = draft.description
-  const text =
-    body === 'json'
-      ? JSON.stringify(payload)
-      : body === 'form'
-        ? new URLSearchParams(payload as Record<string, string>).toString()
-        : new URLSearchParams({ [body.form]: JSON.stringify(payload) }).toString()
-  draft.body = Buffer.from(text)
+  draft.body = Buffer.from(writeBody(payload, draft.description.body))
 }
 
 /** The header that a place names, if it is a header: of several places, the first. */
