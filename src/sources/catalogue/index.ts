@@ -82,6 +82,7 @@ const catalogue = {
   webflow: () => import('./webflow.ts'),
   wise: () => import('./wise.ts'),
   x: () => import('./x.ts'),
+  youtube: () => import('./youtube.ts'),
   zoom: () => import('./zoom.ts'),
 } satisfies Record<string, () => Promise<Readonly<Record<string, unknown>>>>
 
