@@ -125,6 +125,8 @@ export function isPublicKey(algorithm: string): boolean {
 /** Whether a change of the body would be noticed. */
 export function coversBody(signature: Signature): boolean {
   if (signature.algorithm === 'jwt') return signature.bodyHash !== undefined
+  // A form whose fields are all signed is covered, though not byte by byte.
+  if (isDigest(signature) && signature.content.includes('{sortedForm}')) return true
   return 'covers' in signature && signature.covers === 'body'
 }
 
