@@ -17,7 +17,8 @@ const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { h
 
 // For senders without an event id. Every field must be there: a key made of fewer fields would merge events. What a
 // sender leaves out at times is `optional`, and counts as empty.
-const hashed = strict({ hash: z.array(place).min(1), optional: locators.optional() })
+// Where headers tell apart what has one body, 'body-hash' stands among the fields.
+const hashed = strict({ hash: z.array(z.union([place, bodyHash])).min(1), optional: locators.optional() })
 
 const keyPlace = z.union(
   [
@@ -69,7 +70,7 @@ const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')]
 })
 
 /** What the body is. `{ form: 'payload' }`: JSON in a field of a form. */
-const body = z.union([z.enum(['json', 'form']), strict({ form: z.string().min(1) })])
+const body = z.union([z.enum(['json', 'form', 'xml']), strict({ form: z.string().min(1) })])
 
 const about = strict({
   name: z.string().min(1),

@@ -69,6 +69,28 @@ describe('what is signed', () => {
     })
   })
 
+  it('may be in a list with two separators', () => {
+    const source = custom({
+      secret: 's',
+      signature: {
+        algorithm: 'hmac-sha256',
+        header: 'x-sig',
+        encoding: 'hex',
+        format: { kind: 'list', itemSeparator: ', ', fieldSeparator: '=', signatureField: 'v1' },
+        content: '{timestamp}.{body}',
+      },
+      timestamp: { at: 'field:t', unit: 's' },
+      event: { key: 'json:id' },
+    })
+    const [ours, other] = [hmac(`1700000000.${BODY}`), '0'.repeat(64)]
+    for (const signatures of [[ours], [ours, other], [other, ours]]) {
+      const text = signatures.map((signature) => `t=1700000000,v1=${signature}`).join(' ')
+      expect(source.verify(arriving({ headers: { 'x-sig': text } }))).toEqual({ ok: true, secret: 1 })
+    }
+    const signed = source.sign({ body: BODY, timestampMs: NOW_MS })
+    expect(signed['x-sig']).toBe(`t=1700000000,v1=${ours}`)
+  })
+
   it('may be the sorted fields of a form', () => {
     const source = custom({
       secret: 's',

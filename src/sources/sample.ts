@@ -1,6 +1,7 @@
 import type { CheckedDescription } from './description.ts'
 import { type Locator, partsOf } from './places.ts'
 import { arraySteps } from './schemes/locate.ts'
+import { writeBody } from './schemes/payload.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import type { Sample } from './sign.ts'
 import type { Unit } from './signature.ts'
@@ -27,7 +28,7 @@ export function sampleOf(
   const [first = {}] = bodies
   if (batch === 'lines') return { headers, body: bodies.map((one) => JSON.stringify(one)).join('\n') }
   const payload = batch === undefined ? first : mergedBatch(first, bodies, itemSteps(batch))
-  return { headers, body: written(payload, body) }
+  return { headers, body: writeBody(payload as object, body) }
 }
 
 function singleBody(
@@ -116,10 +117,4 @@ function setAt(root: object, path: readonly string[], value: unknown): void {
       at[step] = /^\d+$/.test(path[index + 1] ?? '') ? [] : {}
     at = at[step] as Record<string, unknown>
   }
-}
-
-function written(payload: unknown, body: CheckedDescription['body']): string {
-  if (body === 'json') return JSON.stringify(payload)
-  if (body === 'form') return new URLSearchParams(payload as Record<string, string>).toString()
-  return new URLSearchParams({ [body.form]: JSON.stringify(payload) }).toString()
 }

@@ -9,7 +9,7 @@ import { signToken } from './schemes/jwt.ts'
 import type { SigningKey } from './schemes/key.ts'
 import type { Keyring } from './schemes/keyring.ts'
 import { arraySteps } from './schemes/locate.ts'
-import { bodyParser } from './schemes/payload.ts'
+import { bodyParser, writeBody } from './schemes/payload.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
@@ -93,7 +93,10 @@ export function signer({ description, keyring, endpoint }: Signing): (sample: Sa
 function draftOf(description: CheckedDescription, sample: Sample): Draft {
   const { event, body: bodyKind, timestamp } = description
   const headers: Record<string, string> = {
-    'content-type': bodyKind === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
+    'content-type':
+      bodyKind === 'json' || bodyKind === 'xml'
+        ? `application/${bodyKind}`
+        : 'application/x-www-form-urlencoded',
   }
   for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
   const keyHeader = headerOf(event.key)
@@ -153,7 +156,7 @@ function signatureOf(
   const items: [field: string, value: string][] = [[format.signatureField, encoded]]
   if (format.headersField !== undefined && names !== undefined) items.unshift([format.headersField, names])
   if (timestamp?.at.startsWith('field:')) items.unshift([partsOf(timestamp.at)[1], signedAt])
-  return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator)
+  return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator[0])
 }
 
 /** Puts the signature where the provider has it. */
@@ -217,14 +220,7 @@ function setInBody(draft: Draft, steps: readonly string[], value: unknown): void
     at = at[step] as Record<string, unknown>
   }
   at[last] = value
-  const { body } = draft.description
-  const text =
-    body === 'json'
-      ? JSON.stringify(payload)
-      : body === 'form'
-        ? new URLSearchParams(payload as Record<string, string>).toString()
-        : new URLSearchParams({ [body.form]: JSON.stringify(payload) }).toString()
-  draft.body = Buffer.from(text)
+  draft.body = Buffer.from(writeBody(payload, draft.description.body))
 }
 
 /** The header that a place names, if it is a header: of several places, the first. */

@@ -42,7 +42,8 @@ const format = z.discriminatedUnion('kind', [
   // `t=1,v1=aa,v1=bb` and `v1,AA= v1,BB=` alike: named items, of which several may be signatures.
   strict({
     kind: z.literal('list'),
-    itemSeparator: z.string().length(1),
+    /** One character, or two of which either separates. */
+    itemSeparator: z.string().min(1).max(2),
     fieldSeparator: z.string().length(1),
     signatureField: z.string().min(1),
     /** The item that lists signed headers, for {signedHeaders}. */
@@ -124,6 +125,8 @@ export function isPublicKey(algorithm: string): boolean {
 /** Whether a change of the body would be noticed. */
 export function coversBody(signature: Signature): boolean {
   if (signature.algorithm === 'jwt') return signature.bodyHash !== undefined
+  // A form whose fields are all signed is covered, though not byte by byte.
+  if (isDigest(signature) && signature.content.includes('{sortedForm}')) return true
   return 'covers' in signature && signature.covers === 'body'
 }
 

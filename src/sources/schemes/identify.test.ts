@@ -134,6 +134,19 @@ describe('the key', () => {
     expect(identify(event, '{"a":"x"}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
   })
 
+  it('is the hash of a header and the body, where the header tells equal bodies apart', () => {
+    const event: CustomOptions['event'] = { key: { hash: ['header:x-kind', 'body-hash'] } }
+    const keys = [
+      identify(event, '{"a":1}', { 'x-kind': 'made' }),
+      identify(event, '{"a":1}', { 'x-kind': 'lost' }),
+      identify(event, '{"a":2}', { 'x-kind': 'made' }),
+      identify(event, '{"a":1}', { 'x-kind': 'made' }),
+    ].map((result) => (result.ok ? result.key : result.code))
+    expect(new Set(keys).size).toBe(3)
+    expect(keys[3]).toBe(keys[0])
+    expect(identify(event, '{"a":1}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+  })
+
   it('is the hash of the body when asked for by name', () => {
     expect(identify({ key: 'body-hash' }, '{"a":1}')).toMatchObject({
       key: createHash('sha256').update('{"a":1}').digest('hex'),

@@ -158,13 +158,13 @@ const stampHash: Read<string> = (delivery, payload) => {
 }
 
 interface HashedPlaces {
-  readonly hash: readonly (Locator | readonly Locator[])[]
+  readonly hash: readonly ('body-hash' | Locator | readonly Locator[])[]
   readonly optional?: readonly Locator[] | undefined
 }
 
 /** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
 function hashReader({ hash: places, optional = [] }: HashedPlaces, batch: Batch): Read<string> {
-  const reads = places.map((place) => fieldAt(place, batch))
+  const reads = places.map((place) => (place === 'body-hash' ? bodyHash : fieldAt(place, batch)))
   const optionalReads = optional.map((place) => fieldAt(place, batch))
   return (delivery, payload) => {
     const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))

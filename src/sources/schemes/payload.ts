@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { formFields } from './form.ts'
+import { parseXmlText, writeXml } from './xml.ts'
 
 /** The parsed body of a delivery, or nothing where it is not what this provider sends. */
 export type ParseBody = (delivery: Delivery) => object | undefined
@@ -9,6 +10,8 @@ export type ParseBody = (delivery: Delivery) => object | undefined
 export function bodyParser(body: CheckedDescription['body']): ParseBody {
   if (body === 'json') return (delivery) => parseJson(delivery.body)
   if (body === 'form') return formFields
+  if (body === 'xml')
+    return (delivery) => (isUtf8(delivery.body) ? parseXmlText(textOf(delivery.body)) : undefined)
   const field = body.form
   return (delivery) => {
     const json = formFields(delivery)?.[field]
@@ -37,9 +40,20 @@ export function parseJsonText(text: string): object | undefined {
   }
 }
 
+/** The other way round, for samples. */
+export function writeBody(payload: object, body: CheckedDescription['body']): string {
+  if (body === 'json') return JSON.stringify(payload)
+  if (body === 'xml') return writeXml(payload)
+  const fields =
+    body === 'form' ? (payload as Record<string, string>) : { [body.form]: JSON.stringify(payload) }
+  return new URLSearchParams(fields).toString()
+}
+
+const WANTED = { json: 'a JSON object or array in UTF-8', xml: 'XML in UTF-8' }
+
 // Says nothing of the body itself: this goes to the log.
 export function describeUnparsable(delivery: Delivery, body: CheckedDescription['body']): string {
   const contentType = delivery.header('content-type')?.slice(0, 80) ?? 'none'
-  const wanted = body === 'json' ? 'a JSON object or array in UTF-8' : 'the form that this provider sends'
+  const wanted = body === 'json' || body === 'xml' ? WANTED[body] : 'the form that this provider sends'
   return `not ${wanted} (${delivery.body.length} bytes, content-type: ${contentType})`
 }

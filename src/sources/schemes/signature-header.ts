@@ -49,13 +49,15 @@ interface ListFormat {
 }
 
 function listReader(format: ListFormat, decode: Decode): (header: string) => SignatureHeader {
-  return (header) => {
+  const [separator = '', otherSeparator] = format.itemSeparator
+  return (text) => {
+    const header = otherSeparator === undefined ? text : text.replaceAll(otherSeparator, separator)
     const signatures: Buffer[] = []
     let timestamp: string | undefined
     let headers: string | undefined
     let candidates = 0
     for (let at = 0, end = 0; at < header.length; at = end + 1) {
-      end = header.indexOf(format.itemSeparator, at)
+      end = header.indexOf(separator, at)
       if (end < 0) end = header.length
       const item = header.slice(at, end).trim()
       const cut = item.indexOf(format.fieldSeparator)

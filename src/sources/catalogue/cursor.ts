@@ -1,0 +1,32 @@
+import { provider } from '../provider.ts'
+
+export const cursor = provider({
+  provider: 'cursor',
+  about: {
+    name: 'Cursor (cloud agents)',
+    category: 'ai',
+    confidence: 'documented',
+    evidence: [
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+      'github.com/hookdeck/webhook-skills@f8a4801:skills/cursor-webhooks (secondary)',
+    ],
+    unverified: [
+      'the header with the id: without it a delivery is refused',
+      'where type, object and date are',
+      'retries: a week is counted on',
+    ],
+    notes: ['Id and type are headers, and not signed.'],
+  },
+  signature: {
+    algorithm: 'hmac-sha256',
+    header: 'x-webhook-signature',
+    encoding: 'hex',
+    format: { kind: 'bare', prefix: 'sha256=' },
+  },
+  event: {
+    key: 'header:x-webhook-id',
+    type: ['header:x-webhook-event', 'json:event'],
+    objectId: 'json:id',
+    occurredAt: { at: 'json:timestamp', unit: 'iso' },
+  },
+})

@@ -1,0 +1,41 @@
+import { provider } from '../provider.ts'
+
+export const dropboxSign = provider({
+  provider: 'dropbox-sign',
+  about: {
+    name: 'Dropbox Sign (HelloSign)',
+    category: 'e-signature',
+    confidence: 'verified',
+    evidence: [
+      'npm:@dropbox/sign@1.11.0:dist (EventCallbackHelper.isValid)',
+      'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
+    ],
+    unverified: ['the 6 retries, up to 20 hours apart: a week is counted on'],
+    notes: [
+      'Time and type of the event are signed, and nothing else: whoever holds one delivery can change the rest. Use TLS.',
+      'The secret is the API key.',
+    ],
+  },
+  signature: {
+    algorithm: 'hmac-sha256',
+    at: 'json:event.event_hash',
+    encoding: 'hex',
+    content: '{json:event.event_time}{json:event.event_type}',
+    covers: 'not-body',
+  },
+  body: { form: 'json' },
+  event: {
+    key: {
+      // The hash is over time and type only: two requests of one second share it.
+      hash: ['json:event.event_hash'],
+      optional: ['json:signature_request.signature_request_id'],
+    },
+    type: 'json:event.event_type',
+    objectId: 'json:signature_request.signature_request_id',
+    occurredAt: { at: 'json:event.event_time', unit: 's' },
+    object: 'json:signature_request',
+  },
+  answerWithinSeconds: 30,
+  acceptedStatus: 200,
+  acceptedBody: 'Hello API Event Received',
+})

@@ -1,0 +1,29 @@
+import { provider } from '../provider.ts'
+
+export const grafana = provider({
+  provider: 'grafana',
+  about: {
+    name: 'Grafana Alerting (webhook contact point)',
+    category: 'observability',
+    confidence: 'verified',
+    evidence: ['github.com/grafana/alerting:http/hmac.go', 'github.com/grafana/alerting:http/client.go'],
+    unverified: [
+      'that group, status, fingerprint and start name an event',
+      'that the alerts of one notification can be taken one by one',
+      'retries: a week is counted on',
+    ],
+    notes: [
+      'A reminder of an alert that still fires is the event that was there before.',
+      'Keep the name of the signature header, and set no timestamp header: then something else is signed.',
+      'The date is the start of the alert, also when it is resolved.',
+    ],
+  },
+  signature: { algorithm: 'hmac-sha256', header: 'x-grafana-alerting-signature', encoding: 'hex' },
+  batch: 'json:alerts[]',
+  event: {
+    key: { hash: ['json:groupKey', 'item:status', 'item:fingerprint', 'item:startsAt'] },
+    type: 'item:status',
+    objectId: ['item:fingerprint', 'json:groupKey'],
+    occurredAt: { at: 'item:startsAt', unit: 'iso' },
+  },
+})

@@ -1,0 +1,28 @@
+import { provider } from '../provider.ts'
+
+export const patreon = provider({
+  provider: 'patreon',
+  about: {
+    name: 'Patreon',
+    category: 'commerce',
+    confidence: 'documented',
+    evidence: [
+      'github.com/Patreon/platform-documentation:source/includes/_webhooks.md',
+      'github.com/Patreon/platform-documentation:source/includes/_webhooks_v2.md',
+    ],
+    notes: [
+      'HMAC-MD5 is what Patreon signs with: weak as a hash, not known to be broken as an HMAC.',
+      'The name of the event is a header, and not signed.',
+      'Seven retries take up to five weeks; what waits is sent with the next success.',
+    ],
+  },
+  signature: { algorithm: 'hmac-md5', header: 'x-patreon-signature', encoding: 'hex' },
+  event: {
+    // One change is sent under several names, with one body.
+    key: { hash: ['header:x-patreon-event', 'body-hash'] },
+    type: 'header:x-patreon-event',
+    objectId: 'json:data.id',
+    object: 'json:data',
+  },
+  retryWindowHours: 35 * 24,
+})

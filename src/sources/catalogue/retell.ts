@@ -1,0 +1,32 @@
+import { provider } from '../provider.ts'
+
+export const retell = provider({
+  provider: 'retell',
+  about: {
+    name: 'Retell AI',
+    category: 'ai',
+    confidence: 'verified',
+    evidence: [
+      'npm:retell-sdk@5.66.1:lib/webhook_auth.js',
+      'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
+    ],
+    unverified: ['that a call has each event once', 'the 3 attempts: a week is counted on'],
+    notes: ['The secret is the API key with the webhook badge.'],
+  },
+  signature: {
+    algorithm: 'hmac-sha256',
+    header: 'x-retell-signature',
+    encoding: 'hex',
+    format: { kind: 'list', itemSeparator: ',', fieldSeparator: '=', signatureField: 'd' },
+    content: '{body}{timestamp}',
+  },
+  timestamp: { at: 'field:v', unit: 'ms' },
+  event: {
+    key: [{ hash: ['json:event', 'json:call.call_id'] }, 'body-hash'],
+    type: 'json:event',
+    objectId: 'json:call.call_id',
+    occurredAt: { at: ['json:call.end_timestamp', 'json:call.start_timestamp'], unit: 'ms' },
+    object: 'json:call',
+  },
+  answerWithinSeconds: 10,
+})

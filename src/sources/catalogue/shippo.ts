@@ -1,0 +1,34 @@
+import { provider } from '../provider.ts'
+
+export const shippo = provider({
+  provider: 'shippo',
+  about: {
+    name: 'Shippo',
+    category: 'shipping',
+    confidence: 'uncertain',
+    evidence: ['npm:shippo@2.18.0 (no verification helper present)'],
+    unverified: ['every field', 'retries: a week is counted on'],
+    notes: [
+      'Nothing is signed: register the URL with `?token=…`, and that is the secret.',
+      'Signatures (`Shippo-Auth-Signature`) are for those who ask Shippo for them, and not covered.',
+    ],
+  },
+  signature: { algorithm: 'token', at: 'query:token' },
+  event: {
+    key: [
+      {
+        hash: [
+          'json:event',
+          ['json:data.object_id', 'json:data.tracking_number'],
+          'json:data.tracking_status.object_id',
+        ],
+      },
+      'body-hash',
+    ],
+    type: 'json:event',
+    objectId: ['json:data.object_id', 'json:data.tracking_number'],
+    occurredAt: { at: 'json:data.tracking_status.status_date', unit: 'iso' },
+    object: 'json:data',
+  },
+  answerWithinSeconds: 3,
+})
