@@ -68,8 +68,8 @@ const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')]
   error: `expected json:[], json:<path>[], an array of those, or 'lines'`,
 })
 
-/** What the body is. `{ form: 'payload' }`: JSON in a field of a form. */
-const body = z.union([z.enum(['json', 'form']), strict({ form: z.string().min(1) })])
+/** What the body is. `{ form: 'payload' }`: JSON in a field of a form. 'coded': what only code can read. */
+const body = z.union([z.enum(['json', 'form', 'coded']), strict({ form: z.string().min(1) })])
 
 const about = strict({
   name: z.string().min(1),

@@ -116,7 +116,8 @@ function setAt(root: object, path: readonly string[], value: unknown): void {
 }
 
 function written(payload: unknown, body: CheckedDescription['body']): string {
-  if (body === 'json') return JSON.stringify(payload)
+  // Code that reads a body of its own writes it, too.
+  if (body === 'json' || body === 'coded') return JSON.stringify(payload)
   if (body === 'form') return new URLSearchParams(payload as Record<string, string>).toString()
   return new URLSearchParams({ [body.form]: JSON.stringify(payload) }).toString()
 }

@@ -212,7 +212,7 @@ function setInBody(draft: Draft, steps: readonly string[], value: unknown): void
   at[last] = value
   const { body } = draft.description
   const text =
-    body === 'json'
+    body === 'json' || body === 'coded'
       ? JSON.stringify(payload)
       : body === 'form'
         ? new URLSearchParams(payload as Record<string, string>).toString()

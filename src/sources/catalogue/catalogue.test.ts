@@ -8,7 +8,7 @@ import type { SourceOptions } from '../options.ts'
 import { sampleOf } from '../sample.ts'
 import { STAMP_HEADER } from '../schemes/identify.ts'
 import type { SignedDelivery } from '../sign.ts'
-import { coversBody, isPublicKey } from '../signature.ts'
+import { coversBody, isSignable, type Signature, takesPublicKey } from '../signature.ts'
 
 /*
  * Every provider of the catalogue, by its description alone: what is signed verifies and identifies, and whatever is
@@ -16,7 +16,6 @@ import { coversBody, isPublicKey } from '../signature.ts'
  */
 
 const NOW_MS = 1_700_000_000_000
-const KEYLESS = new Set(['aws-sns'])
 
 const found = await Promise.all(
   providerIds.map(async (id) => {
@@ -26,8 +25,9 @@ const found = await Promise.all(
   }),
 )
 
-function secretFor(algorithm: string, which: 0 | 1): string {
-  if (!isPublicKey(algorithm)) return (['5ec5e7'.repeat(8), 'abcdef'.repeat(8)] as const)[which]
+function secretFor(signature: Signature, which: 0 | 1): string {
+  const { algorithm } = signature
+  if (!takesPublicKey(signature)) return (['5ec5e7'.repeat(8), 'abcdef'.repeat(8)] as const)[which]
   const pem = { format: 'pem', type: 'pkcs8' } as const
   if (algorithm === 'ed25519') return generateKeyPairSync('ed25519').privateKey.export(pem).toString()
   if (algorithm.startsWith('ecdsa'))
@@ -51,9 +51,9 @@ describe('the catalogue', () => {
   })
 })
 
-describe.each(found.filter(({ id }) => !KEYLESS.has(id)))('$id', ({ make, description }) => {
+describe.each(found.filter(({ description }) => isSignable(description.signature)))('$id', ({ make, description }) => {
   const { signature, settings, event, batch } = description
-  const secrets = [secretFor(signature.algorithm, 0), secretFor(signature.algorithm, 1)] as const
+  const secrets = [secretFor(signature, 0), secretFor(signature, 1)] as const
   const options: SourceOptions = {
     secret: secrets[0],
     url: 'https://example.com/in/x',
@@ -98,7 +98,7 @@ describe.each(found.filter(({ id }) => !KEYLESS.has(id)))('$id', ({ make, descri
   // Not skipped, but left out: there is nothing to refuse.
   if (coversBody(signature))
     it('refuses a body with any one bit flipped, cut off or written again', () => {
-      for (let bit = 0; bit < signed.body.length * 8; bit += isPublicKey(signature.algorithm) ? 41 : 1) {
+      for (let bit = 0; bit < signed.body.length * 8; bit += takesPublicKey(signature) ? 41 : 1) {
         const body = Buffer.from(signed.body)
         body[bit >> 3] = (body[bit >> 3] ?? 0) ^ (1 << (bit & 7))
         // A `+` and a space are the same in a form, and both are signed as the space.
@@ -122,7 +122,8 @@ describe.each(found.filter(({ id }) => !KEYLESS.has(id)))('$id', ({ make, descri
     }
   })
 
-  const tolerance = description.timestamp?.toleranceSeconds
+  const isDated = signature.algorithm === 'coded' && signature.dated
+  const tolerance = isDated ? signature.toleranceSeconds : description.timestamp?.toleranceSeconds
   if (tolerance !== undefined)
     it('refuses what was signed too long ago, or later than now', () => {
       const margin = (tolerance + 2) * 1_000

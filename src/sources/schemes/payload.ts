@@ -9,6 +9,7 @@ export type ParseBody = (delivery: Delivery) => object | undefined
 export function bodyParser(body: CheckedDescription['body']): ParseBody {
   if (body === 'json') return (delivery) => parseJson(delivery.body)
   if (body === 'form') return formFields
+  if (body === 'coded') return () => undefined
   const field = body.form
   return (delivery) => {
     const json = formFields(delivery)?.[field]
