@@ -61,7 +61,7 @@ export const hygraph = provider(
       category: 'cms',
       confidence: 'verified',
       evidence: [
-        'npm:@hygraph/utils@1.2.1:src/verifyWebhookSignature',
+        'npm:@hygraph/utils@1.2.1:index.js',
         'npm:nuxt-webhook-validators@0.2.12:hygraph (secondary)',
       ],
       unverified: [

@@ -11,13 +11,21 @@ describe('the XML of notifications', () => {
           <item id="1"><id>1</id></item>
           <item><id>2</id></item>
           <none nil="true"/>
-          <empty/>
+          <nothing type='array' nil='true'></nothing>
+          <empty/><!-- <not/> -->
+          <verbatim><![CDATA[<&amp;>]]></verbatim>
         </subject>
       </notification>\n`
     expect(parseXml(xml)).toEqual({
       notification: {
         kind: 'a & b é😀 &unknown;',
-        subject: { item: [{ id: '1' }, { id: '2' }], none: null, empty: '' },
+        subject: {
+          item: [{ id: '1' }, { id: '2' }],
+          none: null,
+          nothing: null,
+          empty: '',
+          verbatim: '<&amp;>',
+        },
       },
     })
   })
@@ -31,8 +39,9 @@ describe('the XML of notifications', () => {
     '<a/><b/>',
     '<a/>x',
     '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>',
-    '<a><![CDATA[x]]></a>',
-    '<a><!-- x --></a>',
+    '<a><![CDATA[x</a>',
+    '<a><!-- x</a>',
+    '<!-- x -->',
     '<a b=c/>',
     `${'<a>'.repeat(40)}${'</a>'.repeat(40)}`,
   ])('is not read where it is not plain: %s', (xml) => {

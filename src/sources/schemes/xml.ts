@@ -4,11 +4,15 @@ export interface XmlElement {
   readonly [name: string]: XmlValue
 }
 
-// Deeper than any notification; each level is a call.
+// Deeper than any notification.
 const MAX_DEPTH = 32
 
-const TAG = /<(?:(\/)([\w.:-]+)\s*|([\w.:-]+)((?:\s+[\w.:-]+="[^"<]*")*)\s*(\/?)|\?[^<>]*\?)>/y
-const TEXT = /[^<]*/y
+// Each matches at one place only, or not at all: the text is passed through once.
+const TEXT = /[^<]+/y
+const TAG = /<(?:(\/)([\w.:-]+)\s*|([\w.:-]+)((?:\s+[\w.:-]+=(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?))>/y
+const VERBATIM = /<!\[CDATA\[([\s\S]*?)\]\]>/y
+const SILENT = /<(?:\?[^<>]*\?|!--[\s\S]*?--)>/y
+
 const ENTITY = /&(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});/g
 const NAMED: Readonly<Record<string, string>> = {
   '&amp;': '&',
@@ -27,43 +31,51 @@ interface Open {
 
 /**
  * The plain XML of notifications: elements, attributes (`nil="true"` counts, others are passed over) and text. No
- * document types, entities of its own, comments or sections: what holds them is not read at all.
+ * document types and no entities of their own: what has them is not read at all.
  */
 export function parseXml(source: string): XmlElement | undefined {
-  const root: Open = { name: '', isNil: false, children: Object.create(null), text: '' }
+  const root = opened('', '')
   const open: Open[] = [root]
-  let at = 0
-  while (at < source.length) {
+  for (let at = 0; at < source.length; ) {
     const inner = open.at(-1) ?? root
-    TEXT.lastIndex = at
-    inner.text += TEXT.exec(source)?.[0] ?? ''
-    at = TEXT.lastIndex
-    if (at >= source.length) break
-    TAG.lastIndex = at
-    const tag = TAG.exec(source)
-    if (tag === null) return undefined
-    at = TAG.lastIndex
-    const [, close, closing, name, attributes = '', empty] = tag
+    const found = (pattern: RegExp): RegExpExecArray | null => {
+      pattern.lastIndex = at
+      const match = pattern.exec(source)
+      if (match !== null) at = pattern.lastIndex
+      return match
+    }
+    const text = found(TEXT)
+    if (text !== null) {
+      inner.text += text[0].replace(ENTITY, characterOf)
+      continue
+    }
+    const tag = found(TAG)
+    if (tag === null) {
+      const verbatim = found(VERBATIM)
+      inner.text += verbatim?.[1] ?? ''
+      if (verbatim === null && found(SILENT) === null) return undefined
+      continue
+    }
+    const [, isClosing, closing, name, attributes = '', isEmpty] = tag
     if (name !== undefined) {
       if (open.length > MAX_DEPTH) return undefined
-      open.push({ name, isNil: / nil="true"/.test(attributes), children: Object.create(null), text: '' })
+      open.push(opened(name, attributes))
     }
-    if (close || empty) {
+    if (isClosing || isEmpty) {
       const closed = open.pop()
       const outer = open.at(-1)
-      if (closed === undefined || outer === undefined || (close && closed.name !== closing)) return undefined
-      add(outer.children, closed.name, elementValue(closed))
+      if (closed === undefined || outer === undefined) return undefined
+      if (isClosing && closed.name !== closing) return undefined
+      add(outer.children, closed)
     }
   }
-  return open.length === 1 && root.text.trim() === '' && Object.keys(root.children).length === 1
-    ? root.children
-    : undefined
+  const isWhole = open.length === 1 && root.text.trim() === ''
+  return isWhole && Object.keys(root.children).length === 1 ? root.children : undefined
 }
 
-function elementValue({ isNil, children, text }: Open): XmlValue {
-  if (isNil) return null
-  if (Object.keys(children).length > 0) return children
-  return text.replace(ENTITY, characterOf)
+function opened(name: string, attributes: string): Open {
+  const isNil = /\snil=["']true["']/.test(attributes)
+  return { name, isNil, children: Object.create(null), text: '' }
 }
 
 function characterOf(entity: string): string {
@@ -74,11 +86,12 @@ function characterOf(entity: string): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : entity
 }
 
-function add(children: Record<string, XmlValue>, name: string, value: XmlValue): void {
-  const before = children[name]
-  if (before === undefined) children[name] = value
+function add(siblings: Record<string, XmlValue>, { name, isNil, children, text }: Open): void {
+  const value = isNil ? null : Object.keys(children).length > 0 ? children : text
+  const before = siblings[name]
+  if (before === undefined) siblings[name] = value
   else if (Array.isArray(before)) before.push(value)
-  else children[name] = [before, value]
+  else siblings[name] = [before, value]
 }
 
 /** Writes what parseXml reads. */
