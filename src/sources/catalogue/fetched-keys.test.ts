@@ -436,6 +436,25 @@ describe('what each demands besides', () => {
     expect(keys[2]).not.toBe(keys[0])
   })
 
+  it('fusionauth: a token cannot choose an algorithm that its key is not of', async () => {
+    const one = find('fusionauth')
+    const here = await world(one)
+    const [, claims = '', proof = ''] = (one.sign(here.signing)['x-fusionauth-signature-jwt'] ?? '').split(
+      '.',
+    )
+    for (const alg of ['ES256', 'ES384', 'RS256', 'RS512']) {
+      const token = `${b64url({ alg, kid: 'key-1' })}.${claims}.${proof}`
+      const delivery = arriving({ 'x-fusionauth-signature-jwt': token }, here.signing.body)
+      expect(await verified(here, delivery)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
+    }
+    // The public key as the secret of an HMAC is the classic.
+    for (const alg of ['HS256', 'none']) {
+      const token = `${b64url({ alg, kid: 'key-1' })}.${claims}.${proof}`
+      const delivery = arriving({ 'x-fusionauth-signature-jwt': token }, here.signing.body)
+      expect(await verified(here, delivery)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
+    }
+  })
+
   it('fal: a delivery of somebody else is refused, though fal signed it', async () => {
     const one = { ...find('fal'), settings: { userId: 'user-2' } }
     const here = await world(one)
