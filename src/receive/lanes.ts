@@ -1,7 +1,10 @@
 import type { Event } from '../model/event.ts'
 import type { ReceivingSource } from './receive.ts'
 
-type Lanes = (subscribers: readonly number[], event: () => Event) => ReadonlyMap<number, string> | undefined
+export type Lanes = (
+  subscribers: readonly number[],
+  event: () => Event,
+) => ReadonlyMap<number, string> | undefined
 
 /** The lanes of an event, one for each subscriber that wants an order; undefined where no subscriber does. */
 export function lanesOf({ subscribers }: ReceivingSource): Lanes | undefined {

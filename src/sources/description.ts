@@ -70,7 +70,7 @@ const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')]
 })
 
 /** What the body is. `{ form: 'payload' }`: JSON in a field of a form. */
-const body = z.union([z.enum(['json', 'form', 'xml']), strict({ form: z.string().min(1) })])
+const body = z.union([z.enum(['json', 'form', 'xml', 'coded']), strict({ form: z.string().min(1) })])
 
 const about = strict({
   name: z.string().min(1),

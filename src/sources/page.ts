@@ -64,11 +64,17 @@ function signatureFacts({ signature, timestamp }: CheckedDescription): string[] 
   return [
     proof(signature),
     ...(isDigest(signature) ? [`signed: \`${signature.content}\``] : []),
-    ...(timestamp === undefined
-      ? ['no date is judged: only its key tells an old delivery from a new one']
-      : [`date: \`${timestamp.at}\` (${timestamp.unit}), refused after ${timestamp.toleranceSeconds} s`]),
+    dateFact(signature, timestamp),
     ...(coversBody(signature) ? [] : ['the body is NOT covered: TLS protects it, and nothing else']),
   ]
+}
+
+function dateFact(signature: Signature, timestamp: CheckedDescription['timestamp']): string {
+  if (timestamp !== undefined)
+    return `date: \`${timestamp.at}\` (${timestamp.unit}), refused after ${timestamp.toleranceSeconds} s`
+  if (signature.algorithm === 'jwt' || (signature.algorithm === 'coded' && signature.dated))
+    return `its date is signed, and refused after ${signature.toleranceSeconds} s`
+  return 'no date is judged: only its key tells an old delivery from a new one'
 }
 
 function proof(signature: Signature): string {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /*
  * Places: where one value of a delivery lives. `json:` and `form:` read the parsed body, `item:` the one event of a
- * batch, `const:` nothing: it is the value itself.
+ * batch, `claim:` the JSON Web Token in a header, `const:` nothing: it is the value itself.
  */
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
@@ -15,6 +15,7 @@ export type Locator =
   | `json:${string}`
   | `item:${string}`
   | `form:${string}`
+  | `claim:${string}`
   | `const:${string}`
 
 /** A place of the request; its query is not recorded, so no part of an event may live there. */
@@ -27,6 +28,7 @@ const CHECKS: Readonly<Record<string, (rest: string) => boolean>> = {
   json: isPath,
   item: isPath,
   form: Boolean,
+  claim: (path) => /^[^.]+\.[^.]+$/.test(path) && HEADER_NAME.test(path),
   const: Boolean,
   query: Boolean,
 }
@@ -47,7 +49,8 @@ function isLocator(value: unknown): value is Locator {
   return isRequestLocator(value) && !value.startsWith('query:')
 }
 
-const EXPECTED = 'expected header:<name> or json:<path>, such as json:data.id (also item:, form:, const:)'
+const EXPECTED =
+  'expected header:<name> or json:<path>, such as json:data.id (also item:, form:, claim:, const:)'
 
 export const locator = z.custom<Locator>(isLocator, EXPECTED)
 export const locators = z.array(locator).min(1)

@@ -98,8 +98,12 @@ const coded = strict({
   how: z.string().min(1),
   /** Whether the date of the delivery is judged. */
   dated: z.boolean().default(false),
-  /** 'none': keys are fetched, and no secret is shared. */
-  secret: z.enum(['needed', 'none']).default('needed'),
+  toleranceSeconds: z.number().positive().default(300),
+  /**
+   * 'none': keys are fetched, and no secret is shared. 'credential': the secret opens the place where the keys are, and
+   * signs nothing. 'public-key': it is the key of the provider.
+   */
+  secret: z.enum(['needed', 'none', 'credential', 'public-key']).default('needed'),
   /** Whether the registered URL is signed. */
   needsUrl: z.boolean().default(false),
   covers: z.enum(['body', 'not-body']).default('body'),
@@ -120,6 +124,18 @@ export function isDigest(signature: Signature): signature is DigestSignature {
 
 export function isPublicKey(algorithm: string): boolean {
   return (PUBLIC_KEYS as readonly string[]).includes(algorithm)
+}
+
+/** Whether the secret is the public key of the provider. */
+export function takesPublicKey(signature: Signature): boolean {
+  return signature.algorithm === 'coded'
+    ? signature.secret === 'public-key'
+    : isPublicKey(signature.algorithm)
+}
+
+/** Whether whoever has the secret can sign; else only the provider itself can. */
+export function isSignable(signature: Signature): boolean {
+  return signature.algorithm !== 'coded' || signature.secret === 'needed' || signature.secret === 'public-key'
 }
 
 /** Whether a change of the body would be noticed. */

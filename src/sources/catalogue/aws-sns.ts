@@ -1,9 +1,9 @@
 import { createVerify, type KeyObject, X509Certificate } from 'node:crypto'
-import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, HandshakeAnswer, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
+import { genuineUrl } from '../schemes/genuine-url.ts'
 import { bodyParser } from '../schemes/payload.ts'
 import { refuse } from '../schemes/refuse.ts'
 import { remoteKeys } from '../schemes/remote-keys.ts'
@@ -30,10 +30,7 @@ const GENUINE_HOST = /^sns\.[a-z0-9-]{3,}\.amazonaws\.com(\.cn)?$/
 
 /** An address at Amazon SNS itself: every name under these hosts is Amazon's. */
 function genuine(address: unknown): URL | undefined {
-  if (typeof address !== 'string' || address.length > 2_000 || !URL.canParse(address)) return undefined
-  const url = new URL(address)
-  const isPlain = url.protocol === 'https:' && url.port === '' && url.username === '' && url.password === ''
-  return isPlain && GENUINE_HOST.test(url.hostname) ? url : undefined
+  return genuineUrl(address, GENUINE_HOST)
 }
 
 /** Amazon signs with a certificate that each message names by its address. */
@@ -83,9 +80,6 @@ export function awsSnsCode(fetching: FetchText): Code {
         if (type !== 'SubscriptionConfirmation' && type !== 'UnsubscribeConfirmation') return undefined
         const verified = verify(delivery)
         return verified.ok ? confirmation(parse(delivery) as Message, endpoint.confirm, fetching) : verified
-      },
-      sign() {
-        throw new HookonceError('CONFIG_INVALID', 'aws-sns: only Amazon can sign its messages')
       },
     }
   }

@@ -12,6 +12,7 @@ import { handshaker } from './handshake.ts'
 import { identifier, STAMP_HEADER } from './identify.ts'
 import { jwtVerifier } from './jwt.ts'
 import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
+import { bodyParser, type ParseBody } from './payload.ts'
 import { tokenVerifier } from './token.ts'
 import { digestVerifier, type Verify } from './verify.ts'
 
@@ -28,8 +29,10 @@ export interface Coded {
   readonly verify: Verify
   prepare?(delivery: Delivery): Promise<Refusal | undefined> | undefined
   handshake?(delivery: Delivery): HandshakeAnswer | Refusal | undefined
-  identify?(delivery: Delivery): Identified | Refusal
-  sign(sample: Sample): SignedDelivery
+  /** The payload, where the body is neither JSON nor a form: `body: 'coded'`. */
+  readonly parse?: ParseBody
+  /** Left out where only the provider itself can sign. */
+  sign?(sample: Sample): SignedDelivery
 }
 
 export type Code = (coding: Coding) => Coded
@@ -49,13 +52,15 @@ export function compile<Payload, Subject, Type extends string>(
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
   const coded = code?.({ description, keyring, endpoint, toleranceSeconds })
+  if (description.body === 'coded' && coded?.parse === undefined)
+    throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: coded, but without code`)
   const verifyOne = coded?.verify ?? describedVerifier({ description, keyring, endpoint, toleranceSeconds })
   const split = splitter(description)
   const verify = split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
   const handshake =
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret: options.onSecret, verify })
   const prepare = preparation(keyring, coded?.prepare)
-  const sign = coded?.sign ?? signer({ description, keyring, endpoint })
+  const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
   return {
     provider: description.provider,
@@ -76,7 +81,7 @@ export function compile<Payload, Subject, Type extends string>(
     ...(handshake && { handshake }),
     ...(split && { split }),
     verify,
-    identify: (coded?.identify ?? identifier(description)) as (
+    identify: identifier(description, coded?.parse ?? bodyParser(description.body)) as (
       delivery: Delivery,
     ) => Identified<Payload, Subject> | Refusal,
     deliver: sign,
@@ -93,6 +98,12 @@ function describedVerifier(coding: Coding): Verify {
     'CONFIG_INVALID',
     `${coding.description.provider}: signature: coded, but without code`,
   )
+}
+
+function unsignable({ provider }: CheckedDescription): (sample: Sample) => SignedDelivery {
+  return () => {
+    throw new HookonceError('CONFIG_INVALID', `${provider}: only the provider itself can sign its deliveries`)
+  }
 }
 
 /** Every event carries its own signature: all must be right, and there must be one. */
@@ -151,7 +162,8 @@ function toleranceOf(description: CheckedDescription, { toleranceSeconds }: Chec
   const { signature, timestamp } = description
   if (timestamp !== undefined) return toleranceSeconds ?? timestamp.toleranceSeconds
   if (signature.algorithm === 'jwt') return toleranceSeconds ?? signature.toleranceSeconds
-  if (signature.algorithm === 'coded' && signature.dated) return toleranceSeconds ?? 300
+  if (signature.algorithm === 'coded' && signature.dated)
+    return toleranceSeconds ?? signature.toleranceSeconds
   if (typeof toleranceSeconds === 'number') {
     // A guard that is asked for and cannot be kept must not look as if it were.
     throw new HookonceError(

@@ -95,7 +95,7 @@ function whole({ before, after }: SignedContent, body: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(before, 'latin1'), body, Buffer.from(after, 'latin1')])
 }
 
-function privateKeyOf({ privateKey }: SigningKey) {
+export function privateKeyOf({ privateKey }: SigningKey) {
   if (privateKey !== undefined) return privateKey
   throw new HookonceError(
     'CONFIG_INVALID',

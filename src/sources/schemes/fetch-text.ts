@@ -1,25 +1,44 @@
+/** What is asked, where a plain GET does not say it. */
+export interface FetchRequest {
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
 /** Fetches a small text from an address that was checked before. Anything but a plain 200 is an error. */
-export type FetchText = (url: string) => Promise<string>
+export type FetchText = (url: string, request?: FetchRequest) => Promise<string>
+
+export type FetchBytes = (url: string, request?: FetchRequest) => Promise<Buffer>
 
 // A provider waits for our answer meanwhile; the strictest give three seconds.
 const TIMEOUT_MS = 2_500
 // A certificate chain or a set of keys; more is neither.
-const MAX_CHARS = 64 * 1024
+const MAX_BYTES = 64 * 1024
 
-export const fetchText: FetchText = async (url) => {
+export const fetchBytes: FetchBytes = async (url, request) => {
   // A redirect could lead from the genuine host to any other.
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
-  if (response.status !== 200) throw new Error(`answered ${response.status}`)
+  const response = await fetch(url, {
+    ...request,
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Error(`answered ${response.status}`)
+  }
+  const chunks: Uint8Array[] = []
+  let bytes = 0
   const reader = response.body?.getReader()
-  let text = ''
-  const decoder = new TextDecoder()
   for (;;) {
     const read = await reader?.read()
-    if (read === undefined || read.done) return text
-    text += decoder.decode(read.value, { stream: true })
-    if (text.length > MAX_CHARS) {
+    if (read === undefined || read.done) return Buffer.concat(chunks)
+    chunks.push(read.value)
+    bytes += read.value.byteLength
+    if (bytes > MAX_BYTES) {
       await reader?.cancel()
-      throw new Error(`longer than ${MAX_CHARS} characters`)
+      throw new Error(`longer than ${MAX_BYTES} bytes`)
     }
   }
 }
+
+export const fetchText: FetchText = async (url, request) => (await fetchBytes(url, request)).toString('utf8')

@@ -20,12 +20,10 @@ const MAX_TYPE_BYTES = 255
 const UNKNOWN_TYPE = 'unknown'
 
 /** Who the event is: key, type and the rest, read from where the description says. */
-export function identifier({
-  event,
-  batch,
-  body,
-}: Pick<CheckedDescription, 'event' | 'batch' | 'body'>): (delivery: Delivery) => Identified | Refusal {
-  const parse = bodyParser(body)
+export function identifier(
+  { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
+  parse: ParseBody = bodyParser(body),
+): (delivery: Delivery) => Identified | Refusal {
   const glance = glanceAt({ event, batch, body }) ?? parse
   const keyOf = keyReader(event.key, batch)
   const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)

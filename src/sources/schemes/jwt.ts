@@ -1,6 +1,7 @@
 import { createHmac, hash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Delivery, Refusal } from '../contract.ts'
 import type { JwtSignature } from '../signature.ts'
+import { type Claims, parseToken } from './jws.ts'
 import type { SigningKey } from './key.ts'
 import { signatureTexts } from './proof.ts'
 import { refuse } from './refuse.ts'
@@ -10,7 +11,6 @@ import type { Verify, Verifying } from './verify.ts'
 
 const HASHES = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' } as const
 type Algorithm = keyof typeof HASHES
-type Claims = Readonly<Record<string, unknown>>
 
 /** A token signed with the secret, whose claims say who made it, when, and over which body. */
 export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
@@ -36,7 +36,7 @@ export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
 
     for (const key of keyring.keys) {
       const expected = macOf(algorithm, key, token.signed)
-      if (expected.length !== token.mac.length || !timingSafeEqual(expected, token.mac)) continue
+      if (expected.length !== token.signature.length || !timingSafeEqual(expected, token.signature)) continue
       const fault =
         claimFault(signature, token.claims, delivery, endpoint.urlOf) ??
         ageFault(token.claims, delivery, toleranceSeconds)
@@ -48,32 +48,6 @@ export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
 
 function macOf(algorithm: Algorithm, { key }: SigningKey, signed: string): Buffer {
   return createHmac(HASHES[algorithm], key).update(signed).digest()
-}
-
-interface Token {
-  readonly header: Claims
-  readonly claims: Claims
-  readonly signed: string
-  readonly mac: Buffer
-}
-
-function parseToken(text: string): Token | undefined {
-  const parts = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text)
-  if (parts === null) return undefined
-  const [, head = '', body = '', mac = ''] = parts
-  const header = parseClaims(head)
-  const claims = parseClaims(body)
-  if (header === undefined || claims === undefined) return undefined
-  return { header, claims, signed: `${head}.${body}`, mac: Buffer.from(mac, 'base64url') }
-}
-
-function parseClaims(part: string): Claims | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-    return typeof claims === 'object' && claims !== null ? (claims as Claims) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function claimFault(
@@ -103,7 +77,7 @@ function claimFault(
 }
 
 /** `exp` and `nbf` bound the token; where there is neither, `iat` dates it. A token without a date is not aged. */
-function ageFault(
+export function ageFault(
   { exp, nbf, iat }: Claims,
   { receivedAtMs }: Delivery,
   tolerance: number | 'off',

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } fr
 import { HookonceError } from '../../model/errors.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { PlacedSecret } from '../options.ts'
-import { isPublicKey } from '../signature.ts'
+import { takesPublicKey } from '../signature.ts'
 
 /** A secret made ready to verify with. A KeyObject shows nothing of itself when it is printed. */
 export interface SigningKey {
@@ -15,7 +15,7 @@ export interface SigningKey {
 /** Turns the text of a secret into the key, as this provider reads it. */
 export function signingKey(description: CheckedDescription, secret: PlacedSecret): SigningKey {
   const { signature, provider } = description
-  if (isPublicKey(signature.algorithm)) return publicKey(provider, secret)
+  if (takesPublicKey(signature)) return publicKey(provider, secret)
   const { secretEncoding, secretPrefix } = {
     secretEncoding: 'utf8' as const,
     secretPrefix: '',

@@ -1,6 +1,7 @@
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { partsOf, type RequestLocator } from '../places.ts'
+import { parseToken } from './jws.ts'
 
 /** Reads one value of a delivery and its parsed body. */
 export type Read<Value> = (delivery: Delivery, payload: unknown) => Value | undefined
@@ -69,6 +70,8 @@ function readerOf(locator: RequestLocator, batch: Batch): Read<unknown> {
     }
     case 'query':
       return (delivery) => queryValue(delivery.url, rest)
+    case 'claim':
+      return claimReader(rest)
     case 'const':
       return () => rest
     case 'form':
@@ -86,6 +89,13 @@ function queryValue(url: string, name: string): string | undefined {
   const mark = url.indexOf('?')
   if (mark < 0) return undefined
   return new URLSearchParams(url.slice(mark + 1)).get(name) ?? undefined
+}
+
+/** `plaid-verification.iat`: of the token in a header, which the signature has proved. */
+function claimReader(path: string): Read<unknown> {
+  const [header = '', claim = ''] = path.split('.')
+  const name = header.toLowerCase()
+  return (delivery) => valueIn(parseToken(delivery.header(name) ?? '')?.claims, [claim])
 }
 
 /** A field of the one event that is left of a batch; see batch.ts. */

@@ -12,6 +12,7 @@ export function bodyParser(body: CheckedDescription['body']): ParseBody {
   if (body === 'form') return formFields
   if (body === 'xml')
     return (delivery) => (isUtf8(delivery.body) ? parseXmlText(textOf(delivery.body)) : undefined)
+  if (body === 'coded') return () => undefined
   const field = body.form
   return (delivery) => {
     const json = formFields(delivery)?.[field]
@@ -42,7 +43,8 @@ export function parseJsonText(text: string): object | undefined {
 
 /** The other way round, for samples. */
 export function writeBody(payload: object, body: CheckedDescription['body']): string {
-  if (body === 'json') return JSON.stringify(payload)
+  // Code that reads a body of its own writes it, too.
+  if (body === 'json' || body === 'coded') return JSON.stringify(payload)
   if (body === 'xml') return writeXml(payload)
   const fields =
     body === 'form' ? (payload as Record<string, string>) : { [body.form]: JSON.stringify(payload) }

@@ -2,11 +2,11 @@ import type { KeyObject } from 'node:crypto'
 import type { Refusal } from '../contract.ts'
 import { refuse } from './refuse.ts'
 
-/** Keys that are fetched: certificates and key sets, by their address. */
+/** Keys that are fetched one by one, each by what a delivery names it: an address or an id, checked before. */
 export interface RemoteKeys {
-  get(url: string): KeyObject | undefined
-  /** Fetches the key of an address that was checked before; nothing is returned when it is there. */
-  need(url: string, nowMs: number): Promise<Refusal | undefined> | undefined
+  get(name: string): KeyObject | undefined
+  /** Fetches the key; nothing is returned when it is there. */
+  need(name: string, nowMs: number): Promise<Refusal | undefined> | undefined
 }
 
 // Certificates live for years. A day bounds how long one that was withdrawn is still believed.
@@ -18,7 +18,7 @@ const MAX_FETCHES_A_MINUTE = 12
 const MINUTE_MS = 60_000
 
 /** `read` fetches and checks one key; it throws where that fails. */
-export function remoteKeys(read: (url: string, nowMs: number) => Promise<KeyObject>): RemoteKeys {
+export function remoteKeys(read: (name: string, nowMs: number) => Promise<KeyObject>): RemoteKeys {
   const keys = new Map<string, { readonly key: KeyObject; readonly freshUntilMs: number }>()
   const reading = new Map<string, Promise<Refusal | undefined>>()
   let minuteFromMs = 0
@@ -33,30 +33,31 @@ export function remoteKeys(read: (url: string, nowMs: number) => Promise<KeyObje
     return fetches <= MAX_FETCHES_A_MINUTE
   }
 
-  async function fetchKey(url: string, nowMs: number): Promise<Refusal | undefined> {
+  async function fetchKey(name: string, nowMs: number): Promise<Refusal | undefined> {
     try {
-      const key = await read(url, nowMs)
+      const key = await read(name, nowMs)
       const [oldest] = keys.keys()
       if (keys.size >= MAX_KEYS && oldest !== undefined) keys.delete(oldest)
-      keys.set(url, { key, freshUntilMs: nowMs + FRESH_MS })
+      keys.set(name, { key, freshUntilMs: nowMs + FRESH_MS })
       return undefined
     } catch (error) {
-      keys.delete(url)
-      return refuse('KEYS_UNAVAILABLE', `${url.slice(0, 200)} gave no key: ${String(error).slice(0, 100)}`)
+      keys.delete(name)
+      return refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} gave no key: ${String(error).slice(0, 100)}`)
     }
   }
 
   return {
-    get: (url) => keys.get(url)?.key,
-    need(url, nowMs) {
-      const known = keys.get(url)
+    get: (name) => keys.get(name)?.key,
+    need(name, nowMs) {
+      const known = keys.get(name)
       if (known !== undefined && nowMs < known.freshUntilMs) return undefined
-      const underway = reading.get(url)
+      const underway = reading.get(name)
       if (underway) return underway
-      if (!mayFetch(nowMs))
+      // One that is known is only fetched once a day: strangers cannot use up its turn.
+      if (known === undefined && !mayFetch(nowMs))
         return Promise.resolve(refuse('KEYS_UNAVAILABLE', 'too many unknown keys were named in this minute'))
-      const fetching = fetchKey(url, nowMs).finally(() => reading.delete(url))
-      reading.set(url, fetching)
+      const fetching = fetchKey(name, nowMs).finally(() => reading.delete(name))
+      reading.set(name, fetching)
       return fetching
     },
   }

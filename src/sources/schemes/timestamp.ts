@@ -54,7 +54,7 @@ function dateText(at: string, body: CheckedDescription['body']): (delivery: Deli
   return (delivery) => read(delivery, parse(delivery))
 }
 
-function parseTimestamp(text: string, unit: Unit): number | undefined {
+export function parseTimestamp(text: string, unit: Unit): number | undefined {
   if (unit === 'iso') return parseIso(text)
   if (!DIGITS.test(text)) return undefined
   return unit === 's' ? Number(text) * 1000 : Number(text)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseXmlText, writeXml } from './xml.ts'
+import { parseXmlText, withoutAttributes, writeXml } from './xml.ts'
 
 const plain = (text: string): unknown => {
   const parsed = parseXmlText(text)
@@ -76,5 +76,14 @@ describe('XML', () => {
     const many = piece.repeat(1_000_000 / piece.length)
     expect(parseXmlText(`<a ${many}`)).toBeUndefined()
     expect(parseXmlText(`<a>${many}`)).toBeUndefined()
+  })
+
+  it('can be read without its attributes', () => {
+    const parsed = parseXmlText(
+      '<n><id type="integer">1</id><none nil="true"/><gone type="array" nil="true"></gone><item a="1"><x>2</x></item><item/></n>',
+    )
+    expect(JSON.parse(JSON.stringify(withoutAttributes(parsed)))).toEqual({
+      n: { id: '1', none: null, gone: null, item: [{ x: '2' }, ''] },
+    })
   })
 })

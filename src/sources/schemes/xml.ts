@@ -72,6 +72,24 @@ function decoded(text: string): string {
   })
 }
 
+/** Read without attributes: an element is an object of its children, a text, or null where it says `nil="true"`. */
+export type XmlValue = string | null | XmlElement | readonly XmlValue[]
+export interface XmlElement {
+  readonly [name: string]: XmlValue
+}
+
+export function withoutAttributes(value: unknown): XmlValue {
+  if (Array.isArray(value)) return value.map(withoutAttributes)
+  if (typeof value !== 'object' || value === null) return String(value)
+  const members = Object.entries(value)
+  if (members.some(([name, one]) => name === '@nil' && one === 'true')) return null
+  const children = members.filter(([name]) => !/^[@#]/.test(name))
+  if (children.length === 0) return String(Object.fromEntries(members)['#text'] ?? '')
+  const element: Record<string, XmlValue> = Object.create(null)
+  for (const [name, one] of children) element[name] = withoutAttributes(one)
+  return element
+}
+
 /** The other way round, for samples. */
 export function writeXml(value: unknown, name?: string): string {
   if (Array.isArray(value)) return value.map((one) => writeXml(one, name)).join('')

@@ -1,0 +1,137 @@
+import { createHmac, hash } from 'node:crypto'
+import { HookonceError } from '../../model/errors.ts'
+import type { Delivery, HandshakeAnswer } from '../contract.ts'
+import { provider } from '../provider.ts'
+import type { Code } from '../schemes/compile.ts'
+import { formFields } from '../schemes/form.ts'
+import type { SigningKey } from '../schemes/key.ts'
+import { parseJsonText } from '../schemes/payload.ts'
+import { refuse } from '../schemes/refuse.ts'
+import { isSameText } from '../schemes/token.ts'
+import { parseXmlText, withoutAttributes, writeXml, type XmlElement, type XmlValue } from '../schemes/xml.ts'
+
+/** A form with XML in base64 and its signatures, one for each pair of keys. */
+const code: Code = ({ keyring, endpoint }) => {
+  const publicKey = endpoint.setting('publicKey')
+
+  return {
+    verify(delivery) {
+      const { bt_signature: pairs, bt_payload: payload } = formFields(delivery) ?? {}
+      if (!pairs || !payload)
+        return refuse('SIGNATURE_MISSING', 'the body is no form with bt_signature and bt_payload')
+      if (!/^[A-Za-z0-9+/=\n]+$/.test(payload))
+        return refuse('SIGNATURE_MALFORMED', 'bt_payload is not base64')
+      const signature = signatureOf(pairs, publicKey)
+      if (signature === undefined)
+        return refuse('SIGNATURE_MISMATCH', 'no signature is by the key pair of settings.publicKey')
+      for (const key of keyring.keys) {
+        // Of a payload that ends with a line break, some way here may have trimmed it.
+        const expected = [mac(key, payload), mac(key, `${payload}\n`)]
+        if (expected.some((one) => isSameText(one, signature))) return { ok: true, secret: key.position }
+      }
+      return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    },
+    parse: (delivery) => payloadOf(delivery),
+    handshake({ method, url }): HandshakeAnswer | ReturnType<typeof refuse> | undefined {
+      const challenge = new URLSearchParams(url.split('?')[1] ?? '').get('bt_challenge')
+      const [key] = keyring.keys
+      if (method !== 'GET' || challenge === null || key === undefined) return undefined
+      // Hexadecimal only, as the SDK has it: no payload of a delivery is, so no answer signs one.
+      if (!/^[a-f0-9]{20,32}$/.test(challenge))
+        return refuse('HANDSHAKE_REFUSED', 'bt_challenge is not 20 to 32 hexadecimal digits')
+      const body = `${publicKey}|${mac(key, challenge)}`
+      return { ok: true, status: 200, headers: { 'content-type': 'text/plain' }, body }
+    },
+    sign(sample) {
+      const [key] = keyring.keys
+      if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
+      const text = Buffer.from(sample.body).toString('utf8')
+      const said = parseJsonText(text) as { notification?: unknown } | undefined
+      const xml = said === undefined ? text : writeXml({ notification: said.notification ?? {} })
+      const payload = Buffer.from(xml).toString('base64')
+      const form = { bt_signature: `${publicKey}|${mac(key, payload)}`, bt_payload: payload }
+      return {
+        method: 'POST',
+        url: sample.url ?? '/',
+        headers: { ...sample.headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: Buffer.from(new URLSearchParams(form).toString()),
+      }
+    },
+  }
+}
+
+function mac({ key }: SigningKey, text: string): string {
+  return createHmac('sha1', hash('sha1', key.export(), 'buffer'))
+    .update(text)
+    .digest('hex')
+}
+
+/** `key1|signature1&key2|signature2`: the one of our key. */
+function signatureOf(pairs: string, publicKey: string): string | undefined {
+  const pair = pairs.split('&').find((one) => one.startsWith(`${publicKey}|`))
+  return pair?.slice(publicKey.length + 1)
+}
+
+/** The fields as they came, for whoever has the SDK of Braintree, and the notification that they hold. */
+function payloadOf(delivery: Delivery): BraintreePayload | undefined {
+  const { bt_signature = '', bt_payload = '' } = formFields(delivery) ?? {}
+  const document = parseXmlText(Buffer.from(bt_payload, 'base64').toString('utf8'))
+  const { notification } = Object(document && withoutAttributes(document)) as { notification?: XmlValue }
+  if (typeof notification !== 'object' || notification === null || Array.isArray(notification))
+    return undefined
+  return { bt_signature, bt_payload, notification: notification as XmlElement }
+}
+
+const SUBJECTS = [
+  'subscription',
+  'transaction',
+  'dispute',
+  'disbursement',
+  'merchant-account',
+  'local-payment',
+] as const
+
+export const braintree = provider<BraintreePayload, XmlElement, string>(
+  {
+    provider: 'braintree',
+    about: {
+      name: 'Braintree',
+      category: 'payments',
+      confidence: 'verified',
+      evidence: [
+        'npm:braintree@3.40.0:lib/braintree/webhook_notification_gateway.js',
+        'npm:braintree@3.40.0:lib/braintree/digest.js',
+        'github.com/braintree/braintree_node:test/unit/braintree/webhook_notification_gateway_spec.js',
+      ],
+      unverified: ['the retries: 24 hours (3 in the sandbox), a week is counted on'],
+      notes: [
+        'The secret is the private key of the API, `settings.publicKey` its public key.',
+        'Braintree sends no event id: the key is the hash of the notification, which holds its date to the second.',
+        'event.payload has bt_signature and bt_payload as they came, and the notification read from its XML; ids that are numbers are texts there.',
+      ],
+    },
+    signature: {
+      algorithm: 'coded',
+      how: 'HMAC-SHA1 in hex over the form field `bt_payload`, keyed with the SHA-1 of the private key; in `bt_signature`, after the public key',
+    },
+    settings: { publicKey: 'the public key of the API, which names the signature that is ours' },
+    body: 'coded',
+    event: {
+      key: { hash: ['json:bt_payload'] },
+      type: 'json:notification.kind',
+      objectId: SUBJECTS.map((name) => `json:notification.subject.${name}.id` as const),
+      occurredAt: { at: 'json:notification.timestamp', unit: 'iso' },
+      object: 'json:notification.subject',
+    },
+    handshake: [{ method: 'GET', when: { 'query:bt_challenge': true }, signed: false }],
+    retryWindowHours: 7 * 24,
+    answerWithinSeconds: 30,
+  },
+  code,
+)
+
+export interface BraintreePayload {
+  readonly bt_signature: string
+  readonly bt_payload: string
+  readonly notification: XmlElement
+}

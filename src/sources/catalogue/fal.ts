@@ -1,0 +1,114 @@
+import { hash } from 'node:crypto'
+import type { Delivery, Refusal } from '../contract.ts'
+import { keyless } from '../provider.ts'
+import type { Code } from '../schemes/compile.ts'
+import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
+import { isSignedBy } from '../schemes/jws.ts'
+import { keySet, type PublishedKey } from '../schemes/key-set.ts'
+import { neededHeaders } from '../schemes/needed-headers.ts'
+import { refuse } from '../schemes/refuse.ts'
+import { checkAge, parseTimestamp } from '../schemes/timestamp.ts'
+
+const KEYS = 'https://rest.alpha.fal.ai/.well-known/jwks.json'
+
+const HEADERS = [
+  'x-fal-webhook-request-id',
+  'x-fal-webhook-user-id',
+  'x-fal-webhook-timestamp',
+  'x-fal-webhook-signature',
+] as const
+
+interface Said {
+  readonly signed: string
+  readonly signature: Buffer
+  readonly signedAtMs: number
+}
+
+/** fal signs with keys that it publishes, and does not say with which: each is tried. */
+export function falCode(fetching: FetchText): Code {
+  return ({ endpoint, toleranceSeconds }) => {
+    const published = keySet(KEYS, fetching)
+    const userId = endpoint.setting('userId')
+
+    function read(delivery: Delivery): Said | Refusal {
+      const headers = neededHeaders(delivery, HEADERS)
+      if ('ok' in headers) return headers
+      // Anyone may let fal sign deliveries of an account of their own.
+      if (headers['x-fal-webhook-user-id'] !== userId)
+        return refuse('SIGNATURE_MISMATCH', 'the user is not the setting userId')
+      const hex = headers['x-fal-webhook-signature']
+      const time = headers['x-fal-webhook-timestamp']
+      const signedAtMs = parseTimestamp(time, 's')
+      if (!/^[0-9a-f]{128}$/.test(hex) || signedAtMs === undefined)
+        return refuse('SIGNATURE_MALFORMED', 'the signature or its date is not of the form that fal sends')
+      const id = headers['x-fal-webhook-request-id']
+      return {
+        signed: `${id}\n${userId}\n${time}\n${hash('sha256', delivery.body)}`,
+        signature: Buffer.from(hex, 'hex'),
+        signedAtMs,
+      }
+    }
+
+    return {
+      verify(delivery) {
+        const said = read(delivery)
+        if ('ok' in said) return said
+        if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys are not at hand')
+        if (!isSignedByOne(published.keys, said))
+          return refuse('SIGNATURE_MISMATCH', 'no key that fal publishes made this signature')
+        return checkAge(said.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
+      },
+      prepare(delivery) {
+        const said = read(delivery)
+        if ('ok' in said) return undefined
+        // A signature of none of the keys may be that of a new one.
+        return published.need((keys) => isSignedByOne(keys, said), delivery.receivedAtMs)
+      },
+    }
+  }
+}
+
+function isSignedByOne(keys: readonly PublishedKey[], { signed, signature }: Said): boolean {
+  return keys.some(({ key }) => isSignedBy(key, 'EdDSA', signed, signature))
+}
+
+export const fal = keyless<FalResult, FalResult, string>(
+  {
+    provider: 'fal',
+    about: {
+      name: 'fal.ai',
+      category: 'ai',
+      confidence: 'documented',
+      evidence: [
+        'https://docs.fal.ai/model-endpoints/webhooks',
+        'npm:@hookflo/tern@4.1.0:dist/platforms/algorithms.js (secondary)',
+      ],
+      unverified: ['the text that is signed'],
+      notes: ['fal signs for all its customers with the same keys: the user id is what makes it yours.'],
+    },
+    signature: {
+      algorithm: 'coded',
+      how: 'Ed25519 in hex at `X-Fal-Webhook-Signature` over request id, user id, date and SHA-256 of the body; the keys are those that fal publishes',
+      dated: true,
+      secret: 'none',
+    },
+    settings: { userId: 'the id of your account, as `X-Fal-Webhook-User-Id` names it' },
+    event: {
+      key: ['json:request_id', 'header:x-fal-webhook-request-id'],
+      type: 'json:status',
+      objectId: 'json:request_id',
+      occurredAt: { at: 'header:x-fal-webhook-timestamp', unit: 's' },
+    },
+    // It retries for two hours; a day lets someone look.
+    retryWindowHours: 24,
+    answerWithinSeconds: 15,
+  },
+  falCode(fetchText),
+)
+
+export interface FalResult {
+  readonly request_id: string
+  readonly status: string
+  readonly payload?: unknown
+  readonly error?: string
+}

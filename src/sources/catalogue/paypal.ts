@@ -1,0 +1,141 @@
+import { createVerify, X509Certificate } from 'node:crypto'
+import { rootCertificates } from 'node:tls'
+import { crc32 } from 'node:zlib'
+import type { Delivery, Refusal } from '../contract.ts'
+import { keyless } from '../provider.ts'
+import { trustedCertificate } from '../schemes/certificate-chain.ts'
+import type { Code } from '../schemes/compile.ts'
+import { type FetchBytes, fetchBytes } from '../schemes/fetch-text.ts'
+import { genuineUrl } from '../schemes/genuine-url.ts'
+import { neededHeaders } from '../schemes/needed-headers.ts'
+import { refuse } from '../schemes/refuse.ts'
+import { remoteKeys } from '../schemes/remote-keys.ts'
+
+const HEADERS = [
+  'paypal-transmission-id',
+  'paypal-transmission-time',
+  'paypal-transmission-sig',
+  'paypal-cert-url',
+] as const
+
+const GENUINE_HOST = /^api(?:-m)?(?:\.sandbox)?\.paypal\.com$/
+const CERTIFICATE_PATH = /^\/v1\/notifications\/certs\/[\w-]{1,200}$/
+const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
+
+interface Trusting {
+  readonly fetching: FetchBytes
+  readonly roots: () => readonly X509Certificate[]
+}
+
+/** PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate that each delivery names. */
+export function paypalCode({ fetching, roots }: Trusting): Code {
+  return ({ endpoint }) => {
+    const webhookId = endpoint.setting('webhookId')
+
+    const certificates = remoteKeys(async (url, nowMs) => {
+      const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
+        roots: roots(),
+        nowMs,
+        fetchIssuer: (issued) => issuerOf(issued, fetching),
+      })
+      if (!GENUINE_NAME.test(certificate.subject)) throw new Error('the certificate is not that of PayPal')
+      return certificate.publicKey
+    })
+
+    function read(delivery: Delivery): { certificate: string; signed: string; signature: Buffer } | Refusal {
+      const headers = neededHeaders(delivery, HEADERS)
+      if ('ok' in headers) return headers
+      const url = genuineUrl(headers['paypal-cert-url'], GENUINE_HOST)
+      if (url === undefined || !CERTIFICATE_PATH.test(url.pathname) || url.search !== '')
+        return refuse('SIGNATURE_MALFORMED', 'PAYPAL-CERT-URL is no certificate at PayPal')
+      const id = headers['paypal-transmission-id']
+      const time = headers['paypal-transmission-time']
+      return {
+        certificate: url.origin + url.pathname,
+        signed: `${id}|${time}|${webhookId}|${crc32(delivery.body)}`,
+        signature: Buffer.from(headers['paypal-transmission-sig'], 'base64'),
+      }
+    }
+
+    return {
+      verify(delivery) {
+        const said = read(delivery)
+        if ('ok' in said) return said
+        const key = certificates.get(said.certificate)
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate is not at hand')
+        return createVerify('sha256').update(said.signed).verify(key, said.signature)
+          ? { ok: true, secret: 1 }
+          : refuse(
+              'SIGNATURE_MISMATCH',
+              'the certificate did not make this signature: is settings.webhookId that of this URL?',
+            )
+      },
+      prepare(delivery) {
+        const said = read(delivery)
+        // What is wrong with it is said by verify; nothing is fetched for it.
+        return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
+      },
+    }
+  }
+}
+
+/** DigiCert publishes its issuers; over plain http, for each is proved by the signature of the next. */
+async function issuerOf(
+  { infoAccess }: X509Certificate,
+  fetching: FetchBytes,
+): Promise<X509Certificate | undefined> {
+  const url = /^CA Issuers - URI:(http:\/\/cacerts\.digicert\.com\/[\w.-]{1,100})$/m.exec(
+    infoAccess ?? '',
+  )?.[1]
+  return url === undefined ? undefined : new X509Certificate(await fetching(url))
+}
+
+export const paypal = keyless<PayPalEvent, unknown, string>(
+  {
+    provider: 'paypal',
+    about: {
+      name: 'PayPal',
+      category: 'payments',
+      confidence: 'verified',
+      evidence: [
+        'github.com/paypal/PayPal-Python-SDK:paypalrestsdk/notifications.py',
+        'github.com/paypal/PayPal-Python-SDK:test/unit_tests/notifications_test.py',
+        'github.com/hookdeck/webhook-samples@84a3957 (captured real requests)',
+      ],
+      unverified: [
+        'the retries: 3 days, a week is counted on',
+        'whether a retry is dated anew: so the age of a delivery is not judged',
+      ],
+      notes: [
+        'The body is signed by its CRC-32, a checksum of 32 bits that can be forged for a delivery one already holds: see to TLS.',
+        'Certificates are taken from PayPal only, must chain to a public root, and be kept by a name under paypal.com.',
+      ],
+    },
+    signature: {
+      algorithm: 'coded',
+      how: 'RSA-SHA256 over transmission id, time, webhook id and CRC-32 of the body, with the certificate at `PAYPAL-CERT-URL`, which must be at PayPal',
+      secret: 'none',
+    },
+    settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of what is signed' },
+    event: {
+      key: 'json:id',
+      type: 'json:event_type',
+      objectId: 'json:resource.id',
+      occurredAt: { at: 'json:create_time', unit: 'iso' },
+      object: 'json:resource',
+    },
+    retryWindowHours: 7 * 24,
+  },
+  paypalCode({
+    fetching: fetchBytes,
+    roots: () => rootCertificates.map((pem) => new X509Certificate(pem)),
+  }),
+)
+
+export interface PayPalEvent {
+  readonly id: string
+  readonly event_type: string
+  readonly create_time: string
+  readonly resource_type: string
+  readonly resource: unknown
+}

@@ -1,0 +1,132 @@
+import { hash } from 'node:crypto'
+import { HookonceError } from '../../model/errors.ts'
+import type { Delivery, Refusal } from '../contract.ts'
+import { provider } from '../provider.ts'
+import type { Code } from '../schemes/compile.ts'
+import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
+import { algorithmOf, isSignedBy, parseToken, type Token } from '../schemes/jws.ts'
+import { ageFault } from '../schemes/jwt.ts'
+import { publicKeyOf } from '../schemes/key-set.ts'
+import { neededHeaders } from '../schemes/needed-headers.ts'
+import { parseJsonText } from '../schemes/payload.ts'
+import { refuse } from '../schemes/refuse.ts'
+import { remoteKeys } from '../schemes/remote-keys.ts'
+import { isSameText } from '../schemes/token.ts'
+
+const HEADER = 'plaid-verification'
+
+const HOSTS: Readonly<Record<string, string>> = {
+  production: 'https://production.plaid.com',
+  sandbox: 'https://sandbox.plaid.com',
+}
+
+/** Plaid signs a token that holds the hash of the body; its keys are had by their ids, with the credentials of the API. */
+export function plaidCode(fetching: FetchText): Code {
+  return ({ keyring, endpoint, toleranceSeconds }) => {
+    const host = HOSTS[endpoint.setting('environment')]
+    if (host === undefined)
+      throw new HookonceError('CONFIG_INVALID', "plaid: settings.environment: 'production' or 'sandbox'")
+
+    const keys = remoteKeys(async (id) => {
+      const answer = await fetching(`${host}/webhook_verification_key/get`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          client_id: endpoint.setting('clientId'),
+          secret: keyring.keys[0]?.key.export().toString(),
+          key_id: id,
+        }),
+      })
+      const { key } = (parseJsonText(answer) ?? {}) as { key?: Record<string, unknown> }
+      if (key === undefined) throw new Error('there is no key in the answer')
+      if (key.expired_at !== null && key.expired_at !== undefined) throw new Error('the key has expired')
+      return publicKeyOf(key)
+    })
+
+    function read(delivery: Delivery): { token: Token; id: string } | Refusal {
+      const headers = neededHeaders(delivery, [HEADER])
+      if ('ok' in headers) return headers
+      const token = parseToken(headers[HEADER])
+      if (token === undefined || algorithmOf(token.header, ['ES256']) === undefined)
+        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no token that is signed with ES256`)
+      const { kid } = token.header
+      // Before it is asked for: what strangers may write into a request of ours.
+      if (typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
+        return refuse('SIGNATURE_MALFORMED', 'the token names no key')
+      return { token, id: kid }
+    }
+
+    return {
+      verify(delivery) {
+        const said = read(delivery)
+        if ('ok' in said) return said
+        const { token, id } = said
+        const key = keys.get(id)
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key is not at hand')
+        if (!isSignedBy(key, 'ES256', token.signed, token.signature))
+          return refuse('SIGNATURE_MISMATCH', 'the key did not make this token')
+        const { request_body_sha256: bodyHash, iat } = token.claims
+        if (typeof bodyHash !== 'string' || !isSameText(bodyHash, hash('sha256', delivery.body)))
+          return refuse('SIGNATURE_MISMATCH', 'the body is not the one of the claim request_body_sha256')
+        if (iat === undefined) return refuse('SIGNATURE_MALFORMED', 'the token has no date')
+        return ageFault({ iat }, delivery, toleranceSeconds) ?? { ok: true, secret: 1 }
+      },
+      prepare(delivery) {
+        const said = read(delivery)
+        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+      },
+    }
+  }
+}
+
+export const plaid = provider<PlaidWebhook, PlaidWebhook, string>(
+  {
+    provider: 'plaid',
+    about: {
+      name: 'Plaid',
+      category: 'fintech',
+      confidence: 'documented',
+      evidence: [
+        'https://plaid.com/docs/api/webhooks/webhook-verification/index.html.md',
+        'https://plaid.com/docs/api/webhooks/index.html.md',
+        'https://gist.github.com/skylarmb/0cecf20afe16ba1959681c838ce9b3a2 (sample of a Plaid engineer)',
+      ],
+      unverified: [
+        'the retries: 24 hours, a week is counted on',
+        'whether a retry keeps the date of its token: where it does not, it is a second event',
+      ],
+      notes: [
+        'The secret is that of the API: it fetches the keys. With several, the first is used.',
+        'Plaid sends no event id, and equal bodies are different events: the key is made of the body and the date of its token.',
+        'Nothing that is signed names your account: look up the item before you act.',
+      ],
+    },
+    signature: {
+      algorithm: 'coded',
+      how: 'a JSON Web Token (ES256) at `Plaid-Verification` with the SHA-256 of the body; its key is fetched from the API of Plaid by its id',
+      dated: true,
+      secret: 'credential',
+    },
+    settings: {
+      clientId: 'the client_id of the API of Plaid',
+      environment: '`production` or `sandbox`',
+    },
+    event: {
+      key: { hash: [`claim:${HEADER}.request_body_sha256`, `claim:${HEADER}.iat`] },
+      type: { join: ['json:webhook_type', 'json:webhook_code'], separator: '.' },
+      objectId: ['json:item_id', 'json:transfer_id', 'json:identity_verification_id'],
+      occurredAt: { at: `claim:${HEADER}.iat`, unit: 's' },
+    },
+    retryWindowHours: 7 * 24,
+    answerWithinSeconds: 10,
+    acceptedStatus: 200,
+  },
+  plaidCode(fetchText),
+)
+
+export interface PlaidWebhook {
+  readonly webhook_type: string
+  readonly webhook_code: string
+  readonly item_id?: string
+  readonly environment?: string
+}

@@ -1,0 +1,62 @@
+import { type KeyObject, verify } from 'node:crypto'
+import { parseJsonText } from './payload.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** A JSON Web Token, before anything of it is believed. */
+export interface Token {
+  readonly header: Claims
+  readonly claims: Claims
+  readonly signed: string
+  readonly signature: Buffer
+}
+
+export function parseToken(text: string): Token | undefined {
+  const parts = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text)
+  if (parts === null) return undefined
+  const [, head = '', body = '', proof = ''] = parts
+  const header = parsePart(head)
+  const claims = parsePart(body)
+  const signature = decodePart(proof)
+  if (header === undefined || claims === undefined || signature === undefined) return undefined
+  return { header, claims, signed: `${head}.${body}`, signature }
+}
+
+export function parsePart(part: string): Claims | undefined {
+  return parseJsonText(Buffer.from(part, 'base64url').toString('utf8')) as Claims | undefined
+}
+
+/** One spelling only: the spare bits of the last letter could be anything else. */
+export function decodePart(part: string): Buffer | undefined {
+  const bytes = Buffer.from(part, 'base64url')
+  return bytes.toString('base64url') === part ? bytes : undefined
+}
+
+const ALGORITHMS = {
+  EdDSA: { hash: null, type: 'ed25519', curve: undefined },
+  ES256: { hash: 'sha256', type: 'ec', curve: 'prime256v1' },
+  ES384: { hash: 'sha384', type: 'ec', curve: 'secp384r1' },
+  ES512: { hash: 'sha512', type: 'ec', curve: 'secp521r1' },
+  RS256: { hash: 'sha256', type: 'rsa', curve: undefined },
+  RS384: { hash: 'sha384', type: 'rsa', curve: undefined },
+  RS512: { hash: 'sha512', type: 'rsa', curve: undefined },
+} as const
+
+export type JwsAlgorithm = keyof typeof ALGORITHMS
+
+/** Of those that this provider is known to use, the one that a token names; nothing where it names another. */
+export function algorithmOf(header: Claims, known: readonly JwsAlgorithm[]): JwsAlgorithm | undefined {
+  return known.find((algorithm) => algorithm === header.alg)
+}
+
+/** Whether this public key signed it, by this algorithm: a key of another kind never did. */
+export function isSignedBy(
+  key: KeyObject,
+  algorithm: JwsAlgorithm,
+  signed: string | Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  const { hash, type, curve } = ALGORITHMS[algorithm]
+  if (key.asymmetricKeyType !== type || key.asymmetricKeyDetails?.namedCurve !== curve) return false
+  return verify(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature)
+}

@@ -1,0 +1,19 @@
+import type { Delivery, Refusal } from '../contract.ts'
+import { refuse } from './refuse.ts'
+import { MAX_HEADER_CHARS } from './signature-header.ts'
+
+/** The headers that a signature takes, all of them there and none longer than any of them is. */
+export function neededHeaders<Name extends string>(
+  delivery: Delivery,
+  names: readonly Name[],
+): { readonly [name in Name]: string } | Refusal {
+  const found: Partial<Record<Name, string>> = {}
+  for (const name of names) {
+    const value = delivery.header(name)
+    if (!value) return refuse('SIGNATURE_MISSING', `the header ${name} is not there`)
+    if (value.length > MAX_HEADER_CHARS)
+      return refuse('SIGNATURE_MALFORMED', `the header ${name} is longer than ${MAX_HEADER_CHARS} characters`)
+    found[name] = value
+  }
+  return found as Record<Name, string>
+}
