@@ -56,6 +56,9 @@ export function logs(logger: Logger): Observer {
         logger.warn(fields, 'known event key with another body: the first body stands')
       else logger.info(fields, fact.outcome)
     },
+    diagnosis({ source, code, diagnosis }) {
+      logger.warn({ source, code, detail: diagnosis }, 'why a delivery was refused')
+    },
     attempt(fact) {
       const fields = {
         source: fact.source,

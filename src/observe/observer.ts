@@ -6,6 +6,8 @@ import type { ErrorCode } from '../model/errors.ts'
  */
 export interface Observer {
   delivery(fact: DeliveryFact): void
+  /** Why a delivery was refused, where one was looked into. Not everyone is told: it is counted as a delivery already. */
+  diagnosis?(fact: DiagnosisFact): void
   attempt(fact: AttemptFact): void
   rescue(fact: RescueFact): void
   /** Something went wrong that no delivery or attempt tells of. */
@@ -24,6 +26,12 @@ export interface DeliveryFact {
   readonly eventType?: string
   readonly objectId?: string | undefined
   readonly durationMs: number
+}
+
+export interface DiagnosisFact {
+  readonly source: string
+  readonly code: ErrorCode
+  readonly diagnosis: string
 }
 
 export interface AttemptFact {
@@ -54,6 +62,7 @@ export interface TroubleFact {
 export function observers(all: readonly Observer[]): Observer {
   return {
     delivery: (fact) => tell(all, (observer) => observer.delivery(fact)),
+    diagnosis: (fact) => tell(all, (observer) => observer.diagnosis?.(fact)),
     attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
     rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
     trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),

@@ -8,6 +8,7 @@ import { headerLines } from '../sources/headers.ts'
 import type { Acceptance, Acceptor, Arrival } from './accept.ts'
 import { type Answer, knownAlready, notWanted, recorded, recordedBatch, refusedWith } from './answer.ts'
 import { type Deadlines, deadlines } from './deadlines.ts'
+import type { Diagnoses } from './diagnoses.ts'
 import type { Limits } from './limits.ts'
 import type { RejectionLog } from './rejections.ts'
 import { wantingOf } from './wanting.ts'
@@ -53,6 +54,7 @@ export interface ReceiverOptions {
   readonly shards: number
   readonly acceptor: Acceptor
   readonly rejections: RejectionLog
+  readonly diagnoses: Diagnoses
   readonly limits: Limits
   readonly observer: Observer
 }
@@ -63,6 +65,7 @@ export function receiver({
   shards,
   acceptor,
   rejections,
+  diagnoses,
   limits,
   observer,
 }: ReceiverOptions): Receiver {
@@ -109,13 +112,13 @@ export function receiver({
     // Asked first: an await of nothing would cost every delivery a turn.
     const preparing = source.source.prepare?.(delivery)
     const unprepared = preparing && (await preparing)
-    if (unprepared) return refuseSigned(head, source, unprepared)
+    if (unprepared) return refuseSigned(head, source, delivery, unprepared)
     const handshake = source.source.handshake?.(delivery)
-    if (handshake) return answerHandshake({ head, source, startedAt }, handshake)
+    if (handshake) return answerHandshake({ head, source, startedAt }, delivery, handshake)
     if (head.method !== 'POST') return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
 
     const verified = source.source.verify(delivery)
-    if (!verified.ok) return refuseSigned(head, source, verified)
+    if (!verified.ok) return refuseSigned(head, source, delivery, verified)
     const request = { head, source, secret: verified.secret, startedAt }
     return source.source.split ? receiveBatch(request, delivery) : receiveEvent(request, delivery)
   }
@@ -162,11 +165,12 @@ export function receiver({
 
   async function answerHandshake(
     { head, source, startedAt }: Omit<Request<Known>, 'secret'>,
+    delivery: Delivery,
     handshake: HandshakeAnswer | Refusal,
   ): Promise<Answer> {
     const refusal = handshake.ok ? await handshake.perform?.() : handshake
-    if (refusal) return refuseSigned(head, source, refusal)
-    if (!handshake.ok) return refuseSigned(head, source, handshake)
+    if (refusal) return refuseSigned(head, source, delivery, refusal)
+    if (!handshake.ok) return refuseSigned(head, source, delivery, handshake)
     const { status, headers, body } = handshake
     const durationMs = performance.now() - startedAt
     observer.delivery({ source: source.name, outcome: 'handshake', status, durationMs })
@@ -243,7 +247,8 @@ export function receiver({
     return refuse(head, 'OVERLOADED', `${acceptor.waiting} deliveries wait`)
   }
 
-  function refuseSigned(head: Head, source: Known, refusal: Refusal): Answer {
+  function refuseSigned(head: Head, source: Known, delivery: Delivery, refusal: Refusal): Answer {
+    diagnoses.offer(source.name, source.source, delivery, refusal)
     const isOurs = refusal.code === 'KEYS_UNAVAILABLE'
     return refuse(head, refusal.code, refusal.detail, isOurs ? undefined : source.source.refusedStatus)
   }

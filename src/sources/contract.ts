@@ -88,6 +88,11 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   /** The deliveries of one event each that a verified batch amounts to. Only a source of batches has this. */
   split?(delivery: Delivery): readonly Delivery[] | Refusal
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
+  /**
+   * Why it refused this delivery, in a sentence for our own log: it names no secret and nothing of the body. Bounded
+   * work, but many times that of verifying.
+   */
+  diagnose?(delivery: Delivery, refusal: Refusal): string
   /** Carries the types of this source to its handlers; has no value at run time. */
   readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }
 }

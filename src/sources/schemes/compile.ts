@@ -2,6 +2,7 @@ import { HOUR_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
+import { explain } from '../diagnose/explain.ts'
 import { type CheckedOptions, secretOf } from '../options.ts'
 import { settingsOf } from '../places.ts'
 import { type Sample, type SignedDelivery, type SigningSource, signer } from '../sign.ts'
@@ -48,10 +49,12 @@ export function compile<Payload, Subject, Type extends string>(
   const keyring = keyringOf(description, options)
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
-  const coded = code?.({ description, keyring, endpoint, toleranceSeconds })
-  const verifyOne = coded?.verify ?? describedVerifier({ description, keyring, endpoint, toleranceSeconds })
+  const coding: Coding = { description, keyring, endpoint, toleranceSeconds }
+  const coded = code?.(coding)
   const split = splitter(description)
-  const verify = split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
+  const whole = (verifyOne: Verify): Verify =>
+    split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
+  const verify = whole(coded?.verify ?? describedVerifier(coding))
   const handshake =
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret: options.onSecret, verify })
   const prepare = preparation(keyring, coded?.prepare)
@@ -59,6 +62,7 @@ export function compile<Payload, Subject, Type extends string>(
 
   return {
     provider: description.provider,
+    description,
     tenant: options.tenant,
     acceptedStatus: description.acceptedStatus,
     ...(description.acceptedBody === undefined ? {} : { acceptedBody: description.acceptedBody }),
@@ -79,6 +83,13 @@ export function compile<Payload, Subject, Type extends string>(
     identify: (coded?.identify ?? identifier(description)) as (
       delivery: Delivery,
     ) => Identified<Payload, Subject> | Refusal,
+    diagnose: (delivery, refusal) =>
+      explain({
+        coding,
+        verifierOf: (other) => whole(code ? code(other).verify : describedVerifier(other)),
+        delivery,
+        refusal,
+      }),
     deliver: sign,
     sign: (sample) => sign(sample).headers,
   }
