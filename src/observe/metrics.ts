@@ -18,6 +18,7 @@ const COUNTERS = {
   hookonce_unwanted_total: 'Deliveries of event types that no subscriber wants.',
   hookonce_handshake_total: 'Handshakes answered: challenges and confirmations, not events.',
   hookonce_rejected_total: 'Deliveries refused, by reason.',
+  hookonce_shadowed_total: 'Deliveries that a source in shadow mode would have refused, by reason.',
   hookonce_processed_total: 'Attempts that completed their job.',
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
   hookonce_failed_total: 'Jobs that were given up.',
@@ -49,8 +50,8 @@ export function metrics(): Metrics {
 
   const observer: Observer = {
     delivery(fact) {
-      if (fact.outcome === 'rejected')
-        return count('hookonce_rejected_total', { source: fact.source, reason: fact.code ?? '' })
+      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed')
+        return count(`hookonce_${fact.outcome}_total`, { source: fact.source, reason: fact.code ?? '' })
       if (fact.outcome === 'handshake') return count('hookonce_handshake_total', { source: fact.source })
       observe(accepts, { source: fact.source }, fact.durationMs)
       if (fact.outcome === 'recorded') return count('hookonce_received_total', { source: fact.source })

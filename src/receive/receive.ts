@@ -118,7 +118,10 @@ export function receiver({
     if (head.method !== 'POST') return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
 
     const verified = source.source.verify(delivery)
-    if (!verified.ok) return refuseSigned(head, source, delivery, verified)
+    if (!verified.ok)
+      return source.source.mode === 'shadow'
+        ? shadow(source, delivery, verified)
+        : refuseSigned(head, source, delivery, verified)
     const request = { head, source, secret: verified.secret, startedAt }
     return source.source.split ? receiveBatch(request, delivery) : receiveEvent(request, delivery)
   }
@@ -245,6 +248,22 @@ export function receiver({
 
   function refuseQueued(head: Head): Answer {
     return refuse(head, 'OVERLOADED', `${acceptor.waiting} deliveries wait`)
+  }
+
+  /** Reports what would have been refused. The sender is told no more than of a type that nobody wants. */
+  function shadow({ name, source }: Known, delivery: Delivery, { ok, code, detail }: Refusal): Answer {
+    diagnoses.offer(name, source, delivery, { ok, code, detail })
+    rejections.add(name, code, `not refused, for the source is in shadow mode: ${detail}`)
+    const answer = notWanted(source)
+    observer.delivery({
+      source: name,
+      outcome: 'shadowed',
+      status: answer.status,
+      code,
+      detail,
+      durationMs: 0,
+    })
+    return answer
   }
 
   function refuseSigned(head: Head, source: Known, delivery: Delivery, refusal: Refusal): Answer {

@@ -73,6 +73,11 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly unwanted: 'ignore' | 'record'
   /** Another body under a known key: the first one stands and the delivery is answered 200, or it is refused 409. */
   readonly mismatch: 'keep-first' | 'reject'
+  /**
+   * 'shadow': a delivery that cannot be verified is reported and answered as one that nobody wants, instead of refused.
+   * It is never recorded nor processed: under the key of a genuine event it would stand in that one's way.
+   */
+  readonly mode?: 'enforce' | 'shadow'
   /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
   readonly stampHeader?: string
   /** Methods of its handshakes besides POST. */

@@ -71,6 +71,7 @@ export function compile<Payload, Subject, Type extends string>(
     retryWindowMs: description.retryWindowHours * HOUR_MS,
     unwanted: options.unwanted,
     mismatch: options.mismatch,
+    mode: options.mode,
     ...(description.event.key === 'each-delivery' && { stampHeader: STAMP_HEADER }),
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
