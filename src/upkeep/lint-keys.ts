@@ -19,7 +19,7 @@ export async function lintKeys({ pool, shards }: LedgerTables): Promise<KeyFindi
   return (await keyNumbers(pool, shards)).flatMap(findingsOf)
 }
 
-export function findingsOf(numbers: KeyNumbers): KeyFinding[] {
+function findingsOf(numbers: KeyNumbers): KeyFinding[] {
   const { tenant, source, receipts, duplicates, mismatches, mismatchedKeys } = numbers
   const { repeatedBodies, topDeliveries, topMismatches, missing } = numbers
   const deliveries = receipts + duplicates
