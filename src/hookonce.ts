@@ -24,6 +24,7 @@ import {
 import type { Handler, Subscriber } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
 import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
+import { type Diagnoses, diagnoses } from './receive/diagnoses.ts'
 import { receiveFetch, responseOf } from './receive/fetch.ts'
 import { receiveNode, respond } from './receive/node.ts'
 import { type Receiver, receiver, unavailable } from './receive/receive.ts'
@@ -103,6 +104,7 @@ interface Engine {
   readonly acceptor: Acceptor
   readonly receiver: Receiver
   readonly rejections: RejectionLog
+  readonly diagnoses: Diagnoses
 }
 
 /** In-flight work gets this long at a stop; orchestrators commonly kill after 30 s. */
@@ -198,6 +200,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       await opened.acceptor.idle()
       await upkeep?.stop()
       await worker?.stop(drainMs)
+      await opened.diagnoses.idle()
       await opened.rejections.stop()
       await opened.ledger.close()
     },
@@ -296,9 +299,11 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
   try {
     const subscribers = await register({ ledger, options, subscriptions })
     const rejections = rejectionLog(ledger.pool, observer)
+    const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
+    const diagnosing = diagnoses(sources, rejections, observer)
     const accepting = acceptor(ledger, handOff, observer)
     const receiving = receiver({
-      sources: Object.entries(options.sources).map(([name, source]) => ({
+      sources: sources.map(({ name, source }) => ({
         name,
         source,
         keySeconds: keySeconds(options, source),
@@ -313,10 +318,18 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
       shards: ledger.shards,
       acceptor: accepting,
       rejections,
+      diagnoses: diagnosing,
       limits: options.limits,
       observer,
     })
-    return { ledger, subscribers, acceptor: accepting, receiver: receiving, rejections }
+    return {
+      ledger,
+      subscribers,
+      acceptor: accepting,
+      receiver: receiving,
+      rejections,
+      diagnoses: diagnosing,
+    }
   } catch (error) {
     await ledger.close()
     throw error

@@ -9,6 +9,8 @@ import { replay } from './replay.ts'
 import { serve } from './serve.ts'
 import { show } from './show.ts'
 import { sources } from './sources.ts'
+import { trigger } from './trigger.ts'
+import { verify } from './verify.ts'
 
 /** In the order of the help text. */
 export const commands: readonly Command[] = [
@@ -23,4 +25,6 @@ export const commands: readonly Command[] = [
   pause,
   resume,
   sources,
+  verify,
+  trigger,
 ]

@@ -5,7 +5,8 @@ import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce rejections [--json] [--dir DIR]
 
-Tells what was refused, by source and reason, with the last case of each.`
+Tells what was refused, by source and reason, with the last case of each and, for signatures, why: what makes them right
+was found by trying (a re-serialised body, another secret, a clock). A few cases a second are looked into.`
 
 export const rejections: Command = {
   name: 'rejections',
@@ -18,8 +19,11 @@ export const rejections: Command = {
     if (rows.length === 0) return print('nothing was refused')
     print(
       table(
-        ['LAST', 'SOURCE', 'REASON', 'COUNT', 'LAST CASE'],
-        rows.map((row) => [clock(row.lastAt), row.source, row.code, String(row.count), safe(row.lastDetail)]),
+        ['LAST', 'SOURCE', 'REASON', 'COUNT', 'LAST CASE, AND WHY'],
+        rows.flatMap(({ lastAt, source, code, count, lastDetail, diagnosis }) => [
+          [clock(lastAt), source, code, String(count), safe(lastDetail)],
+          ...(diagnosis === '' ? [] : [['', '', '', '', safe(diagnosis)]]),
+        ]),
       ),
     )
   },

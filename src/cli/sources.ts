@@ -2,21 +2,27 @@ import { HookonceError } from '../model/errors.ts'
 import { findProvider, providerIds } from '../sources/catalogue/index.ts'
 import { type CheckedDescription, checkDescription } from '../sources/description.ts'
 import { providerPage } from '../sources/page.ts'
-import { type Command, parse } from './command.ts'
-import { print, printJson, table } from './print.ts'
+import { lintKeys } from '../upkeep/lint-keys.ts'
+import { type Command, ledgerOptions, parse } from './command.ts'
+import { lookingIn } from './looking.ts'
+import { print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce sources [words] [--json]
 hookonce sources <id> [--json]
+hookonce sources lint [--json] [--dir DIR]
 
 Lists the providers of the catalogue, or those that the words are found in: id, name, category, notes.
-With the id of one it shows its page: how it signs, what names an event, how long it retries, and how sure we are.`
+With the id of one it shows its page: how it signs, what names an event, how long it retries, and how sure we are.
+lint looks into the ledger and warns, with numbers, of event keys that are constant, often missing, shared by different
+events, or new with each attempt. It ends with 1 if there are any.`
 
 export const sources: Command = {
   name: 'sources',
   summary: 'list the providers, or show the page of one',
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, { json: { type: 'boolean', default: false } })
+    const { values, positionals } = parse({ usage }, args, ledgerOptions)
+    if (positionals.join(' ') === 'lint') return lint(values)
     const all = await descriptions()
     const [id = '', ...others] = positionals
     const one = others.length === 0 ? all.find(({ provider }) => provider === id) : undefined
@@ -43,6 +49,14 @@ export const sources: Command = {
       ),
     )
   },
+}
+
+async function lint({ dir, json }: { readonly dir: string; readonly json: boolean }): Promise<void> {
+  const findings = await lookingIn(dir, lintKeys)
+  if (findings.length > 0) process.exitCode = 1
+  if (json) return printJson(findings)
+  if (findings.length === 0) return print('the event keys of all sources look right')
+  for (const { source, finding, says } of findings) print(safe(`${source}: ${finding}: ${says}`))
 }
 
 async function descriptions(): Promise<CheckedDescription[]> {

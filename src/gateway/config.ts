@@ -113,7 +113,7 @@ function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): 
   return reference.startsWith('file:') ? { file: reference.slice('file:'.length) } : text
 }
 
-function resolveSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
+export function resolveSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
   const [scheme, ...rest] = reference.split(':')
   const name = rest.join(':')
   if (scheme === 'env') {

@@ -1,5 +1,5 @@
 import { textOfThrown } from '../model/thrown.ts'
-import type { Observer } from './observer.ts'
+import type { DeliveryFact, Observer } from './observer.ts'
 
 /** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
 export interface Logger {
@@ -29,7 +29,7 @@ const REFUSALS_EVERY_MS = 10_000
 export function logs(logger: Logger): Observer {
   const refusals = new Map<string, { since: number; silent: number }>()
 
-  function refused(source: string, code: string, detail: string | undefined): void {
+  function refused({ source, code, detail, outcome }: DeliveryFact): void {
     const key = `${source} ${code}`
     const last = refusals.get(key)
     const now = performance.now()
@@ -38,12 +38,17 @@ export function logs(logger: Logger): Observer {
       return
     }
     refusals.set(key, { since: now, silent: 0 })
-    logger.warn({ source, code, detail, not_logged_before: last?.silent ?? 0 }, 'delivery refused')
+    logger.warn(
+      { source, code, detail, not_logged_before: last?.silent ?? 0 },
+      outcome === 'shadowed'
+        ? 'delivery would be refused, were this source not in shadow mode'
+        : 'delivery refused',
+    )
   }
 
   return {
     delivery(fact) {
-      if (fact.outcome === 'rejected') return refused(fact.source, fact.code ?? '', fact.detail)
+      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return refused(fact)
       const fields = {
         source: fact.source,
         event_key: fact.eventKey,
@@ -55,6 +60,12 @@ export function logs(logger: Logger): Observer {
       if (fact.outcome === 'mismatch')
         logger.warn(fields, 'known event key with another body: the first body stands')
       else logger.info(fields, fact.outcome)
+    },
+    diagnosis({ source, code, diagnosis }) {
+      logger.warn({ source, code, detail: diagnosis }, 'why a delivery was refused')
+    },
+    keyFinding({ source, finding, says }) {
+      logger.warn({ source, finding, detail: says }, 'the event key of a source looks wrong')
     },
     attempt(fact) {
       const fields = {

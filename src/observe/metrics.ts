@@ -19,6 +19,7 @@ const COUNTERS = {
   hookonce_unwanted_total: 'Deliveries of event types that no subscriber wants.',
   hookonce_handshake_total: 'Handshakes answered: challenges and confirmations, not events.',
   hookonce_rejected_total: 'Deliveries refused, by reason.',
+  hookonce_shadowed_total: 'Deliveries that a source in shadow mode would have refused, by reason.',
   hookonce_processed_total: 'Attempts that completed their job.',
   hookonce_stale_total: 'Of those, attempts whose event told nothing that was not known better.',
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
@@ -55,8 +56,8 @@ export function metrics(): Metrics {
 
   const observer: Observer = {
     delivery(fact) {
-      if (fact.outcome === 'rejected')
-        return count('hookonce_rejected_total', { source: fact.source, reason: fact.code ?? '' })
+      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed')
+        return count(`hookonce_${fact.outcome}_total`, { source: fact.source, reason: fact.code ?? '' })
       if (fact.outcome === 'handshake') return count('hookonce_handshake_total', { source: fact.source })
       observe(accepts, { source: fact.source }, fact.durationMs)
       if (fact.outcome === 'recorded') return count('hookonce_received_total', { source: fact.source })

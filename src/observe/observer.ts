@@ -6,6 +6,10 @@ import type { ErrorCode } from '../model/errors.ts'
  */
 export interface Observer {
   delivery(fact: DeliveryFact): void
+  /** Why a delivery was refused, where one was looked into. Not everyone is told: it is counted as a delivery already. */
+  diagnosis?(fact: DiagnosisFact): void
+  /** The event key of a source does not do what it is for. */
+  keyFinding?(fact: KeyFindingFact): void
   attempt(fact: AttemptFact): void
   rescue(fact: RescueFact): void
   /** Something went wrong that no delivery or attempt tells of. */
@@ -14,7 +18,7 @@ export interface Observer {
 
 export interface DeliveryFact {
   readonly source: string
-  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected'
+  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
   /** Why it was rejected, for our own log: never sent to the sender. */
@@ -24,6 +28,18 @@ export interface DeliveryFact {
   readonly eventType?: string
   readonly objectId?: string | undefined
   readonly durationMs: number
+}
+
+export interface DiagnosisFact {
+  readonly source: string
+  readonly code: ErrorCode
+  readonly diagnosis: string
+}
+
+export interface KeyFindingFact {
+  readonly source: string
+  readonly finding: string
+  readonly says: string
 }
 
 export interface AttemptFact {
@@ -65,6 +81,8 @@ export interface TroubleFact {
 export function observers(all: readonly Observer[]): Observer {
   return {
     delivery: (fact) => tell(all, (observer) => observer.delivery(fact)),
+    diagnosis: (fact) => tell(all, (observer) => observer.diagnosis?.(fact)),
+    keyFinding: (fact) => tell(all, (observer) => observer.keyFinding?.(fact)),
     attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
     rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
     trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),

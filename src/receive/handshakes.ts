@@ -1,5 +1,5 @@
 import type { Observer } from '../observe/observer.ts'
-import type { HandshakeAnswer, Refusal } from '../sources/contract.ts'
+import type { Delivery, HandshakeAnswer, Refusal } from '../sources/contract.ts'
 import type { Answer } from './answer.ts'
 import type { Request } from './receive.ts'
 import type { Refusing } from './refuse.ts'
@@ -15,12 +15,13 @@ export function handshakeAnswers({
   refuseSigned,
 }: HandshakeOptions): (
   request: Omit<Request, 'secret'>,
+  delivery: Delivery,
   handshake: HandshakeAnswer | Refusal,
 ) => Promise<Answer> {
-  return async ({ head, source, startedAt }, handshake) => {
-    if (!handshake.ok) return refuseSigned(head, source, handshake)
+  return async ({ head, source, startedAt }, delivery, handshake) => {
+    if (!handshake.ok) return refuseSigned(head, source, delivery, handshake)
     const refusal = await handshake.perform?.()
-    if (refusal) return refuseSigned(head, source, refusal)
+    if (refusal) return refuseSigned(head, source, delivery, refusal)
     const { status, headers, body } = handshake
     const durationMs = performance.now() - startedAt
     observer.delivery({ source: source.name, outcome: 'handshake', status, durationMs })

@@ -9,6 +9,7 @@ import { type Answer, refusedWith } from './answer.ts'
 import { arrivals, type KnownSource, knownSource, stamped } from './arrival.ts'
 import { batches } from './batches.ts'
 import { type Deadlines, deadlines } from './deadlines.ts'
+import type { Diagnoses } from './diagnoses.ts'
 import { handshakeAnswers } from './handshakes.ts'
 import type { Limits } from './limits.ts'
 import { refusing } from './refuse.ts'
@@ -62,6 +63,7 @@ export interface ReceiverOptions {
   readonly shards: number
   readonly acceptor: Acceptor
   readonly rejections: RejectionLog
+  readonly diagnoses: Diagnoses
   readonly limits: Limits
   readonly observer: Observer
 }
@@ -80,7 +82,7 @@ export function receiver(options: ReceiverOptions): Receiver {
   const { acceptor, limits, observer } = options
   const known = new Map(options.sources.map((source) => [source.name, knownSource(source)]))
   const held: HeldBytes = { bytes: 0 }
-  const { refuse, refuseSigned } = refusing({ ...options, known })
+  const { refuse, refuseSigned, shadow } = refusing({ ...options, known })
   const { admit, isQueueFull, refuseQueued } = admission({ known, held, acceptor, limits, refuse })
   const answerHandshake = handshakeAnswers({ observer, refuseSigned })
   const { acknowledge, ignore } = acknowledging(observer)
@@ -104,13 +106,16 @@ export function receiver(options: ReceiverOptions): Receiver {
     // Asked first: an await of nothing would cost every delivery a turn.
     const preparing = source.source.prepare?.(delivery)
     const unprepared = preparing && (await preparing)
-    if (unprepared) return refuseSigned(head, source, unprepared)
+    if (unprepared) return refuseSigned(head, source, delivery, unprepared)
     const handshake = source.source.handshake?.(delivery)
-    if (handshake) return answerHandshake({ head, source, startedAt }, handshake)
+    if (handshake) return answerHandshake({ head, source, startedAt }, delivery, handshake)
     if (head.method !== 'POST') return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
 
     const verified = source.source.verify(delivery)
-    if (!verified.ok) return refuseSigned(head, source, verified)
+    if (!verified.ok) {
+      const isShadow = source.source.mode === 'shadow'
+      return isShadow ? shadow(source, delivery, verified) : refuseSigned(head, source, delivery, verified)
+    }
     const request = { head, source, secret: verified.secret, startedAt }
     return source.source.split ? receiveBatch(request, delivery) : receiveEvent(request, delivery)
   }

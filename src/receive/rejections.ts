@@ -10,11 +10,14 @@ import type { Observer } from '../observe/observer.ts'
  */
 export interface RejectionLog {
   add(source: string, code: ErrorCode, detail: string): void
+  /** What looking into one of them has found. */
+  explain(source: string, code: ErrorCode, diagnosis: string): void
   stop(): Promise<void>
 }
 
 const WRITE_EVERY_MS = 1_000
 const MAX_DETAIL_CHARS = 300
+const MAX_DIAGNOSIS_CHARS = 600
 
 export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let counts = new Map<string, RejectionCount>()
@@ -38,14 +41,26 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
     }
   }
 
+  /** Changes what is held of one reason until the next write. */
+  function hold(source: string, code: ErrorCode, change: (count: RejectionCount) => void): void {
+    const key = `${source} ${code}`
+    const count = counts.get(key) ?? { source, code, count: 0, lastDetail: '', diagnosis: '' }
+    change(count)
+    counts.set(key, count)
+    timer ??= setTimeout(() => void write(), WRITE_EVERY_MS).unref()
+  }
+
   return {
     add(source, code, detail) {
-      const key = `${source} ${code}`
-      const count = counts.get(key) ?? { source, code, count: 0, lastDetail: '' }
-      count.count += 1
-      count.lastDetail = withoutNul(detail.slice(0, MAX_DETAIL_CHARS))
-      counts.set(key, count)
-      timer ??= setTimeout(() => void write(), WRITE_EVERY_MS).unref()
+      hold(source, code, (count) => {
+        count.count += 1
+        count.lastDetail = withoutNul(detail.slice(0, MAX_DETAIL_CHARS))
+      })
+    },
+    explain(source, code, diagnosis) {
+      hold(source, code, (count) => {
+        count.diagnosis = withoutNul(diagnosis.slice(0, MAX_DIAGNOSIS_CHARS))
+      })
     },
     async stop() {
       clearTimeout(timer)

@@ -74,6 +74,11 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly unwanted: 'ignore' | 'record'
   /** Another body under a known key: the first one stands and the delivery is answered 200, or it is refused 409. */
   readonly mismatch: 'keep-first' | 'reject'
+  /**
+   * 'shadow': a delivery that cannot be verified is reported and answered as one that nobody wants, instead of refused.
+   * It is never recorded nor processed: under the key of a genuine event it would stand in that one's way.
+   */
+  readonly mode?: 'enforce' | 'shadow'
   /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
   readonly stampHeader?: string
   /** Methods of its handshakes besides POST. */
@@ -89,6 +94,11 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   /** The deliveries of one event each that a verified batch amounts to. Only a source of batches has this. */
   split?(delivery: Delivery): readonly Delivery[] | Refusal
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
+  /**
+   * Why it refused this delivery, in a sentence for our own log: it names no secret and nothing of the body. Bounded
+   * work, but many times that of verifying.
+   */
+  diagnose?(delivery: Delivery, refusal: Refusal): string
   /** Carries the types of this source to its handlers; has no value at run time. */
   readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }
 }

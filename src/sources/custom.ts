@@ -35,8 +35,18 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     Object.assign({ secret: undefined }, options),
     options.provider ?? 'custom',
   )
-  const { secret, toleranceSeconds, tenant, unwanted, mismatch, url, confirm, onSecret, ...description } =
-    checked
+  const {
+    secret,
+    toleranceSeconds,
+    tenant,
+    unwanted,
+    mismatch,
+    mode,
+    url,
+    confirm,
+    onSecret,
+    ...description
+  } = checked
   // One object says both: what `settings` holds are the values, and their names are what the description asks for.
   const { settings } = description
   return compile(description, {
@@ -45,6 +55,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     tenant,
     unwanted,
     mismatch,
+    mode,
     url,
     confirm,
     onSecret,

@@ -38,6 +38,8 @@ export const optionsShape = {
   tenant: z.string().min(1).max(255).default('default'),
   unwanted: z.enum(['ignore', 'record']).default('ignore'),
   mismatch: z.enum(['keep-first', 'reject']).default('keep-first'),
+  /** 'shadow': what cannot be verified is reported and acknowledged, and goes no further; see contract.ts. */
+  mode: z.enum(['enforce', 'shadow']).default('enforce'),
   /** The URL as it was registered with the provider, for those that sign it. */
   url: z.url({ protocol: /^https?$/, error: 'must be the http or https URL that was registered' }).optional(),
   /** What a provider needs besides its secret; each provider names its own. */

@@ -15,29 +15,35 @@ export interface SampleEvent {
 }
 
 /**
- * A body and headers that the places of a description find an event in: the least that a delivery of this provider
- * holds. It is not signed yet.
+ * A body and headers that the places of a description find an event in: what `payloadOf` makes, with the event put
+ * into it, and without it the least that a delivery of this provider holds. It is not signed yet.
  */
 export function sampleOf(
   description: CheckedDescription,
   events: readonly SampleEvent[],
+  payloadOf?: (event: SampleEvent) => object,
 ): Required<Pick<Sample, 'body' | 'headers'>> {
   const { batch, body } = description
   const headers: Record<string, string> = {}
-  const bodies = events.map((event) => singleBody(description, event, headers))
+  const bodies = events.map((event) =>
+    singleBody({ description, headers, payload: payloadOf?.(event) }, event),
+  )
   const [first = {}] = bodies
   if (batch === 'lines') return { headers, body: bodies.map((one) => JSON.stringify(one)).join('\n') }
   const payload = batch === undefined ? first : mergedBatch(first, bodies, itemSteps(batch))
   return { headers, body: writeBody(payload as object, body) }
 }
 
-function singleBody(
-  description: CheckedDescription,
-  event: SampleEvent,
-  headers: Record<string, string>,
-): unknown {
+interface Making {
+  readonly description: CheckedDescription
+  readonly headers: Record<string, string>
+  readonly payload: object | undefined
+}
+
+function singleBody({ description, headers, payload }: Making, event: SampleEvent): unknown {
   const { batch } = description
-  const root: { body: unknown } = { body: batch !== undefined && itemSteps(batch)[0] === '[]' ? [] : {} }
+  const empty = batch !== undefined && itemSteps(batch)[0] === '[]' ? [] : {}
+  const root: { body: unknown } = { body: payload ?? empty }
   const put = (place: Locator, value: unknown): void => {
     const [kind, rest] = partsOf(place)
     if (kind === 'header') headers[rest.toLowerCase()] = String(value)
@@ -76,12 +82,25 @@ function valuesOf(
   }
   if (occurredAt !== undefined) add(occurredAt.at, dated(occurredAt.unit))
   if (typeof type === 'object' && !Array.isArray(type)) {
-    if ('present' in type) add(type.present, { id: sample.objectId })
-    else for (const [index, place] of type.join.entries()) add(place, index === 0 ? sample.type : 'made')
+    if ('present' in type) {
+      const named = type.present.find((place) => place.endsWith(sample.type))
+      add(named ?? type.present, { id: sample.objectId })
+    } else for (const [place, part] of joined(type, sample.type)) add(place, part)
   } else add(type, sample.type)
   if (typeof key === 'string' || typeof firstKey === 'string') add(key, sample.key)
   return list
 }
+
+/** The parts of a type that is joined of several places: `pull_request.opened` is an event and an action. */
+function joined({ join, separator }: Joined, type: string): [place: unknown, part: string][] {
+  const parts = separator === '' ? [type] : type.split(separator)
+  return join.flatMap((place, index): [unknown, string][] => {
+    const part = index === join.length - 1 ? parts.slice(index).join(separator) : parts[index]
+    return part ? [[place, part]] : []
+  })
+}
+
+type Joined = Extract<CheckedDescription['event']['type'], { readonly separator: string }>
 
 function itemSteps(batch: NonNullable<CheckedDescription['batch']>): string[] {
   return batch === 'lines' ? [] : arraySteps([batch].flat()[0] ?? '')

@@ -39,6 +39,8 @@ export interface SignedDelivery {
 /** A source that can also play its sender: for tests, for `hookonce dev`, for a ready-made curl line. */
 export interface SigningSource<Payload = unknown, Subject = unknown, Type extends string = string>
   extends Source<Payload, Subject, Type> {
+  /** How its provider signs and names its events. */
+  readonly description: CheckedDescription
   /** All headers of the signed delivery, by lower-case name. Signs with the first secret. */
   sign(sample: Sample): Record<string, string>
   /** The whole signed delivery: some providers sign in the body or in the query. */

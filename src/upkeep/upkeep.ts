@@ -1,6 +1,7 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Observer } from '../observe/observer.ts'
 import { wakeLanes } from './lanes.ts'
+import { lintKeys } from './lint-keys.ts'
 import { prune } from './prune.ts'
 import { rescue } from './rescue.ts'
 
@@ -9,6 +10,8 @@ export interface Upkeep {
 }
 
 const PRUNE_EVERY_MS = 60_000
+/** A key that is wrong stays wrong: a reminder an hour, not a flood. */
+const LINT_EVERY_MS = 60 * 60_000
 
 export interface UpkeepOptions {
   readonly leaseMs: number
@@ -24,6 +27,9 @@ export function startUpkeep(ledger: LedgerTables, { leaseMs, observer, isAlive }
     every(leaseMs / 3, async () => (isAlive() ? rescue(ledger, observer) : 0)),
     every(leaseMs / 3, () => wakeLanes(ledger)),
     every(PRUNE_EVERY_MS, () => prune(ledger)),
+    every(LINT_EVERY_MS, async () => {
+      for (const found of await lintKeys(ledger)) observer.keyFinding?.(found)
+    }),
   ]
 
   function every(ms: number, chore: () => Promise<unknown>): Upkeep {

@@ -94,6 +94,12 @@ describe('a batch', () => {
     ])
   })
 
+  it('is stepped over where it holds other things, however deep they go', () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    expect(splitting('json:events[]')(deep)).toEqual([])
+    expect(splitting('json:events[]')(`{"other":${deep},"events":[{"id":1}]}`)).toHaveLength(1)
+  })
+
   it('has bounds', () => {
     expect(splitting('json:[]')(`[${Array(5_001).fill('{}').join(',')}]`)).toBe('BATCH_TOO_LARGE')
     const events = Array(1_000).fill('{}').join(',')

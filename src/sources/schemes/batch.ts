@@ -92,6 +92,8 @@ function cutDown(
     found.push(event)
     return budget.chars >= 0 && found.length <= MAX_EVENTS
   }
+  // Nothing is looked for below: however deep it goes, it is stepped over.
+  if (paths.length === 0) return true
   const below = (step: string): (readonly string[])[] =>
     paths.filter((path) => path[0] === step).map((path) => path.slice(1))
 

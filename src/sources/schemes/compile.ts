@@ -2,6 +2,7 @@ import { HOUR_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
+import { explain } from '../diagnose/explain.ts'
 import { type CheckedOptions, secretOf } from '../options.ts'
 import { settingsOf } from '../places.ts'
 import { type Sample, type SignedDelivery, type SigningSource, signer } from '../sign.ts'
@@ -51,12 +52,14 @@ export function compile<Payload, Subject, Type extends string>(
   const keyring = keyringOf(description, options)
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
-  const coded = code?.({ description, keyring, endpoint, toleranceSeconds })
+  const coding: Coding = { description, keyring, endpoint, toleranceSeconds }
+  const coded = code?.(coding)
   if (description.body === 'coded' && coded?.parse === undefined)
     throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: coded, but without code`)
-  const verifyOne = coded?.verify ?? describedVerifier({ description, keyring, endpoint, toleranceSeconds })
   const split = splitter(description)
-  const verify = split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
+  const whole = (verifyOne: Verify): Verify =>
+    split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
+  const verify = whole(coded?.verify ?? describedVerifier(coding))
   const handshake =
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret: options.onSecret, verify })
   const prepare = preparation(keyring, coded?.prepare)
@@ -64,6 +67,7 @@ export function compile<Payload, Subject, Type extends string>(
 
   return {
     provider: description.provider,
+    description,
     tenant: options.tenant,
     acceptedStatus: description.acceptedStatus,
     ...(description.acceptedBody === undefined ? {} : { acceptedBody: description.acceptedBody }),
@@ -72,6 +76,7 @@ export function compile<Payload, Subject, Type extends string>(
     retryWindowMs: description.retryWindowHours * HOUR_MS,
     unwanted: options.unwanted,
     mismatch: options.mismatch,
+    mode: options.mode,
     ...(description.event.key === 'each-delivery' && { stampHeader: STAMP_HEADER }),
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
@@ -84,6 +89,13 @@ export function compile<Payload, Subject, Type extends string>(
     identify: identifier(description, coded?.parse ?? bodyParser(description.body)) as (
       delivery: Delivery,
     ) => Identified<Payload, Subject> | Refusal,
+    diagnose: (delivery, refusal) =>
+      explain({
+        coding,
+        verifierOf: (other) => whole(code ? code(other).verify : describedVerifier(other)),
+        delivery,
+        refusal,
+      }),
     deliver: sign,
     sign: (sample) => sign(sample).headers,
   }

@@ -10,6 +10,15 @@ export interface SigningKey {
   /** Of a provider with public keys, where the secret that was given is a private one: only a test's sender has it. */
   readonly privateKey?: KeyObject
   readonly position: number
+  /** The same secret read another way, to find out what was meant; nothing, where it cannot be read so. */
+  readAs?(reading: SecretReading): KeyObject | undefined
+}
+
+export interface SecretReading {
+  readonly secretEncoding: keyof typeof decoders
+  readonly secretPrefix: string
+  /** Whether quotes around it are left out. */
+  readonly quoted?: boolean
 }
 
 /** Turns the text of a secret into the key, as this provider reads it. */
@@ -21,16 +30,29 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
     secretPrefix: '',
     ...signature,
   }
-  const text = secret.text.startsWith(secretPrefix) ? secret.text.slice(secretPrefix.length) : secret.text
-  const bytes = decoders[secretEncoding](text)
-  if (bytes === undefined || bytes.length === 0) {
+  const bytes = secretBytes(secret.text, { secretEncoding, secretPrefix })
+  if (bytes === undefined) {
     const written = secretPrefix === '' ? secretEncoding : `${secretPrefix}<${secretEncoding}>`
     throw new HookonceError(
       'CONFIG_INVALID',
       `${provider}: secret: number ${secret.position} is not ${written}; copy it as the provider shows it`,
     )
   }
-  return { key: createSecretKey(bytes), position: secret.position }
+  return {
+    key: createSecretKey(bytes),
+    position: secret.position,
+    readAs(reading) {
+      const text = reading.quoted ? secret.text.replace(/^(["'])(.*)\1$/s, '$2') : secret.text
+      const other = secretBytes(text, reading)
+      return other && createSecretKey(other)
+    },
+  }
+}
+
+function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretReading): Buffer | undefined {
+  const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
+  const bytes = decoders[secretEncoding](text)
+  return bytes === undefined || bytes.length === 0 ? undefined : bytes
 }
 
 // Buffer.from skips what it cannot decode: a mistyped secret would become a shorter key, so the text is checked.

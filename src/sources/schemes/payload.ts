@@ -21,7 +21,7 @@ export function bodyParser(body: CheckedDescription['body']): ParseBody {
 }
 
 /** JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */
-function parseJson(body: Uint8Array): object | undefined {
+export function parseJson(body: Uint8Array): object | undefined {
   // Decoding would replace invalid bytes, and two different bodies could read the same.
   if (!isUtf8(body)) return undefined
   return parseJsonText(textOf(body))

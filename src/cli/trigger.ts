@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { HookonceError } from '../model/errors.ts'
+import { textOfThrown } from '../model/thrown.ts'
+import { fixtureOf } from '../sources/fixtures/index.ts'
+import { type SampleEvent, sampleOf } from '../sources/sample.ts'
+import type { SignedDelivery, SigningSource } from '../sources/sign.ts'
+import { type Command, parse, usageError } from './command.ts'
+import { oneSource, oneSourceOptions } from './one-source.ts'
+import { type Override, overridden, overridesOf } from './override.ts'
+import { print, printJson, safe } from './print.ts'
+
+const usage = `hookonce trigger <provider> [type] [--url URL] [--secret env:NAME] [--config hookonce.json] [--id KEY]
+                 [--times N] [--concurrent] [--reorder] [--override a.b=c] [--setting name=value] [--json]
+
+Sends signed sample events of a provider to any URL, as the provider would: nothing but that URL is asked.
+--url         where to; http://127.0.0.1:4400/in/<provider> without it
+--secret      env:NAME or file:/path; without it STRIPE_WEBHOOK_SECRET and so on. A private key for public-key providers
+--config      <provider> is the name of a source of that file
+--id          the event key; a random one without it
+--times       delivers the same event so many times, each signed anew, as a provider that retries
+--concurrent  all at the same time
+--reorder     --times different events of one object, the latest first
+--override    sets a field of the body: a value that is JSON as such, any other as text. May be repeated
+Ends with 1 if any delivery was not answered 2xx.`
+
+export const trigger: Command = {
+  name: 'trigger',
+  summary: 'send signed sample events of a provider to any URL',
+  usage,
+  async run(args) {
+    const { values, positionals } = parse({ usage }, args, {
+      ...oneSourceOptions,
+      id: { type: 'string' },
+      times: { type: 'string', default: '1' },
+      concurrent: { type: 'boolean', default: false },
+      reorder: { type: 'boolean', default: false },
+      override: { type: 'string', multiple: true, default: [] as string[] },
+      json: { type: 'boolean', default: false },
+    })
+    const [name, type, ...others] = positionals
+    if (name === undefined || others.length > 0)
+      throw usageError({ usage }, 'give a provider and at most one type')
+    const url = targetOf(values.url ?? `http://127.0.0.1:4400/in/${name}`)
+    const { source } = await oneSource({ usage }, name, { ...values, registeredUrl: url.href })
+    const times = timesOf(values.times)
+    const sending = { source, url, type, id: values.id, overrides: overridesOf({ usage }, values.override) }
+    await ready(source)
+    const events = eventsOf(sending, values.reorder ? times : 1)
+    const deliveries = values.reorder ? events.reverse() : Array.from({ length: times }, () => events[0])
+    const sends = deliveries.flatMap((event) => (event ? [() => send(sending, event)] : []))
+    const answers = values.concurrent
+      ? await Promise.all(sends.map((start) => start()))
+      : await oneByOne(sends)
+    if (answers.some(({ status }) => status < 200 || status > 299)) process.exitCode = 1
+    if (values.json) return printJson(answers)
+    for (const { status, body, key, type: sent } of answers)
+      print(safe(`${status}  ${sent}  ${key}  ${body}`))
+  },
+}
+
+interface Sending {
+  readonly source: SigningSource
+  readonly url: URL
+  readonly type: string | undefined
+  readonly id: string | undefined
+  readonly overrides: readonly Override[]
+}
+
+interface Answered {
+  readonly key: string
+  readonly type: string
+  readonly status: number
+  readonly body: string
+}
+
+/** So many events of one object, a second apart. */
+function eventsOf({ source, type, id }: Sending, count: number): SampleEvent[] {
+  const fixture = fixtureOf(source.provider)
+  const sampleType = type ?? fixture?.type ?? 'sample'
+  const key = id ?? `evt_${randomBytes(8).toString('hex')}`
+  const prefix = fixture ? fixture.objectPrefix(sampleType) : 'obj_'
+  const objectId = prefix + randomBytes(4).readUInt32BE()
+  const now = Date.now()
+  return Array.from({ length: count }, (_, index) => ({
+    key: index === 0 ? key : `${key}-${index + 1}`,
+    type: sampleType,
+    objectId,
+    occurredAtMs: now - (count - 1 - index) * 1_000,
+  }))
+}
+
+async function send({ source, url, overrides }: Sending, event: SampleEvent): Promise<Answered> {
+  const { description } = source
+  const fixture = fixtureOf(source.provider)
+  const { headers, body } = sampleOf(description, [event], fixture && ((one) => fixture.payload(one)))
+  const signed = source.deliver({
+    headers,
+    body: overridden(body, description.body, overrides),
+    url: `${url.pathname}${url.search}`,
+  })
+  const { status, text } = await post(new URL(signed.url, url), signed)
+  return { key: event.key, type: event.type, status, body: text }
+}
+
+/** A receiver that takes longer has failed for every provider. */
+const ANSWER_WITHIN_MS = 60_000
+
+async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    })
+    return { status: response.status, text: (await response.text()).slice(0, 500) }
+  } catch (error) {
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+    throw new HookonceError('CONFIG_INVALID', `${url.origin} did not answer: ${textOfThrown(cause)}`, {
+      cause: error,
+    })
+  }
+}
+
+async function oneByOne(sends: readonly (() => Promise<Answered>)[]): Promise<Answered[]> {
+  const answers: Answered[] = []
+  for (const start of sends) answers.push(await start())
+  return answers
+}
+
+/** Secrets of a file or a function are read by the first delivery. */
+async function ready(source: SigningSource): Promise<void> {
+  const blank = {
+    method: 'POST',
+    url: '/',
+    header: () => undefined,
+    body: new Uint8Array(),
+    receivedAtMs: Date.now(),
+  }
+  const unprepared = await source.prepare?.(blank)
+  if (unprepared?.code === 'KEYS_UNAVAILABLE') throw new HookonceError(unprepared.code, unprepared.detail)
+}
+
+function targetOf(text: string): URL {
+  if (!URL.canParse(text) || !/^https?:/.test(text))
+    throw usageError({ usage }, `--url must be an http or https URL, not "${text}"`)
+  return new URL(text)
+}
+
+const MAX_TIMES = 1_000
+
+function timesOf(text: string): number {
+  const times = Number(text)
+  if (/^\d{1,4}$/.test(text) && times >= 1 && times <= MAX_TIMES) return times
+  throw usageError({ usage }, `--times must be a number from 1 to ${MAX_TIMES}, not "${text}"`)
+}

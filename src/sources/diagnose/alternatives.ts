@@ -1,0 +1,22 @@
+import type { Delivery } from '../contract.ts'
+import type { Coding } from '../schemes/compile.ts'
+
+/** One way in which things may be other than they should: if the signature is right under it, that was the fault. */
+export interface Alternative {
+  /** What to tell, in words that name neither the secret nor anything of the body. */
+  readonly says: string
+  readonly delivery?: Delivery
+  readonly coding?: Partial<Coding>
+  /** What making it took, in bytes looked at: trying it is charged apart. */
+  readonly cost?: number
+}
+
+/** The delivery with another body. */
+export function withBody(delivery: Delivery, body: Uint8Array): Delivery {
+  return { ...delivery, body }
+}
+
+/** The delivery with another value of one header. */
+export function withHeader(delivery: Delivery, name: string, value: string): Delivery {
+  return { ...delivery, header: (asked) => (asked === name ? value : delivery.header(asked)) }
+}

@@ -1,0 +1,198 @@
+import { isUtf8 } from 'node:buffer'
+import type { Delivery } from '../contract.ts'
+import type { CheckedDescription } from '../description.ts'
+import { parseJson } from '../schemes/payload.ts'
+import { type Alternative, withBody } from './alternatives.ts'
+import { jsonSpellings } from './json-spellings.ts'
+
+/*
+ * Bodies that this one may have been before somebody on the way touched it: frameworks that parse and write again,
+ * proxies that trim, editors and shells that add a line break, decoders that take one charset for another.
+ */
+
+const LF = 0x0a
+const CR = 0x0d
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Writing JSON again costs about this many times what reading its bytes does. */
+const JSON_COST = 10
+
+/** Indented, a payload grows with its depth: both bound what writing one again can come to. */
+const MAX_JSON_BYTES = 256 * 1024
+const MAX_DEPTH = 16
+
+/** What a body that was never the sender's looks like, without trying anything. */
+export function parsedBody(delivery: Delivery): string | undefined {
+  const { body } = delivery
+  if (body.length === 0) {
+    return Number(delivery.header('content-length') ?? 0) > 0
+      ? 'the body was read before it reached us: hand over the raw bytes, mount hookonce before any body parser'
+      : 'the body is empty: something on the way read it, or a redirect dropped it'
+  }
+  const start = textOf(body.subarray(0, 32))
+  if (start.startsWith('[object Object]'))
+    return 'the body is "[object Object]": a parsed body was turned into text; hand over the raw bytes'
+  if (/^\{"type":"Buffer","data":\[/.test(start))
+    return 'the body is a Buffer written as JSON: hand over the Buffer itself'
+  return undefined
+}
+
+export function* otherBodies(delivery: Delivery, { body: kind }: CheckedDescription): Iterable<Alternative> {
+  yield* otherLineBreaks(delivery)
+  yield* otherCharsets(delivery)
+  if (kind === 'json') yield* otherJson(delivery)
+  else yield* otherForms(delivery)
+}
+
+function* otherLineBreaks(delivery: Delivery): Iterable<Alternative> {
+  const { body } = delivery
+  const cost = body.length
+  const last = body.at(-1)
+  const bare = body.subarray(0, endWithoutBreaks(body))
+  if (last === LF || last === CR)
+    yield {
+      says: 'a line break was added to the end of the body on its way (curl --data-binary keeps bytes as they are)',
+      delivery: withBody(delivery, bare),
+      cost,
+    }
+  for (const [name, added] of [
+    ['LF', '\n'],
+    ['CR LF', '\r\n'],
+  ] as const)
+    yield {
+      says: `the line break at the end of the body (${name}) was cut off on its way`,
+      delivery: withBody(delivery, Buffer.concat([bare, Buffer.from(added)])),
+      cost,
+    }
+  const text = Buffer.from(body).toString('latin1')
+  if (text.includes('\r\n'))
+    yield {
+      says: 'the line breaks of the body were changed from LF to CR LF on its way',
+      delivery: withBody(delivery, Buffer.from(text.replaceAll('\r\n', '\n'), 'latin1')),
+      cost,
+    }
+  else if (text.includes('\n'))
+    yield {
+      says: 'the line breaks of the body were changed from CR LF to LF on its way',
+      delivery: withBody(delivery, Buffer.from(text.replaceAll('\n', '\r\n'), 'latin1')),
+      cost,
+    }
+}
+
+function endWithoutBreaks(body: Uint8Array): number {
+  let end = body.length
+  while (end > 0 && (body[end - 1] === LF || body[end - 1] === CR)) end -= 1
+  return end
+}
+
+function* otherCharsets(delivery: Delivery): Iterable<Alternative> {
+  const { body } = delivery
+  const cost = body.length
+  if (BOM.equals(body.subarray(0, BOM.length)))
+    yield {
+      says: 'a byte order mark was put before the body on its way',
+      delivery: withBody(delivery, body.subarray(BOM.length)),
+      cost,
+    }
+  if (body.every((byte) => byte < 0x80)) return
+  if (isUtf8(body)) {
+    const text = textOf(body)
+    if (!/[^\u0000-\u00ff]/.test(text))
+      yield {
+        says: 'the body was taken for ISO 8859-1 and written again as UTF-8 on its way',
+        delivery: withBody(delivery, Buffer.from(text, 'latin1')),
+        cost,
+      }
+  } else {
+    yield {
+      says: 'the body was written again in ISO 8859-1 on its way: it was UTF-8',
+      delivery: withBody(delivery, Buffer.from(Buffer.from(body).toString('latin1'), 'utf8')),
+      cost,
+    }
+  }
+}
+
+function* otherJson(delivery: Delivery): Iterable<Alternative> {
+  const { body } = delivery
+  const payload = parseJson(body)
+  if (payload === undefined) {
+    const wrapped = formAsJson(delivery)
+    if (wrapped) yield wrapped
+    return
+  }
+  if (body.length > MAX_JSON_BYTES || depthOf(body) > MAX_DEPTH) return
+  for (const { text, how } of jsonSpellings(payload)) {
+    yield {
+      says: `the body was parsed and written again before it reached us: it was ${how}; hand over the raw bytes`,
+      delivery: withBody(delivery, Buffer.from(text)),
+      cost: text.length * JSON_COST,
+    }
+  }
+}
+
+/** How deep valid JSON is nested: known before it is written again, for that recurses. */
+function depthOf(body: Uint8Array): number {
+  let depth = 0
+  let deepest = 0
+  let isText = false
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at]
+    if (isText && byte === 0x5c) at += 1
+    else if (byte === 0x22) isText = !isText
+    else if (isText) continue
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x5d || byte === 0x7d) depth -= 1
+  }
+  return deepest
+}
+
+/** JSON that came as the one field of a form, as `curl -d` and some proxies make it. */
+function formAsJson(delivery: Delivery): Alternative | undefined {
+  const { body } = delivery
+  if (!isUtf8(body)) return undefined
+  const text = textOf(body)
+  if (!/^(?:payload=)?%(?:7B|5B)/i.test(text)) return undefined
+  try {
+    const decoded = decodeURIComponent(text.replace(/^payload=/, '').replaceAll('+', ' '))
+    return {
+      says: 'the body is JSON that was encoded as a form on its way: set the content type to application/json',
+      delivery: withBody(delivery, Buffer.from(decoded)),
+      cost: body.length,
+    }
+  } catch {
+    // A percent sign that encodes nothing: it is no such form.
+    return undefined
+  }
+}
+
+function* otherForms(delivery: Delivery): Iterable<Alternative> {
+  const { body } = delivery
+  if (!isUtf8(body)) return
+  const text = textOf(body)
+  const cost = body.length
+  const spellings: [text: string, how: string][] = [
+    [text.replaceAll('%20', '+'), 'spaces were written as +'],
+    [text.replaceAll('+', '%20'), 'spaces were written as %20'],
+    [new URLSearchParams(text).toString(), 'it was encoded as browsers do'],
+  ]
+  const parsed = parseJson(body)
+  if (parsed !== undefined && !Array.isArray(parsed)) {
+    // Nothing but text: turning a stranger's object into text can throw.
+    const fields = Object.entries(parsed).filter(
+      (field): field is [string, string] => typeof field[1] === 'string',
+    )
+    spellings.push([new URLSearchParams(fields).toString(), 'it was a form, and is JSON now'])
+  }
+  for (const [spelling, how] of spellings) {
+    if (spelling !== text)
+      yield {
+        says: `the form was parsed and written again before it reached us: ${how}; hand over the raw bytes`,
+        delivery: withBody(delivery, Buffer.from(spelling)),
+        cost,
+      }
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}

@@ -1,0 +1,120 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { arriving, everyProvider } from '../../../test/support/catalogue.ts'
+import type { Delivery, Refusal, Source } from '../contract.ts'
+import { checkOptions } from '../options.ts'
+import { sampleOf } from '../sample.ts'
+import { endpointOf } from '../schemes/endpoint.ts'
+import { diagnose } from './diagnose.ts'
+import { explain } from './explain.ts'
+
+/* Whatever a stranger sends to any provider: no exception, no empty reason, and work that is bounded by its size. */
+
+const NOW_MS = 1_700_000_000_000
+const every = await everyProvider()
+const KEYLESS = new Set(['aws-sns'])
+
+describe.each(every)('$id', ({ id, make, description, options }) => {
+  const source: Source = make(options)
+  const names = [
+    ...('header' in description.signature ? [description.signature.header ?? []].flat() : ['authorization']),
+    ...(description.timestamp?.at.startsWith('header:') ? [description.timestamp.at.slice(7)] : []),
+    ...['content-type', 'content-length', 'host', 'x-forwarded-host', 'x-hub-signature'],
+  ]
+  const event = { key: 'evt_1', type: 'thing.made', objectId: 'obj_1', occurredAtMs: NOW_MS }
+  const sample = { ...sampleOf(description, [event]), timestampMs: NOW_MS }
+  const genuine = KEYLESS.has(id) ? { headers: {}, url: '/' } : make(options).deliver(sample)
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.constantFrom(
+      ...Object.values(genuine.headers),
+      `t=1,v1=${'0'.repeat(64)}`,
+      `v1,${'A'.repeat(43)}=`,
+      'a,b=c',
+    ),
+    fc.nat().map((size) => `${'sha256='.repeat(size % 900)}`),
+  )
+  const body = fc.oneof(
+    fc.uint8Array({ maxLength: 2_000 }),
+    fc.json({ maxDepth: 6 }).map((json) => Buffer.from(json)),
+    fc
+      .dictionary(fc.constantFrom('toString', '__proto__', 'livemode', 'test', 'data'), fc.jsonValue())
+      .map((value) => Buffer.from(JSON.stringify(value))),
+    fc.webQueryParameters().map((query) => Buffer.from(query)),
+    fc.constant(Buffer.from(sample.body)),
+    fc.constant(Buffer.from('['.repeat(20_000) + ']'.repeat(20_000))),
+  )
+  const strangers = fc
+    .tuple(
+      fc.array(fc.option(text, { nil: undefined }), { minLength: names.length, maxLength: names.length }),
+      body,
+      fc.webQueryParameters(),
+      fc.constantFrom('POST', 'GET', 'HEAD', 'X'),
+    )
+    .map(([values, bytes, query, method]): Delivery => {
+      const headers = new Map(names.map((name, at) => [name, values[at]]))
+      return {
+        method,
+        url: `/in/x?${query}`,
+        header: (name) => headers.get(name),
+        body: bytes,
+        receivedAtMs: NOW_MS,
+      }
+    })
+
+  it('gives a reason for whatever comes, and never throws', async () => {
+    await fc.assert(
+      fc.asyncProperty(strangers, async (delivery) => {
+        source.handshake?.(delivery)
+        const verified = source.verify(delivery)
+        for (const one of [source.split?.(delivery) ?? [delivery]].flat())
+          if (!('ok' in one)) source.identify(one)
+        const refusal: Refusal = verified.ok
+          ? { ok: false, code: 'SIGNATURE_MISMATCH', detail: 'x' }
+          : verified
+        const says = await diagnose({ source, others: [{ name: 'other', source }], delivery, refusal })
+        if (refusal.code.startsWith('SIGNATURE_')) expect(says).toMatch(/./)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('tries no more bytes than a bound, and fewer times the larger the body', () => {
+    const checked = checkOptions(options, id)
+    const tried = [1_000, 100_000, 1_000_000, 5_000_000].map((size) => {
+      let bytes = 0
+      let trials = 0
+      const delivery = arriving(
+        {
+          method: 'POST',
+          url: '/in/x',
+          headers: genuine.headers,
+          body: Buffer.from(`["${'a'.repeat(size)}"]`),
+        },
+        NOW_MS,
+      )
+      explain({
+        coding: {
+          description,
+          keyring: { keys: [] },
+          endpoint: endpointOf(description, checked),
+          toleranceSeconds: 'off',
+        },
+        verifierOf: () => (given) => {
+          trials += 1
+          bytes += given.body.length
+          return { ok: false, code: 'SIGNATURE_MISMATCH', detail: 'x' }
+        },
+        delivery,
+        refusal: { ok: false, code: 'SIGNATURE_MISMATCH', detail: 'x' },
+      })
+      return { trials, bytes }
+    })
+    for (const { bytes, trials } of tried) {
+      expect(bytes).toBeLessThanOrEqual(16 * 1024 * 1024)
+      expect(trials).toBeLessThanOrEqual(100)
+    }
+    const counts = tried.map(({ trials }) => trials)
+    expect(counts).toEqual([...counts].sort((a, b) => b - a))
+  })
+})

@@ -1,0 +1,87 @@
+import type { Delivery, Refusal } from '../contract.ts'
+import type { Coding } from '../schemes/compile.ts'
+import type { Verify } from '../schemes/verify.ts'
+import { coversBody, isPublicKey } from '../signature.ts'
+import type { Alternative } from './alternatives.ts'
+import { otherBodies, parsedBody } from './bodies.ts'
+import { modeOf } from './mode.ts'
+import { olderHeader } from './older-header.ts'
+import { otherSecrets } from './secrets.ts'
+import { otherContents, otherSignatures } from './signatures.ts'
+import { otherUrls } from './urls.ts'
+
+export interface Explaining {
+  readonly coding: Coding
+  /** Makes the verifier that a source has under this coding. */
+  readonly verifierOf: (coding: Coding) => Verify
+  readonly delivery: Delivery
+  readonly refusal: Refusal
+}
+
+/**
+ * What one explanation may cost, in bytes hashed: some ten milliseconds. The common delivery is tried in every way
+ * for a tenth of it; of one with a megabyte only the likeliest faults are.
+ */
+const MAX_BYTES = 16 * 1024 * 1024
+/** Checking a public-key signature takes as long as hashing this much. */
+const PUBLIC_KEY_BYTES = 64 * 1024
+/** What a trial takes besides its bytes. */
+const TRIAL_BYTES = 2 * 1024
+
+/** Why this source refused a delivery, found by trying what else it may have been. */
+export function explain(explaining: Explaining): string {
+  const { coding, delivery, refusal } = explaining
+  if (refusal.code === 'TIMESTAMP_TOO_OLD' || refusal.code === 'TIMESTAMP_IN_FUTURE')
+    return clockFault(refusal)
+  if (refusal.code === 'SIGNATURE_MISSING') {
+    const older = olderHeader(delivery, coding.description)
+    if (older !== undefined) return older
+  }
+  const parsed = coversBody(coding.description.signature) ? parsedBody(delivery) : undefined
+  if (refusal.code !== 'SIGNATURE_MISSING' && parsed !== undefined) return parsed
+  const { found, trials } = search(explaining)
+  return found ?? unexplained(explaining, trials)
+}
+
+function clockFault({ code, detail }: Refusal): string {
+  return code === 'TIMESTAMP_IN_FUTURE'
+    ? `the signature is right; ${detail}: the clock of this machine is slow, or the sender's is fast`
+    : `the signature is right; ${detail}: the clock of this machine is fast, the delivery was held up on its way, or an old one is sent again`
+}
+
+function search({ coding, verifierOf, delivery }: Explaining): { found: string | undefined; trials: number } {
+  let left = MAX_BYTES
+  let trials = 0
+  for (const alternative of alternatives(delivery, coding)) {
+    const tried = alternative.delivery ?? delivery
+    left -= (alternative.cost ?? 0) + costOf(tried, { ...coding, ...alternative.coding })
+    if (left < 0) break
+    trials += 1
+    const verify = verifierOf({ ...coding, ...alternative.coding, toleranceSeconds: 'off' })
+    if (verify(tried).ok) return { found: alternative.says, trials }
+  }
+  return { found: undefined, trials }
+}
+
+function* alternatives(delivery: Delivery, coding: Coding): Iterable<Alternative> {
+  const { description, keyring, endpoint } = coding
+  yield* otherSecrets(description, keyring)
+  yield* otherUrls(delivery, description, endpoint)
+  yield* otherSignatures(delivery, description)
+  yield* otherContents(description)
+  if (coversBody(description.signature)) yield* otherBodies(delivery, description)
+}
+
+function costOf({ body }: Delivery, { keyring, description }: Coding): number {
+  const each = isPublicKey(description.signature.algorithm) ? PUBLIC_KEY_BYTES : TRIAL_BYTES
+  return Math.max(keyring.keys.length, 1) * (body.length + each)
+}
+
+function unexplained({ coding, delivery, refusal }: Explaining, trials: number): string {
+  if (refusal.code === 'SIGNATURE_MISSING') return refusal.detail
+  const mode = modeOf(delivery, coding.description)
+  return [
+    `none of ${trials} alternatives makes the signature right: the secret is most likely another one`,
+    ...(mode === undefined ? [] : [mode]),
+  ].join('; ')
+}

@@ -1,0 +1,46 @@
+import { findProvider, providerIds } from '../catalogue/index.ts'
+import type { Delivery } from '../contract.ts'
+import type { ProviderDescription } from '../description.ts'
+
+/** Headers of other uses, which say nothing of who sent them. */
+const COMMON = new Set(['authorization', 'content-type', 'date', 'digest', 'host', 'user-agent'])
+
+/** More than these share a header only where it is that of a common library, and naming all would tell nothing. */
+const MAX_NAMED = 3
+
+interface Marked {
+  readonly id: string
+  readonly headers: readonly string[]
+}
+
+let known: Promise<readonly Marked[]> | undefined
+
+/** Whose delivery this looks like, by the headers of signatures and keys: `x-github-delivery, …: it looks like github`. */
+export async function looksLike(delivery: Delivery, except: string): Promise<string | undefined> {
+  // The whole catalogue is loaded for it, once, when a delivery without a signature comes.
+  known ??= Promise.all(providerIds.map(marked))
+  const found = (await known)
+    .filter(({ id }) => id !== except)
+    .map(({ id, headers }) => ({ id, there: headers.filter((name) => delivery.header(name) !== undefined) }))
+    .sort((one, other) => other.there.length - one.there.length)
+  const most = found[0]?.there.length ?? 0
+  if (most === 0) return undefined
+  const alike = found.filter(({ there }) => there.length === most)
+  const named = alike.slice(0, MAX_NAMED).map(({ id }) => id)
+  const more = alike.length - named.length
+  return `${found[0]?.there.join(', ')}: it looks like ${named.join(' or ')}${more > 0 ? ` or one of ${more} others` : ''}`
+}
+
+async function marked(id: string): Promise<Marked> {
+  const description = (await findProvider(id))?.description
+  const headers = (description ? headersOf(description) : []).map((name) => name.toLowerCase())
+  return { id, headers: [...new Set(headers)].filter((name) => !COMMON.has(name)) }
+}
+
+function headersOf({ signature, event }: ProviderDescription): string[] {
+  const places = [event.key, event.type].flat().filter((place) => typeof place === 'string')
+  return [
+    ...('header' in signature ? [signature.header ?? []].flat() : []),
+    ...places.filter((place) => place.startsWith('header:')).map((place) => place.slice('header:'.length)),
+  ]
+}

@@ -1,0 +1,34 @@
+import type { Delivery } from '../contract.ts'
+import type { CheckedDescription } from '../description.ts'
+import { textAt, valueAt } from '../schemes/locate.ts'
+import { bodyParser } from '../schemes/payload.ts'
+
+/** Where payloads say that they are of a test, and what they say then. */
+const TEST_FLAGS = [
+  'json:test_mode',
+  'json:meta.test_mode',
+  'json:test',
+  'json:is_test',
+  'json:sandbox',
+] as const
+const LIVE_FLAGS = ['json:livemode', 'json:live_mode', 'json:live'] as const
+const ENVIRONMENT = ['json:environment', 'json:data.environment', 'json:mode'] as const
+
+/** Which mode an event says it is of. Nothing of it is proven: it only hints at whose secret is missing. */
+export function modeOf(delivery: Delivery, { body }: CheckedDescription): string | undefined {
+  const payload = bodyParser(body)(delivery)
+  if (payload === undefined) return undefined
+  const test = flag(valueAt(TEST_FLAGS)(delivery, payload))
+  const live = flag(valueAt(LIVE_FLAGS)(delivery, payload))
+  const environment = textAt(ENVIRONMENT)(delivery, payload)?.toLowerCase()
+  if (test === true || live === false || environment === 'test' || environment === 'sandbox')
+    return 'the event says it is of the test mode: is the secret that of the live mode?'
+  if (test === false || live === true || environment === 'live' || environment === 'production')
+    return 'the event says it is of the live mode: is the secret that of the test mode?'
+  return undefined
+}
+
+function flag(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value
+  return value === 'true' ? true : value === 'false' ? false : undefined
+}

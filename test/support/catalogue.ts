@@ -1,0 +1,52 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { Delivery } from '../../src/sources/contract.ts'
+import { type CheckedDescription, checkDescription } from '../../src/sources/description.ts'
+import { findProvider, providerIds } from '../../src/sources/index.ts'
+import type { SourceOptions } from '../../src/sources/options.ts'
+import type { Provider } from '../../src/sources/provider.ts'
+import type { SignedDelivery } from '../../src/sources/sign.ts'
+import { isPublicKey } from '../../src/sources/signature.ts'
+
+/** One provider of the catalogue, with options that suffice for it. */
+export interface Listed {
+  readonly id: string
+  readonly make: Provider
+  readonly description: CheckedDescription
+  readonly options: SourceOptions
+}
+
+export function everyProvider(): Promise<Listed[]> {
+  return Promise.all(
+    providerIds.map(async (id) => {
+      const make = await findProvider(id)
+      if (make === undefined) throw new Error(`the module of ${id} exports no provider of that id`)
+      const description = checkDescription(make.description)
+      const settings = Object.keys(description.settings).map((name) => [name, `the-${name}`])
+      const options: SourceOptions = {
+        secret: secretFor(description.signature.algorithm),
+        url: 'https://example.com/in/x',
+        settings: Object.fromEntries(settings),
+      }
+      return { id, make, description, options }
+    }),
+  )
+}
+
+/** A secret of the kind that an algorithm takes; of public keys the private one, so that the source can sign. */
+export function secretFor(algorithm: string): string {
+  if (!isPublicKey(algorithm)) return '5ec5e7'.repeat(8)
+  const pem = { format: 'pem', type: 'pkcs8' } as const
+  if (algorithm === 'ed25519') return generateKeyPairSync('ed25519').privateKey.export(pem).toString()
+  if (algorithm.startsWith('ecdsa'))
+    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(pem).toString()
+  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(pem).toString()
+}
+
+/** A signed delivery as it arrives. */
+export function arriving(
+  { method, url, headers, body }: SignedDelivery,
+  receivedAtMs: number,
+  changed: Partial<Delivery> = {},
+): Delivery {
+  return { method, url, body, header: (name) => headers[name], receivedAtMs, ...changed }
+}
