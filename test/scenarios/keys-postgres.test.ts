@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
 import { type KeyStore, once, type PostgresKeysOptions, postgresKeys } from '../../src/keys/index.ts'
 import { freshDatabase, makeDatabase } from '../support/database.ts'
+import { keyedServer } from '../support/keyed-server.ts'
 import { proxyTo } from '../support/proxy.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
 import { until } from '../support/until.ts'
 
 function opened(options: PostgresKeysOptions) {
@@ -91,4 +93,18 @@ test('a table that is locked for longer than is waited: refused, and nothing is 
   await blocker.query('commit')
   blocker.release()
   expect(await once(store, 'one', () => ++runs, { ...options, waitMs: 20_000 })).toBe(1)
+})
+
+test('on the wire a first request is two round trips, and a replay one', async () => {
+  const db = await freshDatabase()
+  const trips = await countRoundTrips(db.url)
+  const store = opened({ database: trips.url, maxConnections: 1 })
+  const app = await keyedServer((_request, response) => response.end('done'), { store })
+  await app.post('warm')
+  await app.post('warm')
+  trips.taken()
+  expect((await app.post('one')).status).toBe(200)
+  expect(trips.taken()).toBe(2)
+  expect((await app.post('one')).headers.get('idempotent-replayed')).toBe('true')
+  expect(trips.taken()).toBe(1)
 })
