@@ -14,3 +14,4 @@ if (!existsSync(new URL('../dist/index.js', import.meta.url))) {
 export const { hookonce } = await import('../dist/index.js')
 export const { stripe } = await import('../dist/sources/index.js')
 export const { startEmbedded } = await import('../dist/ledger/embedded/embedded.js')
+export const { nodeKeys, redisKeys } = await import('../dist/keys/index.js')
