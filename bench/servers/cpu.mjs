@@ -9,7 +9,7 @@ const TICK_US = 10_000
 /**
  * @typedef {object} Metered
  * @property {{ pid: number, redisPid?: number }} server
- * @property {import('./postgres.mjs').Postgres} postgres
+ * @property {import('./postgres.mjs').Postgres} [postgres] where the store is not a Redis
  * @property {{ pid: number | undefined }} [generator]
  */
 
@@ -20,7 +20,7 @@ const TICK_US = 10_000
  */
 export async function cpuMeter({ server, postgres, generator }) {
   async function used() {
-    const store = server.redisPid ? [server.redisPid] : await postgres.pids()
+    const store = server.redisPid ? [server.redisPid] : ((await postgres?.pids()) ?? [])
     return [[server.pid], store, generator?.pid ? [generator.pid] : []].map(cpuMicros)
   }
   const before = await used()

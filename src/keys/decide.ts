@@ -24,10 +24,12 @@ export interface AcquireDecision {
   readonly record: KeyRecord
 }
 
+/** `skewMs`: by how much the clocks of those who decide may differ. A lock counts as run out only when it is for all. */
 export function decideAcquire(
   before: KeyRecord | undefined,
   request: AcquireRequest,
   now: number,
+  skewMs = 0,
 ): AcquireDecision {
   const take = (after: KeyRecord['after']): AcquireDecision => ({
     outcome: 'acquired',
@@ -40,7 +42,7 @@ export function decideAcquire(
   if (before.state !== 'locked') return { outcome: before.state, record: before }
   // It asks again, because the reply to its acquisition was lost.
   if (before.holder === request.holder) return { outcome: 'acquired', record: before }
-  if (before.lockUntil > now) return { outcome: 'locked', record: before }
+  if (before.lockUntil + skewMs > now) return { outcome: 'locked', record: before }
   if (request.onCrash === 'takeover') return take('crash')
   // The fence stays: should the holder come back after all, it may still say how it ended.
   return { outcome: 'unknown', record: { ...before, state: 'unknown' } }
@@ -80,13 +82,18 @@ export function decideExtend(
   { lockMs, ttlMs }: Pick<AcquireRequest, 'lockMs' | 'ttlMs'>,
   now: number,
 ): KeyRecord | undefined {
-  if (!isHeldBy(before, fence, now) || before.state !== 'locked') return undefined
+  if (!isLockedBy(before, fence, now)) return undefined
   return { ...before, lockUntil: now + lockMs, expiresAt: now + lockMs + ttlMs }
 }
 
 /** Past its time a record is not there, whether or not it has been swept. */
 export function isExpired(record: KeyRecord, now: number): boolean {
   return record.expiresAt <= now
+}
+
+/** Whether this fence may still add to the record: a step, or time. */
+export function isLockedBy(record: KeyRecord | undefined, fence: number, now: number): record is KeyRecord {
+  return isHeldBy(record, fence, now) && record.state === 'locked'
 }
 
 function isHeldBy(record: KeyRecord | undefined, fence: number, now: number): record is KeyRecord {

@@ -5,7 +5,7 @@ export type {
   Completion,
   Settlement,
 } from './decide.ts'
-export { decideAcquire, decideExtend, decideSettle, isExpired } from './decide.ts'
+export { decideAcquire, decideExtend, decideSettle, isExpired, isLockedBy } from './decide.ts'
 export type { KeyEvent } from './events.ts'
 export { type FetchHandler, fetchKeys } from './http/fetch.ts'
 export type { Reply } from './http/message.ts'
@@ -25,6 +25,15 @@ export type { RunContext } from './run.ts'
 export type { Step, StepContext } from './steps.ts'
 export type { Acquired, KeyId, KeySteps, KeyStore, TransactionalKeyStore } from './store.ts'
 export { type CachedKeysOptions, cachedKeys } from './stores/cached.ts'
+export { type DynamoKeysOptions, type DynamoLike, dynamoKeys } from './stores/dynamo.ts'
+export { type DynamoTableOptions, ensureDynamoTable } from './stores/dynamo-table.ts'
+export { type FirestoreKeysOptions, firestoreKeys } from './stores/firestore.ts'
+export type {
+  FirestoreDocument,
+  FirestoreLike,
+  FirestoreSnapshot,
+  FirestoreTransaction,
+} from './stores/firestore-client.ts'
 export { type MemoryKeysOptions, memoryKeys } from './stores/memory.ts'
 export { type PostgresKeysOptions, postgresKeys } from './stores/postgres.ts'
 export { type RedisKeysOptions, redisKeys } from './stores/redis.ts'

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { keyId } from './identity.ts'
 import { once } from './once.ts'
 import type { KeyStore } from './store.ts'
 import { memoryKeys } from './stores/memory.ts'
@@ -27,7 +28,7 @@ describe('once()', () => {
     const asked: string[] = []
     const counting = new Proxy(store, {
       get(target, verb, receiver) {
-        if (verb !== 'steps') asked.push(String(verb))
+        if (typeof Reflect.get(target, verb) === 'function') asked.push(String(verb))
         return Reflect.get(target, verb, receiver)
       },
     })
@@ -120,6 +121,51 @@ describe('once()', () => {
     const second = once<string>(store, 'k', () => 'again', { ...options, onCrash: 'reconcile', reconcile })
     expect(await second).toBe(expected)
     expect(await once(store, 'k', () => 'never', options)).toBe(expected)
+  })
+
+  test('after a crash of which nothing can be found out, nobody runs it, and a person may still settle it', async () => {
+    let now = 1_000
+    const store = memoryKeys({ now: () => now })
+    await crashed(store, 'k')
+    now += 1_000
+    const reconcile = async () => 'unknown' as const
+    const second = once<string>(store, 'k', () => 'again', { ...options, onCrash: 'reconcile', reconcile })
+    await expect(second).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    await expect(once(store, 'k', () => 'again', { ...options, onCrash: 'reexecute' })).rejects.toMatchObject(
+      {
+        code: 'OUTCOME_UNKNOWN',
+      },
+    )
+    const id = keyId('global', 'k')
+    const fence = (await store.read(id))?.fence ?? 0
+    const settled = { to: 'completed', result: Buffer.from('"found"'), ttlMs: 60_000 } as const
+    expect(await store.settle(id, fence, settled)).toBe(true)
+    expect(await once(store, 'k', () => 'again', options)).toBe('found')
+  })
+
+  test('finding out that throws leaves the lock to run out, and the next one is asked again', async () => {
+    let now = 1_000
+    const store = memoryKeys({ now: () => now })
+    await crashed(store, 'k')
+    now += 1_000
+    let asked = 0
+    const reconciling = {
+      ...options,
+      onCrash: 'reconcile',
+      async reconcile() {
+        if (++asked === 1) throw new Error('the bank does not answer')
+        return { complete: 'found' }
+      },
+    } as const
+    await expect(once<string>(store, 'k', () => 'again', reconciling)).rejects.toThrow(
+      'the bank does not answer',
+    )
+    await expect(once<string>(store, 'k', () => 'again', reconciling)).rejects.toMatchObject({
+      code: 'KEY_IN_PROGRESS',
+    })
+    now += 120_000
+    expect(await once<string>(store, 'k', () => 'again', reconciling)).toBe('found')
+    expect(asked).toBe(2)
   })
 
   test('a lock that was taken aborts the signal, and the late result does not count', async () => {

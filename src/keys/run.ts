@@ -59,7 +59,12 @@ export type Outcome<Value> =
   | { readonly outcome: 'lost'; readonly value: Value }
 
 export async function run<Value>(task: Task<Value>): Promise<Outcome<Value>> {
-  const { observe } = task
+  const { observe, store, policy } = task
+  if (store.maxResultBytes !== undefined && policy.maxResultBytes > store.maxResultBytes)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `maxResultBytes is ${policy.maxResultBytes}, but a record of this store holds ${store.maxResultBytes}`,
+    )
   const { acquired, heldSince } = await acquireOrWait(task)
   if (acquired.outcome === 'completed') {
     observe({ what: 'replayed' })

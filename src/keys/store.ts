@@ -20,6 +20,8 @@ export interface KeyStore {
   sweep?(limit: number): Promise<number>
   /** Named results inside one key, for handlers that resume. Absent where the store cannot hold them. */
   readonly steps?: KeySteps
+  /** The largest result that fits into a record. Absent where there is no limit worth speaking of. */
+  readonly maxResultBytes?: number
   close(): Promise<void>
 }
 

@@ -33,6 +33,8 @@ interface Actor {
   readonly fence: number
   /** How often the key had expired when it was acquired. */
   readonly life: number
+  /** The reply to its acquisition was lost. Once: what comes after a second loss is like what comes after the first. */
+  readonly unheard: boolean
   /** What it was told: the actor whose result it got. */
   readonly told: string | undefined
 }
@@ -68,6 +70,7 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
       at: 'acquire',
       fence: 0,
       life: 0,
+      unheard: false,
       told: undefined,
     })),
     effects: [],
@@ -96,10 +99,17 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
         { step: `${who}: ${actor.at}`, state: advance(state, who, actor, 'completed') },
         { step: `${who}: crash`, state: withActor(state, who, { ...actor, at: 'crashed' }) },
       ]
+      // It happened, but its reply was lost: it will be asked for again, by the same holder.
+      if (actor.at === 'acquire' && !actor.unheard) {
+        const { record } = advance(state, who, actor, 'completed')
+        const unheard = withActor({ ...state, record }, who, { ...actor, unheard: true })
+        steps.push({ step: `${who}: acquire, reply lost`, state: unheard })
+      }
       if (actor.at === 'settle' && world.effect === 'commit')
         steps.push({ step: `${who}: fail`, state: advance(state, who, actor, 'released') })
       return steps
     })
+    if (state.record?.state === 'unknown') all.push(...findOut(state, state.record))
     if (state.record?.state === 'locked' && state.record.lockUntil > state.now)
       all.push({ step: 'the lock runs out', state: { ...state, now: state.record.lockUntil } })
     // Once is enough: the second life of a key is like the first.
@@ -109,6 +119,18 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
       all.push({ step: 'the record is swept', state: { ...expired, record: undefined } })
     }
     return all
+  }
+
+  /** A person who has made sure that its run is over says how it ended. */
+  function findOut(state: State, record: KeyRecord): { step: string; state: State }[] {
+    const who = Number(record.holder)
+    const at = state.actors[who]?.at
+    if (at !== 'crashed' && at !== 'end') return []
+    const happened = state.effects.some((effect) => effect.who === who && effect.life === state.expiries)
+    const to = happened ? 'completed' : 'released'
+    const settlement = { to, result: Buffer.from(record.holder), ttlMs: TTL_MS } as const
+    const next = settle(record, record.fence, settlement, state.now)
+    return [{ step: `a person says ${to}`, state: { ...state, record: next ?? record } }]
   }
 
   function advance(state: State, who: number, actor: Actor, to: 'completed' | 'released'): State {
@@ -193,12 +215,11 @@ function nameOf({ now, record, actors, effects, expiries }: State): string {
     record.after,
     textOf(record),
   ]
-  const people = actors.map(({ at, fence, life, told }) => [
-    at,
-    at === 'acquire' ? 0 : fence - now,
-    life,
-    told,
-  ])
+  const people = actors.map(({ at, fence, life, unheard }) => {
+    if (at === 'acquire') return [at, unheard]
+    // Of who is through, nothing else decides what can still happen.
+    return at === 'end' || at === 'crashed' ? at : [at, fence - now, life]
+  })
   return JSON.stringify([times, people, effects, expiries])
 }
 

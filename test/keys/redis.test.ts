@@ -1,9 +1,11 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
 import { type KeyStore, redisKeys } from '../../src/keys/index.ts'
+import { keyedServer } from '../support/keyed-server.ts'
 import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
 
 let server: RedisServer
 let cluster: RedisCluster
@@ -44,5 +46,19 @@ describe.each(Object.entries(clients))('the contract of key stores, in Redis, by
     opened = await open()
   })
   afterAll(() => opened.close())
-  test.each(keyStoreContract(['steps']))('$name', ({ run }) => run(opened.store))
+  for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(opened.store))
+})
+
+test('on the wire a first request is two round trips, and a replay one', async () => {
+  const trips = await countRoundTrips(server.url)
+  const store = redisKeys({ url: trips.url })
+  onTestFinished(() => store.close())
+  const app = await keyedServer((_request, response) => response.end('done'), { store })
+  await app.post('warm')
+  await app.post('warm')
+  trips.taken()
+  expect((await app.post('one')).status).toBe(200)
+  expect(trips.taken()).toBe(2)
+  expect((await app.post('one')).headers.get('idempotent-replayed')).toBe('true')
+  expect(trips.taken()).toBe(1)
 })

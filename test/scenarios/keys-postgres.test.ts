@@ -1,13 +1,110 @@
-import { describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
-import { postgresKeys } from '../../src/keys/index.ts'
-import { freshDatabase } from '../support/database.ts'
+import { type KeyStore, once, type PostgresKeysOptions, postgresKeys } from '../../src/keys/index.ts'
+import { freshDatabase, makeDatabase } from '../support/database.ts'
+import { keyedServer } from '../support/keyed-server.ts'
+import { proxyTo } from '../support/proxy.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
+import { until } from '../support/until.ts'
+
+function opened(options: PostgresKeysOptions) {
+  const store = postgresKeys(options)
+  onTestFinished(() => store.close())
+  return store
+}
 
 describe('the contract of key stores, in PostgreSQL', () => {
-  test('all cases', async () => {
-    const { pool } = await freshDatabase()
-    const store = postgresKeys({ database: pool })
-    await Promise.all(keyStoreContract(['steps', 'sweep']).map(({ run }) => run(store)))
-    await store.close()
+  let db: Awaited<ReturnType<typeof makeDatabase>>
+  let store: KeyStore
+  beforeAll(async () => {
+    db = await makeDatabase()
+    store = postgresKeys({ database: db.pool })
   })
+  afterAll(async () => {
+    await store.close()
+    await db.remove()
+  })
+  for (const { name, run } of keyStoreContract(['steps', 'sweep'])) test(name, () => run(store))
+
+  test('all cases, without prepared statements', async () => {
+    const { url } = await freshDatabase()
+    const store = opened({ database: url, prepare: 'off' })
+    await Promise.all(keyStoreContract(['steps', 'sweep']).map(({ run }) => run(store)))
+  })
+})
+
+test('a transactional handler whose commit was heard, but not its reply: its effect and its result count', async () => {
+  const db = await freshDatabase()
+  const proxy = await proxyTo(db.url)
+  const store = opened({ database: proxy.url })
+  const options = { tenant: 'global', handler: 'transactional' } as const
+  let runs = 0
+  const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
+    await tx.query(`insert into effect (type) values ('order')`)
+    proxy.loseRepliesTo('commit')
+    return ++runs
+  }
+  const first = once(store, 'one', work, options)
+  await until('the commit happened', async () => (await db.number('select count(*) from effect')) === 1)
+  proxy.cut()
+  expect(await first).toBe(1)
+  expect(await once(store, 'one', work, options)).toBe(1)
+  expect(await db.number('select count(*) from effect')).toBe(1)
+})
+
+test('a transactional handler whose connection broke before the commit: nothing is left, and the next one runs', async () => {
+  const db = await freshDatabase()
+  const proxy = await proxyTo(db.url)
+  const store = opened({ database: proxy.url })
+  const options = { tenant: 'global', handler: 'transactional' } as const
+  const broken = once(
+    store,
+    'one',
+    async ({ tx }) => {
+      await tx.query(`insert into effect (type) values ('lost')`)
+      proxy.cut()
+      return tx.query('select 1')
+    },
+    options,
+  )
+  await expect(broken).rejects.toThrow(/terminated|ended|closed|reset/i)
+  expect(await db.number('select count(*) from effect')).toBe(0)
+  await once(
+    store,
+    'one',
+    ({ tx }) => tx.query(`insert into effect (type) values ('kept')`).then(() => 1),
+    options,
+  )
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'kept' }])
+})
+
+test('a table that is locked for longer than is waited: refused, and nothing is left locked afterwards', async () => {
+  const db = await freshDatabase()
+  const store = opened({ database: db.url })
+  const options = { tenant: 'global' } as const
+  await once(store, 'warm', () => 1, options)
+  const blocker = await db.pool.connect()
+  await blocker.query('begin')
+  await blocker.query('lock table hookonce_key')
+  let runs = 0
+  const slow = once(store, 'one', () => ++runs, { ...options, storeTimeoutMs: 300 })
+  await expect(slow).rejects.toMatchObject({ code: 'KEY_STORE_DOWN' })
+  expect(runs).toBe(0)
+  await blocker.query('commit')
+  blocker.release()
+  expect(await once(store, 'one', () => ++runs, { ...options, waitMs: 20_000 })).toBe(1)
+})
+
+test('on the wire a first request is two round trips, and a replay one', async () => {
+  const db = await freshDatabase()
+  const trips = await countRoundTrips(db.url)
+  const store = opened({ database: trips.url, maxConnections: 1 })
+  const app = await keyedServer((_request, response) => response.end('done'), { store })
+  await app.post('warm')
+  await app.post('warm')
+  trips.taken()
+  expect((await app.post('one')).status).toBe(200)
+  expect(trips.taken()).toBe(2)
+  expect((await app.post('one')).headers.get('idempotent-replayed')).toBe('true')
+  expect(trips.taken()).toBe(1)
 })

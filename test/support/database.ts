@@ -14,6 +14,13 @@ export interface TestDatabase {
 
 /** A database of this test's own, migrated, with the tables `run` and `effect` for handlers; dropped at its end. */
 export async function freshDatabase(): Promise<TestDatabase> {
+  const { remove, ...database } = await makeDatabase()
+  onTestFinished(remove)
+  return database
+}
+
+/** The same, for the tests of one file: whoever made it removes it. */
+export async function makeDatabase(): Promise<TestDatabase & { remove(): Promise<void> }> {
   const serverUrl = inject('serverUrl')
   const name = `t_${randomBytes(6).toString('hex')}`
   const admin = new pg.Pool({ connectionString: serverUrl, max: 1 })
@@ -21,14 +28,14 @@ export async function freshDatabase(): Promise<TestDatabase> {
   const url = databaseUrl(serverUrl, name)
   const pool = new pg.Pool({ connectionString: url, max: 4 })
   pool.on('error', () => undefined)
-  onTestFinished(async () => {
-    await pool.end()
-    await admin.query(`drop database ${name} with (force)`)
-    await admin.end()
-  })
   return {
     url,
     pool,
+    async remove() {
+      await pool.end()
+      await admin.query(`drop database ${name} with (force)`)
+      await admin.end()
+    },
     async rows<Row>(text: string, values: unknown[] = []) {
       return (await pool.query(text, values)).rows as Row[]
     },

@@ -164,6 +164,7 @@ export const acquireCases: readonly ContractCase[] = [
   },
   {
     name: 'acquire: of many that find a lock run out exactly one takes it over',
+    races: true,
     async run(store) {
       const id = freshId()
       await acquired(store, id, { lockMs: SHORT_MS })
@@ -174,6 +175,17 @@ export const acquireCases: readonly ContractCase[] = [
       const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
       assert.equal(answers.filter(({ outcome }) => outcome === 'acquired').length, 1)
       assert.equal(answers.filter(({ outcome }) => outcome === 'locked').length, RACERS - 1)
+    },
+  },
+  {
+    name: 'acquire: of many that find a released key exactly one gets it',
+    races: true,
+    async run(store) {
+      const id = freshId()
+      const { record } = await acquired(store, id)
+      assert.equal(await store.settle(id, record.fence, released), true)
+      const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
+      assert.equal(answers.filter(({ outcome }) => outcome === 'acquired').length, 1)
     },
   },
   {

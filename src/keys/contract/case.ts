@@ -18,6 +18,8 @@ export type Capability = 'steps' | 'sweep'
 export interface ContractCase {
   readonly name: string
   readonly needs?: Capability
+  /** Several change, at once, a record that is there: nothing is learned where the server does not isolate them. */
+  readonly races?: true
   run(store: KeyStore): Promise<void>
 }
 

@@ -24,8 +24,8 @@ export const holdingCases: readonly ContractCase[] = [
     name: 'extend: a lock that is extended is not taken over, and its record does not expire under it',
     async run(store) {
       const id = freshId()
-      const { record } = await acquired(store, id, { lockMs: SHORT_MS, ttlMs: 1 })
-      assert.equal(await store.extend(id, record.fence, { lockMs: LONG_MS, ttlMs: 1 }), true)
+      const { record } = await acquired(store, id, { lockMs: SHORT_MS })
+      assert.equal(await store.extend(id, record.fence, { lockMs: 3 * LONG_MS, ttlMs: 1 }), true)
       const clock = freshId()
       await acquired(store, clock, { lockMs: SHORT_MS * 2 })
       await acquireOnceNot('locked', store, clock)
@@ -78,6 +78,23 @@ export const holdingCases: readonly ContractCase[] = [
         assert.deepEqual(await store.read(id), done)
         assert.equal(Buffer.from(done.result ?? []).toString(), 'successor')
       }
+    },
+  },
+  {
+    name: 'settle: of a late holder and who takes its lock over at the same moment, one counts',
+    races: true,
+    async run(store) {
+      const id = freshId()
+      const { record } = await acquired(store, id, { lockMs: SHORT_MS })
+      const clock = freshId()
+      await acquired(store, clock, { lockMs: SHORT_MS })
+      await acquireOnceNot('locked', store, clock)
+      const [settled, second] = await Promise.all([
+        store.settle(id, record.fence, completion('late')),
+        store.acquire(id, request()),
+      ])
+      assert.equal(settled, second.outcome === 'completed')
+      assert.equal((await standing(store, id)).state, settled ? 'completed' : 'locked')
     },
   },
   {

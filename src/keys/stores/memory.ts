@@ -1,4 +1,4 @@
-import { decideAcquire, decideExtend, decideSettle, isExpired } from '../decide.ts'
+import { decideAcquire, decideExtend, decideSettle, isExpired, isLockedBy } from '../decide.ts'
 import type { KeyRecord } from '../record.ts'
 import type { KeyId, KeyStore } from '../store.ts'
 
@@ -68,9 +68,7 @@ export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore
     },
     steps: {
       async save(id, fence, name, result) {
-        const record = records.get(id)
-        if (!record || isExpired(record, now()) || record.state !== 'locked' || record.fence !== fence)
-          return false
+        if (!isLockedBy(records.get(id), fence, now())) return false
         const named = steps.get(id) ?? new Map<string, Uint8Array>()
         steps.set(id, named.set(name, result))
         return true

@@ -14,7 +14,7 @@ export interface Pools {
 /** A server that does not even answer. */
 const CONNECT_TIMEOUT_MS = 5_000
 /** Longer than a call of the store is waited for: a connection that hangs is given up, and replaced. */
-const ANSWER_TIMEOUT_MS = 15_000
+export const ANSWER_TIMEOUT_MS = 15_000
 
 export function openPools({
   database,

@@ -1,11 +1,11 @@
-import type { ClientBase, Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool, PoolClient, QueryConfig } from 'pg'
 import { z } from 'zod'
 import { check, strict } from '../../model/checked.ts'
 import { HookonceError } from '../../model/errors.ts'
 import { type AcquireDecision, type AcquireRequest, decideAcquire } from '../decide.ts'
 import type { KeyRecord } from '../record.ts'
 import type { Acquired, KeyId, TransactionalKeyStore, TransactionEnd, TransactionWork } from '../store.ts'
-import { openPools, type Pools } from './postgres-pools.ts'
+import { ANSWER_TIMEOUT_MS, openPools, type Pools } from './postgres-pools.ts'
 import { statements } from './postgres-statements.ts'
 
 const optionsSchema = strict({
@@ -113,7 +113,7 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
       return inTransaction<TransactionEnd<Value>>(await pools.business(), async (client) => {
         const { value, completion } = await work(client)
         if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
-        const { rowCount } = await client.query(query('settle', settleValues(id, fence, completion)))
+        const { rowCount } = await client.query(timed(query('settle', settleValues(id, fence, completion))))
         const commit = rowCount === 1
         return { commit, answer: { value, end: commit ? 'committed' : 'stale' } }
       })
@@ -166,21 +166,33 @@ async function inTransaction<Answer>(
     broken = error
   }
   client.on('error', onError)
+  async function end(text: 'commit' | 'rollback'): Promise<void> {
+    try {
+      await client.query(timed({ text }))
+    } catch (error) {
+      // Of a connection that did not say how it ended nothing more is asked: the server ends what is left open.
+      broken = error instanceof Error ? error : new Error(String(error))
+      throw error
+    }
+  }
   try {
     await client.query('begin')
     const { commit, answer } = await work(client)
-    await client.query(commit ? 'commit' : 'rollback')
+    await end(commit ? 'commit' : 'rollback')
     return answer
   } catch (error) {
-    // Where this fails, so did the connection, and the server rolls back by itself.
-    await client.query('rollback').catch((failed: Error) => {
-      broken = failed
-    })
+    // What went wrong first is what the caller must hear.
+    if (!broken) await end('rollback').catch(() => undefined)
     throw error
   } finally {
     client.off('error', onError)
     client.release(broken)
   }
+}
+
+/** A time limit for one query, which the types of pg leave out: the caller's pool may have none. */
+function timed<Query extends QueryConfig>(query: Query): Query {
+  return { ...query, query_timeout: ANSWER_TIMEOUT_MS }
 }
 
 // By shape: the caller's copy of pg may be another one than ours.

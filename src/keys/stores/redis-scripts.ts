@@ -20,10 +20,6 @@ local function held(fence)
   local r = redis.call('HMGET', key, 'state', 'fence', 'expiresAt')
   return r[1] and tonumber(r[3]) > now and r[2] == fence and r[1] or nil
 end
-local function expire(at)
-  redis.call('HSET', key, 'expiresAt', text(at))
-  redis.call('PEXPIREAT', key, text(at))
-end
 `
 
 /** ARGV: fingerprint, holder, lock, ttl, onCrash. As decideAcquire, line by line. */
@@ -31,17 +27,18 @@ const ACQUIRE = `
 local fingerprint, holder, lock, ttl, onCrash = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local r = redis.call('HMGET', key, ${FIELDS})
 local function answer(outcome)
-  local record = redis.call('HMGET', key, ${FIELDS})
-  table.insert(record, 1, outcome)
-  table.insert(record, 2, text(now))
-  return record
+  return {outcome, text(now), r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]}
 end
 local function take(after)
   local fence = math.max((tonumber(r[2]) or 0) + 1, now)
-  if after == 'nothing' then redis.call('DEL', key) else redis.call('HDEL', key, 'result') end
-  redis.call('HSET', key, 'state', 'locked', 'fence', text(fence), 'fingerprint', fingerprint, 'holder', holder,
-    'after', after, 'lockedAt', text(now), 'lockUntil', text(now + lock))
-  expire(now + lock + ttl)
+  if r[1] then
+    if after == 'nothing' then redis.call('DEL', key) else redis.call('HDEL', key, 'result') end
+  end
+  local expiresAt = text(now + lock + ttl)
+  r = {'locked', text(fence), fingerprint, holder, after, text(now), text(now + lock), expiresAt, false}
+  redis.call('HSET', key, 'state', r[1], 'fence', r[2], 'fingerprint', r[3], 'holder', r[4], 'after', r[5],
+    'lockedAt', r[6], 'lockUntil', r[7], 'expiresAt', r[8])
+  redis.call('PEXPIREAT', key, expiresAt)
   return answer('acquired')
 end
 if not r[1] or tonumber(r[8]) <= now then return take('nothing') end
@@ -52,6 +49,7 @@ if r[4] == holder then return answer('acquired') end
 if tonumber(r[7]) > now then return answer('locked') end
 if onCrash == 'takeover' then return take('crash') end
 redis.call('HSET', key, 'state', 'unknown')
+r[1] = 'unknown'
 return answer('unknown')
 `
 
@@ -59,8 +57,9 @@ return answer('unknown')
 const EXTEND = `
 if held(ARGV[1]) ~= 'locked' then return 0 end
 local lockUntil = now + tonumber(ARGV[2])
-redis.call('HSET', key, 'lockUntil', text(lockUntil))
-expire(lockUntil + tonumber(ARGV[3]))
+local expiresAt = text(lockUntil + tonumber(ARGV[3]))
+redis.call('HSET', key, 'lockUntil', text(lockUntil), 'expiresAt', expiresAt)
+redis.call('PEXPIREAT', key, expiresAt)
 return 1
 `
 
@@ -68,14 +67,19 @@ return 1
 const SETTLE = `
 local state = held(ARGV[1])
 if state ~= 'locked' and state ~= 'unknown' then return 0 end
-redis.call('HSET', key, 'state', ARGV[2])
+local expiresAt = text(now + tonumber(ARGV[3]))
 if ARGV[2] == 'completed' then
-  redis.call('HSET', key, 'result', ARGV[4])
-  for _, field in ipairs(redis.call('HKEYS', key)) do
-    if string.sub(field, 1, 5) == 'step:' then redis.call('HDEL', key, field) end
+  redis.call('HSET', key, 'state', ARGV[2], 'expiresAt', expiresAt, 'result', ARGV[4])
+  -- More fields than a record has: steps, which end here.
+  if redis.call('HLEN', key) > 9 then
+    for _, field in ipairs(redis.call('HKEYS', key)) do
+      if string.sub(field, 1, 5) == 'step:' then redis.call('HDEL', key, field) end
+    end
   end
+else
+  redis.call('HSET', key, 'state', ARGV[2], 'expiresAt', expiresAt)
 end
-expire(now + tonumber(ARGV[3]))
+redis.call('PEXPIREAT', key, expiresAt)
 return 1
 `
 

@@ -1,0 +1,39 @@
+// @ts-check
+import { readFileSync } from 'node:fs'
+
+/** @typedef {{ name: string, file: string, package?: string, isPeer?: boolean, on: 'node:http' | 'Express' }} Contender */
+
+/** @type {readonly Contender[]} */
+export const contenders = [
+  { name: 'none', file: 'none.mjs', on: 'node:http' },
+  { name: 'hookonce', file: 'hookonce.mjs', on: 'node:http' },
+  { name: 'hookonce-express', file: 'hookonce-express.mjs', on: 'Express' },
+  {
+    name: 'powertools',
+    file: 'powertools.mjs',
+    package: '@aws-lambda-powertools/idempotency',
+    isPeer: true,
+    on: 'node:http',
+  },
+  {
+    name: 'node-idempotency',
+    file: 'node-idempotency.mjs',
+    package: '@node-idempotency/core',
+    isPeer: true,
+    on: 'node:http',
+  },
+  {
+    name: 'express-idempotency',
+    file: 'express-idempotency.mjs',
+    package: 'express-idempotency',
+    isPeer: true,
+    on: 'Express',
+  },
+]
+
+/** @param {Contender} contender */
+export function versionOf({ package: name }) {
+  if (name === undefined) return ''
+  const path = new URL(`../node_modules/${name}/package.json`, import.meta.url)
+  return JSON.parse(readFileSync(path, 'utf8')).version
+}

@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+
+/** The package as it is for who has installed none of the optional clients. */
+function bareInstallation(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-bare-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  mkdirSync(join(dir, 'node_modules'))
+  symlinkSync(resolve('node_modules/zod'), join(dir, 'node_modules/zod'))
+  cpSync('dist', join(dir, 'dist'), { recursive: true })
+  writeFileSync(join(dir, 'package.json'), '{ "type": "module" }')
+  return dir
+}
+
+test.each([
+  ["redisKeys({ url: 'redis://127.0.0.1:1' })", 'npm install ioredis'],
+  ['dynamoKeys()', 'npm install @aws-sdk/client-dynamodb'],
+  ['firestoreKeys()', 'npm install @google-cloud/firestore'],
+])('%s without its client says what to install', (open, advice) => {
+  const dir = bareInstallation()
+  const program = `
+    import { dynamoKeys, firestoreKeys, once, redisKeys } from './dist/keys/index.js'
+    const ended = await once(${open}, 'k', () => 'ran', { tenant: 'global' }).catch((error) => error)
+    console.log(ended.code, ended.message)`
+  const said = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: dir,
+    encoding: 'utf8',
+  })
+  expect(said).toMatch(/^CLIENT_MISSING /)
+  expect(said).toContain(advice)
+})

@@ -1,0 +1,6 @@
+/** What no server that installs from npm can show. The reference repeats it, word for word. */
+export const NEEDS_FIRESTORE_EMULATOR =
+  'needs FIRESTORE_EMULATOR_HOST to name a Firestore emulator whose transactions are isolated'
+
+/** Reasons for which a test may be set aside even in CI. */
+export const DECLARED_SKIPS: ReadonlySet<string> = new Set([NEEDS_FIRESTORE_EMULATOR])

@@ -1,0 +1,52 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** Stands before a server, whatever it speaks, and counts how often something is sent after something was heard. */
+export interface RoundTrips {
+  /** The same server, through this counter. */
+  readonly url: string
+  /** Since it was last asked. */
+  taken(): number
+}
+
+export async function countRoundTrips(serverUrl: string): Promise<RoundTrips> {
+  const target = new URL(serverUrl)
+  const clients = new Set<Socket>()
+  let count = 0
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    let heard = true
+    client.on('data', (chunk) => {
+      if (heard) count++
+      heard = false
+      upstream.write(chunk)
+    })
+    upstream.on('data', (chunk) => {
+      heard = true
+      client.write(chunk)
+    })
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      socket.on('error', () => undefined)
+      socket.on('close', () => other.destroy())
+    }
+    clients.add(client)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    for (const client of clients) client.destroy()
+  })
+  const url = new URL(serverUrl)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: url.toString(),
+    taken() {
+      const taken = count
+      count = 0
+      return taken
+    },
+  }
+}
