@@ -40,7 +40,7 @@ export async function answerFetch(
   options: CheckedKeysOptions,
   { request, origin, handle }: FetchExchange,
 ): Promise<Reply> {
-  const body = await readBody(request, options.maxBodyBytes)
+  const body = await readFetchBody(request, options.maxBodyBytes)
   if (!body) return problem('BODY_TOO_LARGE', { base: options.problemBase })
   const url = new URL(request.url)
   return answerKeyed(options, {
@@ -66,7 +66,11 @@ function readAgain(request: Request, body: Uint8Array<ArrayBuffer>): Request {
   })
 }
 
-async function readBody(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/** Undefined where it is larger than the limit. */
+export async function readFetchBody(
+  request: Request,
+  limit: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {

@@ -134,7 +134,7 @@ async function tenantOf({ tenant }: CheckedKeysOptions, origin: unknown): Promis
 const FIRST_RETRY_S = 1
 const LAST_RETRY_S = 5
 
-function retryAfter(seconds: number): { headers: Record<string, string> } {
+export function retryAfter(seconds: number): { headers: Record<string, string> } {
   const wait = Math.min(Math.max(Math.ceil(seconds), FIRST_RETRY_S), LAST_RETRY_S)
   return { headers: { 'retry-after': String(wait) } }
 }
