@@ -6,7 +6,7 @@ import { setKeyContext } from './context.ts'
 import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { KeyedRequest, Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
-import { problem } from './problem.ts'
+import { internalError, problem, untyped } from './problem.ts'
 import { readBody } from './read-body.ts'
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, context: RunContext) => unknown
@@ -96,13 +96,9 @@ function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name)
 }
 
-/** The handler threw; `observe` has heard of it. What it threw may hold secrets, so it is not sent. */
+/** The handler threw; `observe` has heard of it. */
 function failure(error: unknown): Reply {
-  const status = error instanceof HookonceError && error.code === 'BODY_INCOMPLETE' ? 400 : 500
-  const title = status === 400 ? 'The body is incomplete' : 'Internal Server Error'
-  return {
-    status,
-    headers: [['content-type', 'application/problem+json']],
-    body: Buffer.from(JSON.stringify({ type: 'about:blank', title, status })),
-  }
+  return error instanceof HookonceError && error.code === 'BODY_INCOMPLETE'
+    ? untyped(400, 'The body is incomplete')
+    : internalError()
 }
