@@ -1,4 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
+import { ledgerKeys } from './inline/ledger-keys.ts'
+import type { InlineOptions } from './inline/options.ts'
 import { backlog } from './ledger/inspect.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { registerSource, registerSubscriber, setPaused } from './ledger/subscribers.ts'
@@ -56,6 +59,15 @@ export interface Hookonce<S extends Sources> {
     handler: Handler<EventOf<S[Name]>>,
     options?: SubscriberOptionsFor<EventOf<S[Name]>>,
   ): Hookonce<S>
+  /**
+   * Handles each event of this source once, inside its request, without a worker: for answers that the provider waits
+   * for. Its keys are in the ledger's database, unless a key store is given.
+   */
+  inline<Name extends keyof S & string>(
+    source: Name,
+    handler: InlineHandler<EventOf<S[Name]>>,
+    options?: Omit<InlineOptions, 'store' | 'name'> & Partial<Pick<InlineOptions, 'store'>>,
+  ): Inline
   /** Receives one delivery. The source is the last segment of the path unless it is named. */
   fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
   /** A listener for node:http. The source is the last segment of the path unless it is named. */
@@ -115,6 +127,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const meter = metrics()
   const observer = observers([meter.observer, logs(options.logger ?? jsonLogger())])
   const subscriptions: Subscription[] = []
+  /** Sources that are handled inside their requests. */
+  const inlined = new Set<string>()
   let opening: Promise<Engine> | undefined
   let starting: Promise<void> | undefined
   let worker: Worker | undefined
@@ -134,12 +148,17 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   /** Opens the ledger once. A failure is not kept: the next delivery tries again. */
   function engine(): Promise<Engine> {
     if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
-    opening ??= openEngine({ options, subscriptions, handOff, observer }).catch((error) => {
+    opening ??= openEngine({ options, subscriptions, inlined, handOff, observer }).catch((error) => {
       opening = undefined
       throw error
     })
     return opening
   }
+
+  const keys = ledgerKeys(async () => {
+    const { ledger } = await engine()
+    return { database: ledger.business, prepare: options.prepare, migrate: options.migrate }
+  })
 
   const self: Hookonce<S> = {
     on(source, type, handler, subscriberOptions = {}) {
@@ -158,6 +177,24 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
         }),
       )
       return self
+    },
+
+    inline(name, handler, inlineOptions = {}) {
+      const where = `.inline('${name}')`
+      const source = sourceNamed(options, name, where)
+      inlined.add(name)
+      return inlineAs(where, {
+        source,
+        handler: handler as InlineHandler,
+        options: {
+          store: keys,
+          observe: (event) =>
+            'error' in event && observer.trouble({ doing: `${where}: ${event.what}`, error: event.error }),
+          ...inlineOptions,
+          name,
+        },
+        tell: (fact) => observer.delivery({ source: name, durationMs: 0, ...fact }),
+      })
     },
 
     async fetch(request, { source } = {}) {
@@ -202,6 +239,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       await worker?.stop(drainMs)
       await opened.diagnoses.idle()
       await opened.rejections.stop()
+      await keys.close()
       await opened.ledger.close()
     },
 
@@ -283,12 +321,13 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 interface Wiring {
   readonly options: CheckedOptions
   readonly subscriptions: readonly Subscription[]
+  readonly inlined: ReadonlySet<string>
   readonly handOff: HandOff
   readonly observer: Observer
 }
 
-async function openEngine({ options, subscriptions, handOff, observer }: Wiring): Promise<Engine> {
-  requireSubscribers(options, subscriptions)
+async function openEngine({ options, subscriptions, inlined, handOff, observer }: Wiring): Promise<Engine> {
+  requireSubscribers(options, new Set([...inlined, ...subscriptions.map(({ source }) => source)]))
   const ledger = await openLedger({
     database: options.database,
     dir: options.dir,
@@ -410,13 +449,7 @@ function subscription(
 ): Subscription {
   const { source, pattern, handler } = given
   const where = `.on('${source}', '${pattern}')`
-  if (!Object.hasOwn(options.sources, source)) {
-    const known = Object.keys(options.sources).join(', ') || 'none'
-    throw new HookonceError(
-      'CONFIG_INVALID',
-      `${where}: no source is named "${source}" (there are: ${known})`,
-    )
-  }
+  sourceNamed(options, source, where)
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
   const own = checkSubscriberOptions(given.options, where)
@@ -430,11 +463,17 @@ function subscription(
   return { source, pattern, handler, name, options: own }
 }
 
+function sourceNamed({ sources }: CheckedOptions, name: string, where: string): Source {
+  const source = Object.hasOwn(sources, name) ? sources[name] : undefined
+  if (source) return source
+  const known = Object.keys(sources).join(', ') || 'none'
+  throw new HookonceError('CONFIG_INVALID', `${where}: no source is named "${name}" (there are: ${known})`)
+}
+
 /** A source that nobody listens to would acknowledge and forget: that is never what was meant. */
-function requireSubscribers(options: CheckedOptions, subscriptions: readonly Subscription[]): void {
+function requireSubscribers(options: CheckedOptions, wanted: ReadonlySet<string>): void {
   for (const [name, source] of Object.entries(options.sources)) {
-    if (source.unwanted === 'record' || subscriptions.some((subscription) => subscription.source === name))
-      continue
+    if (source.unwanted === 'record' || wanted.has(name)) continue
     throw new HookonceError(
       'SUBSCRIBER_MISSING',
       `nothing listens to source "${name}", its events would be ignored`,

@@ -7,6 +7,7 @@ export type {
 } from './decide.ts'
 export { decideAcquire, decideExtend, decideSettle, isExpired, isLockedBy } from './decide.ts'
 export type { KeyEvent } from './events.ts'
+export { keyContext } from './http/context.ts'
 export { type FetchHandler, fetchKeys } from './http/fetch.ts'
 export type { Reply } from './http/message.ts'
 export { type NodeHandler, nodeKeys } from './http/node.ts'

@@ -159,6 +159,12 @@ export const errorCatalogue = {
     retryable: true,
     advice: 'The handler ran past its timeout. Make it faster, honour ctx.signal, or raise `timeoutMs`.',
   },
+  HANDLER_FAILED: {
+    status: 500,
+    retryable: true,
+    advice:
+      'The handler of this event threw inside its request. Its own error tells why; the sender will try again.',
+  },
   LEASE_LOST: {
     retryable: true,
     advice:

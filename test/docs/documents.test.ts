@@ -35,10 +35,11 @@ test('docs/reference/errors.md lists the catalogue of errors', () => {
   expect(listed).toEqual(coded)
 })
 
-test('the example of the README is the example that runs', () => {
-  expect(read('README.md')).toContain(
-    `<!-- examples/invoices.mjs -->\n\`\`\`js\n${read('examples/invoices.mjs')}\`\`\``,
-  )
+test.each([
+  ['README.md', 'examples/invoices.mjs'],
+  ['docs/reference/inline.md', 'examples/inline.mjs'],
+])('the example in %s is the example that runs', (document, example) => {
+  expect(read(document)).toContain(`<!-- ${example} -->\n\`\`\`js\n${read(example)}\`\`\``)
 })
 
 test('every command of the command line is in its reference', () => {

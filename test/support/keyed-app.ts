@@ -5,19 +5,19 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { until } from './until.ts'
 
-/** A process of its own, running test/support/keyed-app.mjs. */
+/** A process of its own, running test/support/keyed-app.mjs or inline-app.mjs. */
 export interface KeyedApp {
   readonly pid: number
+  readonly url: string
   says(word: string): Promise<Record<string, unknown>>
   post(behaviour: string, key: string): Promise<Response>
   kill(signal: NodeJS.Signals): void
   exited(): Promise<void>
 }
 
-const SCRIPT = fileURLToPath(new URL('./keyed-app.mjs', import.meta.url))
-
-export async function startKeyedApp(config: object): Promise<KeyedApp> {
-  const child = spawn(process.execPath, [SCRIPT], {
+export async function startKeyedApp(config: object, script = 'keyed-app.mjs'): Promise<KeyedApp> {
+  const path = fileURLToPath(new URL(script, import.meta.url))
+  const child = spawn(process.execPath, [path], {
     env: { ...process.env, APP_CONFIG: JSON.stringify(config) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -37,11 +37,13 @@ export async function startKeyedApp(config: object): Promise<KeyedApp> {
       said.find((line) => word in line),
     )
   const { port, pid } = await says('ready')
+  const url = `http://127.0.0.1:${port}`
   return {
     pid: Number(pid),
+    url,
     says,
     post: (behaviour, key) =>
-      fetch(`http://127.0.0.1:${port}/${behaviour}`, {
+      fetch(`${url}/${behaviour}`, {
         method: 'POST',
         body: '{"n":1}',
         headers: { 'content-type': 'application/json', 'idempotency-key': key },

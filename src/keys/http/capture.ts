@@ -1,30 +1,32 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Reply } from './message.ts'
+import { finished, type Readable } from 'node:stream'
+import { ChunkQueue, type Done } from './chunk-queue.ts'
+import { grouped, type Reply } from './message.ts'
+import { sendBody } from './send-body.ts'
 
 /*
  * Turns what a handler does to its ServerResponse into a Reply, and sends one. In between nothing reaches the client:
- * replies are kept first, then sent. It works for everything that writes to a ServerResponse, Express among them.
+ * replies are kept first, then sent. It works for everything that writes to a ServerResponse: Express, Koa, Fastify.
  */
 export interface Capture {
   /** As soon as the handler has ended the response, or has begun to stream it. */
   readonly reply: Promise<Reply>
   /** The handler failed before that. */
   fail(error: unknown): void
+  /** Gives the response back as it was, for somebody else to answer with. */
+  release(): void
   /** Sends a reply instead of what was captured, which may be the same. */
   send(reply: Reply): Promise<void>
 }
 
 type Chunk = Uint8Array | string
-type Done = (error?: Error | null) => void
-
-/** What a stream may write ahead of who reads it. */
-const HIGH_WATER_BYTES = 64 * 1024
 
 export function capture(response: ServerResponse): Capture {
-  const { writeHead, write, end, flushHeaders, emit } = response
+  const { writeHead, write, end, flushHeaders, emit, destroy } = response
   const before = response.getHeaders()
   const queue = new ChunkQueue(() => emit.call(response, 'drain'))
   let begun = false
+  let ended = false
   let closed = false
   let resolveReply: (reply: Reply) => void
   let rejectReply: (error: unknown) => void
@@ -32,18 +34,36 @@ export function capture(response: ServerResponse): Capture {
     resolveReply = resolve
     rejectReply = reject
   })
+  // It may fail while nobody waits for it yet, or any more.
+  reply.catch(() => undefined)
 
   function begin(body: Reply['body']): void {
     if (begun) return
     begun = true
     resolveReply({ status: response.statusCode, headers: pairsOf(response.getHeaders()), body })
   }
+  function fail(error: unknown): void {
+    rejectReply(error)
+    queue.break(error)
+  }
+  /** A source that breaks off never ends the response: without this, its reply would be awaited forever. */
+  function watch(source: Readable): void {
+    finished(source, { writable: false }, (error) => error && fail(error))
+  }
   function release(): void {
-    Object.assign(response, { writeHead, write, end, flushHeaders, emit })
+    Object.assign(response, { writeHead, write, end, flushHeaders, emit, destroy })
     Reflect.deleteProperty(response, 'headersSent')
+    Reflect.deleteProperty(response, 'writableEnded')
+    response.off('pipe', watch)
+    // What a handler set whose reply is not sent must not go out with another.
+    for (const name of response.getHeaderNames()) response.removeHeader(name)
+    setAll(response, before)
+    if (closed) emit.call(response, 'close')
   }
 
   Object.defineProperty(response, 'headersSent', { configurable: true, get: () => begun })
+  Object.defineProperty(response, 'writableEnded', { configurable: true, get: () => ended })
+  response.on('pipe', watch)
   Object.assign(response, {
     writeHead(status: number, ...more: unknown[]) {
       response.statusCode = status
@@ -60,6 +80,7 @@ export function capture(response: ServerResponse): Capture {
       const last = chunk === undefined || chunk === null ? new Uint8Array() : bytesOf(chunk as Chunk, more)
       const done = doneOf(more)
       if (done) response.once('finish', done)
+      ended = true
       if (begun) {
         if (last.length > 0) queue.push(last)
         queue.end()
@@ -67,6 +88,10 @@ export function capture(response: ServerResponse): Capture {
       return response
     },
     flushHeaders: () => begin(queue),
+    destroy(error?: Error) {
+      fail(error ?? new Error('the response was destroyed before its end'))
+      return response
+    },
     // A client that hangs up must not stop what streams into the response.
     emit(event: string, ...args: unknown[]) {
       if (event === 'close') {
@@ -79,91 +104,15 @@ export function capture(response: ServerResponse): Capture {
 
   return {
     reply,
-    fail: (error) => rejectReply(error),
+    fail,
+    release,
     async send(answer) {
       release()
-      // What a handler set whose reply is not sent must not go out with another.
-      for (const name of response.getHeaderNames()) response.removeHeader(name)
-      setAll(response, before)
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status
       for (const [name, values] of grouped(answer.headers)) response.setHeader(name, values)
-      if (closed) emit.call(response, 'close')
       await sendBody(response, answer.body)
     },
-  }
-}
-
-async function sendBody(response: ServerResponse, body: Reply['body']): Promise<void> {
-  if (body instanceof Uint8Array) {
-    const mayHaveLength = response.statusCode !== 204 && response.statusCode !== 304
-    if (mayHaveLength && !response.hasHeader('transfer-encoding'))
-      response.setHeader('content-length', body.length)
-    response.end(body)
-    return
-  }
-  response.flushHeaders()
-  for await (const chunk of body) {
-    // To the end also when nobody listens any more: the handler is still writing.
-    if (response.destroyed) continue
-    if (!response.write(chunk)) await drained(response)
-  }
-  response.end()
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const go = (): void => {
-      response.off('drain', go).off('close', go)
-      resolve()
-    }
-    response.on('drain', go).on('close', go)
-  })
-}
-
-/** What was written and not yet read. */
-class ChunkQueue implements AsyncIterable<Uint8Array> {
-  readonly #chunks: { bytes: Uint8Array; done: Done | undefined }[] = []
-  readonly #onDrain: () => void
-  #size = 0
-  #ended = false
-  #full = false
-  #wake: (() => void) | undefined
-
-  constructor(onDrain: () => void) {
-    this.#onDrain = onDrain
-  }
-
-  push(bytes: Uint8Array, done?: Done): boolean {
-    this.#chunks.push({ bytes, done })
-    this.#size += bytes.length
-    this.#full = this.#size >= HIGH_WATER_BYTES
-    this.#wake?.()
-    return !this.#full
-  }
-
-  end(): void {
-    this.#ended = true
-    this.#wake?.()
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      const next = this.#chunks.shift()
-      if (next) {
-        this.#size -= next.bytes.length
-        yield next.bytes
-        next.done?.()
-        if (this.#full && this.#size < HIGH_WATER_BYTES) {
-          this.#full = false
-          this.#onDrain()
-        }
-      } else if (this.#ended) return
-      else
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-    }
   }
 }
 
@@ -192,15 +141,4 @@ function pairsOf(headers: OutgoingHttpHeaders): [string, string][] {
   return Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().map((one): [string, string] => [name, String(one)]),
   )
-}
-
-function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string, string | string[]> {
-  const groups = new Map<string, string | string[]>()
-  for (const [name, value] of pairs) {
-    const known = groups.get(name)
-    const values = [known ?? [], Array.isArray(value) ? value.map(String) : String(value)].flat()
-    const [only = ''] = values
-    groups.set(name, values.length === 1 ? only : values)
-  }
-  return groups
 }

@@ -1,13 +1,14 @@
 import type { RunContext } from '../run.ts'
 import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { Reply } from './message.ts'
-import { checkKeysOptions, type KeysOptions } from './options.ts'
+import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { problem } from './problem.ts'
+import { toTheEnd } from './to-the-end.ts'
 
 export type FetchHandler = (request: Request, context: RunContext) => Response | Promise<Response>
 
 /**
- * Idempotency keys for handlers in the shape of the fetch standard: Next.js routes, Bun, Deno, workers.
+ * Idempotency keys for handlers in the shape of the fetch standard: Bun, Deno, workers, and whatever speaks it.
  *
  *   export const POST = fetchKeys({ store, tenant: (request) => userOf(request) })(async (request) => …)
  */
@@ -17,23 +18,43 @@ export function fetchKeys(
   const checked = checkKeysOptions(options, 'fetchKeys()')
   return (handler) => async (request) => {
     if (!isKeyedMethod(request.method)) return handler(request, unprotected())
-    const body = await readBody(request, checked.maxBodyBytes)
-    if (!body) return responseOf(problem('BODY_TOO_LARGE', { base: checked.problemBase }))
-    const url = new URL(request.url)
-    const reply = await answerKeyed(checked, {
-      request: {
-        method: request.method,
-        target: `${url.pathname}${url.search}`,
-        header: (name) => request.headers.get(name) ?? undefined,
-        // The standard joins repeated headers by `, `, which no key may hold.
-        keyHeaders: [request.headers.get('idempotency-key') ?? []].flat(),
-        body,
-      },
+    const reply = await answerFetch(checked, {
+      request,
       origin: request,
-      handle: async (context) => replyOf(await handler(readAgain(request, body), context)),
+      handle: async (context, again) => replyOf(await handler(again, context)),
     })
     return responseOf(reply)
   }
+}
+
+/** One request of the fetch standard, or of a framework over it. */
+export interface FetchExchange {
+  readonly request: Request
+  /** The request as the framework knows it. */
+  readonly origin: object
+  /** `again` is the request with its body unread. */
+  handle(context: RunContext, again: Request): Promise<Reply>
+}
+
+export async function answerFetch(
+  options: CheckedKeysOptions,
+  { request, origin, handle }: FetchExchange,
+): Promise<Reply> {
+  const body = await readFetchBody(request, options.maxBodyBytes)
+  if (!body) return problem('BODY_TOO_LARGE', { base: options.problemBase })
+  const url = new URL(request.url)
+  return answerKeyed(options, {
+    request: {
+      method: request.method,
+      target: `${url.pathname}${url.search}`,
+      header: (name) => request.headers.get(name) ?? undefined,
+      // The standard joins repeated headers by `, `, which no key may hold.
+      keyHeaders: [request.headers.get('idempotency-key') ?? []].flat(),
+      body,
+    },
+    origin,
+    handle: (context) => handle(context, readAgain(request, body)),
+  })
 }
 
 /** Its signal is not the client's: one who hangs up must not leave half of the work behind. */
@@ -45,7 +66,11 @@ function readAgain(request: Request, body: Uint8Array<ArrayBuffer>): Request {
   })
 }
 
-async function readBody(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/** Undefined where it is larger than the limit. */
+export async function readFetchBody(
+  request: Request,
+  limit: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
@@ -56,17 +81,19 @@ async function readBody(request: Request, limit: number): Promise<Uint8Array<Arr
   return Uint8Array.from(Buffer.concat(chunks, size))
 }
 
-function replyOf(response: Response): Reply {
+export function replyOf(response: Response): Reply {
   return { status: response.status, headers: [...response.headers], body: response.body ?? new Uint8Array() }
 }
 
 /** A reply of these must not have a body, not even an empty one. */
 const BODILESS = new Set([101, 204, 205, 304])
 
-function responseOf({ status, headers, body }: Reply): Response {
+export function responseOf(reply: Reply): Response {
+  const { status, headers } = reply
   const sent = new Headers()
   for (const [name, value] of headers) sent.append(name, value)
   if (BODILESS.has(status)) return new Response(null, { status, headers: sent })
+  const body = toTheEnd(reply)
   return new Response(body instanceof Uint8Array ? Buffer.from(body) : ReadableStream.from(body), {
     status,
     headers: sent,

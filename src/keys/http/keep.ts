@@ -2,7 +2,7 @@ import type { Ended } from '../run.ts'
 import { endOf } from './classify.ts'
 import { collect, identityBytes } from './collect.ts'
 import { headerOf, type Reply } from './message.ts'
-import type { CheckedKeysOptions } from './options.ts'
+import type { CheckedKeysOptions, Spill } from './options.ts'
 import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './stored-reply.ts'
 
 /*
@@ -14,7 +14,12 @@ export interface About {
   readonly requestId: string | undefined
 }
 
-export async function keep(reply: Reply, options: CheckedKeysOptions, about: About): Promise<Ended<Reply>> {
+/** The options that say what is kept. */
+export type Keeping = Pick<CheckedKeysOptions, 'maxResultBytes' | 'storeHeaders' | 'store5xx' | 'ttlMs'> & {
+  readonly spill?: Spill | undefined
+}
+
+export async function keep(reply: Reply, options: Keeping, about: About): Promise<Ended<Reply>> {
   const end = endOf(reply.status, options.store5xx)
   if (end !== 'completed') return { value: reply, settle: { to: end } }
   const { stored, value } = await store(reply, options, about)
@@ -23,7 +28,7 @@ export async function keep(reply: Reply, options: CheckedKeysOptions, about: Abo
 
 async function store(
   reply: Reply,
-  { maxResultBytes, storeHeaders, spill, ttlMs }: CheckedKeysOptions,
+  { maxResultBytes, storeHeaders, spill, ttlMs }: Keeping,
   { name, requestId }: About,
 ): Promise<{ stored: StoredReply; value: Reply }> {
   const head = {
@@ -59,7 +64,7 @@ async function* chunksOf(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncGen
 /** The reply that was kept; undefined where its body was not, and cannot be left out either. */
 export async function restore(
   result: Uint8Array,
-  { spill }: CheckedKeysOptions,
+  { spill }: Pick<Keeping, 'spill'>,
 ): Promise<{ readonly reply: Reply | undefined; readonly location: string | undefined }> {
   const { status, headers, body, bytes } = decodeReply(result)
   const location = headerOf({ headers }, 'location')

@@ -8,7 +8,7 @@ import { keep, restore } from './keep.ts'
 import { parseKey } from './key-header.ts'
 import { headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
-import { isProblem, type ProblemCode, problem } from './problem.ts'
+import { internalError, isProblem, type ProblemCode, problem } from './problem.ts'
 
 /*
  * One request with a key: parse → acquire → handler → keep → answer. Adapters bring the request, the handler and a way
@@ -59,6 +59,11 @@ async function answerWithKey(
   const requestId = options.requestId?.(origin as never)
   const about = { name: `${id}-${randomUUID()}`, requestId }
   let began = false
+  /** What is thrown is kept too, as the 500 that it is answered with. */
+  function failed(error: unknown): Reply {
+    observe({ what: 'failed', error })
+    return internalError()
+  }
   try {
     const outcome = await run<Reply>({
       store,
@@ -70,7 +75,9 @@ async function answerWithKey(
       observe,
       async run(context) {
         began = true
-        return keep(await handle(context), options, about)
+        const handling = handle(context)
+        const reply = await (options.store5xx === 'on' ? handling.catch(failed) : handling)
+        return keep(reply, options, about)
       },
       ...(reconcile === undefined
         ? {}
@@ -134,7 +141,7 @@ async function tenantOf({ tenant }: CheckedKeysOptions, origin: unknown): Promis
 const FIRST_RETRY_S = 1
 const LAST_RETRY_S = 5
 
-function retryAfter(seconds: number): { headers: Record<string, string> } {
+export function retryAfter(seconds: number): { headers: Record<string, string> } {
   const wait = Math.min(Math.max(Math.ceil(seconds), FIRST_RETRY_S), LAST_RETRY_S)
   return { headers: { 'retry-after': String(wait) } }
 }

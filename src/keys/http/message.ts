@@ -36,3 +36,15 @@ export function withHeaders(reply: Reply, headers: Readonly<Record<string, strin
     ],
   }
 }
+
+/** By name, as setHeader of node:http takes them: several values of one name are a list. */
+export function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string, string | string[]> {
+  const groups = new Map<string, string | string[]>()
+  for (const [name, value] of pairs) {
+    const known = groups.get(name)
+    const values = [known ?? [], Array.isArray(value) ? value.map(String) : String(value)].flat()
+    const [only = ''] = values
+    groups.set(name, values.length === 1 ? only : values)
+  }
+  return groups
+}

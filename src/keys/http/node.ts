@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HookonceError } from '../../model/errors.ts'
 import type { RunContext } from '../run.ts'
 import { capture } from './capture.ts'
+import { setKeyContext } from './context.ts'
 import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { KeyedRequest, Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
-import { problem } from './problem.ts'
+import { internalError, problem, untyped } from './problem.ts'
 import { readBody } from './read-body.ts'
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, context: RunContext) => unknown
@@ -21,30 +22,45 @@ export function nodeKeys(
   const checked = checkKeysOptions(options, 'nodeKeys()')
   return (handler) => async (request, response) => {
     if (!isKeyedMethod(request.method ?? '')) return void handler(request, response, unprotected())
-    await answerNode(checked, request, response, (context) => handler(request, response, context))
+    await answerNode(checked, {
+      request,
+      response,
+      handle: (context) => handler(request, response, context),
+    })
   }
 }
 
-/**
- * Answers one request of node:http, or of a framework over it: `handle` makes the framework go on, and whatever it then
- * does to the response is captured. `target` where the framework has cut the URL.
- */
-async function answerNode(
-  options: CheckedKeysOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-  handle: (context: RunContext) => unknown,
-  target = request.url ?? '/',
-): Promise<void> {
+/** One request of node:http, or of a framework over it. */
+export interface NodeExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The request as the framework knows it. */
+  readonly origin?: object
+  /** Where the framework has cut the URL. */
+  readonly target?: string
+  /** Where the framework has put a body that it read before us. */
+  readonly parsed?: object
+  /** Makes the framework go on. Whatever is then done to the response is captured. */
+  handle(context: RunContext): unknown
+  /** Sends a reply that no handler made, where the framework has more to add to it. */
+  instead?(reply: Reply): void
+  /** Hands on what went wrong before a handler ran. */
+  fail?(error: unknown): void
+}
+
+export async function answerNode(options: CheckedKeysOptions, exchange: NodeExchange): Promise<void> {
+  const { request, response, origin = request, target = request.url ?? '/', handle } = exchange
   const captured = capture(response)
-  let reply: Reply
+  let began = false
   try {
-    const body = await readBody(request, options.maxBodyBytes)
-    reply = body
+    const body = await readBody(request, options.maxBodyBytes, exchange.parsed)
+    const reply = body
       ? await answerKeyed(options, {
           request: keyedRequest(request, target, body),
-          origin: request,
+          origin,
           handle(context) {
+            began = true
+            setKeyContext(origin, context)
             Promise.resolve()
               .then(() => handle(context))
               .catch((error) => captured.fail(error))
@@ -52,29 +68,37 @@ async function answerNode(
           },
         })
       : problem('BODY_TOO_LARGE', { base: options.problemBase, headers: { connection: 'close' } })
+    if (began || !exchange.instead) return await captured.send(reply)
+    captured.release()
+    exchange.instead(reply)
   } catch (error) {
-    reply = failure(error)
+    if (began || !exchange.fail) return await captured.send(failure(error))
+    captured.release()
+    exchange.fail(error)
   }
-  await captured.send(reply)
 }
 
 function keyedRequest(request: IncomingMessage, target: string, body: Uint8Array): KeyedRequest {
   return {
     method: request.method ?? '',
     target,
-    header: (name) => request.headersDistinct[name]?.join(', '),
-    keyHeaders: request.headersDistinct['idempotency-key'] ?? [],
+    header(name) {
+      const values = headerValues(request, name)
+      return values.length > 0 ? values.join(', ') : undefined
+    },
+    keyHeaders: headerValues(request, 'idempotency-key'),
     body,
   }
 }
 
-/** The handler threw; `observe` has heard of it. What it threw may hold secrets, so it is not sent. */
+/** From the raw headers: they are there too where a framework makes requests up, to test its handlers. */
+function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name)
+}
+
+/** The handler threw; `observe` has heard of it. */
 function failure(error: unknown): Reply {
-  const status = error instanceof HookonceError && error.code === 'BODY_INCOMPLETE' ? 400 : 500
-  const title = status === 400 ? 'The body is incomplete' : 'Internal Server Error'
-  return {
-    status,
-    headers: [['content-type', 'application/problem+json']],
-    body: Buffer.from(JSON.stringify({ type: 'about:blank', title, status })),
-  }
+  return error instanceof HookonceError && error.code === 'BODY_INCOMPLETE'
+    ? untyped(400, 'The body is incomplete')
+    : internalError()
 }

@@ -17,9 +17,11 @@ const NEVER_STORED =
 const callable = <Function_>() =>
   z.custom<Function_>((value) => typeof value === 'function', 'must be a function')
 
+export const storeField = z.custom<KeyStore>(isStore, 'must be a key store, such as redisKeys({ client })')
+
 const optionsSchema = strict({
   ...policyFields,
-  store: z.custom<KeyStore>(isStore, 'must be a key store, such as redisKeys({ client })'),
+  store: storeField,
   tenant: z.union([z.literal('global'), callable<(origin: never) => string | Promise<string>>()], {
     error: "must be a function from the request to its tenant, or 'global' where there is only one",
   }),

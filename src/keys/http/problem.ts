@@ -36,3 +36,17 @@ export function problem(
 export function isProblem(code: ErrorCode): code is ProblemCode {
   return code in problems
 }
+
+/** What a handler threw may hold secrets, so it is not sent. */
+export function internalError(): Reply {
+  return untyped(500, 'Internal Server Error')
+}
+
+/** A problem that is nothing but its status. */
+export function untyped(status: number, title: string): Reply {
+  return {
+    status,
+    headers: [['content-type', 'application/problem+json']],
+    body: Buffer.from(JSON.stringify({ type: 'about:blank', title, status })),
+  }
+}

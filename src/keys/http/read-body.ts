@@ -5,11 +5,16 @@ import { canonicalJson } from './canonical-json.ts'
 /**
  * The body of a request, which the handler can read after us as if nobody had: it is put back before the stream says
  * that it has ended. Undefined where it is larger than the limit. What a body parser has read before us is taken from
- * `rawBody`, or from the parsed `body` as canonical JSON.
+ * `rawBody`, or from the parsed `body` as canonical JSON, of `parsed`.
  */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array | undefined> {
-  const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  parsed: object = request,
+): Promise<Uint8Array | undefined> {
+  const { rawBody, body } = parsed as { rawBody?: unknown; body?: unknown }
   if (rawBody instanceof Uint8Array) return rawBody
+  if (typeof rawBody === 'string') return Buffer.from(rawBody)
   if (body instanceof Uint8Array) return body
   if (!hasBody(request)) return new Uint8Array()
   if (body !== undefined) return Buffer.from(typeof body === 'string' ? body : canonicalJson(body))

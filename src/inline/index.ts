@@ -1,0 +1,2 @@
+export { type Inline, type InlineHandler, inline } from './inline.ts'
+export type { InlineOptions } from './options.ts'

@@ -1,0 +1,115 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readFetchBody, replyOf, responseOf } from '../keys/http/fetch.ts'
+import { grouped, type Reply, withHeaders } from '../keys/http/message.ts'
+import { readBody } from '../keys/http/read-body.ts'
+import { sendBody } from '../keys/http/send-body.ts'
+import type { RunContext } from '../keys/run.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Event } from '../model/event.ts'
+import type { Source } from '../sources/contract.ts'
+import { checkInlineOptions, type InlineOptions } from './options.ts'
+import { type Head, type InlineFact, type InlineReceiver, inlineReceiver } from './receive.ts'
+
+/** A Response that it returns is the answer; anything else is answered 200. What it throws is answered 500. */
+export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context: RunContext) => unknown
+
+/** Two doors to one receiver. */
+export interface Inline {
+  /** For node:http, and for Express and the like, before any body parser. */
+  readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** For whatever speaks the fetch standard. */
+  readonly fetch: (request: Request) => Promise<Response>
+}
+
+/**
+ * Handles each event of a source once, inside its request, on any key store.
+ *
+ *   const hooks = inline(stripe({ secret }), async (event, { step }) => …, { store: redisKeys({ url }) })
+ *   createServer(hooks.node).listen(3000)
+ */
+export function inline<Payload, Subject, Type extends string>(
+  source: Source<Payload, Subject, Type>,
+  handler: InlineHandler<Event<Payload, Subject, Type>>,
+  options: InlineOptions,
+): Inline {
+  return inlineAs('inline()', { source, handler: handler as InlineHandler, options, tell: () => undefined })
+}
+
+export interface InlineParts {
+  readonly source: Source
+  readonly handler: InlineHandler
+  readonly options: InlineOptions
+  readonly tell: (fact: InlineFact) => void
+}
+
+/** `where` names it in what is said of its options. */
+export function inlineAs(where: string, { source, handler, options, tell }: InlineParts): Inline {
+  if (typeof handler !== 'function')
+    throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
+  const receiver = inlineReceiver({
+    ...checkInlineOptions(options, source, where),
+    source,
+    tell,
+    async handle(event, context) {
+      const returned = await handler(event, context)
+      return returned instanceof Response ? replyOf(returned) : undefined
+    },
+  })
+  return {
+    node: (request, response) => receiveNode(receiver, request, response),
+    fetch: (request) => receiveFetch(receiver, request),
+  }
+}
+
+async function receiveNode(
+  receiver: InlineReceiver,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const head: Head = {
+    method: request.method ?? '',
+    // A router may have cut it.
+    url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
+    headerPairs: request.rawHeaders,
+    header(name) {
+      const value = request.headers[name]
+      return Array.isArray(value) ? value.join(', ') : value
+    },
+  }
+  let reply = receiver.admit(head)
+  if (!reply) {
+    try {
+      const body = await readBody(request, receiver.maxBodyBytes)
+      reply = body
+        ? await receiver.receive(head, body)
+        : receiver.refuse('BODY_TOO_LARGE', `more than ${receiver.maxBodyBytes} bytes came`)
+    } catch (error) {
+      if (!(error instanceof HookonceError) || error.code !== 'BODY_INCOMPLETE') throw error
+      reply = receiver.refuse(error.code, error.message)
+    }
+  }
+  // What is left of the request is not read, so the connection cannot be used again.
+  await send(response, request.complete ? reply : withHeaders(reply, { connection: 'close' }))
+}
+
+async function send(response: ServerResponse, { status, headers, body }: Reply): Promise<void> {
+  response.statusCode = status
+  for (const [name, values] of grouped(headers)) response.setHeader(name, values)
+  await sendBody(response, body)
+}
+
+async function receiveFetch(receiver: InlineReceiver, request: Request): Promise<Response> {
+  const url = new URL(request.url)
+  const head: Head = {
+    method: request.method,
+    url: `${url.pathname}${url.search}`,
+    headerPairs: [...request.headers].flat(),
+    header: (name) => request.headers.get(name) ?? undefined,
+  }
+  const refused = receiver.admit(head)
+  if (refused) return responseOf(refused)
+  const body = await readFetchBody(request, receiver.maxBodyBytes)
+  if (!body)
+    return responseOf(receiver.refuse('BODY_TOO_LARGE', `more than ${receiver.maxBodyBytes} bytes came`))
+  return responseOf(await receiver.receive(head, body))
+}

@@ -1,0 +1,1 @@
+export { type KeyedFetch, type KeyedFetchOptions, keyedFetch } from './keyed-fetch.ts'

@@ -1,0 +1,30 @@
+import type { Request, RequestHandler } from 'express'
+import { setKeyContext } from '../context.ts'
+import { isKeyedMethod, unprotected } from '../keyed.ts'
+import { answerNode } from '../node.ts'
+import { checkKeysOptions, type KeysOptions } from '../options.ts'
+
+export { keyContext } from '../context.ts'
+
+/**
+ * Idempotency keys for Express, for all routes or for one.
+ *
+ *   app.post('/orders', expressKeys({ store, tenant: (request) => request.user.id }), createOrder)
+ */
+export function expressKeys(options: KeysOptions<Request>): RequestHandler {
+  const checked = checkKeysOptions(options, 'expressKeys()')
+  return (request, response, next) => {
+    if (!isKeyedMethod(request.method)) {
+      setKeyContext(request, unprotected())
+      return next()
+    }
+    void answerNode(checked, {
+      request,
+      response,
+      // A router cuts off what it is mounted at; the key belongs to the whole URL.
+      target: request.originalUrl,
+      handle: () => next(),
+      fail: next,
+    })
+  }
+}

@@ -1,0 +1,106 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
+import { collect } from '../collect.ts'
+import { setKeyContext } from '../context.ts'
+import { isKeyedMethod, unprotected } from '../keyed.ts'
+import { grouped, type Reply } from '../message.ts'
+import { answerNode } from '../node.ts'
+import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
+import { problem } from '../problem.ts'
+import { readBody } from '../read-body.ts'
+import { toTheEnd } from '../to-the-end.ts'
+
+export { keyContext } from '../context.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What is other on this route than on the rest; `off`: no keys. */
+    keys?: 'off' | Partial<KeysOptions<FastifyRequest>>
+  }
+}
+
+/**
+ * Idempotency keys for Fastify, for all routes of the scope it is registered in. A route may differ: `config: { keys }`.
+ *
+ *   await app.register(fastifyKeys, { store, tenant: (request) => request.user.id })
+ */
+export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = async (app, options) => {
+  const forAll = checkKeysOptions(options, 'fastifyKeys()')
+  const ofRoutes = new WeakMap<object, CheckedKeysOptions>()
+  const bodies = new WeakMap<FastifyRequest, { rawBody: Uint8Array }>()
+
+  function optionsOf(keys: 'off' | object | undefined, where: string): CheckedKeysOptions | undefined {
+    if (keys === undefined || keys === 'off') return keys === 'off' ? undefined : forAll
+    const known = ofRoutes.get(keys) ?? checkKeysOptions({ ...options, ...keys }, `config.keys of ${where}`)
+    ofRoutes.set(keys, known)
+    return known
+  }
+  function optionsFor({ method, routeOptions: { config, url = '' } }: FastifyRequest) {
+    return isKeyedMethod(method) ? optionsOf(config.keys, url) : undefined
+  }
+
+  // A mistake in the options of a route is told at the start.
+  app.addHook('onRoute', ({ config, url }) => void optionsOf(config?.keys, url))
+
+  // The bytes, before they are parsed: the fingerprint is over them.
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const checked = optionsFor(request)
+    if (!checked) return payload
+    const read = await readPayload(request, payload, checked.maxBodyBytes)
+    if (read) bodies.set(request, read)
+    else sendByFastify(reply, problem('BODY_TOO_LARGE', { base: checked.problemBase }))
+    return read?.payload ?? payload
+  })
+
+  // The last thing before the handler: whoever it is has been asked by then.
+  app.addHook('preHandler', (request, reply, next) => {
+    const checked = optionsFor(request)
+    if (!checked) {
+      setKeyContext(request, unprotected())
+      return next()
+    }
+    void answerNode(checked, {
+      request: request.raw,
+      response: reply.raw,
+      origin: request,
+      target: request.originalUrl,
+      parsed: bodies.get(request) ?? request,
+      handle: () => next(),
+      instead: (instead) => sendByFastify(reply, instead),
+      fail: (error) => next(error instanceof Error ? error : new Error(String(error))),
+    })
+  })
+}
+
+type Payload = RequestPayload & AsyncIterable<Uint8Array>
+
+/** The bytes, and a stream with the same to go on with. Parsers may read the raw request, so it is used where it can be. */
+async function readPayload(
+  { raw }: FastifyRequest,
+  payload: RequestPayload,
+  limit: number,
+): Promise<{ rawBody: Uint8Array; payload: RequestPayload } | undefined> {
+  if (payload === raw && 'complete' in raw) {
+    const rawBody = await readBody(raw, limit)
+    return rawBody && { rawBody, payload }
+  }
+  // Another hook has put a stream of its own in its place, or the request is one of app.inject().
+  const collected = await collect({ status: 0, headers: [], body: payload as Payload }, limit)
+  if (!collected.whole) return undefined
+  const { bytes } = collected
+  const receivedEncodedLength = payload.receivedEncodedLength ?? bytes.length
+  return { rawBody: bytes, payload: Object.assign(Readable.from([bytes]), { receivedEncodedLength }) }
+}
+
+// For the scope it is registered in, not for one of its own.
+Object.assign(fastifyKeys, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'hookonce-keys',
+})
+
+export function sendByFastify(reply: FastifyReply, answer: Reply): void {
+  const body = toTheEnd(answer)
+  reply.code(answer.status)
+  for (const [name, values] of grouped(answer.headers)) reply.header(name, values)
+  reply.send(body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body))
+}

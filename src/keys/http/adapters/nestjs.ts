@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { NEVER, type Observable } from 'rxjs'
+import { setKeyContext } from '../context.ts'
+import { isKeyedMethod, unprotected } from '../keyed.ts'
+import { answerNode, type NodeExchange } from '../node.ts'
+import { checkKeysOptions, type KeysOptions } from '../options.ts'
+import { sendByFastify } from './fastify.ts'
+
+export { keyContext } from '../context.ts'
+
+/**
+ * Idempotency keys for NestJS, over Express or Fastify: an interceptor, so that guards have said who it is. Make the
+ * application with `rawBody: true`, so that requests are compared byte for byte.
+ *
+ *   @UseInterceptors(nestKeys({ store, tenant: (request) => request.user.id }))
+ */
+export function nestKeys<Request extends object>(options: KeysOptions<Request>): NestInterceptor {
+  const checked = checkKeysOptions(options, 'nestKeys()')
+  return {
+    async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+      if (context.getType() !== 'http') return next.handle()
+      const http = context.switchToHttp()
+      const origin = http.getRequest<Request>()
+      const platform = platformOf(origin, http.getResponse())
+      if (!isKeyedMethod(platform.request.method ?? '')) {
+        setKeyContext(origin, unprotected())
+        return next.handle()
+      }
+      return new Promise((resolve, reject) => {
+        void answerNode(checked, {
+          ...platform,
+          origin,
+          parsed: origin,
+          handle: () => resolve(next.handle()),
+          fail: reject,
+          // Where no handler ran it is answered by now, and Nest must not answer again.
+        }).then(() => resolve(NEVER))
+      })
+    },
+  }
+}
+
+type Platform = Pick<NodeExchange, 'request' | 'response' | 'target' | 'instead'>
+
+function platformOf(request: object, response: object): Platform {
+  if ('raw' in response && 'raw' in request) {
+    const { raw, originalUrl } = request as FastifyRequest
+    const reply = response as FastifyReply
+    return {
+      request: raw,
+      response: reply.raw,
+      target: originalUrl,
+      instead: (instead) => sendByFastify(reply, instead),
+    }
+  }
+  const { originalUrl, url } = request as IncomingMessage & { originalUrl?: string }
+  return {
+    request: request as IncomingMessage,
+    response: response as ServerResponse,
+    target: originalUrl ?? url ?? '/',
+  }
+}

@@ -1,0 +1,188 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { fetchKeys, type KeyRecord, keyId, memoryKeys, type Seal, sealedKeys } from '../../src/keys/index.ts'
+import { keyedServer } from '../support/keyed-server.ts'
+import { until } from '../support/until.ts'
+
+const KEY = 'a1b2'
+
+describe('a deploy that changes what a request is compared by', () => {
+  const store = memoryKeys()
+  const before = { json: 'bytes' } as const
+  const after = { json: 'canonical' as const, fields: ['n'], headers: ['api-version'] }
+
+  test('recognises the keys from before it, and tells other requests from them', async () => {
+    const old = await keyedServer((_request, response) => response.end('old'), { store, fingerprint: before })
+    await old.post(KEY, '{"n":1}')
+    const fresh = await keyedServer((_request, response) => response.end('new'), {
+      store,
+      fingerprint: { ...after, previous: [before] },
+    })
+    expect(await (await fresh.post(KEY, '{"n":1}')).text()).toBe('old')
+    expect((await fresh.post(KEY, '{"n":2}')).status).toBe(422)
+    expect(fresh.runs()).toBe(0)
+  })
+
+  test('goes by the new way for new keys', async () => {
+    const fresh = await keyedServer((_request, response) => response.end('new'), {
+      store,
+      fingerprint: { ...after, previous: [before] },
+    })
+    await fresh.post('other', '{"n":1,"at":1}')
+    const again = await fresh.post('other', '{ "at": 2, "n": 1 }')
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    const version = await fresh.post('other', '{"n":1}', { headers: { 'api-version': '2' } })
+    expect([version.status, fresh.runs()]).toEqual([422, 1])
+  })
+
+  test('that forgets to name the way before refuses the keys from before it', async () => {
+    const fresh = await keyedServer((_request, response) => response.end('new'), {
+      store,
+      fingerprint: after,
+    })
+    expect((await fresh.post(KEY, '{"n":1}')).status).toBe(422)
+  })
+})
+
+test('with encryption, the store holds nothing that can be read, and the reply comes back as it was', async () => {
+  const secret = randomBytes(32)
+  const seal: Seal = {
+    seal(bytes, id) {
+      const nonce = randomBytes(12)
+      const cipher = createCipheriv('aes-256-gcm', secret, nonce).setAAD(Buffer.from(id))
+      const sealed = Buffer.concat([cipher.update(bytes), cipher.final()])
+      return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
+    },
+    open(bytes, id) {
+      const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, 12))
+      decipher.setAAD(Buffer.from(id)).setAuthTag(bytes.subarray(12, 28))
+      return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
+    },
+  }
+  const store = memoryKeys()
+  const server = await keyedServer((_request, response) => response.end('4242 4242 4242 4242'), {
+    store: sealedKeys(store, seal),
+  })
+  await server.post(KEY)
+  const record: KeyRecord | undefined = await store.read(keyId('global', KEY))
+  expect(record?.state).toBe('completed')
+  expect(Buffer.from(record?.result ?? []).includes('4242')).toBe(false)
+  expect(await (await server.post(KEY)).text()).toBe('4242 4242 4242 4242')
+  expect(server.runs()).toBe(1)
+})
+
+test('headers that the app exposes to scripts stay exposed', async () => {
+  const server = await keyedServer((_request, response) => {
+    response.setHeader('access-control-expose-headers', 'X-Total')
+    response.end('done')
+  })
+  const first = await server.post(KEY)
+  expect(first.headers.get('access-control-expose-headers')).toBe(
+    'X-Total, Idempotency-Key, Idempotent-Replayed',
+  )
+  const refused = await server.post(KEY, 'other')
+  expect(refused.headers.get('access-control-expose-headers')).toBe('Idempotency-Key, Idempotent-Replayed')
+})
+
+test('a store that is too slow: 503 and nothing runs, or it runs unprotected and is counted', async () => {
+  const slow = { ...memoryKeys(), acquire: () => new Promise<never>(() => undefined) }
+  const closed = await keyedServer((_request, response) => response.end('done'), {
+    store: slow,
+    storeTimeoutMs: 50,
+  })
+  const refusal = await closed.post(KEY)
+  expect([refusal.status, await refusal.json(), closed.runs()]).toMatchObject([
+    503,
+    { type: 'urn:hookonce:problem:store-down' },
+    0,
+  ])
+  expect(closed.events).toMatchObject([{ what: 'store_down', ran: false }])
+  const open = await keyedServer((_request, response) => response.end('done'), {
+    store: slow,
+    storeTimeoutMs: 50,
+    onStoreDown: 'run',
+  })
+  expect([(await open.post(KEY)).status, open.runs()]).toEqual([200, 1])
+  expect(open.events).toMatchObject([{ what: 'store_down', ran: true }])
+})
+
+describe('store5xx, as the first version of the API of Stripe has it', () => {
+  test('what a handler throws is kept as the 500 it is answered with', async () => {
+    const server = await keyedServer(
+      () => {
+        throw new Error('secret detail')
+      },
+      { store5xx: 'on' },
+    )
+    const replies = [await server.post(KEY), await server.post(KEY)]
+    const bodies = await Promise.all(replies.map((reply) => reply.text()))
+    expect(replies.map(({ status }) => status)).toEqual([500, 500])
+    expect(bodies[1]).toBe(bodies[0])
+    expect(bodies[0]).not.toContain('secret')
+    expect(replies[1]?.headers.get('idempotent-replayed')).toBe('true')
+    expect(server.events.map(({ what }) => what)).toEqual(['failed', 'ran', 'replayed'])
+    expect(server.runs()).toBe(1)
+  })
+
+  test.each([500, 502, 503, 504])('%i is kept', async (status) => {
+    const server = await keyedServer((_request, response) => response.writeHead(status).end('sorry'), {
+      store5xx: 'on',
+    })
+    await server.post(KEY)
+    const second = await server.post(KEY)
+    expect([second.status, second.headers.get('idempotent-replayed'), server.runs()]).toEqual([
+      status,
+      'true',
+      1,
+    ])
+  })
+
+  test('handlers of the fetch standard too', async () => {
+    let runs = 0
+    const handle = fetchKeys({ store: memoryKeys(), tenant: 'global', store5xx: 'on' })(() => {
+      runs++
+      throw new Error('boom')
+    })
+    const post = () =>
+      handle(new Request('https://shop.test/', { method: 'POST', headers: { 'idempotency-key': KEY } }))
+    expect([(await post()).status, (await post()).status, runs]).toEqual([500, 500, 1])
+  })
+})
+
+describe('a reply that breaks off', () => {
+  test('before any of it was sent: it failed, and its key is not held', async () => {
+    const server = await keyedServer((_request, response) => {
+      response.write('half')
+      response.destroy(new Error('the file is gone'))
+    })
+    expect((await server.post(KEY)).status).toBe(500)
+    expect(await (await server.post(KEY)).json()).toMatchObject({
+      type: 'urn:hookonce:problem:outcome-unknown',
+    })
+  })
+
+  test('because what is piped into it breaks: the same', async () => {
+    const server = await keyedServer((_request, response) => {
+      const source = new Readable({ read: () => undefined })
+      source.on('error', () => undefined).pipe(response)
+      source.push('half')
+      setImmediate(() => source.destroy(new Error('the disk is gone')))
+    })
+    expect((await server.post(KEY)).status).toBe(500)
+    expect((await server.post(KEY)).status).toBe(409)
+  })
+
+  test('in the middle of a long one: the client is not told that it was whole', async () => {
+    const server = await keyedServer((_request, response) => {
+      response.write(Buffer.alloc(1_000_000))
+      response.write('the rest')
+      void until('some of it was kept', () => server.events.length > 0).then(() => response.destroy())
+    })
+    const first = await server.post(KEY)
+    await expect(first.arrayBuffer()).rejects.toThrow()
+    expect(await (await server.post(KEY)).json()).toMatchObject({
+      type: 'urn:hookonce:problem:body-not-stored',
+    })
+  })
+})

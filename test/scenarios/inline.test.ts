@@ -1,0 +1,257 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { hookonce } from '../../src/index.ts'
+import { type InlineHandler, type InlineOptions, inline } from '../../src/inline/index.ts'
+import { type KeyStore, memoryKeys, postgresKeys, redisKeys } from '../../src/keys/index.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { startKeyedApp } from '../support/keyed-app.ts'
+import { silent } from '../support/receiving.ts'
+import { startRedis } from '../support/redis.ts'
+import { signed, testSource } from '../support/source.ts'
+import { until } from '../support/until.ts'
+
+/** Short enough to run out within a test, long enough for what happens in it. */
+const LOCK_MS = 1_500
+const EVENT = signed({ id: 'evt_1', type: 'count' })
+
+async function redisUrl(): Promise<string> {
+  const redis = await startRedis()
+  onTestFinished(() => redis.remove())
+  return redis.url
+}
+
+const stores: Record<string, () => Promise<KeyStore>> = {
+  memory: async () => memoryKeys(),
+  Redis: async () => redisKeys({ url: await redisUrl() }),
+  PostgreSQL: async () => postgresKeys({ database: (await freshDatabase()).url }),
+}
+
+interface Receiving {
+  readonly events: readonly string[]
+  /** By node:http. */
+  send(init?: RequestInit): Promise<Response>
+}
+
+async function receiving(
+  store: KeyStore,
+  handler: InlineHandler,
+  options: Partial<InlineOptions> & { source?: ReturnType<typeof testSource> } = {},
+): Promise<Receiving> {
+  const { source = testSource(), ...more } = options
+  const events: string[] = []
+  const hooks = inline(source, handler as InlineHandler<object>, {
+    store,
+    observe: ({ what }) => events.push(what),
+    ...more,
+  })
+  const server = createServer(hooks.node)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await store.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/test`
+  return { events, send: (init = EVENT) => fetch(url, init) }
+}
+
+describe.each(Object.entries(stores))('an inline receiver with its keys in %s', (_, open) => {
+  test('an event that comes three times is handled once, and every copy gets the first reply', async () => {
+    const handled: unknown[] = []
+    const { send } = await receiving(await open(), ({ key, type, payload, object, headers, body }) => {
+      handled.push({
+        key,
+        type,
+        payload,
+        object,
+        body: Buffer.from(body).toString(),
+        sent: headers['test-signature'],
+      })
+      return Response.json({ at: Math.random() }, { status: 201, headers: { 'set-cookie': 'a=b' } })
+    })
+    const replies = [await send(), await send(), await send()]
+    expect(replies.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(new Set(await Promise.all(replies.map((reply) => reply.text()))).size).toBe(1)
+    expect(replies.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true', 'true'])
+    expect(replies.map(({ headers }) => headers.getSetCookie().length)).toEqual([1, 0, 0])
+    const payload = { id: 'evt_1', type: 'count' }
+    expect(handled).toMatchObject([
+      {
+        key: 'evt_1',
+        type: 'count',
+        payload,
+        object: payload,
+        body: EVENT.body,
+        sent: EVENT.headers['test-signature'],
+      },
+    ])
+  })
+
+  test('a bad signature never touches the store', async () => {
+    const store = await open()
+    const refuse = (): never => {
+      throw new Error('the store was asked')
+    }
+    const untouched = { ...store, acquire: refuse, read: refuse, settle: refuse, extend: refuse }
+    const { send, events } = await receiving(untouched, () => undefined)
+    const reply = await send({ ...EVENT, headers: { 'test-signature': '00'.repeat(32) } })
+    expect([reply.status, await reply.json(), events]).toEqual([401, { error: 'SIGNATURE_MISMATCH' }, []])
+    expect((await send({ method: 'GET' })).status).toBe(405)
+    expect((await send(signed('not json'))).status).toBe(400)
+    expect((await send(signed('{"type":"a"}'))).status).toBe(400)
+  })
+
+  test('a copy that comes while the first is handled is told to come again, or accepted where that is asked for', async () => {
+    let finish: () => void = () => undefined
+    const store = await open()
+    const hang = (): Promise<void> =>
+      new Promise((resolve) => {
+        finish = resolve
+      })
+    for (const [inProgress, status, told] of [
+      ['refuse', 409, { error: 'KEY_IN_PROGRESS' }],
+      ['accept', 202, { status: 'in progress' }],
+    ] as const) {
+      const event = signed({ id: inProgress, type: 'count' })
+      const { send, events } = await receiving({ ...store, close: async () => undefined }, hang, {
+        inProgress,
+      })
+      finish = () => undefined
+      const idle = finish
+      const first = send(event)
+      await until('the first is handled', () => finish !== idle)
+      const second = await send(event)
+      expect([second.status, await second.json()]).toEqual([status, told])
+      expect(second.headers.has('retry-after')).toBe(inProgress === 'refuse')
+      finish()
+      expect(await (await first).json()).toEqual({ status: 'processed' })
+      expect(await (await send(event)).json()).toEqual({ status: 'processed' })
+      expect(events).toEqual(['locked', 'ran', 'replayed'])
+    }
+    await store.close()
+  })
+
+  test('a handler that failed runs again, without its finished steps; one of which nothing may be repeated does not', async () => {
+    const store = await open()
+    let charged = 0
+    let runs = 0
+    const failing: InlineHandler = async (_event, { step }) => {
+      runs++
+      await step('charge', () => ++charged)
+      if (runs === 1) throw new Error('the network is down')
+    }
+    const again = await receiving({ ...store, close: async () => undefined }, failing)
+    const statuses = [(await again.send()).status, (await again.send()).status, (await again.send()).status]
+    expect([statuses, runs, charged]).toEqual([[500, 200, 200], 2, 1])
+    expect(again.events).toEqual(['failed', 'ran', 'replayed'])
+
+    runs = 0
+    const strict = await receiving(store, failing, { handler: 'opaque', name: 'strict' })
+    expect((await strict.send()).status).toBe(500)
+    const second = await strict.send()
+    expect([second.status, await second.json(), runs]).toEqual([409, { error: 'OUTCOME_UNKNOWN' }, 1])
+  })
+
+  test('another body under the same key: the first stands, or it is refused where the source says so', async () => {
+    const other = signed({ id: 'evt_1', type: 'count', more: 1 })
+    const store = await open()
+    const lax = await receiving({ ...store, close: async () => undefined }, () => undefined)
+    expect([(await lax.send()).status, (await lax.send(other)).status]).toEqual([200, 200])
+    expect(lax.events).toEqual(['ran', 'replayed'])
+    const source = testSource({ mismatch: 'reject' })
+    const strict = await receiving(store, () => undefined, { source, name: 'strict' })
+    expect([(await strict.send()).status, (await strict.send(other)).status]).toEqual([200, 409])
+  })
+
+  test('types that are not wanted are not handled, and two names do not meet', async () => {
+    let runs = 0
+    const store = await open()
+    const { send } = await receiving(store, () => void runs++, { types: ['invoice.*'] })
+    expect(await (await send()).json()).toEqual({ status: 'ignored' })
+    const wanted = signed({ id: 'evt_1', type: 'invoice.paid' })
+    await send(wanted)
+    const other = inline(testSource(), () => void runs++, { store, name: 'other' })
+    await other.fetch(new Request('https://shop.test/', wanted))
+    expect(runs).toBe(2)
+  })
+})
+
+const shared: Record<string, (db: TestDatabase) => Promise<object>> = {
+  Redis: async (db) => ({ database: db.url, redis: await redisUrl() }),
+  PostgreSQL: async (db) => ({ database: db.url }),
+}
+
+describe.each(Object.entries(shared))('an inline receiver in two processes, keys in %s', (_, configOf) => {
+  const start = async (config: object, more: Partial<InlineOptions>) =>
+    Promise.all([1, 2].map(() => startKeyedApp({ ...config, inline: more }, 'inline-app.mjs')))
+
+  test('of 100 concurrent copies one is handled', async () => {
+    const db = await freshDatabase()
+    const apps = await start(await configOf(db), { waitMs: 30_000 })
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => (await fetch(`${apps[n % 2]?.url}/in`, EVENT)).text()),
+    )
+    expect(new Set(replies).size).toBe(1)
+    expect(await db.number('select count(*) from run')).toBe(1)
+  })
+
+  test('killed inside its handler: the next copy takes over when the lock has run out, without the finished step', async () => {
+    const db = await freshDatabase()
+    const [first, second] = await start(await configOf(db), { lockMs: LOCK_MS })
+    const event = signed({ id: 'evt_2', type: 'hang' })
+    const lost = fetch(`${first?.url}/in`, event).catch(() => 'lost')
+    await first?.says('hanging')
+    expect((await fetch(`${second?.url}/in`, event)).status).toBe(409)
+    first?.kill('SIGKILL')
+    expect(await lost).toBe('lost')
+    const reply = await until('the lock runs out', async () => {
+      const reply = await fetch(`${second?.url}/in`, event)
+      return reply.status === 200 && reply.json()
+    })
+    expect(reply).toEqual({ first: first?.pid })
+    expect(await db.number('select count(*) from effect')).toBe(1)
+    expect(await db.number('select count(*) from run')).toBe(2)
+    await second?.says('taken_over')
+  })
+})
+
+test('a store that is down is answered 503, and nothing is handled', async () => {
+  const down = { ...memoryKeys(), acquire: () => Promise.reject(new Error('connection refused')) }
+  let runs = 0
+  const { send, events } = await receiving(down, () => void runs++)
+  const reply = await send()
+  expect([reply.status, reply.headers.get('retry-after'), runs, events]).toEqual([
+    503,
+    '5',
+    0,
+    ['store_down'],
+  ])
+})
+
+test('hooks.inline() needs no store: its keys are in the database of the ledger, beside sources with workers', async () => {
+  const db = await freshDatabase()
+  const hooks = hookonce({
+    database: db.url,
+    logger: silent,
+    sources: { test: testSource(), other: testSource() },
+  })
+  let runs = 0
+  const receive = hooks.inline('test', () => {
+    runs++
+    return Response.json({ runs })
+  })
+  hooks.on('other', '*', () => undefined)
+  const send = async () => {
+    const reply = await receive.fetch(new Request('https://shop.test/in', EVENT))
+    return [reply.status, await reply.json()]
+  }
+  expect([await send(), await send()]).toEqual(Array(2).fill([200, { runs: 1 }]))
+  expect(await db.rows('select state from hookonce_key')).toHaveLength(1)
+  expect((await hooks.fetch(new Request('https://shop.test/in/other', EVENT))).status).toBe(202)
+  expect(await hooks.metrics()).toContain('hookonce_duplicate_total{source="test"} 1')
+  expect(() => hooks.inline('test', () => undefined, { lockMs: -1 })).toThrow(
+    /CONFIG_INVALID: .inline\('test'\).*lockMs/,
+  )
+  await hooks.stop()
+})

@@ -1,0 +1,48 @@
+import type { Readable } from 'node:stream'
+import type { KeyEvent, KeysOptions, RunContext } from '../../../src/keys/index.ts'
+
+/** What the handler of a test does, said without a framework. */
+export type Behaviour = (asked: {
+  readonly body: unknown
+  readonly context: RunContext
+}) => Answer | Promise<Answer>
+
+export interface Answer {
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  /** Objects go out as the framework's JSON. */
+  readonly body: object | Buffer | Readable
+}
+
+export interface Setup {
+  readonly keys: Omit<KeysOptions<object>, 'observe'> & { readonly observe: (event: KeyEvent) => void }
+  readonly behaviour: Behaviour
+  /** The framework's own compression, mounted outside the keys. */
+  readonly compression: 'on' | 'off'
+  /** Whether the framework's own body parser comes before the keys or after them. */
+  readonly parser: 'before' | 'after'
+}
+
+/** An app of a framework with `POST /api/orders` behind keys, and an error handler of its own. */
+export interface Running {
+  /** Where it listens. */
+  readonly url: string
+  close(): Promise<unknown>
+}
+
+/** Thrown by a behaviour: the error handler of each app answers with its status and message. */
+export class Refused extends Error {
+  readonly status: number
+  readonly statusCode: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+    this.statusCode = status
+  }
+}
+
+export function told(error: unknown): { status: number; body: { error: string } } {
+  const { status = 500, message } = error as Partial<Refused>
+  return { status, body: { error: message ?? 'unknown' } }
+}

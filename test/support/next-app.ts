@@ -1,0 +1,57 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { freePort } from './servers.ts'
+import { until } from './until.ts'
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+/** Next.js has 300 MB: it is installed by the test that needs it, once, and not by everyone who contributes. */
+const HOME = join(ROOT, 'node_modules', '.cache', 'hookonce-next-16')
+
+/** The app of test/support/next-app, with the built package, run by Next.js itself. The URL of its root. */
+export async function startNextApp(): Promise<string> {
+  install()
+  const port = await freePort()
+  const next = join(HOME, 'node_modules', 'next', 'dist', 'bin', 'next')
+  const child = spawn(process.execPath, [next, 'dev', '-p', String(port), '-H', '127.0.0.1'], {
+    cwd: HOME,
+    env: { ...process.env, NODE_ENV: 'development', NEXT_TELEMETRY_DISABLED: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const gone = once(child, 'exit')
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      printed += String(chunk)
+    })
+  onTestFinished(async () => {
+    // With the processes that it has started.
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
+    await gone
+  })
+  await until('Next.js is ready', () => {
+    if (child.exitCode !== null) throw new Error(`next dev ended: ${printed}`)
+    return printed.includes('Ready')
+  })
+  return `http://127.0.0.1:${port}`
+}
+
+function install(): void {
+  if (!existsSync(join(HOME, 'node_modules', 'next'))) {
+    mkdirSync(HOME, { recursive: true })
+    writeFileSync(join(HOME, 'package.json'), '{ "private": true }')
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', 'next@16', 'react@19', 'react-dom@19'], {
+      cwd: HOME,
+      stdio: 'ignore',
+    })
+  }
+  for (const left of ['.next', 'app', join('node_modules', 'hookonce')])
+    rmSync(join(HOME, left), { recursive: true, force: true })
+  cpSync(join(ROOT, 'test', 'support', 'next-app'), HOME, { recursive: true })
+  for (const part of ['dist', 'package.json'])
+    cpSync(join(ROOT, part), join(HOME, 'node_modules', 'hookonce', part), { recursive: true })
+}

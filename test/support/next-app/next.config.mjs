@@ -1,0 +1,2 @@
+// Not bundled: stores load their clients when they are used.
+export default { serverExternalPackages: ['hookonce'] }
