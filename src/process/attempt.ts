@@ -5,9 +5,9 @@ import type { JobRef, Settlement } from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
+import { Draining, type Interruption } from '../work/interruption.ts'
+import { afterFailure } from '../work/retry.ts'
 import { openContext } from './context.ts'
-import type { Interruption } from './interruption.ts'
-import { afterFailure } from './retry.ts'
 import type { Ending } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -60,11 +60,6 @@ interface Settling {
 async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promise<WriteOutcome> {
   if (ended.ok && ended.completed) return { kind: 'committed' }
   return deps.settle({ settlement, writes: ended.ok ? ended.writes : [] })
-}
-
-/** A process that drains aborts with this: the run is handed back and does not count. */
-export class Draining extends Error {
-  override readonly name = 'Draining'
 }
 
 async function perform(run: Run, business: Pool): Promise<Ended> {

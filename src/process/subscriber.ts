@@ -2,6 +2,7 @@ import type { Transaction, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
 import type { Source } from '../sources/contract.ts'
+import type { RetryPolicy } from '../work/retry.ts'
 
 /** What a handler may use besides the event. */
 export interface Context {
@@ -31,14 +32,6 @@ export interface Context {
 }
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown
-
-/** How often and how long a job is tried. */
-export interface RetryPolicy {
-  readonly maxAttempts: number
-  readonly maxAgeMs: number
-  readonly baseDelayMs: number
-  readonly maxDelayMs: number
-}
 
 /** A handler that wants events of one source, as the worker runs it. */
 export interface Subscriber {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import {
   type ClaimedJob,
@@ -12,10 +11,11 @@ import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import { eventOf, recordedDelivery } from '../sources/event.ts'
-import { attempt, Draining, handedBack, type Run } from './attempt.ts'
-import { bell } from './bell.ts'
-import { interruption } from './interruption.ts'
-import { type Lease, takeLease } from './lease.ts'
+import { bell } from '../work/bell.ts'
+import { Draining, interruption } from '../work/interruption.ts'
+import { type Lease, takeLease } from '../work/lease.ts'
+import { withinMs } from '../work/within.ts'
+import { attempt, handedBack, type Run } from './attempt.ts'
 import { settler } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -368,10 +368,4 @@ function shuffled<T>(items: readonly T[]): T[] {
     .map((item) => ({ item, at: Math.random() }))
     .sort((a, b) => a.at - b.at)
     .map(({ item }) => item)
-}
-
-async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
-  const over = new AbortController()
-  await Promise.race([work, delay(ms, undefined, { signal: over.signal }).catch(() => undefined)])
-  over.abort()
 }

@@ -1,7 +1,14 @@
 import { HookonceError } from '../model/errors.ts'
 import { Permanent, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
-import type { RetryPolicy } from './subscriber.ts'
+
+/** How often and how long a job or a message is tried. */
+export interface RetryPolicy {
+  readonly maxAttempts: number
+  readonly maxAgeMs: number
+  readonly baseDelayMs: number
+  readonly maxDelayMs: number
+}
 
 export type Verdict =
   | { readonly state: 'retrying'; readonly delayMs: number; readonly reason: string }
@@ -18,7 +25,7 @@ const MAX_REASON_CHARS = 2_000
 /** The ledger counts a delay in 31 bits of milliseconds: 24 days. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1
 
-/** What becomes of a job whose run failed. */
+/** What becomes of a job whose run failed, or of a message that could not be published. */
 export function afterFailure(
   failure: Failure,
   policy: RetryPolicy,
