@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Outbox } from './effects/message.ts'
 import { backlog } from './ledger/inspect.ts'
+import { outboxBacklog } from './ledger/inspect-outbox.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { registerSource, registerSubscriber, setPaused } from './ledger/subscribers.ts'
+import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { typeMatcher } from './model/type-pattern.ts'
@@ -22,6 +25,8 @@ import {
 } from './options.ts'
 import type { Handler, Subscriber } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
+import { outboxPublishers } from './publish/publishers.ts'
+import { type Relay, startRelay } from './publish/relay.ts'
 import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
 import { receiveFetch, responseOf } from './receive/fetch.ts'
 import { receiveNode, respond } from './receive/node.ts'
@@ -52,7 +57,7 @@ export interface Hookonce<S extends Sources> {
   node(options?: {
     readonly source?: keyof S & string
   }): (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Starts the worker. A process that never calls it only receives. */
+  /** Starts the worker, and the relay where there are publishers. A process that never calls it only receives. */
   start(): Promise<void>
   /** Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned. */
   stop(options?: { readonly drainMs?: number }): Promise<void>
@@ -91,10 +96,12 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const options = checkOptions(given)
   const meter = metrics()
   const observer = observers([meter.observer, logs(options.logger ?? jsonLogger())])
+  const publishers = outboxPublishers(options.outbox?.publishers)
   const subscriptions: Subscription[] = []
   let opening: Promise<Engine> | undefined
   let starting: Promise<void> | undefined
   let worker: Worker | undefined
+  let relay: Relay | undefined
   let upkeep: Upkeep | undefined
   let stopping = false
 
@@ -176,7 +183,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       await starting?.catch(() => undefined)
       await opened.acceptor.idle()
       await upkeep?.stop()
-      await worker?.stop(drainMs)
+      await Promise.all([worker?.stop(drainMs), relay?.stop(drainMs)])
       await opened.rejections.stop()
       await opened.ledger.close()
     },
@@ -194,7 +201,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
     async metrics() {
       const { ledger } = await engine()
-      return meter.render(await backlog(ledger.pool, ledger.shards))
+      const { pool, shards } = ledger
+      return meter.render(...(await Promise.all([backlog(pool, shards), outboxBacklog(pool, shards)])))
     },
 
     pause: (source, subscriber) => setPause(source, subscriber, true),
@@ -215,9 +223,37 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   async function startWorking(): Promise<void> {
     const { ledger, subscribers } = await engine()
     const { pool, business, shards } = ledger
-    worker = await startWorker({ pool, business, shards, subscribers, observer, ...options })
-    const isAlive = (): boolean => worker?.id !== undefined
-    upkeep = startUpkeep(ledger, { leaseMs: options.leaseMs, observer, isAlive })
+    const outbox: Outbox = {
+      shards,
+      requirePublisher: publishers.require,
+      committed: () => relay?.wake(),
+    }
+    relay ??= await startRelaying(ledger)
+    worker ??= await startWorker({ pool, business, shards, subscribers, observer, ...options, outbox })
+    upkeep = startUpkeep(ledger, {
+      leaseMs: options.leaseMs,
+      observer,
+      isAlive: () => worker?.id !== undefined && (!relay || relay.id !== undefined),
+      keepMessagesMs: relay && options.outbox ? options.outbox.keepDays * DAY_MS : undefined,
+    })
+  }
+
+  async function startRelaying({ pool, shards }: Ledger): Promise<Relay | undefined> {
+    if (!options.outbox || publishers.here.length === 0) return undefined
+    const { leaseMs, pollMs } = options
+    const { concurrency, timeoutMs } = options.outbox
+    const retry = retryPolicy(options.retry, options.outbox.retry)
+    return startRelay({
+      pool,
+      shards,
+      publishers: publishers.here,
+      concurrency,
+      timeoutMs,
+      retry,
+      leaseMs,
+      pollMs,
+      observer,
+    })
   }
 
   async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {
@@ -250,6 +286,7 @@ async function openEngine({ options, subscriptions, handOff, observer }: Wiring)
     migrate: options.migrate,
     maxConnections: options.maxConnections,
     prepare: options.prepare,
+    relays: options.outbox !== undefined,
   })
   try {
     const subscribers = await register({ ledger, options, subscriptions })

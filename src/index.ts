@@ -1,3 +1,4 @@
+export type { PublishOptions } from './effects/message.ts'
 export type { Transaction, TransactionOptions } from './effects/transaction.ts'
 export type { Write } from './effects/write.ts'
 export { type Hookonce, hookonce } from './hookonce.ts'

@@ -2,6 +2,7 @@ import type { Command } from './command.ts'
 import { dev } from './dev.ts'
 import { events } from './events.ts'
 import { migrate } from './migrate.ts'
+import { outbox } from './outbox.ts'
 import { pause, resume } from './pause.ts'
 import { rejections } from './rejections.ts'
 import { replay } from './replay.ts'
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   events,
   show,
   replay,
+  outbox,
   rejections,
   pause,
   resume,

@@ -1,8 +1,9 @@
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg'
 import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
-import type { JobRef } from '../ledger/jobs.ts'
+import { addMessages, type NewMessage } from '../ledger/outbox.ts'
 import { completeWithStep, findStep, recordStep, STALE_FENCE } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
+import { type MessageOrigin, outgoing, type PublishOptions } from './message.ts'
 
 /** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
 export interface Transaction {
@@ -10,6 +11,8 @@ export interface Transaction {
     text: string,
     values?: readonly unknown[],
   ): Promise<QueryResult<Row>>
+  /** A message that is committed with the transaction, and then carried on by its publisher. Returns its id. */
+  publish(topic: string, payload: unknown, options?: PublishOptions): string
 }
 
 export interface TransactionOptions {
@@ -19,9 +22,8 @@ export interface TransactionOptions {
   readonly last?: boolean
 }
 
-export interface TransactionRun {
+export interface TransactionRun extends MessageOrigin {
   readonly pool: Pool
-  readonly job: JobRef
   /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
   readonly lastStep: string | undefined
   /** Names that this run has used. */
@@ -79,30 +81,37 @@ async function once<Result>(
   work: (tx: Transaction) => Promise<Result>,
   { name, last }: Required<TransactionOptions>,
 ): Promise<Result> {
-  return inTransaction(run.pool, async (client) => {
-    const result = await work(transactionOn(client))
-    await commit(client, () =>
+  const { messages, publish, close } = outgoing(run, name)
+  const result = await inTransaction(run.pool, async (client) => {
+    const result = await work({ publish, query: (text, values = []) => client.query(text, [...values]) })
+    close()
+    await commit(client, messages, () =>
       last
         ? completeWithStep(client, run.job, name)
         : recordStep(client, { job: run.job, name, result: toJson(name, result) }),
     )
-    run.completed ||= last
     return result
   })
-}
-
-function transactionOn(client: PoolClient): Transaction {
-  return { query: (text, values = []) => client.query(text, [...values]) }
+  run.completed ||= last
+  if (messages.length > 0) run.outbox.committed()
+  return result
 }
 
 /** COMMIT follows our last words without waiting. If they failed, what commits is a rollback. */
-async function commit(client: PoolClient, say: () => Promise<void>): Promise<void> {
-  const [said, committed] = inOneWrite(client, () => [say(), client.query('commit')] as const)
+async function commit(
+  client: PoolClient,
+  messages: readonly NewMessage[],
+  say: () => Promise<void>,
+): Promise<void> {
+  const [added, said, committed] = inOneWrite(
+    client,
+    () => [addMessages(client, messages), say(), client.query('commit')] as const,
+  )
   const fenced = said.catch((error) => {
     if (codeOf(error) !== STALE_FENCE) throw error
     throw new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
   })
-  await Promise.all([fenced, committed])
+  await Promise.all([added, fenced, committed])
 }
 
 function toJson(name: string, result: unknown): string {

@@ -51,6 +51,7 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
 
 /** These handlers write nothing. */
 const noPool = undefined as unknown as Pool
+const noOutbox = { shards: 16, requirePublisher: () => undefined, committed: () => undefined }
 
 async function ending(run: Run, took = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
   const settlements: Settlement[] = []
@@ -59,13 +60,14 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
     delivery: () => undefined,
     attempt: (fact) => void facts.push(fact),
     rescue: () => undefined,
+    message: () => undefined,
     trouble: () => undefined,
   }
   const settle = async ({ settlement }: Ending): Promise<WriteOutcome> => {
     settlements.push(settlement)
     return { kind: took ? 'committed' : 'lost' }
   }
-  await attempt(run, { business: noPool, settle, observer })
+  await attempt(run, { business: noPool, outbox: noOutbox, settle, observer })
   const [settlement] = settlements
   const [fact] = facts
   if (!settlement || !fact) throw new Error('an attempt settles and tells once')

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import type { WriteOutcome } from '../effects/commit-writes.ts'
-import type { CheckedWrite } from '../effects/write.ts'
+import type { Outbox } from '../effects/message.ts'
 import type { JobRef, Settlement } from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
 import { Draining, type Interruption } from '../work/interruption.ts'
 import { afterFailure } from '../work/retry.ts'
-import { openContext } from './context.ts'
+import { type Gathered, openContext } from './context.ts'
 import type { Ending } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -27,19 +27,20 @@ export interface Run {
 
 export interface AttemptDeps {
   readonly business: Pool
+  readonly outbox: Outbox
   readonly settle: (ending: Ending) => Promise<WriteOutcome>
   readonly observer: Observer
 }
 
 type Ended = { readonly event: Event | undefined } & (
-  | { readonly ok: true; readonly writes: readonly CheckedWrite[]; readonly completed: boolean }
+  | ({ readonly ok: true } & Gathered)
   | { readonly ok: false; readonly error: unknown }
 )
 
 /** Runs the handler once and settles the job by what came of it. Never throws. */
 export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   const startedAt = performance.now()
-  let ended = await perform(run, deps.business)
+  let ended = await perform(run, deps)
   const durationMs = performance.now() - startedAt
   let settlement = settlementOf(run, ended, durationMs)
   let outcome = await settle({ ended, settlement }, deps)
@@ -59,17 +60,22 @@ interface Settling {
 
 async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promise<WriteOutcome> {
   if (ended.ok && ended.completed) return { kind: 'committed' }
-  return deps.settle({ settlement, writes: ended.ok ? ended.writes : [] })
+  const { writes, messages } = ended.ok ? ended : NOTHING
+  const outcome = await deps.settle({ settlement, writes, messages })
+  if (outcome.kind === 'committed' && messages.length > 0) deps.outbox.committed()
+  return outcome
 }
 
-async function perform(run: Run, business: Pool): Promise<Ended> {
+const NOTHING = { writes: [], messages: [] }
+
+async function perform(run: Run, deps: AttemptDeps): Promise<Ended> {
   const { subscriber, interruption } = run
   const timer = setTimeout(() => {
     const fault = `the handler ran past ${subscriber.timeoutMs} ms`
     interruption.interrupt(new HookonceError('HANDLER_TIMEOUT', fault))
   }, subscriber.timeoutMs)
   let event: Event | undefined
-  const context = openContext(run, business)
+  const context = openContext(run, deps)
   try {
     if (interruption.reason) throw interruption.reason
     event = run.event()
@@ -79,7 +85,7 @@ async function perform(run: Run, business: Pool): Promise<Ended> {
   } catch (error) {
     // A commit that completed the job stands, whatever the handler did after it.
     const { completed } = context.close()
-    return completed ? { ok: true, event, writes: [], completed } : { ok: false, event, error }
+    return completed ? { ok: true, event, ...NOTHING, completed } : { ok: false, event, error }
   } finally {
     clearTimeout(timer)
   }

@@ -1,10 +1,11 @@
-import type { Pool } from 'pg'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
+import { outgoing } from '../effects/message.ts'
 import { type TransactionRun, transaction } from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
+import type { NewMessage } from '../ledger/outbox.ts'
 import { HookonceError } from '../model/errors.ts'
-import type { Run } from './attempt.ts'
+import type { AttemptDeps, Run } from './attempt.ts'
 import type { Context } from './subscriber.ts'
 
 /** The handler's context, and what it gathered. */
@@ -16,16 +17,19 @@ export interface OpenContext {
 
 export interface Gathered {
   readonly writes: readonly CheckedWrite[]
+  readonly messages: readonly NewMessage[]
   /** A commit of the handler's own has completed the job already. */
   readonly completed: boolean
 }
 
 export function openContext(
   { job, attempt, subscriber, interruption, lastStep }: Run,
-  business: Pool,
+  { business, outbox }: Pick<AttemptDeps, 'business' | 'outbox'>,
 ): OpenContext {
   const writes: CheckedWrite[] = []
-  const doing: TransactionRun = { pool: business, job, lastStep, names: new Set(), completed: false }
+  const origin = { job, tenant: subscriber.tenant, subscriber: subscriber.name, outbox }
+  const atTheEnd = outgoing(origin, WRITE_STEP)
+  const doing: TransactionRun = { ...origin, pool: business, lastStep, names: new Set(), completed: false }
   let closed = false
 
   function requireOpen(what: string): void {
@@ -48,12 +52,16 @@ export function openContext(
       // A replay: they were committed with the completion of the earlier run.
       if (lastStep !== WRITE_STEP) writes.push(...checked)
     },
+    publish(topic, payload, options) {
+      requireOpen('ctx.publish()')
+      return atTheEnd.publish(topic, payload, options)
+    },
     async transaction(work, options = {}) {
       requireOpen('ctx.transaction()')
-      if (options.last && writes.length > 0) {
+      if (options.last && (writes.length > 0 || atTheEnd.messages.length > 0)) {
         throw new HookonceError(
           'CONTEXT_CLOSED',
-          'a last transaction would leave the writes of ctx.write() behind',
+          'a last transaction would leave behind what ctx.write() and ctx.publish() gathered: use tx.query() and tx.publish()',
         )
       }
       return transaction(doing, work, options)
@@ -64,7 +72,9 @@ export function openContext(
     ctx,
     close() {
       closed = true
-      return { writes, completed: doing.completed }
+      // A replay: they were committed with the completion of the earlier run, as the writes.
+      const messages = lastStep === WRITE_STEP ? [] : atTheEnd.messages
+      return { writes, messages, completed: doing.completed }
     },
   }
 }

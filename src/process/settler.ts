@@ -3,13 +3,15 @@ import { commitWrites, type WriteOutcome } from '../effects/commit-writes.ts'
 import type { CheckedWrite } from '../effects/write.ts'
 import { type GroupCommit, groupCommit } from '../ledger/group-commit.ts'
 import { type Settlement, settleJobs } from '../ledger/jobs.ts'
+import type { NewMessage } from '../ledger/outbox.ts'
 import type { Observer } from '../observe/observer.ts'
 import { persistently } from '../work/persistently.ts'
 
-/** How a run ended, with what its handler wants written where it ended well. */
+/** How a run ended, with what its handler wants written and published where it ended well. */
 export interface Ending {
   readonly settlement: Settlement
   readonly writes: readonly CheckedWrite[]
+  readonly messages: readonly NewMessage[]
 }
 
 /** One statement carries this many outcomes; more would only make its locks last longer. */
@@ -28,8 +30,8 @@ export interface SettlerOptions {
  */
 export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
   async function commit(batch: readonly Ending[]): Promise<WriteOutcome[]> {
-    const plain = batch.filter(({ writes }) => writes.length === 0)
-    const written = batch.filter(({ writes }) => writes.length > 0)
+    const plain = batch.filter((ending) => !hasWritten(ending))
+    const written = batch.filter(hasWritten)
     const [settled, committed] = await Promise.all([
       keepTrying(plain, async () => {
         const took = await settleJobs(
@@ -41,7 +43,7 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
       keepTrying(written, () =>
         commitWrites(
           pool,
-          written.map(({ settlement, writes }) => ({ job: settlement, writes })),
+          written.map(({ settlement, ...handedOver }) => ({ job: settlement, ...handedOver })),
         ),
       ),
     ])
@@ -59,6 +61,10 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
   }
 
   return groupCommit(commit, { maxItems: MAX_BATCH })
+}
+
+function hasWritten({ writes, messages }: Ending): boolean {
+  return writes.length > 0 || messages.length > 0
 }
 
 function pairs(endings: readonly Ending[], outcomes: readonly WriteOutcome[]): [Ending, WriteOutcome][] {

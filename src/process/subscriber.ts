@@ -1,3 +1,4 @@
+import type { PublishOptions } from '../effects/message.ts'
 import type { Transaction, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
@@ -21,6 +22,11 @@ export interface Context {
    * and a replay does not repeat them. To throw is to drop them.
    */
   write(...statements: Write[]): void
+  /**
+   * Hands over a message, which is committed together with the completion of the job when the handler returns, and
+   * then carried on by its publisher. To throw is to drop it. Returns its id.
+   */
+  publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
    * Business writes on the ledger's database in a transaction of their own, committed together with the record
    * that this was done. A later attempt or a replay gets the recorded result instead of running it again.

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Outbox } from '../effects/message.ts'
 import {
   type ClaimedJob,
   claimJobs,
@@ -23,6 +24,7 @@ export interface WorkerOptions {
   readonly pool: Pool
   /** For the transactions of handlers. */
   readonly business: Pool
+  readonly outbox: Outbox
   readonly shards: number
   readonly subscribers: readonly Subscriber[]
   /** Jobs in flight in this process. */
@@ -132,7 +134,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function start(run: Run, isSuspect: boolean): void {
     const key = keyOf(run.job)
     inFlight.set(key, run)
-    void attempt(run, { business: options.business, settle: settling.add, observer }).finally(() => {
+    const { business, outbox } = options
+    void attempt(run, { business, outbox, settle: settling.add, observer }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) suspectEnded()
       freeSlot(run.job.subscriber)
@@ -152,7 +155,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function handBack(job: JobRef, attempt: number): Promise<void> {
-    await settling.add({ settlement: handedBack(job, attempt), writes: [] })
+    await settling.add({ settlement: handedBack(job, attempt), writes: [], messages: [] })
   }
 
   function abortAll(reason: Error): void {

@@ -17,6 +17,7 @@ const deaf: Observer = {
   delivery: () => undefined,
   attempt: () => undefined,
   rescue: () => undefined,
+  message: () => undefined,
   trouble: () => undefined,
 }
 
@@ -52,6 +53,7 @@ async function workerOn(
   const worker = await startWorker({
     pool,
     business: pool,
+    outbox: { shards: 16, requirePublisher: () => undefined, committed: () => undefined },
     shards: 16,
     subscribers: [
       {
