@@ -1,5 +1,6 @@
+export type { AdapterQuery, TransactionAdapter } from './effects/adapters/contract.ts'
 export type { PublishOptions } from './effects/message.ts'
-export type { Transaction, TransactionOptions } from './effects/transaction.ts'
+export type { AdapterOptions, Publishing, Transaction, TransactionOptions } from './effects/transaction.ts'
 export type { Write } from './effects/write.ts'
 export { type Hookonce, hookonce } from './hookonce.ts'
 export { type ErrorCode, errorCatalogue, HookonceError } from './model/errors.ts'

@@ -1,18 +1,24 @@
-import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg'
+import type { Pool, QueryResult, QueryResultRow } from 'pg'
 import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
-import { addMessages, type NewMessage } from '../ledger/outbox.ts'
+import { addMessages } from '../ledger/outbox.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
+import type { Queryable } from '../ledger/statement.ts'
 import { completeWithStep, findStep, recordStep, STALE_FENCE } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
+import type { TransactionAdapter } from './adapters/contract.ts'
 import { type MessageOrigin, outgoing, type PublishOptions } from './message.ts'
 
+export interface Publishing {
+  /** A message that is committed with the transaction, and then carried on by its publisher. Returns its id. */
+  publish(topic: string, payload: unknown, options?: PublishOptions): string
+}
+
 /** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
-export interface Transaction {
+export interface Transaction extends Publishing {
   query<Row extends QueryResultRow = QueryResultRow>(
     text: string,
     values?: readonly unknown[],
   ): Promise<QueryResult<Row>>
-  /** A message that is committed with the transaction, and then carried on by its publisher. Returns its id. */
-  publish(topic: string, payload: unknown, options?: PublishOptions): string
 }
 
 export interface TransactionOptions {
@@ -20,6 +26,11 @@ export interface TransactionOptions {
   readonly name?: string
   /** It is the last thing that the handler does: the job is completed in the same commit. */
   readonly last?: boolean
+}
+
+export interface AdapterOptions<Native> extends TransactionOptions {
+  /** A transaction of your own library, on the ledger's database. */
+  readonly on: TransactionAdapter<Native>
 }
 
 export interface TransactionRun extends MessageOrigin {
@@ -33,22 +44,24 @@ export interface TransactionRun extends MessageOrigin {
 }
 
 const DEFAULT_NAME = 'transaction'
-/** Serialization failures and deadlocks: the database says that trying again may help. */
-const TRY_AGAIN = new Set(['40001', '40P01'])
+/** Serialization failures and deadlocks, the last as Prisma calls both: trying again may help. */
+const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
 const MAX_TRIES = 5
 const MAX_RESULT_BYTES = 64 * 1024
+
+/** The handler's part. In a transaction of its own library it gets that one too, and needs no `query`. */
+export type Work<Result> = (tx: Transaction, native: unknown) => PromiseLike<Result>
 
 /**
  * Business writes and "this is done" in one commit, refused when the fence is stale. A later attempt or a replay
  * does not run `work` again, it gets the recorded result.
- *
- * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT with our own last one.
  */
 export async function transaction<Result>(
   run: TransactionRun,
-  work: (tx: Transaction) => Promise<Result>,
-  { name = DEFAULT_NAME, last = false }: TransactionOptions,
+  work: Work<Result>,
+  options: TransactionOptions & { readonly on?: TransactionAdapter<unknown> },
 ): Promise<Result> {
+  const { name = DEFAULT_NAME } = options
   if (run.names.has(name)) {
     throw new HookonceError(
       'STEP_REPEATED',
@@ -61,10 +74,13 @@ export async function transaction<Result>(
   // What was recorded is what `work` returned then.
   if (before) return before.result as Result
   for (let tries = 1; ; tries += 1) {
+    const step = stepOf<Result>(run, { name, last: options.last ?? false })
     try {
-      return await once(run, work, { name, last })
+      const result = await (options.on ? inTheirs(options.on, work, step) : inOurs(run.pool, work, step))
+      step.committed()
+      return result
     } catch (error) {
-      if (tries >= MAX_TRIES || !TRY_AGAIN.has(codeOf(error))) throw error
+      if (tries >= MAX_TRIES || !TRY_AGAIN.has(sqlStateOf(error))) throw error
     }
   }
 }
@@ -76,46 +92,78 @@ async function doneBefore(
   return lastStep === name ? { result: undefined } : findStep(pool, job, name)
 }
 
-async function once<Result>(
-  run: TransactionRun,
-  work: (tx: Transaction) => Promise<Result>,
-  { name, last }: Required<TransactionOptions>,
-): Promise<Result> {
-  const { messages, publish, close } = outgoing(run, name)
-  const result = await inTransaction(run.pool, async (client) => {
-    const result = await work({ publish, query: (text, values = []) => client.query(text, [...values]) })
-    close()
-    await commit(client, messages, () =>
-      last
-        ? completeWithStep(client, run.job, name)
-        : recordStep(client, { job: run.job, name, result: toJson(name, result) }),
-    )
-    return result
-  })
-  run.completed ||= last
-  if (messages.length > 0) run.outbox.committed()
-  return result
+/** What is ours in a transaction, whoever opened it. */
+interface Step<Result> extends Publishing {
+  /** Our last words, in this order, after `work` and before the commit. */
+  lastWords(db: Queryable, result: Result): (() => Promise<void>)[]
+  committed(): void
 }
 
-/** COMMIT follows our last words without waiting. If they failed, what commits is a rollback. */
-async function commit(
-  client: PoolClient,
-  messages: readonly NewMessage[],
-  say: () => Promise<void>,
-): Promise<void> {
-  const [added, said, committed] = inOneWrite(
-    client,
-    () => [addMessages(client, messages), say(), client.query('commit')] as const,
-  )
-  const fenced = said.catch((error) => {
-    if (codeOf(error) !== STALE_FENCE) throw error
-    throw new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
+function stepOf<Result>(run: TransactionRun, { name, last }: Required<TransactionOptions>): Step<Result> {
+  const { messages, publish, close } = outgoing(run, name)
+  return {
+    publish,
+    lastWords(db, result) {
+      close()
+      const record = { job: run.job, name, result: last ? '' : toJson(name, result) }
+      const say = last ? () => completeWithStep(db, run.job, name) : () => recordStep(db, record)
+      return [() => addMessages(db, messages), () => say().catch(refused)]
+    },
+    committed() {
+      run.completed ||= last
+      if (messages.length > 0) run.outbox.committed()
+    },
+  }
+}
+
+/**
+ * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right behind our last
+ * words. If they failed, what commits is a rollback.
+ */
+function inOurs<Result>(pool: Pool, work: Work<Result>, step: Step<Result>): Promise<Result> {
+  return inTransaction(pool, async (client) => {
+    const query: Transaction['query'] = (text, values = []) => client.query(text, [...values])
+    const result = await work({ publish: step.publish, query }, undefined)
+    const words = step.lastWords(client, result)
+    await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query('commit')]))
+    return result
   })
-  await Promise.all([added, fenced, committed])
+}
+
+function inTheirs<Result>(
+  adapter: TransactionAdapter<unknown>,
+  work: Work<Result>,
+  step: Step<Result>,
+): Promise<Result> {
+  return adapter.transaction(async (native, query) => {
+    const result = await work({ publish: step.publish } as Transaction, native)
+    const db: Queryable = {
+      async query({ text, values }) {
+        await query(text, values)
+        return { rows: [], rowCount: null }
+      },
+    }
+    for (const say of step.lastWords(db, result)) await say().catch(elsewhere)
+    return result
+  })
+}
+
+function refused(error: unknown): never {
+  if (sqlStateOf(error) !== STALE_FENCE) throw error
+  throw new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
+}
+
+/** No such schema, no such table. */
+const NOT_THERE = new Set(['3F000', '42P01'])
+
+function elsewhere(error: unknown): never {
+  if (!NOT_THERE.has(sqlStateOf(error))) throw error
+  const fault = 'the transaction is on a database that has no ledger, so nothing can be committed with it'
+  throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 
 function toJson(name: string, result: unknown): string {
-  const json = JSON.stringify(result ?? null)
+  const json = stringified(name, result)
   if (Buffer.byteLength(json) <= MAX_RESULT_BYTES) return json
   throw new HookonceError(
     'STEP_RESULT_TOO_LARGE',
@@ -123,6 +171,12 @@ function toJson(name: string, result: unknown): string {
   )
 }
 
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+/** Query builders like to return what JSON does not know, such as a BigInt. */
+function stringified(name: string, result: unknown): string {
+  try {
+    return JSON.stringify(result ?? null) ?? 'null'
+  } catch (error) {
+    const fault = `the result of "${name}" is not JSON: return an id, or nothing`
+    throw new HookonceError('CONFIG_INVALID', fault, { cause: error })
+  }
 }

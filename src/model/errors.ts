@@ -155,6 +155,11 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'Results are kept in the ledger. Return an id, and read the rest where it lives.',
   },
+  TRANSACTION_ELSEWHERE: {
+    retryable: false,
+    advice:
+      "The adapter of a transaction must reach the ledger's database. Give it the database that `database` names, or migrate that one.",
+  },
   WRITE_UNEXPECTED: {
     retryable: true,
     advice:

@@ -1,7 +1,13 @@
+import type { TransactionAdapter } from '../effects/adapters/contract.ts'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
 import { outgoing } from '../effects/message.ts'
-import { type TransactionRun, transaction } from '../effects/transaction.ts'
+import {
+  type TransactionOptions,
+  type TransactionRun,
+  transaction,
+  type Work,
+} from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -56,7 +62,10 @@ export function openContext(
       requireOpen('ctx.publish()')
       return atTheEnd.publish(topic, payload, options)
     },
-    async transaction(work, options = {}) {
+    async transaction<Result>(
+      work: Work<Result>,
+      options: TransactionOptions & { on?: TransactionAdapter<unknown> } = {},
+    ) {
       requireOpen('ctx.transaction()')
       if (options.last && (writes.length > 0 || atTheEnd.messages.length > 0)) {
         throw new HookonceError(

@@ -1,5 +1,5 @@
 import type { PublishOptions } from '../effects/message.ts'
-import type { Transaction, TransactionOptions } from '../effects/transaction.ts'
+import type { AdapterOptions, Publishing, Transaction, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
 import type { Source } from '../sources/contract.ts'
@@ -27,6 +27,14 @@ export interface Context {
    * then carried on by its publisher. To throw is to drop it. Returns its id.
    */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
+  /**
+   * As below, in a transaction of your own library on the ledger's database: `on` is an adapter of
+   * hookonce/adapters/….
+   */
+  transaction<Result, Native>(
+    work: (tx: Publishing, native: Native) => PromiseLike<Result>,
+    options: AdapterOptions<Native>,
+  ): Promise<Result>
   /**
    * Business writes on the ledger's database in a transaction of their own, committed together with the record
    * that this was done. A later attempt or a replay gets the recorded result instead of running it again.

@@ -1,0 +1,32 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { TransactionAdapter } from './contract.ts'
+
+/** A database of Drizzle on PostgreSQL, whatever its driver. */
+interface DrizzleDatabase<Transaction, Config> {
+  transaction<Result>(work: (tx: Transaction) => Promise<Result>, config?: Config): Promise<Result>
+}
+
+/**
+ * A database of Drizzle.
+ *
+ * ```ts
+ * await ctx.transaction((tx, db) => db.insert(payments).values({ invoice }), { on: drizzleAdapter(db) })
+ * ```
+ */
+export function drizzleAdapter<Transaction extends { execute(query: SQL): PromiseLike<unknown> }, Config>(
+  db: DrizzleDatabase<Transaction, Config>,
+  config?: Config,
+): TransactionAdapter<Transaction> {
+  return {
+    transaction: (work) =>
+      db.transaction((tx) => work(tx, async (text, values) => tx.execute(composed(text, values))), config),
+  }
+}
+
+/** Drizzle numbers its parameters itself, so the statement is put together from what is between them. */
+function composed(text: string, values: readonly unknown[]): SQL {
+  const parts = text.split(/\$(\d+)/)
+  return sql.join(
+    parts.map((part, index) => (index % 2 === 0 ? sql.raw(part) : sql`${values[Number(part) - 1]}`)),
+  )
+}

@@ -1,0 +1,28 @@
+import type { Knex } from 'knex'
+import type { TransactionAdapter } from './contract.ts'
+
+/**
+ * A Knex.
+ *
+ * ```ts
+ * await ctx.transaction((tx, trx) => trx('payment').insert({ invoice }), { on: knexAdapter(knex) })
+ * ```
+ */
+export function knexAdapter(
+  knex: Knex,
+  config?: Knex.TransactionConfig,
+): TransactionAdapter<Knex.Transaction> {
+  return {
+    transaction: (work) =>
+      knex.transaction(
+        (trx) =>
+          work(trx, async (text, values) => {
+            // Knex knows parameters by their place only.
+            const places = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
+            const bindings = places.map((place) => values[place]) as Knex.RawBinding[]
+            return trx.raw(text.replaceAll(/\$\d+/g, '?'), bindings)
+          }),
+        config,
+      ),
+  }
+}

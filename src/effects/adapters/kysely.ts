@@ -1,0 +1,23 @@
+import { CompiledQuery, type IsolationLevel, type Kysely, type Transaction } from 'kysely'
+import type { TransactionAdapter } from './contract.ts'
+
+/**
+ * A database of Kysely.
+ *
+ * ```ts
+ * await ctx.transaction((tx, db) => db.insertInto('payment').values({ invoice }).execute(), { on: kyselyAdapter(db) })
+ * ```
+ */
+export function kyselyAdapter<Tables>(
+  db: Kysely<Tables>,
+  { isolationLevel }: { readonly isolationLevel?: IsolationLevel } = {},
+): TransactionAdapter<Transaction<Tables>> {
+  return {
+    transaction: (work) => {
+      const begin = isolationLevel ? db.transaction().setIsolationLevel(isolationLevel) : db.transaction()
+      return begin.execute((trx) =>
+        work(trx, (text, values) => trx.executeQuery(CompiledQuery.raw(text, [...values]))),
+      )
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import type { TransactionAdapter } from './contract.ts'
+
+interface PrismaClient<Transaction, Options> {
+  $transaction<Result>(work: (tx: Transaction) => Promise<Result>, options?: Options): Promise<Result>
+}
+
+interface PrismaTransaction {
+  $queryRawUnsafe(query: string, ...values: unknown[]): PromiseLike<unknown>
+}
+
+/**
+ * A client of Prisma. Its interactive transactions end after five seconds unless the options say otherwise.
+ *
+ * ```ts
+ * await ctx.transaction((tx, db) => db.payment.create({ data: { invoice } }), { on: prismaAdapter(prisma) })
+ * ```
+ */
+export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
+  client: PrismaClient<Transaction, Options>,
+  options?: Options,
+): TransactionAdapter<Transaction> {
+  return {
+    transaction: (work) =>
+      client.$transaction(
+        // Async: a promise of Prisma does nothing until somebody waits for it.
+        (tx) => work(tx, async (text, values) => tx.$queryRawUnsafe(text, ...values)),
+        options,
+      ),
+  }
+}

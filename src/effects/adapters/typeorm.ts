@@ -1,0 +1,25 @@
+import type { DataSource, EntityManager } from 'typeorm'
+import type { TransactionAdapter } from './contract.ts'
+
+/** As TypeORM names them, in whichever of its versions. */
+type IsolationLevel = Extract<Parameters<DataSource['transaction']>[0], string>
+
+/**
+ * A data source of TypeORM.
+ *
+ * ```ts
+ * await ctx.transaction((tx, manager) => manager.insert(Payment, { invoice }), { on: typeormAdapter(dataSource) })
+ * ```
+ */
+export function typeormAdapter(
+  dataSource: DataSource,
+  { isolationLevel }: { readonly isolationLevel?: IsolationLevel } = {},
+): TransactionAdapter<EntityManager> {
+  return {
+    transaction: (work) => {
+      const inside = (manager: EntityManager): ReturnType<typeof work> =>
+        work(manager, (text, values) => manager.query(text, [...values]))
+      return isolationLevel ? dataSource.transaction(isolationLevel, inside) : dataSource.transaction(inside)
+    },
+  }
+}
