@@ -100,6 +100,33 @@ async function expectWhole(db: TestDatabase, got: readonly Recorded[], why: stri
   expect(await db.number('select count(*) from hookonce.outbox_lane'), why).toBe(0)
 }
 
+test.each(['inside', 'after'])(
+  'a worker that is killed %s its transaction leaves one message of each kind in the end',
+  async (at) => {
+    const db = await freshDatabase()
+    const { url, got } = await recorder()
+    const options: AppConfig['options'] = { leaseMs: 500, pollMs: 20, outbox: { publishers: 'elsewhere' } }
+    const killed = await startApp(db, { options })
+    await killed.send({ id: 'evt_1', type: `publishcrash.${at}` })
+    await killed.exited()
+    // What was committed is carried on, although its job has crashed; what was not, is not there.
+    const committed = await db.rows<{ topic: string }>('select topic from hookonce.outbox')
+    expect(committed).toEqual(at === 'after' ? [{ topic: 'transaction' }] : [])
+    await startRelay(db, url)
+    await until('it is published', () => got.length === committed.length)
+    await startApp(db, { options, receives: false })
+    await until('both are published', async () => {
+      return (await db.number(`select count(*) from hookonce.outbox where state = 'published'`)) === 2
+    })
+    expect(got).toHaveLength(2)
+    expect(new Set(got.map(({ id }) => id)).size).toBe(2)
+    expect(await db.number('select count(*) from effect')).toBe(1)
+    expect(await db.rows('select state::text, attempt from hookonce.job')).toEqual([
+      { state: 'processed', attempt: 2 },
+    ])
+  },
+)
+
 test.each(POINTS)('a relay that is killed $when loses nothing and keeps the order', async ({ at }) => {
   const db = await freshDatabase()
   const { url, got } = await recorder()

@@ -10,7 +10,8 @@ interface DrizzleDatabase<Transaction, Config> {
  * A database of Drizzle.
  *
  * ```ts
- * await ctx.transaction((tx, db) => db.insert(payments).values({ invoice }), { on: drizzleAdapter(db) })
+ * const on = drizzleAdapter(db)
+ * await ctx.transaction(async (tx, db) => void (await db.insert(payments).values({ invoice })), { on })
  * ```
  */
 export function drizzleAdapter<Transaction extends { execute(query: SQL): PromiseLike<unknown> }, Config>(

@@ -5,7 +5,8 @@ import type { TransactionAdapter } from './contract.ts'
  * A Knex.
  *
  * ```ts
- * await ctx.transaction((tx, trx) => trx('payment').insert({ invoice }), { on: knexAdapter(knex) })
+ * const on = knexAdapter(knex)
+ * await ctx.transaction(async (tx, trx) => void (await trx('payment').insert({ invoice })), { on })
  * ```
  */
 export function knexAdapter(

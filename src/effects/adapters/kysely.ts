@@ -5,7 +5,8 @@ import type { TransactionAdapter } from './contract.ts'
  * A database of Kysely.
  *
  * ```ts
- * await ctx.transaction((tx, db) => db.insertInto('payment').values({ invoice }).execute(), { on: kyselyAdapter(db) })
+ * const on = kyselyAdapter(db)
+ * await ctx.transaction(async (tx, db) => void (await db.insertInto('payment').values({ invoice }).execute()), { on })
  * ```
  */
 export function kyselyAdapter<Tables>(

@@ -12,7 +12,8 @@ interface PrismaTransaction {
  * A client of Prisma. Its interactive transactions end after five seconds unless the options say otherwise.
  *
  * ```ts
- * await ctx.transaction((tx, db) => db.payment.create({ data: { invoice } }), { on: prismaAdapter(prisma) })
+ * const on = prismaAdapter(prisma)
+ * await ctx.transaction(async (tx, db) => void (await db.payment.create({ data: { invoice } })), { on })
  * ```
  */
 export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
