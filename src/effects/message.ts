@@ -103,14 +103,24 @@ export function outgoing({ job, tenant, subscriber, outbox }: MessageOrigin, ste
 const EPOCH = '0'
 
 function toJson(topic: string, payload: unknown): string {
-  const json = JSON.stringify(payload)
-  if (json === undefined)
-    throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): the payload is not JSON`)
+  const json = stringified(topic, payload)
   if (Buffer.byteLength(json) <= MAX_PAYLOAD_BYTES) return json
   throw new HookonceError(
     'MESSAGE_TOO_LARGE',
     `the payload of "${topic}" is larger than ${MAX_PAYLOAD_BYTES} bytes: publish an id, and let it be read where it lives`,
   )
+}
+
+function stringified(topic: string, payload: unknown): string {
+  try {
+    const json: string | undefined = JSON.stringify(payload)
+    if (json !== undefined) return json
+  } catch (error) {
+    throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): the payload is not JSON`, {
+      cause: error,
+    })
+  }
+  throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): there is no payload`)
 }
 
 /** Length-prefixed, so that ("a", "bc") and ("ab", "c") differ. */

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { expect, test } from 'vitest'
 import { Permanent, RetryAfter } from '../../src/index.ts'
 import { pruneOutbox } from '../../src/upkeep/prune.ts'
@@ -234,6 +235,47 @@ test('a relay that is stopped in a publisher that hangs does not count the attem
   expect(await db.rows('select worker, attempt from hookonce.outbox_lane')).toEqual([
     { worker: null, attempt: 0 },
   ])
+})
+
+test('a lane that was leased without the relay learning of it is handed back, and published', async () => {
+  const db = await freshDatabase()
+  await commitMessages(db, newMessage('m1'))
+  const got: unknown[] = []
+  await db.rows(`update hookonce.outbox_lane set due_at = now() + interval '1 hour'`)
+  const { relay } = await relayOn(db, ({ payload, attempt }) => got.push([payload, attempt]), {
+    leaseMs: 600,
+  })
+  // As a claim that was committed and whose reply was lost.
+  await db.rows(
+    `update hookonce.outbox_lane set worker = $1, fence = 1, attempt = 1, started_at = now() - interval '1 minute'`,
+    [relay.id],
+  )
+  await allPublished(db)
+  expect(got).toEqual([['m1', 1]])
+})
+
+test('marks that the ledger does not take are made again, and the message is not published again', async () => {
+  const db = await freshDatabase()
+  let failures = 0
+  const pool: Pool = Object.create(db.pool, {
+    query: {
+      value: async (query: { name?: string }) => {
+        if (query.name !== 'hookonce_settle_lanes' || failures === 2) return db.pool.query(query as never)
+        failures += 1
+        // The second time the mark is committed, and only its reply is lost.
+        if (failures === 2) await db.pool.query(query as never)
+        throw new Error('the connection broke')
+      },
+    },
+  })
+  const got: unknown[] = []
+  await relayOn(db, ({ payload }) => got.push(payload), { pool })
+  await commitMessages(db, newMessage('m1', { key: 'k' }))
+  await allPublished(db)
+  await commitMessages(db, newMessage('m2', { key: 'k' }))
+  await allPublished(db)
+  expect(failures).toBe(2)
+  expect(got).toEqual(['m1', 'm2'])
 })
 
 test('finished messages are swept when they were kept long enough; what waits is not', async () => {
