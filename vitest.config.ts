@@ -30,6 +30,14 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      {
+        test: {
+          name: 'keys',
+          include: ['test/keys/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
       scenarios('embedded'),
       // What stops and starts its server needs one of its own, which only an installed PostgreSQL can give.
       scenarios('installed', ['test/installed/**/*.test.ts']),

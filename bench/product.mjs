@@ -13,4 +13,5 @@ if (!existsSync(new URL('../dist/index.js', import.meta.url))) {
 
 export const { hookonce } = await import('../dist/index.js')
 export const { stripe } = await import('../dist/sources/index.js')
+export const { claimJobs } = await import('../dist/ledger/jobs.js')
 export const { startEmbedded } = await import('../dist/ledger/embedded/embedded.js')

@@ -33,7 +33,15 @@ import { receiveNode, respond } from './receive/node.ts'
 import { type Receiver, receiver, unavailable } from './receive/receive.ts'
 import { type RejectionLog, rejectionLog } from './receive/rejections.ts'
 import type { Source } from './sources/contract.ts'
-import { type ReplayedOne, replayOne } from './upkeep/replay.ts'
+import {
+  type Attention,
+  type Decided,
+  decideAttention,
+  listAttention,
+  type Verdict,
+} from './upkeep/attention.ts'
+import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './upkeep/replay.ts'
+import type { FreshPlan } from './upkeep/replay-fresh.ts'
 import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
 
 type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string
@@ -67,7 +75,14 @@ export interface Hookonce<S extends Sources> {
   metrics(): Promise<string>
   pause(source: keyof S & string, subscriber?: string): Promise<void>
   resume(source: keyof S & string, subscriber?: string): Promise<void>
-  replay(receiptId: string, options?: { readonly subscriber?: string }): Promise<ReplayedOne>
+  /** Finished steps, effects and writes are not repeated, unless a person asks for it with `fresh`. */
+  replay(
+    receiptId: string,
+    options?: { readonly subscriber?: string; readonly fresh?: Fresh },
+  ): Promise<ReplayedOne>
+  /** What a fresh replay would do again. */
+  planFresh(receiptId: string, options?: { readonly subscriber?: string }): Promise<FreshPlan>
+  readonly attention: Attention
   /** Where everything is recorded; opened, and migrated, at the first use. */
   ledger(): Promise<Ledger>
 }
@@ -208,9 +223,23 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     pause: (source, subscriber) => setPause(source, subscriber, true),
     resume: (source, subscriber) => setPause(source, subscriber, false),
 
-    async replay(receiptId, { subscriber } = {}) {
+    async planFresh(receiptId, { subscriber } = {}) {
       const { ledger } = await engine()
-      const replayed = await replayOne(ledger, receiptId, { subscriber })
+      return planReplayFresh(ledger, receiptId, { subscriber })
+    },
+
+    attention: {
+      list: async () => listAttention((await engine()).ledger),
+      confirmDone: (key, { result, ...decision }) =>
+        decideOn({ ...decision, key, verb: 'confirm-done', result }),
+      confirmNotDone: (key, decision) => decideOn({ ...decision, key, verb: 'confirm-not-done' }),
+      retrySameKey: (key, decision) => decideOn({ ...decision, key, verb: 'retry-same-key' }),
+      abandon: (key, decision) => decideOn({ ...decision, key, verb: 'abandon' }),
+    },
+
+    async replay(receiptId, { subscriber, fresh } = {}) {
+      const { ledger } = await engine()
+      const replayed = await replayOne(ledger, receiptId, { subscriber, fresh })
       worker?.wake()
       return replayed
     },
@@ -220,16 +249,28 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     },
   }
 
+  async function decideOn(verdict: Verdict): Promise<Decided> {
+    const { ledger } = await engine()
+    const decided = await decideAttention(ledger, verdict)
+    worker?.wake()
+    return decided
+  }
+
   async function startWorking(): Promise<void> {
     const { ledger, subscribers } = await engine()
-    const { pool, business, shards } = ledger
-    const outbox: Outbox = {
-      shards,
-      requirePublisher: publishers.require,
-      committed: () => relay?.wake(),
-    }
+    const { pool, business, shards, listen } = ledger
+    const outbox: Outbox = { requirePublisher: publishers.require, committed: () => relay?.wake() }
     relay ??= await startRelaying(ledger)
-    worker ??= await startWorker({ pool, business, shards, subscribers, observer, ...options, outbox })
+    worker ??= await startWorker({
+      pool,
+      business,
+      shards,
+      subscribers,
+      listen,
+      observer,
+      ...options,
+      outbox,
+    })
     upkeep = startUpkeep(ledger, {
       leaseMs: options.leaseMs,
       observer,

@@ -96,6 +96,10 @@ const optionsSchema = strict({
   logger: z
     .custom<Logger>((value) => isLogger(value), 'must have the methods info, warn and error')
     .optional(),
+}).refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
+  path: ['outbox', 'keepDays'],
+  // A forgotten event that comes again is a new one, whose messages have the ids of the old.
+  message: 'must not exceed retention.keyDays: an event that was forgotten could not publish its messages',
 })
 
 const subscriberSchema = strict({

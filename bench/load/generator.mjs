@@ -44,6 +44,7 @@ export function startGenerator() {
   }
 
   return {
+    pid: child.pid,
     /** @param {import('../stripe/deliveries.mjs').DeliveriesOptions & { port: number, connections: number }} options */
     prepare: (options) => tell('prepare', options),
     /** @param {{ count: number }} options */

@@ -1,6 +1,7 @@
 // @ts-check
 import { setTimeout as delay } from 'node:timers/promises'
 import { startContender } from '../servers/contender.mjs'
+import { cpuMeter } from '../servers/cpu.mjs'
 import { eventBody } from '../stripe/deliveries.mjs'
 
 const HANDLED_WITHIN_MS = 300_000
@@ -16,20 +17,23 @@ const HOLE = 'N'.repeat(24)
  * Jobs a second from a standing backlog, handlers that do nothing, one worker process.
  *
  * @param {import('./round.mjs').Contender} contender
- * @param {import('./round.mjs').Bench} bench
+ * @param {Pick<import('./round.mjs').Bench, 'options' | 'postgres'>} bench
+ * @param {{ from: number }} [numbers] of the events, where others are in the ledger already
  */
-export async function drainRound(contender, { options, postgres }) {
+export async function drainRound(contender, { options, postgres }, { from: first } = { from: 1 }) {
   const backlog = backlogs[contender.name]
   if (!backlog) throw new Error(`drain knows ${Object.keys(backlogs).join(' and ')}, not ${contender.name}`)
   const server = await startContender(contender, { ...options, postgres, mode: 'drain' })
   try {
-    for (let from = 1; from <= options.backlog; from += FILL_AT_ONCE) {
-      const to = Math.min(options.backlog, from + FILL_AT_ONCE - 1)
+    const last = first + options.backlog - 1
+    for (let from = first; from <= last; from += FILL_AT_ONCE) {
+      const to = Math.min(last, from + FILL_AT_ONCE - 1)
       await backlog.fill(server, { from, to, body: eventBody(HOLE, options.bodyBytes) })
     }
     await server.db.query('vacuum analyze')
     await server.db.query('checkpoint')
 
+    const cost = await cpuMeter({ server, postgres })
     const startedAt = performance.now()
     server.say('start')
     await server.told(HANDLED_WITHIN_MS)
@@ -43,7 +47,12 @@ export async function drainRound(contender, { options, postgres }) {
     const elapsed = (performance.now() - startedAt) / 1000
     const unfinished = await contender.unfinished?.(server)
     if (unfinished !== 0) throw new Error(`${contender.name}: ${unfinished} jobs are not completed`)
-    return { perSecond: options.backlog / elapsed, jobs: options.backlog, elapsed }
+    return {
+      perSecond: options.backlog / elapsed,
+      jobs: options.backlog,
+      elapsed,
+      cpu: await cost.each(options.backlog),
+    }
   } finally {
     await server.stop()
   }
@@ -83,7 +92,9 @@ const backlogs = {
          from receipt r cross join hookonce.subscriber s where s.source = 'stripe'`,
         [from, to, body, shards],
       ),
-    OPEN: `select from hookonce.job where state in ('received', 'retrying', 'processing') limit 1`,
+    // Each half is answered by an index of its own, however long the history.
+    OPEN: `(select from hookonce.job where state in ('received', 'retrying') limit 1) union all
+           (select from hookonce.job where state = 'processing' limit 1)`,
   },
   'graphile-worker': {
     fill: ({ db }, { from, to, body }) =>

@@ -34,7 +34,12 @@ export function latencyRound(contender, bench, rate) {
       if (contender.recorded) {
         checkCount(contender, 'records', { found: await contender.recorded(server), expected: load.unique })
       }
-      return { perSecond: load.perSecond, latency: load.latency, generatorLag: load.generatorLag }
+      return {
+        perSecond: load.perSecond,
+        deliveries: load.sent,
+        latency: load.latency,
+        generatorLag: load.generatorLag,
+      }
     },
   })
 }

@@ -1,5 +1,6 @@
 // @ts-check
 import { startContender } from '../servers/contender.mjs'
+import { cpuMeter } from '../servers/cpu.mjs'
 
 /**
  * @typedef {object} Bench
@@ -20,11 +21,11 @@ let rounds = 0
 /**
  * One measurement: a fresh contender on a fresh database, warmed up, measured, checked, ended.
  *
- * @template Result
+ * @template {{ deliveries: number }} Result
  * @param {Contender} contender
  * @param {Bench} bench
  * @param {{ worker: boolean, connections: number, measure: (running: Running) => Promise<Result> }} what
- * @returns {Promise<Result>}
+ * @returns {Promise<Result & { cpu: import('../servers/cpu.mjs').CpuCost | undefined }>}
  */
 export async function round(contender, { options, postgres, generator }, { worker, connections, measure }) {
   const mode = worker ? 'end-to-end' : 'accept'
@@ -34,7 +35,9 @@ export async function round(contender, { options, postgres, generator }, { worke
     const prefix = `${process.pid.toString(36)}r${(rounds++).toString(36)}x`
     await generator.prepare({ port: server.port, connections, prefix, bodyBytes, duplicates })
     const warmed = await warmUp(generator, options)
-    return await Promise.race([measure({ contender, server, generator, warmed }), server.died])
+    const cost = await cpuMeter({ server, postgres, generator })
+    const measured = await Promise.race([measure({ contender, server, generator, warmed }), server.died])
+    return { ...measured, cpu: await cost.each(measured.deliveries) }
   } finally {
     await server.stop()
   }

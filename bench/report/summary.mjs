@@ -6,6 +6,7 @@ import { median } from '../load/percentiles.mjs'
  * @property {number} perSecond
  * @property {import('../load/percentiles.mjs').Percentiles} [latency]
  * @property {import('../load/percentiles.mjs').Percentiles} [generatorLag]
+ * @property {import('../servers/cpu.mjs').CpuCost | undefined} [cpu]
  */
 
 /**
@@ -19,6 +20,7 @@ import { median } from '../load/percentiles.mjs'
  * @property {number | undefined} p50 milliseconds, median of the rounds
  * @property {number | undefined} p99
  * @property {number | undefined} generatorP99 how late the generator itself was
+ * @property {import('../servers/cpu.mjs').CpuCost | undefined} cpu median of each part
  * @property {Measured[]} rounds
  */
 
@@ -62,7 +64,19 @@ function line({ name, does, version }, rounds) {
     p50: medianOf(rounds.map(({ latency }) => latency?.p50)),
     p99: medianOf(rounds.map(({ latency }) => latency?.p99)),
     generatorP99: medianOf(rounds.map(({ generatorLag }) => generatorLag?.p99)),
+    cpu: cpuOf(rounds.map(({ cpu }) => cpu)),
     rounds,
+  }
+}
+
+/** @param {(import('../servers/cpu.mjs').CpuCost | undefined)[]} costs */
+function cpuOf(costs) {
+  const known = costs.filter((cost) => cost !== undefined)
+  if (known.length === 0) return undefined
+  return {
+    server: median(known.map(({ server }) => server)),
+    store: median(known.map(({ store }) => store)),
+    generator: median(known.map(({ generator }) => generator)),
   }
 }
 

@@ -36,6 +36,9 @@ export function tableOf(summary) {
           { head: 'p99 ms', of: (/** @type {Line} */ line) => milliseconds(line.p99) },
         ]
       : []),
+    ...(lines.some(({ cpu }) => cpu)
+      ? [{ head: 'CPU µs: server+store+generator', of: (/** @type {Line} */ line) => cost(line.cpu) }]
+      : []),
     ...(options.mode === 'latency'
       ? [{ head: 'generator late p99', of: (/** @type {Line} */ line) => milliseconds(line.generatorP99) }]
       : []),
@@ -90,6 +93,11 @@ function percent(share) {
 /** @param {number} ratio */
 function times(ratio) {
   return `${ratio.toFixed(2)}×`
+}
+
+/** @param {Line['cpu']} cpu */
+function cost(cpu) {
+  return cpu ? `${whole(cpu.server)}+${whole(cpu.store)}+${whole(cpu.generator)}` : ''
 }
 
 /** @param {number | undefined} value */

@@ -95,6 +95,8 @@ export async function startContender(contender, { postgres, mode, effect, cpuPro
       redis: redis?.client,
       died,
       told,
+      pid: child.pid,
+      redisPid: redis?.pid,
       /** @param {string} line */
       say: (line) => child.stdin.write(`${line}\n`),
       stop,

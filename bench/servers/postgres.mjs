@@ -60,6 +60,11 @@ export async function startPostgres(givenUrl) {
         },
       }
     },
+    /** Every process of the server that it names: backends, writers, checkpointer. */
+    async pids() {
+      const result = await admin.query('select pid from pg_stat_activity')
+      return result.rows.map((row) => Number(row.pid))
+    },
     async stop() {
       await admin.end()
       await server.stop()

@@ -45,7 +45,7 @@ export async function startRedis(appendfsync) {
     }),
   ])
 
-  return { port, client, stop }
+  return { port, client, pid: server.pid, stop }
 }
 
 /** @typedef {Awaited<ReturnType<typeof startRedis>>} RedisServer */

@@ -1,3 +1,4 @@
+import { attention } from './attention.ts'
 import type { Command } from './command.ts'
 import { dev } from './dev.ts'
 import { events } from './events.ts'
@@ -8,6 +9,7 @@ import { rejections } from './rejections.ts'
 import { replay } from './replay.ts'
 import { serve } from './serve.ts'
 import { show } from './show.ts'
+import { sources } from './sources.ts'
 
 /** In the order of the help text. */
 export const commands: readonly Command[] = [
@@ -17,8 +19,10 @@ export const commands: readonly Command[] = [
   events,
   show,
   replay,
+  attention,
   outbox,
   rejections,
   pause,
   resume,
+  sources,
 ]

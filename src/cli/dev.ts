@@ -8,7 +8,8 @@ import type { Hookonce } from '../hookonce.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
-import { custom, type SigningSource } from '../sources/index.ts'
+import { custom } from '../sources/custom.ts'
+import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, portOf } from './command.ts'
 import { print, safe } from './print.ts'
 import { untilStopped } from './running.ts'
@@ -41,7 +42,12 @@ export const dev: Command = {
     })
     const port = portOf({ usage }, values.port)
     const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
-    const config = devConfig({ path: values.config, demo, forwardTo: values['forward-to'], dir: values.dir })
+    const config = await devConfig({
+      path: values.config,
+      demo,
+      forwardTo: values['forward-to'],
+      dir: values.dir,
+    })
     const database = process.env.DATABASE_URL || undefined
     const hooks = gatewayHooks(config, {
       database,
@@ -53,12 +59,16 @@ export const dev: Command = {
         hooks.on(source, '*', () => undefined, { name: 'dev' })
     }
     await hooks.start()
-    const server = await startGateway({ hooks, host: '127.0.0.1', port, receives: true }).catch(
-      async (error) => {
-        await hooks.stop()
-        throw error
-      },
-    )
+    const server = await startGateway({
+      hooks,
+      metrics: hooks.metrics,
+      host: '127.0.0.1',
+      port,
+      receives: true,
+    }).catch(async (error) => {
+      await hooks.stop()
+      throw error
+    })
     // Before it says that it is ready: whoever waits for that may stop it at once.
     const stopped = untilStopped(hooks, server)
     await greet({ hooks, port: server.port, config, demo, json: values.json })
@@ -73,20 +83,19 @@ interface DevInput {
   readonly dir: string
 }
 
-function devConfig({ path, demo, forwardTo, dir }: DevInput): GatewayConfig {
-  const written = path === undefined ? { sources: {}, destinations: [] } : readConfig(path, process.env)
-  const found = Object.entries(FROM_ENVIRONMENT).flatMap(([provider, variable]) => {
+async function devConfig({ path, demo, forwardTo, dir }: DevInput): Promise<GatewayConfig> {
+  const written = path === undefined ? { sources: {}, destinations: [] } : await readConfig(path, process.env)
+  const found: Record<string, SigningSource> = {}
+  for (const [provider, variable] of Object.entries(FROM_ENVIRONMENT)) {
     const secret = process.env[variable]
-    return secret
-      ? [[provider, makeSource(provider as keyof typeof FROM_ENVIRONMENT, { secret })] as const]
-      : []
-  })
+    if (secret) found[provider] = await makeSource(provider, { secret })
+  }
   const forward =
     forwardTo === undefined
       ? []
       : [{ name: 'forward', url: forwardTo, types: '*', secret: keptSecret(dir, 'forward-secret') }]
   return {
-    sources: { demo, ...Object.fromEntries(found), ...written.sources },
+    sources: { demo, ...found, ...written.sources },
     destinations: [...written.destinations, ...forward],
   }
 }

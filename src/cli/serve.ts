@@ -1,15 +1,17 @@
-import { readConfig } from '../gateway/config.ts'
+import { type GatewayConfig, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
+import { isOneOfSeveral, keepProcesses, leaveOthers, sharedMetrics } from '../gateway/processes.ts'
 import { startGateway } from '../gateway/server.ts'
 import { HookonceError } from '../model/errors.ts'
-import { jsonLogger } from '../observe/logs.ts'
-import { type Command, parse, portOf } from './command.ts'
+import { jsonLogger, type Logger } from '../observe/logs.ts'
+import { type Command, parse, portOf, usageError } from './command.ts'
 import { untilStopped } from './running.ts'
 
 const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0] [--dir DIR]
-                                        [--receive-only | --work-only] [--pooler] [--quiet]
+                                        [--receive-only | --work-only] [--workers N] [--pooler] [--quiet]
 
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
+--workers: so many processes behind the one port; a process uses one core.
 Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir.
 --pooler: DATABASE_URL is a pooler in transaction mode, such as PgBouncer.`
 
@@ -25,6 +27,7 @@ export const serve: Command = {
       dir: { type: 'string', default: '.hookonce' },
       'receive-only': { type: 'boolean', default: false },
       'work-only': { type: 'boolean', default: false },
+      workers: { type: 'string', default: '1' },
       pooler: { type: 'boolean', default: false },
       quiet: { type: 'boolean', default: false },
     })
@@ -35,24 +38,55 @@ export const serve: Command = {
       )
     }
     const port = portOf({ usage }, values.port)
-    const config = readConfig(values.config, process.env)
+    const config = await readConfig(values.config, process.env)
     const logger = jsonLogger(values.quiet ? 'warn' : 'info')
-    const hooks = gatewayHooks(config, {
-      database: process.env.DATABASE_URL || undefined,
-      dir: values.dir,
-      prepare: values.pooler ? 'off' : 'on',
-      logger,
-    })
-    await hooks.ledger()
-    if (!values['receive-only']) await hooks.start()
-    const receives = !values['work-only']
-    const server = await startGateway({ hooks, host: values.host, port, receives }).catch(async (error) => {
-      await hooks.stop()
-      throw error
-    })
-    // Before it says that it is ready: whoever waits for that may stop it at once.
-    const stopped = untilStopped(hooks, server)
-    logger.info({ port: server.port, sources: Object.keys(config.sources) }, 'hookonce is ready')
-    await stopped
+    const processes = processesOf(values.workers)
+    if (processes > 1 && !isOneOfSeveral) {
+      process.exitCode = await keepProcesses(processes, logger)
+      return
+    }
+    const { dir, host, pooler } = values
+    const does = { receives: !values['work-only'], works: !values['receive-only'] }
+    await run(config, { port, host, dir, pooler, ...does }, logger).finally(leaveOthers)
   },
+}
+
+interface Serving {
+  readonly port: number
+  readonly host: string
+  readonly dir: string
+  readonly pooler: boolean
+  readonly receives: boolean
+  readonly works: boolean
+}
+
+async function run(config: GatewayConfig, serving: Serving, logger: Logger): Promise<void> {
+  const { port, host, dir, pooler, receives, works } = serving
+  const hooks = gatewayHooks(config, {
+    database: process.env.DATABASE_URL || undefined,
+    dir,
+    prepare: pooler ? 'off' : 'on',
+    logger,
+  })
+  await hooks.ledger()
+  if (works) await hooks.start()
+  const metrics = isOneOfSeveral ? sharedMetrics(hooks.metrics) : hooks.metrics
+  const server = await startGateway({ hooks, host, port, receives, metrics }).catch(async (error) => {
+    await hooks.stop()
+    throw error
+  })
+  // Before it says that it is ready: whoever waits for that may stop it at once.
+  const stopped = untilStopped(hooks, server)
+  if (!isOneOfSeveral)
+    logger.info({ port: server.port, sources: Object.keys(config.sources) }, 'hookonce is ready')
+  await stopped
+}
+
+/** Each takes a pool of connections: more than this many are a mistake sooner than a machine. */
+const MAX_PROCESSES = 64
+
+function processesOf(text: string): number {
+  const count = Number(text)
+  if (/^\d{1,2}$/.test(text) && count >= 1 && count <= MAX_PROCESSES) return count
+  throw usageError({ usage }, `--workers must be a number from 1 to ${MAX_PROCESSES}, not "${text}"`)
 }

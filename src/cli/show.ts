@@ -1,3 +1,5 @@
+import type { DecisionRow } from '../ledger/audit.ts'
+import type { EffectStory } from '../ledger/effects.ts'
 import { type AttemptRow, type ReceiptRow, type ReceiptStory, receiptStory } from '../ledger/inspect.ts'
 import { receiptById } from '../upkeep/replay.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
@@ -18,7 +20,7 @@ export const show: Command = {
     if (!id) throw usageError({ usage }, 'which receipt?')
     const { receipt, story } = await lookingIn(values.dir, async (ledger) => {
       const receipt = await receiptById(ledger, id)
-      return { receipt, story: await receiptStory(ledger.pool, receipt) }
+      return { receipt, story: await receiptStory(ledger.pool, ledger.shards, receipt) }
     })
     if (values.json) printJson(asJson(receipt, story))
     else print(asText(receipt, story))
@@ -38,13 +40,18 @@ function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: Rec
     },
     jobs: story.jobs,
     attempts: story.attempts,
+    effects: story.effects.map(({ subscriberId: _, ...effect }) => effect),
+    decisions: story.decisions,
     // Bodies are bytes: base64 always holds them, and text where it is text.
     body: readable?.toString('utf8') ?? null,
     bodyBase64: readable?.toString('base64') ?? null,
   }
 }
 
-function asText(receipt: ReceiptRow, { jobs, attempts, duplicates }: ReceiptStory): string {
+function asText(
+  receipt: ReceiptRow,
+  { jobs, attempts, duplicates, effects, decisions }: ReceiptStory,
+): string {
   const facts: [string, string][] = [
     ['receipt', receipt.id],
     ['source', receipt.source],
@@ -78,6 +85,12 @@ function asText(receipt: ReceiptRow, { jobs, attempts, duplicates }: ReceiptStor
     ...(attempts.length === 0
       ? []
       : ['', table(['ATTEMPT OF', 'STARTED', 'TOOK', 'OUTCOME', 'ERROR'], attempts.map(attemptCells))]),
+    ...(effects.length === 0
+      ? []
+      : ['', table(['EFFECT', 'MODE', 'STATE', 'EPOCH', 'STARTED', 'WHY'], effects.map(effectCells))]),
+    ...(decisions.length === 0
+      ? []
+      : ['', table(['DECIDED', 'BY', 'WHAT', 'ON', 'WHY'], decisions.map(decisionCells))]),
     '',
     bodyText(receipt),
   ].join('\n')
@@ -92,6 +105,14 @@ function attemptCells(attempt: AttemptRow): string[] {
     attempt.outcome,
     safe(attempt.error ?? ''),
   ]
+}
+
+function effectCells({ key, mode, state, epoch, startedAt, reason }: EffectStory): string[] {
+  return [safe(key), mode, state, String(epoch), clock(startedAt), safe(reason ?? '')]
+}
+
+function decisionCells({ at, actor, action, subject, why }: DecisionRow): string[] {
+  return [clock(at), safe(actor), action, safe(subject), safe(why)]
 }
 
 function bodyText({ body, bodyExpired }: ReceiptRow): string {

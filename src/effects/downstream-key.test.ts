@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { downstreamKey } from './downstream-key.ts'
+import { downstreamKey, effectDownstreamKey } from './downstream-key.ts'
 
 const step = { receiptId: '00000000-0000-0000-0000-000000000001', subscriber: 'app', name: 'mail', epoch: 0 }
 
@@ -26,4 +26,15 @@ test('each part makes another key, and parts cannot run into each other', () => 
 
 test('a key is short and plain enough for any header', () => {
   expect(downstreamKey({ ...step, name: 'ünï\ncode'.repeat(100) })).toMatch(/^[0-9a-f]{40}$/)
+})
+
+test('the key of an effect has no event in it, never changes, and is no key of a step', () => {
+  const effect = { tenant: 'default', key: 'mail:in_1', epoch: 0 }
+  expect(effectDownstreamKey(effect)).toBe('0324e35649984a6500da8256becf0b2fcd927aec')
+  const others = [
+    { ...effect, epoch: 1 },
+    { ...effect, tenant: 'other' },
+    { ...effect, key: 'mail:in_2' },
+  ]
+  expect(new Set([effect, ...others].map(effectDownstreamKey)).size).toBe(4)
 })

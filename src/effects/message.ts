@@ -34,7 +34,6 @@ export type PublishOptions = z.input<typeof optionsSchema>
 
 /** What may be published into: the outbox as the handlers of this process see it. */
 export interface Outbox {
-  readonly shards: number
   /** Throws where nobody would carry a message of this topic on. */
   requirePublisher(topic: string): void
   /** Messages were committed: the relay of this process need not wait until it looks again. */
@@ -44,6 +43,9 @@ export interface Outbox {
 /** The job whose handler publishes. */
 export interface MessageOrigin {
   readonly job: JobRef
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
+  readonly shards: number
   readonly tenant: string
   /** The subscriber's name. */
   readonly subscriber: string
@@ -54,33 +56,31 @@ export interface MessageOrigin {
 export interface Outgoing {
   readonly messages: readonly NewMessage[]
   publish(topic: string, payload: unknown, options?: PublishOptions): string
-  /** The step ends: what is published after this would be lost. */
-  close(): void
+  /** Drops what was published after the first `count` messages: the part of the step that published it is undone. */
+  keep(count: number): void
 }
 
 /** A message should say what happened, and where to read more. What carries it on has limits of the same order. */
 const MAX_PAYLOAD_BYTES = 256 * 1024
 
 /**
- * A message's id is made of the job, the step and its place in the step: a step that is tried again after a
- * failure makes the same messages under the same ids.
+ * A message's id is made of the job, its epoch, the step and its place in the step: a step that is tried again
+ * after a failure makes the same messages under the same ids.
  */
-export function outgoing({ job, tenant, subscriber, outbox }: MessageOrigin, step: string): Outgoing {
+export function outgoing(origin: MessageOrigin, step: string): Outgoing {
+  const { job, epoch, shards, tenant, subscriber, outbox } = origin
   const messages: NewMessage[] = []
-  let closed = false
   return {
     messages,
     publish(topic, payload, options = {}) {
-      if (closed)
-        throw new HookonceError('CONTEXT_CLOSED', `publish('${topic}') was called after its transaction`)
       check(topicSchema, topic, 'publish() topic')
       const { key = null, headers = null } = check(optionsSchema, options, `publish('${topic}') options`)
       outbox.requirePublisher(topic)
-      const id = uuid('message', job.receiptId, subscriber, step, String(messages.length), EPOCH)
+      const id = uuid('message', job.receiptId, subscriber, step, String(messages.length), String(epoch))
       // Without a key there is nothing to keep in order: a lane of its own.
       const lane = key === null ? id : uuid('lane', tenant, topic, key)
       messages.push({
-        shard: shardOf(lane, outbox.shards),
+        shard: shardOf(lane, shards),
         id,
         lane,
         tenant,
@@ -93,14 +93,11 @@ export function outgoing({ job, tenant, subscriber, outbox }: MessageOrigin, ste
       })
       return id
     },
-    close() {
-      closed = true
+    keep(count) {
+      messages.length = count
     },
   }
 }
-
-/** Raised only by a replay that asks for everything to happen anew. */
-const EPOCH = '0'
 
 function toJson(topic: string, payload: unknown): string {
   const json = stringified(topic, payload)

@@ -1,25 +1,16 @@
-import type { Pool, QueryResult, QueryResultRow } from 'pg'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
 import { addMessages } from '../ledger/outbox.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import type { Queryable } from '../ledger/statement.ts'
-import { completeWithStep, findStep, recordStep, STALE_FENCE } from '../ledger/steps.ts'
+import { completeWithStep, findStep, recordStep } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { TransactionAdapter } from './adapters/contract.ts'
-import { type MessageOrigin, outgoing, type PublishOptions } from './message.ts'
-
-export interface Publishing {
-  /** A message that is committed with the transaction, and then carried on by its publisher. Returns its id. */
-  publish(topic: string, payload: unknown, options?: PublishOptions): string
-}
-
-/** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
-export interface Transaction extends Publishing {
-  query<Row extends QueryResultRow = QueryResultRow>(
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<QueryResult<Row>>
-}
+import { staleReason } from './latest.ts'
+import { type AdaptedTransaction, openTransaction, type Transaction } from './open-transaction.ts'
+import { fromRecord, limited } from './recorded.ts'
+import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
+import { MetUnknown, stopAtMet } from './transaction-effect.ts'
 
 export interface TransactionOptions {
   /** A handler with several transactions names each: a name is done once for each job. */
@@ -33,84 +24,105 @@ export interface AdapterOptions<Native> extends TransactionOptions {
   readonly on: TransactionAdapter<Native>
 }
 
-export interface TransactionRun extends MessageOrigin {
-  readonly pool: Pool
-  /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
-  readonly lastStep: string | undefined
-  /** Names that this run has used. */
-  readonly names: Set<string>
-  /** Set when a commit of this run has completed the job. */
-  completed: boolean
-}
-
 const DEFAULT_NAME = 'transaction'
 /** Serialization failures and deadlocks, the last as Prisma calls both: trying again may help. */
 const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
 const MAX_TRIES = 5
-const MAX_RESULT_BYTES = 64 * 1024
 
-/** The handler's part. In a transaction of its own library it gets that one too, and needs no `query`. */
+/** The transaction that the running code is part of, by name. */
+const inside = new AsyncLocalStorage<string>()
+
+/** A call of ctx inside a transaction would commit apart from it, or wait for it for ever. */
+export function refuseInside(what: string, instead: string): void {
+  const name = inside.getStore()
+  if (name === undefined) return
+  throw new HookonceError(
+    'TRANSACTION_MISUSED',
+    `${what} was called inside the transaction "${name}": ${instead}`,
+  )
+}
+
+/** The handler's part. In a transaction of its own library it gets that one too, and of ours only what it lacks. */
 export type Work<Result> = (tx: Transaction, native: unknown) => PromiseLike<Result>
 
 /**
- * Business writes and "this is done" in one commit, refused when the fence is stale. A later attempt or a replay
- * does not run `work` again, it gets the recorded result.
+ * Business writes, messages, effect keys, versions of entities and "this is done" in one commit, refused when the
+ * fence is stale. A later attempt or a replay does not run `work` again, it gets the recorded result.
  */
 export async function transaction<Result>(
-  run: TransactionRun,
+  run: HandlerRun,
   work: Work<Result>,
   options: TransactionOptions & { readonly on?: TransactionAdapter<unknown> },
 ): Promise<Result> {
-  const { name = DEFAULT_NAME } = options
-  if (run.names.has(name)) {
-    throw new HookonceError(
-      'STEP_REPEATED',
-      `"${name}" was used before in this run: give each transaction a name of its own`,
-    )
-  }
-  run.names.add(name)
+  const { name = DEFAULT_NAME, last = false, on } = options
+  claimName(run, name)
   // The first run of a job has nothing to find.
   const before = run.job.fence > 1 ? await doneBefore(run, name) : undefined
   // What was recorded is what `work` returned then.
   if (before) return before.result as Result
   for (let tries = 1; ; tries += 1) {
-    const step = stepOf<Result>(run, { name, last: options.last ?? false })
+    const step = stepOf(run, work, { name, last })
     try {
-      const result = await (options.on ? inTheirs(options.on, work, step) : inOurs(run.pool, work, step))
+      const result = await (on ? inTheirs(run, on, step) : inOurs(run, step))
       step.committed()
       return result
     } catch (error) {
+      if (error instanceof MetUnknown) return stopAtMet(run, error)
       if (tries >= MAX_TRIES || !TRY_AGAIN.has(sqlStateOf(error))) throw error
     }
   }
 }
 
 async function doneBefore(
-  { pool, job, lastStep }: TransactionRun,
+  { pool, job, epoch, lastStep }: HandlerRun,
   name: string,
 ): Promise<{ result: unknown } | undefined> {
-  return lastStep === name ? { result: undefined } : findStep(pool, job, name)
+  if (lastStep === name) return { result: undefined }
+  const found = await findStep(pool, { job, epoch, name })
+  return found && { result: fromRecord(found.result) }
 }
 
-/** What is ours in a transaction, whoever opened it. */
-interface Step<Result> extends Publishing {
-  /** Our last words, in this order, after `work` and before the commit. */
+/** One try of a transaction, whoever opened it. */
+interface Step<Result> extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs'> {
+  /** The handler's part. */
+  perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
+  /** Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is committed. */
   lastWords(db: Queryable, result: Result): (() => Promise<void>)[]
   committed(): void
 }
 
-function stepOf<Result>(run: TransactionRun, { name, last }: Required<TransactionOptions>): Step<Result> {
-  const { messages, publish, close } = outgoing(run, name)
+function stepOf<Result>(
+  run: HandlerRun,
+  work: Work<Result>,
+  { name, last }: Required<TransactionOptions>,
+): Step<Result> {
+  const { job, epoch } = run
+  const { messages, news, onOurs, onTheirs, close } = openTransaction(run, name)
   return {
-    publish,
+    onOurs,
+    onTheirs,
+    async perform(tx, native) {
+      const working = inside.run(name, async () => work(tx as Transaction, native))
+      const result = await working.finally(close)
+      // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
+      if (run.stopped) throw run.stopped
+      return result
+    },
     lastWords(db, result) {
-      close()
-      const record = { job: run.job, name, result: last ? '' : toJson(name, result) }
-      const say = last ? () => completeWithStep(db, run.job, name) : () => recordStep(db, record)
-      return [() => addMessages(db, messages), () => say().catch(refused)]
+      const record = last ? null : toJson(name, result)
+      const done = (): Promise<void> =>
+        last
+          ? completeWithStep(db, { job, name }, staleReason([...run.news, ...news]))
+          : recordStep(db, { job, epoch, name, result: record })
+      const fenced = (): Promise<void> =>
+        done().catch((error) => {
+          throw asLeaseLost(error)
+        })
+      return [() => addMessages(db, messages), fenced]
     },
     committed() {
-      run.completed ||= last
+      if (last) run.settled = 'processed'
+      run.news.push(...news)
       if (messages.length > 0) run.outbox.committed()
     },
   }
@@ -120,37 +132,40 @@ function stepOf<Result>(run: TransactionRun, { name, last }: Required<Transactio
  * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right behind our last
  * words. If they failed, what commits is a rollback.
  */
-function inOurs<Result>(pool: Pool, work: Work<Result>, step: Step<Result>): Promise<Result> {
-  return inTransaction(pool, async (client) => {
-    const query: Transaction['query'] = (text, values = []) => client.query(text, [...values])
-    const result = await work({ publish: step.publish, query }, undefined)
-    const words = step.lastWords(client, result)
-    await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query('commit')]))
-    return result
-  })
+function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Promise<Result> {
+  return inTransaction(
+    pool,
+    async (client) => {
+      const result = await step.perform(step.onOurs(client))
+      const words = step.lastWords(client, result)
+      await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query('commit')]))
+      return result
+    },
+    // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.
+    { idleMs: timeoutMs },
+  )
 }
 
+const SET_IDLE_TIMEOUT = `select set_config('idle_in_transaction_session_timeout', $1, true)`
+
 function inTheirs<Result>(
+  { timeoutMs }: HandlerRun,
   adapter: TransactionAdapter<unknown>,
-  work: Work<Result>,
   step: Step<Result>,
 ): Promise<Result> {
   return adapter.transaction(async (native, query) => {
-    const result = await work({ publish: step.publish } as Transaction, native)
     const db: Queryable = {
       async query({ text, values }) {
-        await query(text, values)
-        return { rows: [], rowCount: null }
+        const rows = await query(text, values).catch(elsewhere)
+        return { rows: [...rows], rowCount: rows.length }
       },
     }
-    for (const say of step.lastWords(db, result)) await say().catch(elsewhere)
+    // As in ours: a frozen process must not keep its locks.
+    await query(SET_IDLE_TIMEOUT, [String(Math.ceil(timeoutMs))])
+    const result = await step.perform(step.onTheirs(db), native)
+    for (const say of step.lastWords(db, result)) await say()
     return result
   })
-}
-
-function refused(error: unknown): never {
-  if (sqlStateOf(error) !== STALE_FENCE) throw error
-  throw new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
 }
 
 /** No such schema, no such table. */
@@ -162,21 +177,19 @@ function elsewhere(error: unknown): never {
   throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 
-function toJson(name: string, result: unknown): string {
-  const json = stringified(name, result)
-  if (Buffer.byteLength(json) <= MAX_RESULT_BYTES) return json
-  throw new HookonceError(
-    'STEP_RESULT_TOO_LARGE',
-    `the result of "${name}" is larger than ${MAX_RESULT_BYTES} bytes: return less, an id is enough`,
-  )
+/** Leniently: what a query returned is often handed on without being looked at. */
+function toJson(name: string, result: unknown): string | null {
+  const what = `transaction "${name}"`
+  const json = stringified(what, result)
+  return json === undefined ? null : limited(what, json)
 }
 
-/** Query builders like to return what JSON does not know, such as a BigInt. */
-function stringified(name: string, result: unknown): string {
+/** Query builders like to return what JSON has no word for, such as a BigInt. */
+function stringified(what: string, result: unknown): string | undefined {
   try {
-    return JSON.stringify(result ?? null) ?? 'null'
+    return JSON.stringify(result)
   } catch (error) {
-    const fault = `the result of "${name}" is not JSON: return an id, or nothing`
-    throw new HookonceError('CONFIG_INVALID', fault, { cause: error })
+    const fault = `the result of ${what} is not JSON: return an id, or nothing`
+    throw new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
   }
 }

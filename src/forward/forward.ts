@@ -1,6 +1,7 @@
 import type { Event } from '../model/event.ts'
 import { post } from '../outgoing/post.ts'
-import { type SigningSource, standardWebhooks } from '../sources/index.ts'
+import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
+import type { SigningSource } from '../sources/sign.ts'
 
 /** An app in any language that wants events by HTTP. */
 export interface Destination {

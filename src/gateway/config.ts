@@ -2,31 +2,27 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
-import type { SigningSource } from '../sources/index.ts'
-import { custom, github, lemonsqueezy, shopify, standardWebhooks, stripe } from '../sources/index.ts'
+import { findProvider, providerIds } from '../sources/catalogue/index.ts'
+import { custom } from '../sources/custom.ts'
+import type { Secret } from '../sources/options.ts'
+import type { SigningSource } from '../sources/sign.ts'
 
 /*
  * The gateway's configuration: a JSON file, so that it can be written by any tool and checked whole. Secrets are
  * named, not written: `env:NAME` or `file:/path`.
  */
 
-const providers = {
-  stripe,
-  github,
-  shopify,
-  lemonsqueezy,
-  'standard-webhooks': standardWebhooks,
-  custom,
-} as const
-type ProviderName = keyof typeof providers
-const providerNames = Object.keys(providers) as [ProviderName, ...ProviderName[]]
-
 /** The options of a source are checked by its provider; here only what the gateway itself reads. */
 const sourceSchema = z.looseObject({
-  provider: z.enum(providerNames),
-  secret: z.union([z.string(), z.array(z.string())], {
-    error: 'expected "env:NAME" or "file:/path", or an array of those',
+  provider: z.enum(['custom', ...providerIds], {
+    error: ({ input }) => `no provider is named "${String(input)}": \`hookonce sources\` lists them`,
   }),
+  // Some providers share no secret; who needs one says so.
+  secret: z
+    .union([z.string(), z.array(z.string())], {
+      error: 'expected "env:NAME" or "file:/path", or an array of those',
+    })
+    .optional(),
 })
 
 const destinationSchema = strict({
@@ -54,23 +50,24 @@ export interface GatewayConfig {
   readonly destinations: readonly ConfiguredDestination[]
 }
 
-export function readConfig(path: string, env: NodeJS.ProcessEnv): GatewayConfig {
+export function readConfig(path: string, env: NodeJS.ProcessEnv): Promise<GatewayConfig> {
   return gatewayConfig(parseFile(path), path, env)
 }
 
-export function gatewayConfig(value: unknown, where: string, env: NodeJS.ProcessEnv): GatewayConfig {
+export async function gatewayConfig(
+  value: unknown,
+  where: string,
+  env: NodeJS.ProcessEnv,
+): Promise<GatewayConfig> {
   const config = check(configSchema, value, where)
-  const sources = Object.fromEntries(
-    Object.entries(config.sources).map(([name, { provider, secret, ...options }]) => {
-      const secrets = [secret]
-        .flat()
-        .map((reference) => resolveSecret(reference, `${where}: sources.${name}.secret`, env))
-      return [
-        name,
-        at(`${where}: sources.${name}`, () => makeSource(provider, { ...options, secret: secrets })),
-      ]
-    }),
-  )
+  const sources: Record<string, SigningSource> = {}
+  for (const [name, { provider, secret = [], ...options }] of Object.entries(config.sources)) {
+    const place = `${where}: sources.${name}`
+    const secrets = [secret].flat().map((reference) => secretPlace(reference, `${place}.secret`, env))
+    sources[name] = await at(place, () =>
+      makeSource(provider, { ...options, secret: secrets.length > 0 ? secrets : undefined }),
+    )
+  }
   const destinations = Object.entries(config.destinations).map(([name, destination]) => ({
     ...destination,
     name,
@@ -89,21 +86,31 @@ export function gatewayConfig(value: unknown, where: string, env: NodeJS.Process
 }
 
 /** A provider's factory checks its own options, so what comes from a file may be handed to it as it is. */
-export function makeSource(provider: ProviderName, options: Record<string, unknown>): SigningSource {
-  const factory = providers[provider] as (options: Record<string, unknown>) => SigningSource
-  return factory(options)
+export async function makeSource(
+  provider: string,
+  options: Record<string, unknown> & { readonly secret: Secret },
+): Promise<SigningSource> {
+  const make = provider === 'custom' ? custom : await findProvider(provider)
+  if (make === undefined) throw new HookonceError('CONFIG_INVALID', `no provider is named "${provider}"`)
+  return (make as (options: Record<string, unknown>) => SigningSource)(options)
 }
 
 /** Says where in the file it was that a provider found fault. */
-function at<Result>(where: string, make: () => Result): Result {
+async function at<Result>(where: string, make: () => Promise<Result>): Promise<Result> {
   try {
-    return make()
+    return await make()
   } catch (error) {
     if (!(error instanceof HookonceError)) throw error
     throw new HookonceError(error.code, error.message.replace(`${error.code}: `, `${where}: `), {
       cause: error,
     })
   }
+}
+
+/** A file is read again while the gateway runs, so that a rotated secret needs no restart. */
+function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): string | { file: string } {
+  const text = resolveSecret(reference, where, env)
+  return reference.startsWith('file:') ? { file: reference.slice('file:'.length) } : text
 }
 
 function resolveSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {

@@ -17,6 +17,7 @@ export interface GatewayOptions {
   readonly port: number
   /** False: this process only works, and only tells how it is. */
   readonly receives: boolean
+  readonly metrics: () => Promise<string>
 }
 
 /** The whole request must arrive within this; a body has a shorter limit of its own. */
@@ -26,7 +27,13 @@ const HEADERS_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 65_000
 
 /** `POST /in/:source` receives; `/healthz`, `/readyz` and `/metrics` tell how it is. */
-export async function startGateway({ hooks, host, port, receives }: GatewayOptions): Promise<GatewayServer> {
+export async function startGateway({
+  hooks,
+  host,
+  port,
+  receives,
+  metrics,
+}: GatewayOptions): Promise<GatewayServer> {
   const receive = hooks.node()
   const server = createServer(
     {
@@ -37,7 +44,7 @@ export async function startGateway({ hooks, host, port, receives }: GatewayOptio
     (request, response) => {
       const path = request.url?.split('?', 1)[0] ?? ''
       if (receives && IN.test(path)) return void receive(request, response)
-      void answer(hooks, path, request, response)
+      void answer({ hooks, metrics, path }, request, response)
     },
   )
   await listen(server, host, port)
@@ -54,8 +61,7 @@ export async function startGateway({ hooks, host, port, receives }: GatewayOptio
 const IN = /^\/in\/[^/]+$/
 
 async function answer(
-  hooks: Hookonce<Sources>,
-  path: string,
+  { hooks, metrics, path }: Pick<GatewayOptions, 'hooks' | 'metrics'> & { path: string },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -66,8 +72,8 @@ async function answer(
     return text(response, ready ? 200 : 503, ready ? 'ready\n' : 'the ledger cannot record now\n')
   }
   if (path === '/metrics') {
-    return hooks.metrics().then(
-      (metrics) => text(response, 200, metrics),
+    return metrics().then(
+      (told) => text(response, 200, told),
       () => text(response, 503, 'the ledger cannot be read now\n'),
     )
   }

@@ -22,18 +22,26 @@ export async function withConnection<Result>(
   }
 }
 
+/** Between two statements of ours lies a turn of the event loop; who needs longer than this is frozen. */
+const IDLE_MS = 5_000
+
 /**
  * Runs `work` after BEGIN. `work` sends the COMMIT itself, because it may travel together with its last
  * statement; so does BEGIN with its first: round trips are what a transaction costs. When `work` throws,
  * everything is rolled back.
+ *
+ * A process that is frozen in the middle keeps its locks, and nobody could take its work over: the server ends a
+ * transaction that says nothing for `idleMs`.
  */
 export function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
+  { idleMs = IDLE_MS }: { readonly idleMs?: number } = {},
 ): Promise<Result> {
+  const begin = `begin; set local idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
   return withConnection(pool, async (client) => {
     try {
-      const [begun, worked] = inOneWrite(client, () => [client.query('begin'), work(client)] as const)
+      const [begun, worked] = inOneWrite(client, () => [client.query(begin), work(client)] as const)
       const [, result] = await Promise.all([begun, worked])
       return result
     } catch (error) {

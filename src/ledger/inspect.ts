@@ -1,3 +1,5 @@
+import { type DecisionRow, decisionsOn } from './audit.ts'
+import { type EffectStory, effectsOfReceipt } from './effects.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /* What a person looks at. Plain reads: they lock nothing and may run on a replica. */
@@ -19,7 +21,9 @@ const LIST_EVENTS = statement(
    ) r
    left join hookonce.duplicate d on d.shard = r.shard and d.receipt_id = r.id
    left join lateral (
-     select array_agg(j.state::text order by j.subscriber) as states, max(j.attempt) as attempts
+     -- Only a stale job has a reason although it is processed.
+     select array_agg(case when j.state = 'processed' and j.reason is not null then 'stale' else j.state::text end
+       order by j.subscriber) as states, max(j.attempt) as attempts
      from hookonce.job j where j.shard = r.shard and j.receipt_id = r.id
    ) jobs on true
    order by r.received_at desc, r.id`,
@@ -152,19 +156,25 @@ export interface ReceiptStory {
   readonly jobs: readonly JobRow[]
   readonly attempts: readonly AttemptRow[]
   readonly duplicates: DuplicateRow | undefined
+  /** That a job of it ran last. */
+  readonly effects: readonly EffectStory[]
+  readonly decisions: readonly DecisionRow[]
 }
 
 /** All that became of one receipt. */
 export async function receiptStory(
   db: Queryable,
-  { shard, id }: { shard: number; id: string },
+  shards: number,
+  { shard, id, tenant }: Pick<ReceiptRow, 'shard' | 'id' | 'tenant'>,
 ): Promise<ReceiptStory> {
-  const [jobs, attempts, duplicates] = await Promise.all([
+  const [jobs, attempts, duplicates, effects] = await Promise.all([
     rows<JobRow>(db, RECEIPT_JOBS, [shard, id]),
     rows<AttemptRow>(db, RECEIPT_ATTEMPTS, [shard, id]),
     rows<DuplicateRow>(db, RECEIPT_DUPLICATES, [shard, id]),
+    effectsOfReceipt(db, shards, id),
   ])
-  return { jobs, attempts, duplicates: duplicates[0] }
+  const decisions = await decisionsOn(db, tenant, [id, ...effects.map(({ key }) => key)])
+  return { jobs, attempts, duplicates: duplicates[0], effects, decisions }
 }
 
 /* Gauges. Each looks only at partial indexes of unfinished work, so their cost does not grow with history. */
@@ -172,18 +182,24 @@ const BACKLOG = statement(
   'backlog',
   `select sub.source, sub.name as subscriber,
      sum(due.waiting)::float8 as waiting, sum(due.retrying)::float8 as retrying, sum(due.failed)::float8 as failed,
+     sum(due.attention)::float8 as attention, sum(due.unknown)::float8 as "effectsUnknown",
      coalesce(extract(epoch from now() - min(due.oldest)), 0)::float8 as "lagSeconds"
    from hookonce.subscriber sub
    cross join generate_series(0, $1::integer - 1) s(shard)
    cross join lateral (
      select count(*) filter (where j.state = 'received') as waiting,
        count(*) filter (where j.state = 'retrying') as retrying,
-       0::bigint as failed, min(j.due_at) filter (where j.due_at <= now()) as oldest
+       0::bigint as failed, 0::bigint as attention, 0::bigint as unknown,
+       min(j.due_at) filter (where j.due_at <= now()) as oldest
      from hookonce.job j
      where j.shard = s.shard and j.subscriber = sub.id and j.state in ('received', 'retrying')
      union all
-     select 0, 0, count(*), null from hookonce.job j
+     select 0, 0, count(*) filter (where j.state = 'failed'), count(*) filter (where j.state = 'attention'), 0, null
+     from hookonce.job j
      where j.shard = s.shard and j.subscriber = sub.id and j.state in ('failed', 'attention')
+     union all
+     select 0, 0, 0, 0, count(*), null from hookonce.effect e
+     where e.shard = s.shard and e.subscriber = sub.id and e.state = 'unknown'
    ) due
    group by sub.source, sub.name`,
 )
@@ -194,6 +210,8 @@ export interface Backlog {
   readonly waiting: number
   readonly retrying: number
   readonly failed: number
+  readonly attention: number
+  readonly effectsUnknown: number
   /** Age of the oldest job that is due. */
   readonly lagSeconds: number
 }

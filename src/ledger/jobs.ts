@@ -16,13 +16,18 @@ export interface ClaimedJob extends JobRef {
   readonly crashes: number
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | null
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
-  readonly tenant: string
-  readonly source: string
-  readonly receivedAt: Date
+  readonly eventKey: string
+  readonly eventType: string
+  readonly objectId: string | null
+  readonly occurredAtMs: number | null
+  readonly receivedAtMs: number
   readonly headers: string | null
-  readonly body: Buffer | null
+  /** As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. */
+  readonly body: string | null
 }
 
 /*
@@ -68,12 +73,17 @@ export async function dueShards(db: Queryable, question: DueQuestion): Promise<D
  * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
  * - A pause is looked at here too: what was found due may have been paused since.
  * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
+ * - A claim does not wait for the disk. Lost in a crash of the server, it was never made: the job is due again, and of
+ *   two runs with one fence only one finds its job processing. Whatever a run commits reaches the disk after its claim.
  */
 const CLAIM = statement(
   'claim',
-  `with picked as materialized (
+  `with hurried as materialized (
+     select set_config('synchronous_commit', 'off', true)
+   ), picked as materialized (
      select j.receipt_id, j.subscriber
-     from unnest($2::integer[], $3::integer[]) want(subscriber, slots)
+     from hurried
+     cross join unnest($2::integer[], $3::integer[]) want(subscriber, slots)
      join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
      join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
      cross join lateral (
@@ -88,11 +98,14 @@ const CLAIM = statement(
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
      from picked p
      where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
-     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch
    )
-   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep",
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch,
      (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
-     r.tenant, r.source, r.received_at as "receivedAt", r.headers, r.body
+     r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
+     (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",
+     (extract(epoch from r.received_at) * 1000)::float8 as "receivedAtMs",
+     r.headers, encode(r.body, 'escape') as body
    from leased l
    join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
 )
@@ -113,7 +126,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
     claim.worker,
     claim.suspects,
   ])
-  return claimed.map((job) => ({ ...job, shard: claim.shard }))
+  return claimed.map((job) => Object.assign(job, { shard: claim.shard }))
 }
 
 /** How one run ended. */
@@ -127,59 +140,99 @@ export interface Settlement extends JobRef {
 }
 
 /*
- * Settle a batch of runs, whatever their outcomes. Runs that are not returned had lost their lease: nothing was
- * changed.
+ * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed for them.
  * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
  *   deadlock.
  * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are looked at outside of it:
  *   inside, the planner may prefer the index of leased jobs, of which it knows none, and read all of them for each.
  */
-const SETTLE = statement(
-  'settle',
-  `with ended as materialized (
-     select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at,
-       e.state, e.delay_ms, e.return_attempt, e.reason
-     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
-       $8::text[]) e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason)
-     cross join lateral (
+const LOCKED = `cross join lateral (
        select * from hookonce.job k
        where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
        limit 1
        for update
      ) j
-     where j.fence = e.fence and j.state = 'processing'
+     where j.fence = e.fence and j.state = 'processing'`
+
+const LOST = `select n::integer as place from generate_series(1, cardinality($2)) n
+   where not exists (select from ended where place = n)`
+
+/** A batch in which all ended well and there is nothing to say, as nearly always. */
+const COMPLETE = statement(
+  'complete',
+  `with ended as materialized (
+     select e.place, j.shard, j.receipt_id, j.subscriber
+     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) with ordinality
+       e(shard, receipt_id, subscriber, fence, place)
+     ${LOCKED}
+   ), completed as (
+     update hookonce.job j
+     set state = 'processed', worker = null, finished_at = now(), reason = null
+     from ended e
+     where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+   )
+   ${LOST}`,
+)
+
+/** Runs with any outcomes. Those that did not end well are told in attempt. */
+const SETTLE = statement(
+  'settle',
+  `with ended as materialized (
+     select e.place, j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at,
+       e.state, e.delay_ms, e.return_attempt, e.reason
+     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
+       $8::text[]) with ordinality
+       e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason, place)
+     ${LOCKED}
    ), told as (
      insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
      select shard, receipt_id, subscriber, fence, attempt, started_at, state, reason
      from ended where state <> 'processed' and not return_attempt
+   ), settled as (
+     update hookonce.job j
+     set state = e.state::hookonce.job_state,
+       worker = null,
+       attempt = j.attempt - e.return_attempt::integer,
+       due_at = now() + e.delay_ms * interval '1 millisecond',
+       finished_at = case when e.state in ('processed', 'failed') then now() end,
+       reason = e.reason
+     from ended e
+     where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
    )
-   update hookonce.job j
-   set state = e.state::hookonce.job_state,
-     worker = null,
-     attempt = j.attempt - e.return_attempt::integer,
-     due_at = now() + e.delay_ms * interval '1 millisecond',
-     finished_at = case when e.state in ('processed', 'failed') then now() end,
-     reason = e.reason
-   from ended e
-   where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
-   returning j.receipt_id as "receiptId", j.subscriber`,
+   ${LOST}`,
 )
 
 /** Tells for each settlement, in order, whether it took effect: false means that the lease was lost before. */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)
-  const settled = await rows<{ receiptId: string; subscriber: number }>(db, SETTLE, [
-    binary.smallints(batch.map((s) => s.shard)),
-    binary.uuids(batch.map((s) => s.receiptId)),
-    binary.integers(batch.map((s) => s.subscriber)),
-    binary.integers(batch.map((s) => s.fence)),
+  const lostRows = batch.every(({ state, reason }) => state === 'processed' && reason === undefined)
+    ? await rows<Lost>(db, COMPLETE, namesOf(batch))
+    : await rows<Lost>(db, SETTLE, [...namesOf(batch), ...outcomesOf(batch)])
+  if (lostRows.length === 0) return settlements.map(() => true)
+  const lost = new Set(lostRows.map(({ place }) => batch[place - 1]))
+  return settlements.map((settlement) => !lost.has(settlement))
+}
+
+interface Lost {
+  readonly place: number
+}
+
+function namesOf(batch: readonly JobRef[]): Buffer[] {
+  return [
+    binary.smallints(batch.map((job) => job.shard)),
+    binary.uuids(batch.map((job) => job.receiptId)),
+    binary.integers(batch.map((job) => job.subscriber)),
+    binary.integers(batch.map((job) => job.fence)),
+  ]
+}
+
+function outcomesOf(batch: readonly Settlement[]): Buffer[] {
+  return [
     binary.texts(batch.map((s) => s.state)),
     binary.integers(batch.map((s) => Math.round(s.delayMs))),
     binary.booleans(batch.map((s) => s.returnAttempt)),
     binary.texts(batch.map((s) => s.reason)),
-  ])
-  const took = new Set(settled.map((row) => `${row.receiptId}/${row.subscriber}`))
-  return settlements.map((s) => took.has(`${s.receiptId}/${s.subscriber}`))
+  ]
 }
 
 /** The order in which every statement locks jobs. */
@@ -281,7 +334,8 @@ const REPLAY = statement(
      where j.shard = $1::smallint and j.state = 'processed'
    )
    update hookonce.job j
-   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null
+   set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null,
+     epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
    from finished f
    where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,
 )
@@ -292,6 +346,8 @@ export interface Replay {
   readonly subscribers: readonly number[] | undefined
   /** Which finished jobs are meant: what was planned may have been mended by somebody else since. */
   readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
+  /** Begin a new epoch: what earlier runs did does not count. */
+  readonly fresh?: boolean
 }
 
 /** Returns how many jobs were received again. */
@@ -301,6 +357,7 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
     binary.uuids(replay.receiptIds),
     replay.subscribers ? binary.integers(replay.subscribers) : null,
     replay.states,
+    replay.fresh ? 1 : 0,
   ])
 }
 

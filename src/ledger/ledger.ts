@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { HookonceError } from '../model/errors.ts'
+import { type Listening, listen } from './announce.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { UnpreparedClient } from './unprepared.ts'
@@ -17,6 +18,8 @@ export interface Ledger extends LedgerTables {
   readonly business: pg.Pool
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
+  /** Calls back when another process has left work; undefined behind a pooler, which would not let it through. */
+  readonly listen: ((onWork: () => void) => Listening) | undefined
   close(): Promise<void>
 }
 
@@ -60,6 +63,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   const config: pg.PoolConfig = {
     // A caller's pool is used for its handlers; the engine reaches the same server by the same options.
     ...business?.options,
+    // pg hides it from a copy.
+    ...(business?.options.password === undefined ? {} : { password: business.options.password }),
     ...(url === undefined ? {} : { connectionString: url }),
     application_name: 'hookonce',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -82,7 +87,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   try {
     if (options.migrate === 'auto') await migrate(pool)
     const { shards } = await checkSchema(pool)
-    return { pool, business: business ?? own ?? pool, shards, url, close }
+    const hears = options.prepare === 'on' ? (onWork: () => void) => listen(config, onWork) : undefined
+    return { pool, business: business ?? own ?? pool, shards, url, listen: hears, close }
   } catch (error) {
     await close()
     throw error

@@ -2,24 +2,28 @@ import * as binary from './binary.ts'
 import { byKey, type JobRef } from './jobs.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
+/** A step of a job. Its name is done once in each epoch of the job. */
+export interface StepId {
+  readonly job: JobRef
+  readonly epoch: number
+  readonly name: string
+}
+
 const FIND_STEP = statement(
   'find_step',
-  `select result from hookonce.step
-   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and name = $4::text`,
+  `select result, input_hash as "inputHash" from hookonce.step
+   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and epoch = $4::smallint
+     and name = $5::text`,
 )
 
+export interface FoundStep {
+  readonly result: unknown
+  readonly inputHash: Buffer | null
+}
+
 /** What an earlier run of this job recorded under this name. */
-export async function findStep(
-  db: Queryable,
-  job: JobRef,
-  name: string,
-): Promise<{ result: unknown } | undefined> {
-  const [row] = await rows<{ result: unknown }>(db, FIND_STEP, [
-    job.shard,
-    job.receiptId,
-    job.subscriber,
-    name,
-  ])
+export async function findStep(db: Queryable, { job, epoch, name }: StepId): Promise<FoundStep | undefined> {
+  const [row] = await rows<FoundStep>(db, FIND_STEP, [job.shard, job.receiptId, job.subscriber, epoch, name])
   return row
 }
 
@@ -37,28 +41,53 @@ const RECORD_STEP = statement(
        and state = 'processing'
      for update
    ), told as (
-     insert into hookonce.step (shard, receipt_id, subscriber, fence, name, result)
-     select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb from live
+     insert into hookonce.step (shard, receipt_id, subscriber, fence, name, result, epoch, input_hash)
+     select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb, $7::smallint, $8::bytea from live
    )
    select 1 / count(*) from live`,
 )
 
-export interface StepRecord {
-  readonly job: JobRef
-  readonly name: string
-  /** As JSON. */
-  readonly result: string
+export interface StepRecord extends StepId {
+  /** As JSON; null for none. */
+  readonly result: string | null
+  readonly inputHash?: Buffer | null
 }
 
-export async function recordStep(db: Queryable, { job, name, result }: StepRecord): Promise<void> {
-  await rows(db, RECORD_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, result])
+export async function recordStep(db: Queryable, step: StepRecord): Promise<void> {
+  const { job, name, result, epoch, inputHash = null } = step
+  await rows(db, RECORD_STEP, [
+    job.shard,
+    job.receiptId,
+    job.subscriber,
+    job.fence,
+    name,
+    result,
+    epoch,
+    inputHash,
+  ])
+}
+
+const REQUIRE_LIVE = statement(
+  'require_live',
+  `with live as materialized (
+     select from hookonce.job
+     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
+       and state = 'processing'
+     for update
+   )
+   select 1 / count(*) from live`,
+)
+
+/** The first words of a transaction that is to happen only under a live fence. Fails as the last words do. */
+export async function requireLive(db: Queryable, job: JobRef): Promise<void> {
+  await rows(db, REQUIRE_LIVE, [job.shard, job.receiptId, job.subscriber, job.fence])
 }
 
 const COMPLETE_WITH_STEP = statement(
   'complete_with_step',
   `with done as (
      update hookonce.job
-     set state = 'processed', worker = null, finished_at = now(), reason = null, last_step = $5::text
+     set state = 'processed', worker = null, finished_at = now(), reason = $6::text, last_step = $5::text
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      returning 1
@@ -66,9 +95,13 @@ const COMPLETE_WITH_STEP = statement(
    select 1 / count(*) from done`,
 )
 
-/** Completes the job in the transaction of its last step. */
-export async function completeWithStep(db: Queryable, job: JobRef, name: string): Promise<void> {
-  await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name])
+/** Completes the job in the transaction of its last step. `reason` tells why nothing came of it: it was stale. */
+export async function completeWithStep(
+  db: Queryable,
+  { job, name }: Omit<StepId, 'epoch'>,
+  reason: string | null,
+): Promise<void> {
+  await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, reason])
 }
 
 /*
@@ -116,3 +149,46 @@ export async function completeWritten(
 
 /** What PostgreSQL calls a division by zero, and these statements a stale fence. */
 export const STALE_FENCE = '22012'
+
+const STEP_NAMES = statement(
+  'step_names',
+  `select name from hookonce.step
+   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and epoch = $4::smallint
+   order by at, name`,
+)
+
+/** The steps that an epoch of a job has done. */
+export async function stepNames(
+  db: Queryable,
+  { job, epoch }: { job: Omit<JobRef, 'fence'>; epoch: number },
+): Promise<string[]> {
+  const found = await rows<{ name: string }>(db, STEP_NAMES, [
+    job.shard,
+    job.receiptId,
+    job.subscriber,
+    epoch,
+  ])
+  return found.map(({ name }) => name)
+}
+
+const JOB_EPOCHS = statement(
+  'job_epochs',
+  `select j.subscriber, s.name, j.state::text as state, j.epoch, j.last_step as "lastStep"
+   from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+   where j.shard = $1::smallint and j.receipt_id = $2::uuid order by j.subscriber`,
+)
+
+export interface JobEpoch {
+  readonly subscriber: number
+  readonly name: string
+  readonly state: string
+  readonly epoch: number
+  readonly lastStep: string | null
+}
+
+export async function jobEpochs(
+  db: Queryable,
+  { shard, receiptId }: Pick<JobRef, 'shard' | 'receiptId'>,
+): Promise<JobEpoch[]> {
+  return rows(db, JOB_EPOCHS, [shard, receiptId])
+}

@@ -42,6 +42,12 @@ export const errorCatalogue = {
     advice:
       'The signature is dated in the future. Check the clock of this machine, or widen `toleranceSeconds`.',
   },
+  HANDSHAKE_REFUSED: {
+    status: 401,
+    retryable: false,
+    advice:
+      'The request asks whether this URL is ready, but not as this provider does. Check `settings.verifyToken`, or set `onSecret` or `confirm` where the provider needs it.',
+  },
   // A delivery that is genuine but cannot be recorded.
   BODY_UNPARSABLE: {
     status: 400,
@@ -83,6 +89,12 @@ export const errorCatalogue = {
     advice:
       'The body is larger than `limits.maxBodyBytes`. Raise the limit if the provider sends such bodies.',
   },
+  BATCH_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    advice:
+      'The batch holds more than 5000 events, or a large envelope around many. Have the sender batch less.',
+  },
   CONTENT_ENCODING_UNSUPPORTED: {
     status: 415,
     retryable: false,
@@ -108,6 +120,12 @@ export const errorCatalogue = {
     status: 503,
     retryable: true,
     advice: 'The ledger cannot record now. Send it again after the time in Retry-After.',
+  },
+  KEYS_UNAVAILABLE: {
+    status: 503,
+    retryable: true,
+    advice:
+      'The secret or certificate that verifies this delivery cannot be had now. Check the function or file of `secret`, and that the provider can be reached.',
   },
   // Configuration and start.
   CONFIG_INVALID: { retryable: false, advice: 'Correct the option that the message names.' },
@@ -149,11 +167,45 @@ export const errorCatalogue = {
   STEP_REPEATED: {
     retryable: false,
     advice:
-      'Two transactions of one handler share a name, so one would be skipped. Give each its own in `name`.',
+      'Two steps or transactions of one handler share a name, so one would be skipped. Give each a name of its own.',
   },
   STEP_RESULT_TOO_LARGE: {
     retryable: false,
     advice: 'Results are kept in the ledger. Return an id, and read the rest where it lives.',
+  },
+  RESULT_NOT_JSON: {
+    retryable: false,
+    advice:
+      'A later attempt would get something else than was returned. Return and declare plain JSON: text, numbers, lists, objects.',
+  },
+  EFFECT_INPUT_CHANGED: {
+    retryable: false,
+    advice:
+      'What was recorded was done with another input. Use another name or key for what is another thing, or replay with --fresh.',
+  },
+  EFFECT_UNKNOWN: {
+    retryable: false,
+    advice:
+      'Nobody recorded how the call ended. Ask the other side by its key, then decide with `hookonce attention`.',
+  },
+  EFFECT_NOT_UNKNOWN: {
+    retryable: false,
+    advice:
+      'Only an effect whose outcome is unknown can be decided on. `hookonce attention list` lists them.',
+  },
+  REPLY_LOST: {
+    retryable: true,
+    advice:
+      'The other side may or may not have acted. The mode of the effect says what happens now: nothing has to be done.',
+  },
+  VERSION_INVALID: {
+    retryable: false,
+    advice:
+      'Versions of one entity must all be timestamps, all numbers or all texts. Correct what the message names.',
+  },
+  TRANSACTION_MISUSED: {
+    retryable: false,
+    advice: 'A transaction begins and ends with its function. Use tx.savepoint() for a part that may fail.',
   },
   TRANSACTION_ELSEWHERE: {
     retryable: false,
@@ -202,6 +254,59 @@ export const errorCatalogue = {
   BODY_EXPIRED: {
     retryable: false,
     advice: 'The body of this receipt is past its retention and gone; it cannot be processed again.',
+  },
+  // Idempotency keys.
+  KEY_MISSING: {
+    status: 400,
+    retryable: false,
+    advice:
+      'This route needs an Idempotency-Key header: a new random key for each operation, the same for each of its retries.',
+  },
+  KEY_MALFORMED: {
+    status: 400,
+    retryable: false,
+    advice:
+      'Send one Idempotency-Key header of 1 to 255 visible ASCII characters, bare or as a quoted string.',
+  },
+  KEY_REUSED: {
+    status: 422,
+    retryable: false,
+    advice:
+      'This key was used with another request. Use a new key for a new operation, and repeat a request exactly as it was.',
+  },
+  KEY_IN_PROGRESS: {
+    status: 409,
+    retryable: true,
+    advice:
+      'The first request with this key is still in progress. Send it again after the time in Retry-After.',
+  },
+  OUTCOME_UNKNOWN: {
+    status: 409,
+    retryable: false,
+    advice:
+      'A run with this key ended without saying how. Find out whether it took effect, then complete or release the record; or use a new key.',
+  },
+  RESULT_NOT_STORED: {
+    status: 409,
+    retryable: false,
+    advice:
+      'It has run, but its result was too large to be kept. Read it where it lives, or raise `maxResultBytes`.',
+  },
+  LOCK_LOST: {
+    status: 503,
+    retryable: true,
+    advice:
+      'This run was silent past its lock and another one holds the key now. Do not block the event loop for longer than `lockMs`.',
+  },
+  KEY_STORE_DOWN: {
+    status: 503,
+    retryable: true,
+    advice:
+      'The key store cannot be asked now, so nothing was run. Send it again after the time in Retry-After.',
+  },
+  CLIENT_MISSING: {
+    retryable: false,
+    advice: 'Install the client that the message names, or hand over your own.',
   },
 } as const satisfies Record<string, ErrorEntry>
 

@@ -1,3 +1,5 @@
+import type { Version } from './version.ts'
+
 /** What a handler is given: one event, whoever delivered it and however often. */
 export interface Event<Payload = unknown, Subject = unknown, Type extends string = string> {
   /** The stable id of the receipt: the same on every attempt and replay. */
@@ -10,6 +12,8 @@ export interface Event<Payload = unknown, Subject = unknown, Type extends string
   readonly objectId: string | undefined
   readonly occurredAt: Date | undefined
   readonly receivedAt: Date
+  /** Which of two events about one object is newer, as far as the provider tells; for ctx.latest. */
+  readonly version: Version | undefined
   /** The parsed body. */
   readonly payload: Payload
   /** The part of the payload that the event speaks of (Stripe: `data.object`). */

@@ -5,11 +5,39 @@ export class Permanent extends Error {
 
 /** Thrown by a handler: try again, but not before this much time has passed. */
 export class RetryAfter extends Error {
-  override readonly name = 'RetryAfter'
+  override readonly name: string = 'RetryAfter'
   readonly delayMs: number
 
   constructor(delayMs: number, reason: string, options?: { cause?: unknown }) {
     super(reason, options)
     this.delayMs = delayMs
   }
+}
+
+/**
+ * Thrown inside an effect: the other side has answered, and what it says is that the effect did not happen. The
+ * next attempt starts it anew. Whatever else is thrown leaves open whether it happened.
+ */
+export class NotDone extends RetryAfter {
+  override readonly name: string = 'NotDone'
+
+  constructor(reason: string, options: { cause?: unknown; delayMs?: number } = {}) {
+    super(options.delayMs ?? 0, reason, options)
+  }
+}
+
+/** What ctx.defer() throws: not yet. The run does not count as a failure. */
+export class Deferred extends Error {
+  override readonly name: string = 'Deferred'
+  readonly delayMs: number
+
+  constructor(delayMs: number, reason: string) {
+    super(reason)
+    this.delayMs = delayMs
+  }
+}
+
+/** Another job is at the same effect right now: this one waits for its turn. */
+export class EffectBusy extends Deferred {
+  override readonly name = 'EffectBusy'
 }

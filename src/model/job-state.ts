@@ -13,5 +13,5 @@ export const transitions: Readonly<Record<JobState, readonly JobState[]>> = {
   retrying: ['processing'],
   processed: ['received'],
   failed: ['received'],
-  attention: ['received', 'processed', 'failed'],
+  attention: ['received', 'failed'],
 }

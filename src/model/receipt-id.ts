@@ -19,6 +19,11 @@ export function receiptIds(tenant: string, source: string): (eventKey: string) =
   }
 }
 
+/** The same for what is named by a tenant and a name of the user's choice: an effect, an entity. */
+export function scopedId(...parts: readonly string[]): string {
+  return uuid(Buffer.concat(parts.map(lengthPrefixed)))
+}
+
 /** Event keys of providers are far shorter. */
 const SHORT_KEY_BYTES = 768
 

@@ -71,6 +71,8 @@ export function logs(logger: Logger): Observer {
       }
       if (fact.outcome === 'failed')
         logger.error(fields, 'job failed: it will not be tried again until it is replayed')
+      else if (fact.outcome === 'attention')
+        logger.error(fields, 'job waits for a person: see `hookonce attention list`')
       else if (fact.outcome === 'retrying' || fact.outcome === 'lost')
         logger.warn(fields, `attempt ${fact.outcome}`)
       else logger.info(fields, fact.outcome)

@@ -1,5 +1,6 @@
 import type { Backlog } from '../ledger/inspect.ts'
 import type { OutboxBacklog } from '../ledger/inspect-outbox.ts'
+import { EffectBusy } from '../model/handler-errors.ts'
 import type { Observer } from './observer.ts'
 
 /** Counters and histograms of this process, in the text format of Prometheus. */
@@ -17,10 +18,16 @@ const COUNTERS = {
   hookonce_duplicate_total: 'Deliveries of events that were recorded before.',
   hookonce_mismatch_total: 'Deliveries of a known event key with another body.',
   hookonce_unwanted_total: 'Deliveries of event types that no subscriber wants.',
+  hookonce_handshake_total: 'Handshakes answered: challenges and confirmations, not events.',
   hookonce_rejected_total: 'Deliveries refused, by reason.',
   hookonce_processed_total: 'Attempts that completed their job.',
+  hookonce_stale_total: 'Of those, attempts whose event told nothing that was not known better.',
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
+  hookonce_deferred_total:
+    'Attempts that ended in "not yet": deferred, or waiting for their turn at an effect.',
+  hookonce_effect_conflicts_total: 'Of those, attempts that met another job at the same effect.',
   hookonce_failed_total: 'Jobs that were given up.',
+  hookonce_attention_total: 'Attempts that stopped at an effect of unknown outcome.',
   hookonce_returned_total: 'Attempts handed back by a process that drained.',
   hookonce_lost_total: 'Attempts whose outcome was refused because their lease was lost.',
   hookonce_rescued_total: 'Jobs taken back from workers that died.',
@@ -58,6 +65,7 @@ export function metrics(): Metrics {
     delivery(fact) {
       if (fact.outcome === 'rejected')
         return count('hookonce_rejected_total', { source: fact.source, reason: fact.code ?? '' })
+      if (fact.outcome === 'handshake') return count('hookonce_handshake_total', { source: fact.source })
       observe(accepts, { source: fact.source }, fact.durationMs)
       if (fact.outcome === 'recorded') return count('hookonce_received_total', { source: fact.source })
       if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', { source: fact.source })
@@ -67,6 +75,8 @@ export function metrics(): Metrics {
     attempt(fact) {
       const labels = { source: fact.source, subscriber: fact.subscriber }
       observe(attempts, labels, fact.durationMs)
+      if (fact.outcome === 'stale') count('hookonce_processed_total', labels)
+      if (fact.error instanceof EffectBusy) count('hookonce_effect_conflicts_total', labels)
       count(`hookonce_${fact.outcome}_total`, labels)
     },
     rescue: () => count('hookonce_rescued_total', {}),
@@ -114,6 +124,18 @@ export function metrics(): Metrics {
           'Jobs that were given up and wait for a replay.',
           backlog,
           (b) => b.failed,
+        ),
+        ...gaugeLines(
+          'hookonce_jobs_attention',
+          'Jobs that wait for a person to decide on an effect.',
+          backlog,
+          (b) => b.attention,
+        ),
+        ...gaugeLines(
+          'hookonce_effects_unknown',
+          'Effects whose outcome is unknown.',
+          backlog,
+          (b) => b.effectsUnknown,
         ),
         ...gaugeLines(
           'hookonce_outbox_lag_seconds',

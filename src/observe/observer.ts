@@ -15,7 +15,7 @@ export interface Observer {
 
 export interface DeliveryFact {
   readonly source: string
-  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'rejected'
+  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected'
   readonly status: number
   readonly code?: ErrorCode
   /** Why it was rejected, for our own log: never sent to the sender. */
@@ -36,7 +36,18 @@ export interface AttemptFact {
   readonly objectId?: string | undefined
   readonly attempt: number
   /** `lost`: the outcome was refused, because the lease had gone to another worker. */
-  readonly outcome: 'processed' | 'retrying' | 'failed' | 'returned' | 'lost'
+  readonly outcome:
+    | 'processed'
+    /** Processed, but all that the event told was known better. */
+    | 'stale'
+    | 'retrying'
+    /** Not yet, says the handler, or another job is at the same effect: not a failure. */
+    | 'deferred'
+    | 'failed'
+    /** Waits for a person: the outcome of an effect is unknown. */
+    | 'attention'
+    | 'returned'
+    | 'lost'
   readonly durationMs: number
   readonly error?: unknown
 }

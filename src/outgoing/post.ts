@@ -1,5 +1,6 @@
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { RetryAfter } from '../model/handler-errors.ts'
+import { retryAfterMs } from '../model/retry-after.ts'
 
 /** One POST of ours to somebody else's server. */
 export interface Post {
@@ -13,8 +14,6 @@ export interface Post {
 
 /** Enough of a failing server's answer to see what it says. */
 const MAX_QUOTE_CHARS = 300
-/** An hour: what a server asks for beyond that would let a mistake of its own bury the message. */
-const MAX_RETRY_AFTER_SECONDS = 3_600
 
 /** Returns on a 2xx; anything else is an error that says what was answered, with its Retry-After. */
 export async function post(outgoing: Post): Promise<void> {
@@ -37,9 +36,8 @@ async function send({ url, headers, body, signal, failure }: Post): Promise<Resp
 async function failureOf({ url, failure }: Post, response: Response): Promise<Error> {
   const quote = await quoteOf(response)
   const text = `${url} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
-  const seconds = retryAfterSeconds(response.headers.get('retry-after'))
-  if (seconds === undefined) return new HookonceError(failure, text)
-  return new RetryAfter(seconds * 1000, text)
+  const delayMs = retryAfterMs(response.headers.get('retry-after'))
+  return delayMs === undefined ? new HookonceError(failure, text) : new RetryAfter(delayMs, text)
 }
 
 // Reads the first chunk only: the server decides how much it answers, not how much we read.
@@ -56,11 +54,4 @@ async function quoteOf(response: Response): Promise<string> {
   } finally {
     await reader.cancel().catch(() => undefined)
   }
-}
-
-/** Seconds or a date, as HTTP allows. */
-function retryAfterSeconds(header: string | null): number | undefined {
-  if (header === null) return undefined
-  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), MAX_RETRY_AFTER_SECONDS)
 }

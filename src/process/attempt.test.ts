@@ -19,6 +19,7 @@ const event: Event = {
   type: 'a',
   objectId: undefined,
   occurredAt: undefined,
+  version: undefined,
   receivedAt: new Date(0),
   payload: {},
   object: {},
@@ -42,7 +43,9 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
       timeoutMs: more.timeoutMs ?? 10_000,
       retry: { maxAttempts: 5, maxAgeMs: 1e9, baseDelayMs: 1, maxDelayMs: 1 },
     },
+    epoch: 0,
     lastStep: undefined,
+    isHeld: () => true,
     event: () => event,
     interruption: interruption(),
     ...more,
@@ -50,8 +53,8 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
 }
 
 /** These handlers write nothing. */
-const noPool = undefined as unknown as Pool
-const noOutbox = { shards: 16, requirePublisher: () => undefined, committed: () => undefined }
+const noOutbox = { requirePublisher: () => undefined, committed: () => undefined }
+const nowhere = { pool: undefined as unknown as Pool, shards: 16, outbox: noOutbox }
 
 async function ending(run: Run, took = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
   const settlements: Settlement[] = []
@@ -67,7 +70,7 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
     settlements.push(settlement)
     return { kind: took ? 'committed' : 'lost' }
   }
-  await attempt(run, { business: noPool, outbox: noOutbox, settle, observer })
+  await attempt(run, { business: nowhere, settle, observer })
   const [settlement] = settlements
   const [fact] = facts
   if (!settlement || !fact) throw new Error('an attempt settles and tells once')

@@ -1,13 +1,12 @@
-import type { Pool } from 'pg'
 import type { WriteOutcome } from '../effects/commit-writes.ts'
-import type { Outbox } from '../effects/message.ts'
 import type { JobRef, Settlement } from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { Deferred } from '../model/handler-errors.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
 import { Draining, type Interruption } from '../work/interruption.ts'
 import { afterFailure } from '../work/retry.ts'
-import { type Gathered, openContext } from './context.ts'
+import { type Business, type Gathered, openContext } from './context.ts'
 import type { Ending } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -18,6 +17,10 @@ export interface Run {
   /** The job's age when the run began. */
   readonly ageMs: number
   readonly subscriber: Subscriber
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
+  /** Whether the lease still holds, by the clock of this process. */
+  readonly isHeld: () => boolean
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | undefined
   /** Reads the event; throws where the recorded bytes cannot be read any more. */
@@ -26,31 +29,53 @@ export interface Run {
 }
 
 export interface AttemptDeps {
-  readonly business: Pool
-  readonly outbox: Outbox
+  readonly business: Business
   readonly settle: (ending: Ending) => Promise<WriteOutcome>
   readonly observer: Observer
 }
 
 type Ended = { readonly event: Event | undefined } & (
-  | ({ readonly ok: true } & Gathered)
-  | { readonly ok: false; readonly error: unknown }
+  | {
+      readonly ok: true
+      readonly writes: Gathered['writes']
+      readonly messages: Gathered['messages']
+      readonly settled: boolean
+      /** Why nothing came of it. */
+      readonly stale: string | null
+    }
+  | {
+      readonly ok: false
+      readonly error: unknown
+      readonly settled: boolean
+      readonly askPerson?: Gathered['askPerson']
+    }
 )
 
 /** Runs the handler once and settles the job by what came of it. Never throws. */
 export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   const startedAt = performance.now()
-  let ended = await perform(run, deps)
+  let ended = await perform(run, deps.business)
   const durationMs = performance.now() - startedAt
   let settlement = settlementOf(run, ended, durationMs)
+  if (settlement.state === 'failed') ended = await askPerson(ended)
   let outcome = await settle({ ended, settlement }, deps)
   if (outcome.kind === 'refused') {
     // The handler was content, the database was not with what it wrote: that is a failed attempt like another.
-    ended = { ok: false, event: ended.event, error: outcome.error }
+    ended = { ok: false, event: ended.event, error: outcome.error, settled: false }
     settlement = settlementOf(run, ended, durationMs)
     outcome = await settle({ ended, settlement }, deps)
   }
   deps.observer.attempt(factOf({ run, ended, settlement, took: outcome.kind === 'committed', durationMs }))
+}
+
+/** A job is not given up while nobody knows what became of its call. */
+async function askPerson(ended: Ended): Promise<Ended> {
+  if (ended.ok || ended.settled || !ended.askPerson) return ended
+  return ended.askPerson().catch((error) => {
+    const isAsked = error instanceof HookonceError && error.code === 'EFFECT_UNKNOWN'
+    // Otherwise the ledger could not say so now: the job is given up for its own reason.
+    return isAsked ? { ok: false, event: ended.event, error, settled: true } : ended
+  })
 }
 
 interface Settling {
@@ -59,41 +84,50 @@ interface Settling {
 }
 
 async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promise<WriteOutcome> {
-  if (ended.ok && ended.completed) return { kind: 'committed' }
+  if (ended.settled) return { kind: 'committed' }
   const { writes, messages } = ended.ok ? ended : NOTHING
   const outcome = await deps.settle({ settlement, writes, messages })
-  if (outcome.kind === 'committed' && messages.length > 0) deps.outbox.committed()
+  if (outcome.kind === 'committed' && messages.length > 0) deps.business.outbox.committed()
   return outcome
 }
 
 const NOTHING = { writes: [], messages: [] }
 
-async function perform(run: Run, deps: AttemptDeps): Promise<Ended> {
+async function perform(run: Run, business: Business): Promise<Ended> {
   const { subscriber, interruption } = run
   const timer = setTimeout(() => {
     const fault = `the handler ran past ${subscriber.timeoutMs} ms`
     interruption.interrupt(new HookonceError('HANDLER_TIMEOUT', fault))
   }, subscriber.timeoutMs)
   let event: Event | undefined
-  const context = openContext(run, deps)
+  const context = openContext(run, business)
   try {
     if (interruption.reason) throw interruption.reason
     event = run.event()
     // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
     await Promise.race([subscriber.handler(event, context.ctx), interruption.interrupted])
-    return { ok: true, event, ...context.close() }
+    return endedOf(event, context.close())
   } catch (error) {
-    // A commit that completed the job stands, whatever the handler did after it.
-    const { completed } = context.close()
-    return completed ? { ok: true, event, ...NOTHING, completed } : { ok: false, event, error }
+    return endedOf(event, context.close(), { error })
   } finally {
     clearTimeout(timer)
   }
 }
 
+/** A commit of the handler's own stands, whatever the handler did after it; so does a reason to stop. */
+function endedOf(event: Event | undefined, gathered: Gathered, thrown?: { error: unknown }): Ended {
+  const { writes, messages, settled, stopped, stale, askPerson } = gathered
+  if (settled === 'processed') return { ok: true, event, ...NOTHING, settled: true, stale }
+  if (stopped) return { ok: false, event, error: stopped, settled: settled === 'attention' }
+  if (thrown) return { ok: false, event, ...thrown, settled: false, askPerson }
+  return { ok: true, event, writes, messages, settled: false, stale }
+}
+
 function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
   const { job, attempt } = run
-  if (ended.ok) return { ...job, state: 'processed', delayMs: 0, returnAttempt: false, reason: undefined }
+  if (ended.ok) {
+    return { ...job, state: 'processed', delayMs: 0, returnAttempt: false, reason: ended.stale ?? undefined }
+  }
   if (run.interruption.reason instanceof Draining) return handedBack(job, attempt)
   const verdict = afterFailure(
     { error: ended.error, attempt, ageMs: run.ageMs + durationMs },
@@ -103,7 +137,7 @@ function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
     ...job,
     state: verdict.state,
     delayMs: verdict.state === 'retrying' ? verdict.delayMs : 0,
-    returnAttempt: false,
+    returnAttempt: verdict.state === 'retrying' && !verdict.counts,
     reason: verdict.reason,
   }
 }
@@ -124,7 +158,6 @@ interface Told {
 
 function factOf({ run, ended, settlement, took, durationMs }: Told): AttemptFact {
   const { job, attempt, subscriber } = run
-  const outcome = settlement.state === 'received' || settlement.returnAttempt ? 'returned' : settlement.state
   return {
     source: subscriber.sourceName,
     subscriber: subscriber.name,
@@ -133,8 +166,15 @@ function factOf({ run, ended, settlement, took, durationMs }: Told): AttemptFact
     eventType: ended.event?.type,
     objectId: ended.event?.objectId,
     attempt,
-    outcome: took ? outcome : 'lost',
+    outcome: took ? outcomeOf(ended, settlement) : 'lost',
     durationMs,
     ...(ended.ok ? {} : { error: ended.error }),
   }
+}
+
+function outcomeOf(ended: Ended, settlement: Settlement): AttemptFact['outcome'] {
+  if (ended.ok) return ended.stale === null ? 'processed' : 'stale'
+  if (ended.settled) return 'attention'
+  if (!settlement.returnAttempt) return settlement.state === 'received' ? 'returned' : settlement.state
+  return ended.error instanceof Deferred ? 'deferred' : 'returned'
 }

@@ -1,17 +1,20 @@
+import type { Pool } from 'pg'
 import type { TransactionAdapter } from '../effects/adapters/contract.ts'
+import { stopAtUnknown } from '../effects/claim-effect.ts'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
-import { outgoing } from '../effects/message.ts'
-import {
-  type TransactionOptions,
-  type TransactionRun,
-  transaction,
-  type Work,
-} from '../effects/transaction.ts'
+import { effect } from '../effects/effect.ts'
+import { fetchOnce } from '../effects/fetch-once.ts'
+import { type Latest, staleReason } from '../effects/latest.ts'
+import { type Outbox, outgoing } from '../effects/message.ts'
+import { type HandlerRun, stop } from '../effects/run.ts'
+import { step } from '../effects/step.ts'
+import { refuseInside, type TransactionOptions, transaction, type Work } from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
 import { HookonceError } from '../model/errors.ts'
-import type { AttemptDeps, Run } from './attempt.ts'
+import { Deferred } from '../model/handler-errors.ts'
+import type { Run } from './attempt.ts'
 import type { Context } from './subscriber.ts'
 
 /** The handler's context, and what it gathered. */
@@ -24,25 +27,70 @@ export interface OpenContext {
 export interface Gathered {
   readonly writes: readonly CheckedWrite[]
   readonly messages: readonly NewMessage[]
-  /** A commit of the handler's own has completed the job already. */
-  readonly completed: boolean
+  /** A commit of the handler's own has settled the job already. */
+  readonly settled: HandlerRun['settled']
+  /** Why the run had to end, whatever the handler made of it. */
+  readonly stopped: Error | undefined
+  /** Why nothing came of the event: all that it told was known better. */
+  readonly stale: string | null
+  /**
+   * Of a run that left the outcome of a call open: where the job would be given up, a person is asked instead.
+   * Always throws.
+   */
+  readonly askPerson: (() => Promise<never>) | undefined
 }
 
-export function openContext(
-  { job, attempt, subscriber, interruption, lastStep }: Run,
-  { business, outbox }: Pick<AttemptDeps, 'business' | 'outbox'>,
-): OpenContext {
+/** What handlers work on: the ledger's database, and the outbox in it. */
+export interface Business {
+  readonly pool: Pool
+  readonly shards: number
+  readonly outbox: Outbox
+}
+
+export function openContext(run: Run, { pool, shards, outbox }: Business): OpenContext {
+  const { job, epoch, attempt, subscriber, interruption, lastStep } = run
   const writes: CheckedWrite[] = []
-  const origin = { job, tenant: subscriber.tenant, subscriber: subscriber.name, outbox }
-  const atTheEnd = outgoing(origin, WRITE_STEP)
-  const doing: TransactionRun = { ...origin, pool: business, lastStep, names: new Set(), completed: false }
+  const doing: HandlerRun = {
+    pool,
+    shards,
+    outbox,
+    job,
+    epoch,
+    tenant: subscriber.tenant,
+    subscriber: subscriber.name,
+    lastStep,
+    timeoutMs: subscriber.timeoutMs,
+    get signal() {
+      return interruption.signal
+    },
+    requireHeld,
+    names: new Set(),
+    effects: new Map(),
+    open: new Map(),
+    settled: undefined,
+    stopped: undefined,
+    news: [],
+  }
+  const atTheEnd = outgoing(doing, WRITE_STEP)
   let closed = false
 
-  function requireOpen(what: string): void {
+  function requireHeld(): void {
     if (interruption.reason) throw interruption.reason
+    if (!run.isHeld()) throw new HookonceError('LEASE_LOST', 'this worker was silent for too long')
+  }
+
+  function requireOpen(what: string): void {
+    requireHeld()
+    if (doing.stopped) throw doing.stopped
     if (closed) throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the handler had returned`)
-    if (doing.completed)
+    if (doing.settled)
       throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the last transaction`)
+  }
+
+  /** Calls to the outside cannot be rolled back, and commits of their own would not be. */
+  function requireOutside(what: string): void {
+    requireOpen(what)
+    refuseInside(what, 'call it before or after, or use what tx offers')
   }
 
   const ctx: Context = {
@@ -51,7 +99,7 @@ export function openContext(
       return interruption.signal
     },
     idempotencyKey: (name) =>
-      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch: 0 }),
+      downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch }),
     write(...statements) {
       requireOpen('ctx.write()')
       const checked = statements.map(checkWrite)
@@ -66,7 +114,7 @@ export function openContext(
       work: Work<Result>,
       options: TransactionOptions & { on?: TransactionAdapter<unknown> } = {},
     ) {
-      requireOpen('ctx.transaction()')
+      requireOutside('ctx.transaction()')
       if (options.last && (writes.length > 0 || atTheEnd.messages.length > 0)) {
         throw new HookonceError(
           'CONTEXT_CLOSED',
@@ -75,15 +123,50 @@ export function openContext(
       }
       return transaction(doing, work, options)
     },
+    async step(name, work, options = {}) {
+      requireOutside('ctx.step()')
+      return step(doing, name, work, options)
+    },
+    async effect(key, work, options = {}) {
+      requireOutside('ctx.effect()')
+      return effect(doing, key, work, options)
+    },
+    async fetch(url, init) {
+      requireOutside('ctx.fetch()')
+      return fetchOnce(doing, url, init)
+    },
+    async latest(entity, version, work, { name = `latest ${entity}`, ...options } = {}) {
+      requireOutside('ctx.latest()')
+      const outcome = await transaction(
+        doing,
+        (tx) => tx.latest(entity, version, (current) => work(tx, current), options),
+        { name },
+      )
+      return remembered(doing, outcome)
+    },
+    defer(delayMs, reason) {
+      requireOpen('ctx.defer()')
+      throw stop(doing, new Deferred(delayMs, reason))
+    },
   }
 
   return {
     ctx,
     close() {
       closed = true
+      const { settled, stopped, news } = doing
+      const [open] = doing.open.values()
+      const reason = 'it was called, no reply was recorded, and its job has no attempts left'
+      const askPerson = open && (() => stopAtUnknown(doing, { ...open, reason }))
       // A replay: they were committed with the completion of the earlier run, as the writes.
       const messages = lastStep === WRITE_STEP ? [] : atTheEnd.messages
-      return { writes, messages, completed: doing.completed }
+      return { writes, messages, settled, stopped, stale: staleReason(news), askPerson }
     },
   }
+}
+
+/** What an earlier attempt recorded counts as this one's news. */
+function remembered<Result>({ news }: HandlerRun, outcome: Latest<Result>): Latest<Result> {
+  if (!news.includes(outcome)) news.push(outcome)
+  return outcome
 }

@@ -1,7 +1,13 @@
+import type { EffectOptions, EffectWork } from '../effects/effect.ts'
+import type { FetchOnceInit } from '../effects/fetch-once.ts'
+import type { Latest, LatestOptions } from '../effects/latest.ts'
 import type { PublishOptions } from '../effects/message.ts'
-import type { AdapterOptions, Publishing, Transaction, TransactionOptions } from '../effects/transaction.ts'
+import type { AdaptedTransaction, Transaction } from '../effects/open-transaction.ts'
+import type { Call, StepOptions } from '../effects/step.ts'
+import type { AdapterOptions, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
+import type { VersionInput } from '../model/version.ts'
 import type { Source } from '../sources/contract.ts'
 import type { RetryPolicy } from '../work/retry.ts'
 
@@ -32,7 +38,7 @@ export interface Context {
    * hookonce/adapters/….
    */
   transaction<Result, Native>(
-    work: (tx: Publishing, native: Native) => PromiseLike<Result>,
+    work: (tx: AdaptedTransaction, native: Native) => PromiseLike<Result>,
     options: AdapterOptions<Native>,
   ): Promise<Result>
   /**
@@ -43,6 +49,37 @@ export interface Context {
     work: (tx: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
+  /**
+   * A named checkpoint: once the result is recorded, later attempts and replays get it instead of running `work`
+   * again. A crash before that runs it again, with the same key.
+   */
+  step<Result>(
+    name: string,
+    work: (call: Call) => Result | Promise<Result>,
+    options?: StepOptions,
+  ): Promise<Result>
+  /**
+   * Runs once for its business key, within the tenant, whichever event, subscriber or replay asks: the others get
+   * the recorded result. `mode` says what is done when a call was started and its reply never recorded.
+   */
+  effect<Result>(key: string, work: EffectWork<Result>, options?: EffectOptions<Result>): Promise<Result>
+  /** An HTTP call that is an effect: with its Idempotency-Key, a time-out, and the reply recorded. */
+  fetch(url: string | URL, init: FetchOnceInit): Promise<Response>
+  /**
+   * Business writes that are made only if this version of the entity is newer than the applied one, in one commit
+   * with the version. What is older is stale, which is a success.
+   */
+  latest<Result, Current = unknown>(
+    entity: string,
+    version: VersionInput | undefined,
+    work: (tx: Transaction, current: Current | undefined) => Promise<Result>,
+    options?: LatestOptions<Current> & {
+      /** Its record's name; a handler that speaks of one entity twice names each. */
+      readonly name?: string
+    },
+  ): Promise<Latest<Result>>
+  /** Not yet: ends this run and tries again later. Not a failure, but bounded by the age that a job may reach. */
+  defer(delayMs: number, reason: string): never
 }
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown

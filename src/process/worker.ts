@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import type { Outbox } from '../effects/message.ts'
+import type { Listening } from '../ledger/announce.ts'
+import { bytesOf } from '../ledger/escaped-bytes.ts'
 import {
   type ClaimedJob,
   claimJobs,
@@ -11,7 +13,7 @@ import {
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
-import { eventOf, recordedDelivery } from '../sources/event.ts'
+import { recordedEvent } from '../sources/event.ts'
 import { bell } from '../work/bell.ts'
 import { Draining, interruption } from '../work/interruption.ts'
 import { type Lease, takeLease } from '../work/lease.ts'
@@ -32,6 +34,8 @@ export interface WorkerOptions {
   readonly leaseMs: number
   /** How long an idle worker waits before it looks for work again. Work accepted here is not waited for. */
   readonly pollMs: number
+  /** Calls back when another process has left work. */
+  readonly listen: ((onWork: () => void) => Listening) | undefined
   readonly observer: Observer
 }
 
@@ -69,6 +73,7 @@ const ABORT_GRACE_MS = 1_000
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { pool, observer, concurrency } = options
+  const business = { pool: options.business, shards: options.shards, outbox: options.outbox }
   const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
   const inFlight = new Map<string, Run>()
   const taken = new Map<number, number>()
@@ -91,6 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     onBeat: returnStrays,
   })
   const claiming = claimLoop()
+  const listening = options.listen?.(wake)
 
   // --- slots
 
@@ -134,8 +140,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function start(run: Run, isSuspect: boolean): void {
     const key = keyOf(run.job)
     inFlight.set(key, run)
-    const { business, outbox } = options
-    void attempt(run, { business, outbox, settle: settling.add, observer }).finally(() => {
+    void attempt(run, { business, settle: settling.add, observer }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) suspectEnded()
       freeSlot(run.job.subscriber)
@@ -219,7 +224,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     })
     returnUnused(wanted, jobs)
     for (const job of await withoutFurtherSuspects(jobs)) {
-      if (mayStart(worker)) startClaimed(job)
+      if (mayStart(worker)) startClaimed(job, worker)
       else void leaveUnstarted(job, job.attempt)
     }
     return jobs.length
@@ -257,7 +262,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     return jobs.filter((job) => job.crashes === 0 || job === first)
   }
 
-  function startClaimed(job: ClaimedJob): void {
+  function startClaimed(job: ClaimedJob, worker: number): void {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
       throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
@@ -267,7 +272,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         attempt: job.attempt,
         ageMs: job.ageMs,
         subscriber,
+        epoch: job.epoch,
         lastStep: job.lastStep ?? undefined,
+        isHeld: () => lease.worker === worker,
         event: () => readEvent(job, subscriber),
         interruption: interruption(),
       },
@@ -288,6 +295,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function stop(drainMs: number): Promise<void> {
     stopping.abort()
     nudge.ring()
+    await listening?.stop()
     const drained = allSlotsFree()
     await withinMs(drained, drainMs)
     abortAll(new Draining('this process is stopping'))
@@ -328,7 +336,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           attempt: 1,
           ageMs: 0,
           subscriber,
+          epoch: 0,
           lastStep: undefined,
+          isHeld: () => lease.worker === worker,
           event,
           interruption: interruption(),
         },
@@ -341,13 +351,28 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 }
 
 function readEvent(job: ClaimedJob, subscriber: Subscriber): Event {
-  if (job.body === null || job.headers === null) {
+  const { body, headers } = job
+  if (body === null || headers === null) {
     throw new HookonceError('BODY_EXPIRED', `the body of receipt ${job.receiptId} is gone`)
   }
-  const recorded = { ...job, headers: job.headers, body: job.body }
-  const identified = subscriber.source.identify(recordedDelivery(recorded))
-  if (!identified.ok) throw new HookonceError(identified.code, identified.detail)
-  return eventOf(identified, recorded)
+  let bytes: Buffer | undefined
+  const identity = {
+    key: job.eventKey,
+    type: job.eventType,
+    objectId: job.objectId ?? undefined,
+    occurredAtMs: job.occurredAtMs ?? undefined,
+  }
+  return recordedEvent(subscriber.source, identity, {
+    receiptId: job.receiptId,
+    tenant: subscriber.tenant,
+    source: subscriber.sourceName,
+    receivedAt: new Date(job.receivedAtMs),
+    headers,
+    get body() {
+      bytes ??= bytesOf(body)
+      return bytes
+    },
+  })
 }
 
 function refOf({ shard, receiptId, subscriber, fence }: JobRef): JobRef {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { announcer } from '../ledger/announce.ts'
 import { groupCommit } from '../ledger/group-commit.ts'
 import type { JobRef } from '../ledger/jobs.ts'
 import { type Accepted, acceptReceipts, type NewReceipt, type NewWork } from '../ledger/receipts.ts'
@@ -31,8 +32,6 @@ export interface Acceptor {
   accept(arrival: Arrival): Promise<Acceptance>
   /** Deliveries that wait for their commit. */
   readonly waiting: number
-  /** Whether a worker of this process may run what is accepted. */
-  readonly runsHere: boolean
   /** Resolves when everything that arrived is in the ledger. */
   idle(): Promise<void>
 }
@@ -47,6 +46,12 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
  */
 export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acceptor {
   const tally = duplicateTally(pool, observer)
+  const announce = announcer(pool)
+  /** Jobs were left in the ledger: for the worker here when it has room, or for one elsewhere. */
+  function leave(): void {
+    handOff.wake()
+    announce()
+  }
   const group = groupCommit(commit, {
     maxItems: MAX_BATCH,
     maxBytes: MAX_BATCH_BYTES,
@@ -73,7 +78,7 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
       const [first, work, outcome] = [firsts[place], works[place], outcomes[place]]
       if (!first || !work || !outcome)
         throw new Error(`the ledger said nothing of receipt ${arrival.receipt.id}`)
-      if (first === arrival) handOver({ work, outcome, worker, event: arrival.event }, handOff)
+      if (first === arrival) handOver({ work, outcome, worker, event: arrival.event, leave }, handOff)
       if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
       const standing = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
       return tally.add(arrival.receipt, standing)
@@ -84,9 +89,6 @@ export function acceptor(pool: Pool, handOff: HandOff, observer: Observer): Acce
     accept: group.add,
     get waiting() {
       return group.waiting
-    },
-    get runsHere() {
-      return handOff.worker !== undefined
     },
     async idle() {
       await group.idle()
@@ -112,9 +114,10 @@ interface Handing {
   readonly outcome: Accepted
   readonly worker: number | undefined
   readonly event: () => Event
+  readonly leave: () => void
 }
 
-function handOver({ work, outcome, worker, event }: Handing, handOff: HandOff): void {
+function handOver({ work, outcome, worker, event, leave }: Handing, handOff: HandOff): void {
   if (outcome.outcome === 'known') return releaseSlots(work, handOff)
   const { id: receiptId, shard } = work.receipt
   for (const { subscriber, bornLeased } of work.jobs) {
@@ -123,7 +126,7 @@ function handOver({ work, outcome, worker, event }: Handing, handOff: HandOff): 
       handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
     } else {
       if (bornLeased) handOff.release(subscriber)
-      handOff.wake()
+      leave()
     }
   }
 }

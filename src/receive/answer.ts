@@ -1,4 +1,5 @@
 import { type ErrorCode, type ErrorEntry, errorCatalogue } from '../model/errors.ts'
+import type { Source } from '../sources/contract.ts'
 
 /** What the sender is told. Bodies name the receipt or the code of the refusal, and nothing else. */
 export interface Answer {
@@ -11,15 +12,41 @@ export interface Answer {
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
-export function recorded(status: number, receiptId: string): Answer {
-  return { status, headers: JSON_HEADERS, body: `{"status":"recorded","receipt":"${receiptId}"}` }
+/** What a source wants of its answers. */
+type Wanting = Pick<Source, 'acceptedStatus' | 'acceptedBody' | 'acceptedHeaders'>
+
+export function recorded(source: Wanting, receiptId: string): Answer {
+  return asWanted(source, source.acceptedStatus, `{"status":"recorded","receipt":"${receiptId}"}`)
 }
 
-export function knownAlready(receiptId: string): Answer {
-  return { status: 200, headers: JSON_HEADERS, body: `{"status":"duplicate","receipt":"${receiptId}"}` }
+export function knownAlready(source: Wanting, receiptId: string): Answer {
+  return asWanted(source, plainStatus(source), `{"status":"duplicate","receipt":"${receiptId}"}`)
 }
 
-export const notWanted: Answer = { status: 200, headers: JSON_HEADERS, body: '{"status":"ignored"}' }
+/** Every event of it is recorded, known already, or wanted by nobody. */
+export function recordedBatch(source: Wanting, events: number): Answer {
+  return asWanted(source, source.acceptedStatus, `{"status":"recorded","events":${events}}`)
+}
+
+export function notWanted(source: Wanting): Answer {
+  return asWanted(source, plainStatus(source), '{"status":"ignored"}')
+}
+
+/** 200, but for the provider that takes no other status than its own. */
+function plainStatus({ acceptedStatus }: Wanting): number {
+  return acceptedStatus === 202 ? 200 : acceptedStatus
+}
+
+function asWanted({ acceptedBody, acceptedHeaders }: Wanting, status: number, body: string): Answer {
+  if (acceptedBody === undefined && acceptedHeaders === undefined && status !== 204)
+    return { status, headers: JSON_HEADERS, body }
+  const isOurs = acceptedBody === undefined && status !== 204
+  return {
+    status,
+    headers: { ...(isOurs ? JSON_HEADERS : {}), ...acceptedHeaders },
+    body: isOurs ? body : (acceptedBody ?? ''),
+  }
+}
 
 export function refusedWith(
   code: ErrorCode,

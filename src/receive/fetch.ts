@@ -35,7 +35,7 @@ type Body =
   | { readonly ok: true; readonly bytes: Uint8Array; readonly held: number }
   | { readonly ok: false; readonly code: ErrorCode; readonly detail: string; readonly held: number }
 
-async function readBody(request: Request, { limits, held }: Receiver): Promise<Body> {
+async function readBody(request: Request, { limits, held, deadlines }: Receiver): Promise<Body> {
   if (request.bodyUsed) {
     return {
       ok: false,
@@ -55,10 +55,11 @@ async function readBody(request: Request, { limits, held }: Receiver): Promise<B
     return { ok: false, code, detail, held: size }
   }
   let stalled = false
-  const timer = setTimeout(() => {
+  function onStalled(): void {
     stalled = true
-    void reader.cancel().catch(() => undefined)
-  }, limits.bodyTimeoutMs)
+    void reader?.cancel().catch(() => undefined)
+  }
+  deadlines.watch(onStalled)
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -75,7 +76,7 @@ async function readBody(request: Request, { limits, held }: Receiver): Promise<B
   } catch (error) {
     return await fail('BODY_INCOMPLETE', `the body broke off after ${size} bytes: ${String(error)}`)
   } finally {
-    clearTimeout(timer)
+    deadlines.unwatch(onStalled)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ErrorCode } from '../model/errors.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'
@@ -43,25 +43,30 @@ type Body =
   | { readonly ok: false; readonly code: ErrorCode; readonly detail: string; readonly held: number }
 
 /** Reads no further than the limit, and no longer than the time. What it holds is counted as it comes. */
-function readBody(request: IncomingMessage, { limits, held }: Receiver): Promise<Body> {
+function readBody(request: IncomingMessage, { limits, held, deadlines }: Receiver): Promise<Body> {
   // Neither data nor an end would come any more: they went to whoever read before us.
   if (request.readableEnded) return Promise.resolve(READ_BEFORE)
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
+    let isOver = false
 
+    // The listeners stay, as taking them away costs more than the body: what comes after the end concerns nobody.
     function end(body: Body): void {
-      clearTimeout(timer)
-      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
-      // What is still to come concerns nobody; without a listener an error of the stream would be thrown.
-      request.on('error', () => undefined)
+      isOver = true
+      deadlines.unwatch(stalled)
       resolve(body)
     }
     function fail(code: ErrorCode, detail: string): void {
+      if (isOver) return
       request.pause()
       end({ ok: false, code, detail, held: size })
     }
+    function stalled(): void {
+      fail('BODY_STALLED', `the body was not complete after ${limits.bodyTimeoutMs} ms`)
+    }
     function onData(chunk: Buffer): void {
+      if (isOver) return
       size += chunk.length
       held.bytes += chunk.length
       if (size > limits.maxBodyBytes)
@@ -70,6 +75,7 @@ function readBody(request: IncomingMessage, { limits, held }: Receiver): Promise
       chunks.push(chunk)
     }
     function onEnd(): void {
+      if (isOver) return
       const [first] = chunks
       const bytes = chunks.length === 1 && first ? first : Buffer.concat(chunks, size)
       end({ ok: true, bytes, held: size })
@@ -77,10 +83,7 @@ function readBody(request: IncomingMessage, { limits, held }: Receiver): Promise
     function onClose(): void {
       fail('BODY_INCOMPLETE', `the connection closed after ${size} bytes`)
     }
-    const timer = setTimeout(
-      () => fail('BODY_STALLED', `the body was not complete after ${limits.bodyTimeoutMs} ms`),
-      limits.bodyTimeoutMs,
-    )
+    deadlines.watch(stalled)
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
     if (request.destroyed) onClose()
   })
@@ -97,11 +100,10 @@ export function respond(request: IncomingMessage, response: ServerResponse, answ
   if (response.destroyed || response.headersSent) return
   const unread = !request.complete
   const close = answer.close === true || unread
-  response.writeHead(answer.status, {
-    ...answer.headers,
-    'content-length': Buffer.byteLength(answer.body),
-    ...(close ? { connection: 'close' } : {}),
-  })
+  const headers: OutgoingHttpHeaders = { 'content-length': Buffer.byteLength(answer.body) }
+  for (const name in answer.headers) headers[name] = answer.headers[name]
+  if (close) headers.connection = 'close'
+  response.writeHead(answer.status, headers)
   response.end(answer.body)
   // The sender may still be writing: let it read the answer, then cut.
   if (unread) setTimeout(() => request.socket.destroy(), CLOSE_GRACE_MS).unref()

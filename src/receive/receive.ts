@@ -1,11 +1,13 @@
-import { type ErrorCode, HookonceError } from '../model/errors.ts'
+import { randomUUID } from 'node:crypto'
+import type { ErrorCode } from '../model/errors.ts'
 import { receiptIds, shardOf } from '../model/receipt-id.ts'
 import type { Observer } from '../observe/observer.ts'
-import type { Delivery, Identified, Refusal, Source } from '../sources/contract.ts'
+import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
 import { eventOf, type Recorded } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
 import type { Acceptance, Acceptor, Arrival } from './accept.ts'
-import { type Answer, knownAlready, notWanted, recorded, refusedWith } from './answer.ts'
+import { type Answer, knownAlready, notWanted, recorded, recordedBatch, refusedWith } from './answer.ts'
+import { type Deadlines, deadlines } from './deadlines.ts'
 import type { Limits } from './limits.ts'
 import type { RejectionLog } from './rejections.ts'
 import { wantingOf } from './wanting.ts'
@@ -37,6 +39,8 @@ export interface Receiver {
   refuse(head: Head, code: ErrorCode, detail: string): Answer
   /** The bytes that are held now: bodies being read and receipts waiting. */
   readonly held: HeldBytes
+  /** By when a body must have come. */
+  readonly deadlines: Deadlines
   readonly limits: Limits
 }
 
@@ -74,7 +78,8 @@ export function receiver({
   function admit(head: Head): Answer | undefined {
     if (!known.has(head.sourceName))
       return refuse(head, 'SOURCE_UNKNOWN', `no source is named "${head.sourceName.slice(0, 64)}"`)
-    if (head.method !== 'POST') return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
+    if (head.method !== 'POST' && !isOfHandshake(head))
+      return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
     const encoding = head.header('content-encoding')
     if (encoding !== undefined && encoding !== '' && encoding.toLowerCase() !== 'identity') {
       return refuse(head, 'CONTENT_ENCODING_UNSUPPORTED', `the content-encoding is ${encoding.slice(0, 64)}`)
@@ -87,10 +92,12 @@ export function receiver({
     return undefined
   }
 
-  async function receive(head: Head, body: Uint8Array): Promise<Answer> {
+  async function receive(seen: Head, body: Uint8Array): Promise<Answer> {
     const startedAt = performance.now()
-    const source = known.get(head.sourceName)
-    if (!source) return refuse(head, 'SOURCE_UNKNOWN', 'no such source')
+    const source = known.get(seen.sourceName)
+    if (!source) return refuse(seen, 'SOURCE_UNKNOWN', 'no such source')
+    const { stampHeader } = source.source
+    const head = stampHeader === undefined ? seen : stamped(seen, stampHeader)
     const delivery = {
       method: head.method,
       url: head.url,
@@ -99,8 +106,23 @@ export function receiver({
       receivedAtMs: Date.now(),
     }
 
+    // Asked first: an await of nothing would cost every delivery a turn.
+    const preparing = source.source.prepare?.(delivery)
+    const unprepared = preparing && (await preparing)
+    if (unprepared) return refuseSigned(head, source, unprepared)
+    const handshake = source.source.handshake?.(delivery)
+    if (handshake) return answerHandshake({ head, source, startedAt }, handshake)
+    if (head.method !== 'POST') return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
+
     const verified = source.source.verify(delivery)
     if (!verified.ok) return refuseSigned(head, source, verified)
+    const request = { head, source, secret: verified.secret, startedAt }
+    return source.source.split ? receiveBatch(request, delivery) : receiveEvent(request, delivery)
+  }
+
+  /** One verified delivery of one event. */
+  async function receiveEvent(request: Request<Known>, delivery: Delivery): Promise<Answer> {
+    const { head, source, secret, startedAt } = request
     const event = source.source.identify(delivery)
     if (!event.ok) return refuse(head, event.code, event.detail)
 
@@ -110,13 +132,45 @@ export function receiver({
 
     // Looked at again: many are admitted while their bodies are still on the way.
     if (isQueueFull()) return refuseQueued(head)
-    const arrival = arrivalOf({ head, source, delivery, event, secret: verified.secret, subscribers })
+    const arrival = arrivalOf({ head, source, delivery, event, secret, subscribers })
     try {
       return acknowledge(source, arrival, await acceptor.accept(arrival), startedAt)
     } catch (error) {
       observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))
     }
+  }
+
+  /** One verified delivery of many events: acknowledged when all of them are recorded, and not before. */
+  async function receiveBatch(request: Request<Known>, delivery: Delivery): Promise<Answer> {
+    const { head, source } = request
+    const events = source.source.split?.(delivery) ?? []
+    if ('ok' in events) return refuse(head, events.code, events.detail)
+    const bytes = events.reduce((sum, { body }) => sum + body.byteLength, 0)
+    if (held.bytes + bytes > limits.maxHeldBytes)
+      return refuse(head, 'OVERLOADED', `${held.bytes} bytes are held`)
+    held.bytes += bytes
+    try {
+      return answerToAll(
+        source.source,
+        await Promise.all(events.map((event) => receiveEvent(request, event))),
+      )
+    } finally {
+      held.bytes -= bytes
+    }
+  }
+
+  async function answerHandshake(
+    { head, source, startedAt }: Omit<Request<Known>, 'secret'>,
+    handshake: HandshakeAnswer | Refusal,
+  ): Promise<Answer> {
+    const refusal = handshake.ok ? await handshake.perform?.() : handshake
+    if (refusal) return refuseSigned(head, source, refusal)
+    if (!handshake.ok) return refuseSigned(head, source, handshake)
+    const { status, headers, body } = handshake
+    const durationMs = performance.now() - startedAt
+    observer.delivery({ source: source.name, outcome: 'handshake', status, durationMs })
+    return { status, headers, body }
   }
 
   function arrivalOf(given: Given<Known>): Arrival {
@@ -137,16 +191,10 @@ export function receiver({
       body: delivery.body,
       keySeconds: source.keySeconds,
     }
-    // What nobody here will run is not kept until the commit: parsed bodies that live on are work for the collector.
-    const identified = acceptor.runsHere ? event : undefined
     return {
       receipt,
       subscribers,
-      event: () =>
-        eventOf(
-          identified ?? reidentified(source.source, delivery),
-          recordedOf(receipt, delivery.receivedAtMs),
-        ),
+      event: () => eventOf(event, recordedOf(receipt, delivery.receivedAtMs)),
     }
   }
 
@@ -171,15 +219,20 @@ export function receiver({
   }
 
   function ignore(source: Known, event: Identified, startedAt: number): Answer {
+    const answer = notWanted(source.source)
     observer.delivery({
       source: source.name,
       outcome: 'unwanted',
-      status: notWanted.status,
+      status: answer.status,
       eventKey: event.key,
       eventType: event.type,
       durationMs: performance.now() - startedAt,
     })
-    return notWanted
+    return answer
+  }
+
+  function isOfHandshake({ sourceName, method }: Head): boolean {
+    return known.get(sourceName)?.source.handshakeMethods?.includes(method) === true
   }
 
   function isQueueFull(): boolean {
@@ -191,7 +244,8 @@ export function receiver({
   }
 
   function refuseSigned(head: Head, source: Known, refusal: Refusal): Answer {
-    return refuse(head, refusal.code, refusal.detail, source.source.refusedStatus)
+    const isOurs = refusal.code === 'KEYS_UNAVAILABLE'
+    return refuse(head, refusal.code, refusal.detail, isOurs ? undefined : source.source.refusedStatus)
   }
 
   function refuse(head: Head, code: ErrorCode, detail: string, status?: number): Answer {
@@ -207,19 +261,35 @@ export function receiver({
     return answer
   }
 
-  return { admit, receive, refuse, held, limits }
+  return { admit, receive, refuse, held, deadlines: deadlines(limits.bodyTimeoutMs), limits }
 }
 
-/** A worker was started between the arrival and the commit. */
-function reidentified(source: Source, delivery: Delivery): Identified {
-  const event = source.identify(delivery)
-  if (!event.ok) throw new HookonceError(event.code, event.detail)
-  return event
+/** The request with an id of ours: whatever the sender put under that name is gone. */
+function stamped(head: Head, name: string): Head {
+  const stamp = randomUUID()
+  const pairs: string[] = []
+  for (let at = 0; at + 1 < head.headerPairs.length; at += 2) {
+    const [header = '', value = ''] = head.headerPairs.slice(at, at + 2)
+    if (header.toLowerCase() !== name) pairs.push(header, value)
+  }
+  return {
+    ...head,
+    header: (header) => (header === name ? stamp : head.header(header)),
+    headerPairs: [...pairs, name, stamp],
+  }
 }
 
 function recordedOf(receipt: Arrival['receipt'], receivedAtMs: number): Recorded {
   const { id: receiptId, tenant, source, headers, body } = receipt
   return { receiptId, tenant, source, receivedAt: new Date(receivedAtMs), headers, body }
+}
+
+/** What is known of a delivery once its signature is. */
+interface Request<Known> {
+  readonly head: Head
+  readonly source: Known
+  readonly secret: number
+  readonly startedAt: number
 }
 
 interface Given<Known> {
@@ -243,15 +313,22 @@ const UNREAD: ReadonlySet<ErrorCode> = new Set([
 
 function headersOf(code: ErrorCode, limits: Limits): Record<string, string> {
   if (code === 'METHOD_NOT_ALLOWED') return { allow: 'POST' }
-  if (code === 'OVERLOADED' || code === 'LEDGER_DOWN')
+  if (code === 'OVERLOADED' || code === 'LEDGER_DOWN' || code === 'KEYS_UNAVAILABLE')
     return { 'retry-after': String(limits.retryAfterSeconds) }
   return {}
 }
 
 function answerTo(source: Source, receiptId: string, acceptance: Acceptance): Answer {
-  if (acceptance === 'recorded') return recorded(source.acceptedStatus, receiptId)
   if (acceptance === 'mismatch' && source.mismatch === 'reject') return refusedWith('BODY_MISMATCH')
-  return knownAlready(receiptId)
+  return acceptance === 'recorded' ? recorded(source, receiptId) : knownAlready(source, receiptId)
+}
+
+/** The first refusal, if there is one: the sender must come again, and what is recorded already is known then. */
+function answerToAll(source: Source, answers: readonly Answer[]): Answer {
+  const refusal = answers.find(({ status }) => status >= 500) ?? answers.find(({ status }) => status >= 400)
+  if (refusal) return refusal
+  const [only, ...others] = answers
+  return only && others.length === 0 ? only : recordedBatch(source, answers.length)
 }
 
 /** For a receiver that cannot even be built yet, because the ledger is out of reach. */

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../model/errors.ts'
+import type { Version } from '../model/version.ts'
 
 /** One HTTP request that reached us, as a source sees it. Bytes until verified. */
 export interface Delivery {
@@ -33,23 +34,38 @@ export interface Identified<Payload = unknown, Subject = unknown> {
   readonly type: string
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
+  /** Of the object, where the sender has a better one than the date of the event. */
+  readonly version: Version | undefined
   /** The parsed body. */
   readonly payload: Payload
   /** The part of the payload that the event speaks of (Stripe: `data.object`). */
   readonly object: Subject
 }
 
+/** The answer to a handshake: it leaves nothing in the ledger. */
+export interface HandshakeAnswer {
+  readonly ok: true
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** What must be done before it is answered: confirm a subscription, hand over a secret. */
+  perform?(): Promise<Refusal | undefined>
+}
+
 /**
  * One configured sender: a provider's description bound to secrets.
  *
- * `verify` and `identify` are pure: no clock, no network, no exception for any input, and their time is linear
- * in the size of the delivery.
+ * `handshake`, `verify`, `split` and `identify` are pure: no clock, no network, no exception for any input, and
+ * their time is linear in the size of the delivery.
  */
 export interface Source<Payload = unknown, Subject = unknown, Type extends string = string> {
   readonly provider: string
   readonly tenant: string
   /** The status of the answer to a recorded delivery: 202, or 200 where the provider wants exactly that. */
   readonly acceptedStatus: number
+  /** What the answer to a genuine delivery says instead of the receipt's id, where the provider wants that. */
+  readonly acceptedBody?: string | undefined
+  readonly acceptedHeaders?: Readonly<Record<string, string>> | undefined
   /** The status for a bad signature: 401, or what the provider wants instead. */
   readonly refusedStatus: number
   /** How long the provider goes on retrying: keys must be kept longer than this. */
@@ -58,7 +74,20 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly unwanted: 'ignore' | 'record'
   /** Another body under a known key: the first one stands and the delivery is answered 200, or it is refused 409. */
   readonly mismatch: 'keep-first' | 'reject'
+  /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
+  readonly stampHeader?: string
+  /** Methods of its handshakes besides POST. */
+  readonly handshakeMethods?: readonly string[]
+  /**
+   * Fetches what verifying this delivery takes and is not at hand: secrets of a function or file, certificates.
+   * Nothing is returned when all is there. Only a source that needs it has this.
+   */
+  prepare?(delivery: Delivery): Promise<Refusal | undefined> | undefined
+  /** The answer, where this is a handshake and no delivery. */
+  handshake?(delivery: Delivery): HandshakeAnswer | Refusal | undefined
   verify(delivery: Delivery): Verified | Refusal
+  /** The deliveries of one event each that a verified batch amounts to. Only a source of batches has this. */
+  split?(delivery: Delivery): readonly Delivery[] | Refusal
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
   /** Carries the types of this source to its handlers; has no value at run time. */
   readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }

@@ -29,11 +29,25 @@ export type CustomOptions = z.input<typeof customSchema>
 export function custom<Payload = unknown, Subject = unknown, Type extends string = string>(
   options: CustomOptions,
 ): SigningSource<Payload, Subject, Type> {
-  const { secret, toleranceSeconds, tenant, unwanted, mismatch, ...description } = check(
+  const checked = check(
     customSchema,
     // A secret that is left out is missing, like one that is empty.
     Object.assign({ secret: undefined }, options),
     options.provider ?? 'custom',
   )
-  return compile(description, { secret, toleranceSeconds, tenant, unwanted, mismatch })
+  const { secret, toleranceSeconds, tenant, unwanted, mismatch, url, confirm, onSecret, ...description } =
+    checked
+  // One object says both: what `settings` holds are the values, and their names are what the description asks for.
+  const { settings } = description
+  return compile(description, {
+    secret,
+    toleranceSeconds,
+    tenant,
+    unwanted,
+    mismatch,
+    url,
+    confirm,
+    onSecret,
+    settings,
+  })
 }

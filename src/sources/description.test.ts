@@ -22,12 +22,12 @@ describe('a description', () => {
     [
       'an unknown key',
       { singature: {} },
-      /custom: unknown "singature"; allowed: provider, signature, .*secret/,
+      /custom: unknown "singature"; allowed: provider, about, signature, .*secret/,
     ],
     [
       'an unknown key within',
       { event: { key: 'json:id', typ: 'json:t' } },
-      /event: unknown "typ"; allowed: key, type, objectId, occurredAt, object/,
+      /event: unknown "typ"; allowed: key, type, objectId, occurredAt, version, object/,
     ],
     [
       'an unknown key in a union',
@@ -36,8 +36,8 @@ describe('a description', () => {
     ],
     [
       'an unknown algorithm',
-      { signature: { ...base.signature, algorithm: 'hmac-md5' } },
-      /signature\.algorithm: .*"hmac-sha1"\|"hmac-sha256"\|"hmac-sha512"/,
+      { signature: { ...base.signature, algorithm: 'hmac-md4' } },
+      /signature\.algorithm: .*"hmac-sha1"\|"hmac-sha256".*"ed25519".*"token"/,
     ],
     [
       'an unknown encoding',
@@ -63,8 +63,8 @@ describe('a description', () => {
     ['no place in a list', { event: { key: [] } }, /event\.key: /],
     [
       'an unknown placeholder',
-      { signature: { ...base.signature, content: '{body}{url}' } },
-      /unknown \{url\}; allowed: \{body\}/,
+      { signature: { ...base.signature, content: '{body}{uri}' } },
+      /unknown \{uri\}; allowed: \{body\}/,
     ],
     [
       'a body left unsigned',

@@ -1,5 +1,8 @@
 import { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
+import { type Handshake, handshakes } from './handshake.ts'
+import { headerName, locator, locators, place, settingsOf } from './places.ts'
+import { checkSigned, isDigest, type Signature, signature, timestamp, unit } from './signature.ts'
 
 /**
  * A provider, described: how it signs its deliveries and where it names its events. Pure data; the compiler in
@@ -7,38 +10,25 @@ import { check, strict } from '../model/checked.ts'
  * construction, and never at a delivery.
  */
 
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+// By name only: two events with equal bodies become one, so nobody gets this by leaving something out.
+const bodyHash = z.literal('body-hash')
 
-const headerName = z.string().regex(HEADER_NAME, 'expected the name of a header').toLowerCase()
+const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, 'body-hash', or 'each-delivery'`
 
-/** Where one value lives: `header:x-event-id`, or `json:data.object.id` (own properties and array indexes). */
-export type Locator = `header:${string}` | `json:${string}`
-
-function isLocator(value: unknown): value is Locator {
-  if (typeof value !== 'string') return false
-  if (value.startsWith('header:')) return HEADER_NAME.test(value.slice('header:'.length))
-  return value.startsWith('json:') && value.slice('json:'.length).split('.').every(Boolean)
-}
-
-const locator = z.custom<Locator>(isLocator, 'expected header:<name> or json:<path>, such as json:data.id')
-
-const locators = z.array(locator).min(1)
-
-/** One place, or several of which the first that holds something counts. */
-const place = z.union([locator, locators], {
-  error: 'expected header:<name>, json:<path>, or an array of those',
-})
+// For senders without an event id. Every field must be there: a key made of fewer fields would merge events. What a
+// sender leaves out at times is `optional`, and counts as empty.
+const hashed = strict({ hash: z.array(place).min(1), optional: locators.optional() })
 
 const keyPlace = z.union(
   [
     locator,
-    locators,
-    // For senders without an event id. Every field must be there: a key made of fewer fields would merge events.
-    strict({ hash: locators }),
-    // By name only: two events with equal bodies become one, so nobody gets this by leaving something out.
-    z.literal('body-hash'),
+    z.array(z.union([locator, hashed, bodyHash], { error: KEY_PLACE })).min(1),
+    hashed,
+    bodyHash,
+    // For pings that say "something changed" and nothing else: a repeat is a second event, for no two can be told apart.
+    z.literal('each-delivery'),
   ],
-  { error: `expected header:<name> or json:<path>, an array of those, { hash: [places] }, or 'body-hash'` },
+  { error: KEY_PLACE },
 )
 
 const typePlace = z.union(
@@ -46,48 +36,15 @@ const typePlace = z.union(
     locator,
     locators,
     // The first part must be there, later ones are left out when they are not: GitHub's `push` has no action.
-    strict({ join: locators, separator: z.string().max(8) }),
+    strict({ join: z.array(place).min(1), separator: z.string().max(8) }),
+    // The name of the first of these that holds something: Telegram's `message`, `callback_query`, …
+    strict({ present: locators }),
   ],
-  { error: 'expected header:<name> or json:<path>, an array of those, or { join: [places], separator }' },
+  {
+    error:
+      'expected header:<name> or json:<path>, an array of those, { join: [places], separator }, or { present: [places] }',
+  },
 )
-
-const headerFormat = z.discriminatedUnion('kind', [
-  strict({ kind: z.literal('bare'), prefix: z.string().default('') }),
-  // `t=1,v1=aa,v1=bb` and `v1,AA= v1,BB=` alike: named items, of which several may be signatures.
-  strict({
-    kind: z.literal('list'),
-    itemSeparator: z.string().length(1),
-    fieldSeparator: z.string().length(1),
-    signatureField: z.string().min(1),
-  }),
-])
-
-const signature = strict({
-  algorithm: z.enum(['hmac-sha1', 'hmac-sha256', 'hmac-sha512']),
-  header: headerName,
-  encoding: z.enum(['hex', 'base64', 'base64url']),
-  format: headerFormat.default({ kind: 'bare', prefix: '' }),
-  /** What is signed: literal text with {body}, {timestamp} and {header:name}. */
-  content: z.string().default('{body}').superRefine(checkContent),
-  /** How the text of the secret becomes the key. */
-  secretEncoding: z.enum(['utf8', 'base64', 'hex']).default('utf8'),
-  /** Taken off the secret first, where it is there. */
-  secretPrefix: z.string().default(''),
-})
-
-const unit = z.enum(['s', 'ms', 'iso'])
-
-const timestamp = strict({
-  at: z.custom<`header:${string}` | `field:${string}`>(
-    (value) =>
-      typeof value === 'string' &&
-      (/^field:./.test(value) || (isLocator(value) && value.startsWith('header:'))),
-    'expected header:<name>, or field:<name> of the signature header',
-  ),
-  unit,
-  // 300 s: what Stripe, Slack and Standard Webhooks use; enough for clocks that drift, short for a replay.
-  toleranceSeconds: z.number().positive().default(300),
-})
 
 const event = strict({
   key: keyPlace,
@@ -95,20 +52,61 @@ const event = strict({
   objectId: place.optional(),
   /** `unit` says what a number means; a string in ISO 8601 is understood in any case. */
   occurredAt: strict({ at: place, unit }).optional(),
-  /** The part that the event speaks of; left out, it is the whole payload. */
+  /** What tells which of two events about one object is newer; left out, it is `occurredAt`. */
+  version: strict({ at: place, unit: z.enum(['number', 's', 'ms', 'iso', 'text']) }).optional(),
+  /** The part that the event speaks of; left out, it is the whole payload, or the item of a batch. */
   object: place.optional(),
+})
+
+const arrayPath = z.custom<`json:${string}[]`>(
+  (value) => typeof value === 'string' && /^json:(?:[^.[\]]+(?:\[\])?\.)*(?:[^.[\]]+\[\]|\[\])$/.test(value),
+  'expected the path of an array, such as json:[], json:events[] or json:entry[].changes[]',
+)
+
+/** Where the events of a batch are: in an array, in one of several, or one a line. */
+const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')], {
+  error: `expected json:[], json:<path>[], an array of those, or 'lines'`,
+})
+
+/** What the body is. `{ form: 'payload' }`: JSON in a field of a form. */
+const body = z.union([z.enum(['json', 'form']), strict({ form: z.string().min(1) })])
+
+const about = strict({
+  name: z.string().min(1),
+  category: z.string().min(1),
+  /** How sure we are: read in the vendor's code, stated in its documents, or hearsay. */
+  confidence: z.enum(['verified', 'documented', 'uncertain']),
+  evidence: z.array(z.string().min(1)).min(1),
+  /** What of this was not seen in the evidence, in words. */
+  unverified: z.array(z.string()).default([]),
+  /** What to know before using it. */
+  notes: z.array(z.string()).default([]),
 })
 
 export const descriptionShape = {
   provider: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'expected a short name in lower case, such as "acme"'),
+  about: about.optional(),
   signature,
   timestamp: timestamp.optional(),
+  body: body.default('json'),
+  batch: batch.optional(),
+  /** Whether each event of a batch carries its own signature. */
+  signedPer: z.enum(['delivery', 'event']).default('delivery'),
   event,
+  handshake: handshakes.optional(),
+  /** Values besides the secret that the options must give, each with what it is. */
+  settings: z.record(z.string().regex(/^[A-Za-z]+$/), z.string().min(1)).default({}),
   // A week where a sender does not say: a Friday's outage is mended on Monday, and some retry for five days.
   retryWindowHours: z.number().positive().default(168),
+  /** How long the sender waits for its answer, where it says so. */
+  answerWithinSeconds: z.number().positive().optional(),
   acceptedStatus: z.int().min(200).max(299).default(202),
+  /** The body of the answer, where the provider wants a certain one. */
+  acceptedBody: z.string().optional(),
+  /** Headers of every answer to a genuine delivery; values may hold {setting:name}. */
+  acceptedHeaders: z.record(headerName, z.string()).default({}),
   refusedStatus: z.int().min(400).max(499).default(401),
 }
 
@@ -124,62 +122,47 @@ export function checkDescription(description: ProviderDescription): CheckedDescr
   return check(descriptionSchema, description, description.provider)
 }
 
-const PLACEHOLDER = /\{([^{}]*)\}/g
-
-/** The content template, in pieces: literal text is everything between the placeholders. */
-export function contentPieces(content: string): { literal: string; placeholder: string | undefined }[] {
-  const pieces: { literal: string; placeholder: string | undefined }[] = []
-  let at = 0
-  for (const match of content.matchAll(PLACEHOLDER)) {
-    pieces.push({ literal: content.slice(at, match.index), placeholder: match[1] ?? '' })
-    at = match.index + match[0].length
-  }
-  pieces.push({ literal: content.slice(at), placeholder: undefined })
-  return pieces
-}
-
-function checkContent(content: string, context: z.RefinementCtx): void {
-  const pieces = contentPieces(content)
-  for (const { literal, placeholder } of pieces) {
-    if (/[{}]/.test(literal)) context.addIssue(`unbalanced brace near "${literal}"`)
-    if (placeholder === undefined || placeholder === 'body' || placeholder === 'timestamp') continue
-    if (placeholder.startsWith('header:') && isLocator(placeholder)) continue
-    context.addIssue(`unknown {${placeholder}}; allowed: {body}, {timestamp}, {header:<name>}`)
-  }
-  // A signature that leaves the body out would let anyone change it.
-  if (pieces.filter(({ placeholder }) => placeholder === 'body').length !== 1) {
-    context.addIssue('{body} must be signed, once')
+/** What the parts of a description demand of each other. */
+export function checkAgreement(described: Agreement, context: z.RefinementCtx): void {
+  checkSigned(described, context)
+  const complain = (path: string[], message: string): void =>
+    context.addIssue({ code: 'custom', path, message })
+  if (described.batch === undefined && described.signedPer === 'event')
+    complain(['signedPer'], "'event' is for a batch")
+  if (described.batch === undefined && JSON.stringify(described.event).includes('"item:'))
+    complain(['event'], 'item:<path> is for a batch: use json:<path>, or say where the batch is')
+  for (const name of settingsRead(described)) {
+    if (!Object.hasOwn(described.settings, name))
+      complain(['settings'], `{setting:${name}} is used: say what it is`)
   }
 }
 
 interface Agreement {
-  readonly signature: z.output<typeof signature>
+  readonly signature: Signature
   readonly timestamp?: z.output<typeof timestamp> | undefined
+  readonly batch?: unknown
+  readonly signedPer: 'delivery' | 'event'
+  readonly event: unknown
+  readonly handshake?: readonly Handshake[] | undefined
+  readonly settings: Readonly<Record<string, string>>
+  readonly acceptedHeaders: Readonly<Record<string, string>>
 }
 
-/** What the parts of a description demand of each other. */
-export function checkAgreement({ signature, timestamp }: Agreement, context: z.RefinementCtx): void {
-  const signed = signature.content.includes('{timestamp}')
-  if (signed && timestamp === undefined) {
-    context.addIssue({
-      code: 'custom',
-      path: ['timestamp'],
-      message: '{timestamp} is signed: say where it is',
-    })
-  }
-  if (!signed && timestamp !== undefined) {
-    // Anyone could put a fresh date on an old delivery.
-    context.addIssue({
-      code: 'custom',
-      path: ['timestamp'],
-      message: 'a timestamp that is not signed proves nothing: put {timestamp} into signature.content',
-    })
-  }
-  if (timestamp?.at.startsWith('field:') && signature.format.kind !== 'list') {
-    context.addIssue({
-      code: 'custom',
-      path: ['timestamp', 'at'],
-      message: 'field:<name> needs signature.format of kind "list"',
-    })
-  }
+function settingsRead({ signature, handshake = [], acceptedHeaders }: Agreement): string[] {
+  const templates = [
+    ...(isDigest(signature) ? [signature.content] : []),
+    ...Object.values(acceptedHeaders),
+    // Every text of the replies, computed ones too.
+    ...handshake.map(({ reply }) => JSON.stringify(reply)),
+  ]
+  const tokens = handshake.some(({ token }) => token !== undefined) ? ['verifyToken'] : []
+  return [...templates.flatMap(settingsOf), ...tokens]
+}
+
+/** Whether anything of a description needs the public URL of the endpoint. */
+export function needsUrl({ signature, handshake = [] }: CheckedDescription): boolean {
+  if (isDigest(signature) && signature.content.includes('{url}')) return true
+  if (signature.algorithm === 'jwt' && signature.urlHash !== undefined) return true
+  if (signature.algorithm === 'coded' && signature.needsUrl) return true
+  return handshake.some(({ reply }) => JSON.stringify(reply).includes('{url}'))
 }

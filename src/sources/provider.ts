@@ -1,11 +1,36 @@
 import { checkDescription, type ProviderDescription } from './description.ts'
 import { checkOptions, type SourceOptions } from './options.ts'
-import { compile } from './schemes/compile.ts'
+import { type Code, compile } from './schemes/compile.ts'
 import type { SigningSource } from './sign.ts'
 
+/** Makes sources of one provider of the catalogue. It carries its description: that is its documentation too. */
+export interface Provider<
+  Payload = unknown,
+  Subject = unknown,
+  Type extends string = string,
+  Options = SourceOptions,
+> {
+  (options: Options): SigningSource<Payload, Subject, Type>
+  readonly description: ProviderDescription
+}
+
 /** Makes the factory of one provider of the catalogue. Nothing is checked or prepared before it is called. */
-export function provider<Payload, Subject, Type extends string>(
+export function provider<Payload = unknown, Subject = unknown, Type extends string = string>(
   description: ProviderDescription,
-): (options: SourceOptions) => SigningSource<Payload, Subject, Type> {
-  return (options) => compile(checkDescription(description), checkOptions(options, description.provider))
+  code?: Code,
+): Provider<Payload, Subject, Type> {
+  const make = (options: SourceOptions): SigningSource<Payload, Subject, Type> =>
+    compile(checkDescription(description), checkOptions(options, description.provider), code)
+  return Object.assign(make, { description })
+}
+
+/** A provider that shares no secret: its keys are fetched. */
+export function keyless<Payload = unknown, Subject = unknown, Type extends string = string>(
+  description: ProviderDescription,
+  code: Code,
+): Provider<Payload, Subject, Type, Omit<SourceOptions, 'secret'>> {
+  const make = provider<Payload, Subject, Type>(description, code)
+  return Object.assign((options: Omit<SourceOptions, 'secret'>) => make({ ...options, secret: undefined }), {
+    description,
+  })
 }

@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
-import type { Source } from './contract.ts'
+import type { Delivery, Source } from './contract.ts'
 import type { CheckedDescription } from './description.ts'
+import { partsOf } from './places.ts'
+import { digester } from './schemes/digest.ts'
+import type { Endpoint } from './schemes/endpoint.ts'
+import { signToken } from './schemes/jwt.ts'
 import type { SigningKey } from './schemes/key.ts'
+import type { Keyring } from './schemes/keyring.ts'
+import { arraySteps } from './schemes/locate.ts'
+import { bodyParser } from './schemes/payload.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
-import { digester } from './schemes/verify.ts'
+import { tokenText } from './schemes/token.ts'
+import type { DigestSignature, Signature } from './signature.ts'
 
 /** A delivery to be signed as the provider would. */
 export interface Sample {
@@ -16,6 +24,16 @@ export interface Sample {
   readonly headers?: Readonly<Record<string, string>>
   /** The event key, where the provider sends it in a header; a random one, if it is left out. */
   readonly id?: string
+  /** Path and query of the request; `/`, if they are left out. */
+  readonly url?: string
+}
+
+/** A sample with its signature, wherever the provider puts it: a header, the body, the query. */
+export interface SignedDelivery {
+  readonly method: 'POST'
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
 }
 
 /** A source that can also play its sender: for tests, for `hookonce dev`, for a ready-made curl line. */
@@ -23,6 +41,8 @@ export interface SigningSource<Payload = unknown, Subject = unknown, Type extend
   extends Source<Payload, Subject, Type> {
   /** All headers of the signed delivery, by lower-case name. Signs with the first secret. */
   sign(sample: Sample): Record<string, string>
+  /** The whole signed delivery: some providers sign in the body or in the query. */
+  deliver(sample: Sample): SignedDelivery
 }
 
 /**
@@ -37,46 +57,167 @@ export function sign(source: SigningSource, sample: Sample): Record<string, stri
   return source.sign(sample)
 }
 
-export function signer(
-  description: CheckedDescription,
-  key: SigningKey,
-): (sample: Sample) => Record<string, string> {
-  const { signature, timestamp, event } = description
-  const renderContent = signedContentRenderer(signature.content)
-  const digest = digester(signature.algorithm)
+interface Signing {
+  readonly description: CheckedDescription
+  readonly keyring: Keyring
+  readonly endpoint: Endpoint
+}
 
+/** The request while it is being made. */
+interface Draft {
+  readonly description: CheckedDescription
+  readonly headers: Record<string, string>
+  url: string
+  body: Buffer
+  readonly timestampMs: number
+}
+
+export function signer({ description, keyring, endpoint }: Signing): (sample: Sample) => SignedDelivery {
   return (sample) => {
-    const headers: Record<string, string> = { 'content-type': 'application/json' }
-    for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
-    const keyHeader = headerOf(event.key)
-    if (keyHeader !== undefined) headers[keyHeader] = sample.id ?? headers[keyHeader] ?? randomUUID()
-    const signedAt =
-      timestamp === undefined ? '' : formatTimestamp(sample.timestampMs ?? Date.now(), timestamp.unit)
-    const timestampHeader = headerOf(timestamp?.at)
-    if (timestampHeader !== undefined) headers[timestampHeader] = signedAt
-
-    const content = renderContent({ header: (name) => headers[name] }, signedAt)
-    if ('ok' in content) throw new HookonceError(content.code, content.detail)
-    const body = typeof sample.body === 'string' ? Buffer.from(sample.body) : sample.body
-    const encoded = digest(key, content, body).toString(signature.encoding)
-    headers[signature.header] = signatureHeader(description, encoded, signedAt)
-    return headers
+    const [key] = keyring.keys
+    if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
+    const draft = draftOf(description, sample)
+    const { signature } = description
+    if (signature.algorithm === 'token' || signature.algorithm === 'basic')
+      eachPlace(draft, (event) => put(event, tokenText(signature, key.key.export().toString())))
+    else if (signature.algorithm === 'jwt') {
+      const { body, timestampMs } = draft
+      put([draft], signToken(signature, key, { body, url: endpoint.urlOf(deliveryOf(draft)), timestampMs }))
+    } else if (signature.algorithm !== 'coded')
+      eachPlace(draft, (event) => put(event, signatureOf(event, signature, key, endpoint)))
+    const { url, headers, body } = draft
+    return { method: 'POST', url, headers, body }
   }
 }
 
-/** Writes the header that schemes/signature-header.ts reads. */
-function signatureHeader(
-  { signature, timestamp }: CheckedDescription,
-  encoded: string,
-  signedAt: string,
-): string {
-  const { format } = signature
-  if (format.kind === 'bare') return format.prefix + encoded
-  const items = [`${format.signatureField}${format.fieldSeparator}${encoded}`]
-  if (timestamp?.at.startsWith('field:')) {
-    items.unshift(`${timestamp.at.slice('field:'.length)}${format.fieldSeparator}${signedAt}`)
+function draftOf(description: CheckedDescription, sample: Sample): Draft {
+  const { event, body: bodyKind, timestamp } = description
+  const headers: Record<string, string> = {
+    'content-type': bodyKind === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
   }
-  return items.join(format.itemSeparator)
+  for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
+  const keyHeader = headerOf(event.key)
+  if (keyHeader !== undefined) headers[keyHeader] = sample.id ?? headers[keyHeader] ?? randomUUID()
+  const draft: Draft = {
+    description,
+    headers,
+    url: sample.url ?? '/',
+    body: Buffer.from(sample.body),
+    timestampMs: sample.timestampMs ?? Date.now(),
+  }
+  if (timestamp === undefined) return draft
+  const text = formatTimestamp(draft.timestampMs, timestamp.unit)
+  const timestampHeader = headerOf(timestamp.at)
+  if (timestampHeader !== undefined) headers[timestampHeader] = text
+  if (timestamp.at.startsWith('json:'))
+    setInBody(draft, partsOf(timestamp.at)[1].split('.'), timestamp.unit === 'iso' ? text : Number(text))
+  return draft
+}
+
+/** The draft itself, or each event of it where each is signed by itself: `only` is its place in the batch. */
+type Signable = readonly [draft: Draft, only?: number]
+
+function eachPlace(draft: Draft, sign: (event: Signable) => void): void {
+  if (draft.description.signedPer === 'delivery') return sign([draft])
+  const count = eventsIn(draft).length
+  for (let index = 0; index < count; index++) sign([draft, index])
+}
+
+function signatureOf(
+  [draft, only]: Signable,
+  signature: DigestSignature,
+  key: SigningKey,
+  endpoint: Endpoint,
+): string {
+  const { description, timestampMs } = draft
+  const { timestamp } = description
+  const signedAt = timestamp === undefined ? '' : formatTimestamp(timestampMs, timestamp.unit)
+  const { format } = signature
+  const names = format.kind === 'list' && format.headersField !== undefined ? 'content-type' : undefined
+  const seen = only === undefined ? deliveryOf(draft) : deliveryOf(alone(draft, only))
+  const secret = signature.content.includes('{secret}') ? key.key.export().toString() : ''
+  const render = signedContentRenderer(signature.content, description, endpoint)
+  const content = render(seen, { timestamp: signedAt, headers: names, secret })
+  if ('ok' in content) throw new HookonceError(content.code, content.detail)
+  const body = signature.covers === 'body' ? draft.body : new Uint8Array()
+  const encoded = digester(signature.algorithm).make(key, content, body).toString(signature.encoding)
+
+  if (format.kind === 'bare') return format.prefix + encoded
+  const items: [field: string, value: string][] = [[format.signatureField, encoded]]
+  if (format.headersField !== undefined && names !== undefined) items.unshift([format.headersField, names])
+  if (timestamp?.at.startsWith('field:')) items.unshift([partsOf(timestamp.at)[1], signedAt])
+  return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator)
+}
+
+/** Puts the signature where the provider has it. */
+function put([draft, only]: Signable, text: string): void {
+  const [kind, rest] = placeOf(draft.description.signature)
+  if (kind === 'header') draft.headers[rest.toLowerCase()] = text
+  else if (kind === 'query') {
+    const mark = draft.url.includes('?') ? '&' : '?'
+    draft.url += `${mark}${encodeURIComponent(rest)}=${encodeURIComponent(text)}`
+  } else if (kind === 'item') {
+    setInBody(draft, [...itemSteps(draft.description, only ?? 0), ...rest.split('.')], text)
+  } else setInBody(draft, kind === 'form' ? [rest] : rest.split('.'), text)
+}
+
+function placeOf(signature: Signature): [kind: string, rest: string] {
+  if (signature.algorithm === 'basic') return ['header', 'authorization']
+  if (!('header' in signature) && !('at' in signature)) return ['header', 'authorization']
+  if (signature.at !== undefined) return partsOf(signature.at)
+  return ['header', [signature.header ?? ''].flat()[0] ?? '']
+}
+
+function deliveryOf({ headers, url, body, timestampMs }: Draft): Delivery {
+  return { method: 'POST', url, header: (name) => headers[name], body, receivedAtMs: timestampMs }
+}
+
+function eventsIn(draft: Draft): unknown[] {
+  const steps = itemSteps(draft.description, 0).slice(0, -1)
+  let value: unknown = payloadOf(draft)
+  for (const step of steps) value = (value as Record<string, unknown>)[step]
+  return Array.isArray(value) ? value : []
+}
+
+function alone(draft: Draft, only: number): Draft {
+  const copy = { ...draft }
+  setInBody(copy, itemSteps(draft.description, 0).slice(0, -1), [eventsIn(draft)[only]])
+  return copy
+}
+
+function itemSteps({ batch }: CheckedDescription, index: number): string[] {
+  const steps = arraySteps([batch ?? 'json:[]'].flat()[0] ?? '').map((step) => (step === '[]' ? '0' : step))
+  return [...steps.slice(0, -1), String(index)]
+}
+
+function payloadOf({ description, headers, body }: Draft): object {
+  const payload = bodyParser(description.body)(deliveryOf({ headers, body } as Draft))
+  if (payload === undefined)
+    throw new HookonceError(
+      'BODY_UNPARSABLE',
+      'this provider signs inside the body: give a sample body of its form',
+    )
+  return payload
+}
+
+/** Writes the body again with a value in it: only what is signed inside the body needs that. */
+function setInBody(draft: Draft, steps: readonly string[], value: unknown): void {
+  const payload = payloadOf(draft)
+  const last = steps.at(-1) ?? ''
+  let at = payload as Record<string, unknown>
+  for (const step of steps.slice(0, -1)) {
+    if (typeof at[step] !== 'object' || at[step] === null) at[step] = {}
+    at = at[step] as Record<string, unknown>
+  }
+  at[last] = value
+  const { body } = draft.description
+  const text =
+    body === 'json'
+      ? JSON.stringify(payload)
+      : body === 'form'
+        ? new URLSearchParams(payload as Record<string, string>).toString()
+        : new URLSearchParams({ [body.form]: JSON.stringify(payload) }).toString()
+  draft.body = Buffer.from(text)
 }
 
 /** The header that a place names, if it is a header: of several places, the first. */

@@ -1,9 +1,10 @@
 import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
 import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/jobs.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { subscribersOf } from '../ledger/subscribers.ts'
+import { type RegisteredSubscriber, subscribersOf } from '../ledger/subscribers.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
+import { type FreshPlan, planFresh, replayFresh } from './replay-fresh.ts'
 
 /** Finds one receipt by its id or by the beginning of it. */
 export async function receiptById({ pool, shards }: LedgerTables, id: string): Promise<ReceiptRow> {
@@ -22,6 +23,18 @@ export interface ReplayedOne {
   readonly jobs: number
 }
 
+/** Who replays afresh, and why: both are kept. */
+export interface Fresh {
+  readonly by: string
+  readonly why: string
+}
+
+export interface ReplayOptions {
+  readonly subscriber?: string | undefined
+  /** Begin a new epoch: steps, effects and writes that are done are done again, with new keys. */
+  readonly fresh?: Fresh | undefined
+}
+
 /**
  * Processes a receipt again: every finished job of it is received anew, and subscribers that came after it get
  * their job. Jobs that are still being worked on are left alone.
@@ -29,16 +42,11 @@ export interface ReplayedOne {
 export async function replayOne(
   ledger: LedgerTables,
   id: string,
-  options: { subscriber?: string | undefined } = {},
+  options: ReplayOptions = {},
 ): Promise<ReplayedOne> {
-  const receipt = await receiptById(ledger, id)
-  if (receipt.bodyExpired || receipt.body === null) {
-    throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
-  }
-  const wanted = (await subscribersOf(ledger.pool, receipt.tenant, receipt.source)).filter(
-    ({ name, pattern }) => typeMatcher(pattern)(receipt.eventType) && (options.subscriber ?? name) === name,
-  )
-  const subscribers = wanted.map((subscriber) => subscriber.id)
+  const receipt = await replayable(ledger, id)
+  const subscribers = (await wanting(ledger, receipt, options)).map((subscriber) => subscriber.id)
+  if (options.fresh) return replayFresh(ledger, { receipt, subscribers, fresh: options.fresh })
   const { shard, id: receiptId } = receipt
   const again = await replayJobs(ledger.pool, {
     shard,
@@ -48,6 +56,34 @@ export async function replayOne(
   })
   const added = await addMissingJobs(ledger.pool, { shard, receiptId, subscribers })
   return { receiptId, jobs: again + added }
+}
+
+/** What a fresh replay would do again: look before you leap. */
+export async function planReplayFresh(
+  ledger: LedgerTables,
+  id: string,
+  options: ReplayOptions = {},
+): Promise<FreshPlan> {
+  const receipt = await replayable(ledger, id)
+  const subscribers = (await wanting(ledger, receipt, options)).map((subscriber) => subscriber.id)
+  return planFresh(ledger, receipt, subscribers)
+}
+
+async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow> {
+  const receipt = await receiptById(ledger, id)
+  if (!receipt.bodyExpired && receipt.body !== null) return receipt
+  throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
+}
+
+async function wanting(
+  { pool }: LedgerTables,
+  receipt: ReceiptRow,
+  { subscriber }: ReplayOptions,
+): Promise<RegisteredSubscriber[]> {
+  const all = await subscribersOf(pool, receipt.tenant, receipt.source)
+  return all.filter(
+    ({ name, pattern }) => typeMatcher(pattern)(receipt.eventType) && (subscriber ?? name) === name,
+  )
 }
 
 export interface FailedFilter {

@@ -1,5 +1,5 @@
 import { HookonceError } from '../model/errors.ts'
-import { Permanent, RetryAfter } from '../model/handler-errors.ts'
+import { Deferred, Permanent, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 
 /** How often and how long a job or a message is tried. */
@@ -11,7 +11,13 @@ export interface RetryPolicy {
 }
 
 export type Verdict =
-  | { readonly state: 'retrying'; readonly delayMs: number; readonly reason: string }
+  | {
+      readonly state: 'retrying'
+      readonly delayMs: number
+      readonly reason: string
+      /** Whether it is one of the attempts that a job has. */
+      readonly counts: boolean
+    }
   | { readonly state: 'failed'; readonly reason: string }
 
 export interface Failure {
@@ -24,6 +30,7 @@ export interface Failure {
 const MAX_REASON_CHARS = 2_000
 /** The ledger counts a delay in 31 bits of milliseconds: 24 days. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1
+const SHORTEST_DEFERRAL_MS = 100
 
 /** What becomes of a job whose run failed, or of a message that could not be published. */
 export function afterFailure(
@@ -34,18 +41,22 @@ export function afterFailure(
   const reason = describe(failure.error)
   if (failure.error instanceof Permanent) return { state: 'failed', reason: `permanent: ${reason}` }
   if (isBodyGone(failure.error)) return { state: 'failed', reason }
-  if (failure.attempt >= policy.maxAttempts) {
+  const counts = !(failure.error instanceof Deferred)
+  if (counts && failure.attempt >= policy.maxAttempts) {
     return { state: 'failed', reason: `gave up after ${failure.attempt} attempts: ${reason}` }
   }
   const delayMs = delayFor(failure, policy, random)
   if (failure.ageMs + delayMs > policy.maxAgeMs) {
     return { state: 'failed', reason: `gave up after ${hours(failure.ageMs)} hours: ${reason}` }
   }
-  return { state: 'retrying', delayMs, reason }
+  return { state: 'retrying', delayMs, reason, counts }
 }
 
 // Full jitter: the whole delay is random, so that what failed together does not come back together.
 function delayFor({ error, attempt }: Failure, policy: RetryPolicy, random: () => number): number {
+  // As asked, neither sooner nor later; but a handler that defers by nothing must not spin.
+  if (error instanceof Deferred)
+    return Math.min(Math.max(error.delayMs || 0, SHORTEST_DEFERRAL_MS), LONGEST_DELAY_MS)
   // NaN is what becomes of a Retry-After header that could not be read.
   const asked = error instanceof RetryAfter && !Number.isNaN(error.delayMs) ? error.delayMs : 0
   const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))

@@ -1,7 +1,12 @@
+import pg from 'pg'
 import { expect, test } from 'vitest'
+import { hookonce } from '../../src/index.ts'
+import { claimJobs, settleJobs } from '../../src/ledger/jobs.ts'
 import { startApp } from '../support/app.ts'
 import { ownServer } from '../support/own-server.ts'
+import { seedJobs, seedWorker, settlement } from '../support/seed.ts'
 import { sendOn } from '../support/sender.ts'
+import { testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
 // On a server of its own: the shared ones belong to the other tests too.
@@ -40,4 +45,58 @@ test('the database fails and comes back under load: what was acknowledged is the
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(keys.length)
   app.kill('SIGTERM')
   expect(await app.exited()).toBe(0)
+})
+
+/* A claim does not wait for the disk, so a crash of the server can undo it, and the next claim raises the same fence. */
+test('of two runs whose claims a crash made alike, one is settled', async () => {
+  const server = await ownServer()
+  const { db } = server
+  await db.pool.query("alter system set wal_writer_delay = '10s'")
+  await db.pool.query('select pg_reload_conf()')
+  const subscriber = await seedJobs(db, 1, { shard: 0 })
+  const [first, second] = [await seedWorker(db), await seedWorker(db)]
+  await db.pool.query('checkpoint')
+  const claimFor = (worker: number) =>
+    claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 1]]), suspects: true })
+
+  const [before] = await claimFor(first)
+  server.stop()
+  server.start()
+  const after = await until('the job is due again', async () => {
+    const [job] = await claimFor(second).catch(() => [])
+    return job
+  })
+
+  if (!before) throw new Error('the job was not claimed')
+  expect(after.fence).toBe(before.fence)
+  const settled = [
+    await settleJobs(db.pool, [settlement(before, 'processed')]),
+    await settleJobs(db.pool, [settlement(after, 'processed')]),
+  ].flat()
+  expect(settled.filter(Boolean)).toHaveLength(1)
+  expect(await db.rows('select state, attempt from hookonce.job')).toEqual([
+    { state: 'processed', attempt: 1 },
+  ])
+})
+
+test('a pool that was given its password apart is enough to reach the ledger', async () => {
+  const { db } = await ownServer()
+  const [found] = await db.rows<{ hba_file: string }>(`select current_setting('hba_file') as hba_file`)
+  await db.pool.query(`create role guarded superuser login password 'p@ss'`)
+  await db.pool.query(
+    `copy (values ('host all guarded 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) to '${found?.hba_file}'`,
+  )
+  await db.pool.query('select pg_reload_conf()')
+  const { hostname: host, port, pathname } = new URL(db.url)
+  const database = new pg.Pool({
+    host,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: 'guarded',
+    password: 'p@ss',
+  })
+  const hooks = hookonce({ database, sources: { test: testSource() } }).on('test', '*', () => undefined)
+  expect((await hooks.ledger()).shards).toBeGreaterThan(0)
+  await hooks.stop()
+  await database.end()
 })

@@ -200,3 +200,53 @@ test('while the database is down readyz and metrics are 503 and healthz is 200; 
   expect(await status('/metrics')).toBe(200)
   expect(await server.db.number('select count(*) from hookonce.receipt')).toBe(1)
 })
+
+test('several processes share one port: each event once, metrics added up, a killed one replaced, all drained', async () => {
+  const db = await freshDatabase()
+  const app = await destination()
+  const gateway = startCli(serveArgs(configFile(configTo(app.url)), '--workers', '2'), {
+    ...ENV,
+    DATABASE_URL: db.url,
+  })
+  const { port, processes } = await gateway.line<{ port: number; processes: number[] }>('processes')
+  expect(processes).toHaveLength(2)
+
+  const copies = Array.from({ length: 40 }, (_, n) => deliver(port, `evt_${n % 20}`))
+  const statuses = await Promise.all(copies)
+  expect(statuses.filter((status) => status === 202)).toHaveLength(20)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20)
+  await until('all are forwarded', async () => {
+    return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 20
+  })
+  expect(app.bodies).toHaveLength(20)
+  // Whichever process is asked, it tells of all.
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  expect(metrics).toContain('hookonce_received_total{source="stripe"} 20\n')
+  expect(metrics).toContain('hookonce_duplicate_total{source="stripe"} 20\n')
+
+  const [victim] = processes
+  if (victim === undefined) throw new Error('no process was named')
+  process.kill(victim, 'SIGKILL')
+  await gateway.line<{ pid: number }>('pid')
+  await until('it receives with the other one, and with another in its place', async () => {
+    const workers = await db.number('select count(*) from hookonce.worker where dead_at is null')
+    return workers >= 2 && (await deliver(port, 'evt_0').catch(() => 0)) === 200
+  })
+  expect(await gateway.stop()).toBe(0)
+  await expect(deliver(port, 'evt_0')).rejects.toThrow()
+})
+
+test('several processes that cannot start say why, once for all', async () => {
+  const gateway = await cli(serveArgs(configFile(configTo('http://127.0.0.1:1/')), '--workers', '2'), {
+    ...ENV,
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+  })
+  expect(gateway.code).toBe(1)
+  expect(gateway.stderr).toContain('the database cannot be used')
+})
+
+test.each(['0', 'two', '65', '-1'])('--workers %s is refused', async (count) => {
+  const refused = await cli(serveArgs(configFile(configTo('http://127.0.0.1:1/')), `--workers=${count}`), ENV)
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(`--workers must be a number from 1 to 64, not "${count}"`)
+})

@@ -118,6 +118,78 @@ describe.each(orms)('a transaction of $name', ({ open }) => {
     },
   )
 
+  test('commits effect keys and versions with it: once for all events, and only what is newer', async () => {
+    const { db, hooks, orm, got } = await opened()
+    hooks.on('test', '*', (event, ctx) =>
+      ctx.transaction(
+        async (tx, native) => {
+          const { by } = await tx.effect(
+            'credit:1',
+            async () => {
+              await orm.pay(native, `credit of ${event.key}`)
+              return { by: event.key }
+            },
+            { input: { credit: 1 } },
+          )
+          const version = { new: 2, old: 1 }[event.type]
+          await tx.latest('invoice:1', version, async () => {
+            await orm.pay(native, event.key)
+            tx.publish('paid', { by })
+          })
+          if (event.type === 'failing') throw new Error('changed my mind')
+        },
+        { on: orm.on },
+      ),
+    )
+    await hooks.start()
+    for (const [n, type] of ['failing', 'new', 'old'].entries()) {
+      await deliver(hooks, { id: `evt_${n}`, type })
+      await until('the job has ended', async () => {
+        const open = `select count(*) from hookonce.job where state not in ('processed', 'failed')`
+        return (await db.number(open)) === 0
+      })
+    }
+    await until('it is published', () => got.length === 1)
+    expect(await db.rows('select state::text, reason from hookonce.job order by finished_at')).toEqual([
+      { state: 'failed', reason: expect.any(String) },
+      { state: 'processed', reason: null },
+      { state: 'processed', reason: expect.stringContaining('stale: invoice:1 is at 2') },
+    ])
+    expect(await db.rows(PAYMENTS)).toEqual([{ invoice: 'credit of evt_1' }, { invoice: 'evt_1' }])
+    expect(got.map(({ payload }) => payload)).toEqual([{ by: 'evt_1' }])
+    expect(await db.rows('select mode, state::text, result from hookonce.effect')).toEqual([
+      { mode: 'tx', state: 'done', result: { by: 'evt_1' } },
+    ])
+    expect(await db.rows('select name, version from hookonce.entity')).toEqual([
+      { name: 'invoice:1', version: '2' },
+    ])
+  })
+
+  test('that meets an effect of unknown outcome is rolled back, and its job waits for a person', async () => {
+    const { db, hooks, orm } = await opened()
+    hooks.on('test', '*', async (event, ctx) => {
+      if (event.type === 'call')
+        await ctx.effect('credit:1', () => Promise.reject(new Error('lost')), { mode: 'atMostOnce' })
+      await ctx.transaction(
+        async (tx, native) => {
+          await orm.pay(native, event.key)
+          await tx.effect('credit:1', async () => undefined).catch(() => undefined)
+        },
+        { on: orm.on },
+      )
+    })
+    await hooks.start()
+    const waiting = (count: number): Promise<unknown> =>
+      until(`${count} jobs wait for a person`, async () => {
+        return (await db.number(`select count(*) from hookonce.job where state = 'attention'`)) === count
+      })
+    await deliver(hooks, { id: 'evt_1', type: 'call' })
+    await waiting(1)
+    await deliver(hooks, { id: 'evt_2', type: 'write' })
+    await waiting(2)
+    expect(await db.rows(PAYMENTS)).toEqual([])
+  })
+
   test('is tried again inside when the server says so', async () => {
     const { db, hooks, orm } = await opened()
     let tries = 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Permanent } from '../../src/index.ts'
+import { Permanent, type Transaction } from '../../src/index.ts'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
@@ -151,6 +151,151 @@ test('two transactions of one name in one run are refused, two of different name
   ])
 })
 
+test('a part of a transaction that may fail is undone alone, and the rest is committed', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+    await ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, 'before'])
+      await tx
+        .savepoint(async () => {
+          await tx.query(INSERT, [event.receiptId, 'undone'])
+          await tx.savepoint(() => tx.query('select 1 / 0'))
+        })
+        .catch(() => undefined)
+      await tx.savepoint(() => tx.query(INSERT, [event.receiptId, 'inside']))
+    })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db)
+  expect(await db.rows('select type from effect order by type')).toEqual([
+    { type: 'before' },
+    { type: 'inside' },
+  ])
+})
+
+test('what would break a transaction apart is refused, each with what to do', async () => {
+  const db = await freshDatabase()
+  const faults: string[] = []
+  const note = (error: unknown) => void faults.push(String(error))
+  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+    let leaked: Transaction | undefined
+    await ctx.transaction(async (tx) => {
+      leaked = tx
+      await ctx.transaction(async () => undefined, { name: 'inner' }).catch(note)
+      await ctx.effect('mail', () => undefined).catch(note)
+      await ctx.step('step', () => undefined).catch(note)
+      for (const text of ['COMMIT', ' rollback', 'begin', 'END work', 'start transaction']) {
+        await tx.query(text).catch(note)
+      }
+      await tx.query('savepoint mine')
+      await tx.query('rollback to savepoint mine')
+      await tx.query(INSERT, [event.receiptId, 'written'])
+    })
+    await leaked?.query('select 1').catch(note)
+    // Beside each other they are two transactions, as they say.
+    await Promise.all([
+      ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'one']), { name: 'one' }),
+      ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'two']), { name: 'two' }),
+    ])
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db)
+  expect(faults.slice(0, 3)).toEqual(
+    ['transaction', 'effect', 'step'].map((call) =>
+      expect.stringContaining(`ctx.${call}() was called inside the transaction "transaction"`),
+    ),
+  )
+  expect(faults.slice(3, 8)).toEqual(
+    Array.from({ length: 5 }, () => expect.stringContaining('TRANSACTION_MISUSED')),
+  )
+  expect(faults.slice(8)).toEqual([expect.stringContaining('CONTEXT_CLOSED')])
+  expect(await db.number('select count(*) from effect')).toBe(3)
+})
+
+test('deadlocks are tried again inside', async () => {
+  const db = await freshDatabase()
+  await db.rows(
+    'create table account (id int primary key, balance int); insert into account values (1, 0), (2, 0)',
+  )
+  let tries = 0
+  let bothHold = (): void => undefined
+  const held = new Promise<void>((resolve) => {
+    bothHold = resolve
+  })
+  const hooks = testHooks(db).on('test', '*', (event, ctx) =>
+    ctx.transaction(async (tx) => {
+      const [first, second] = event.type === 'up' ? [1, 2] : [2, 1]
+      await tx.query('update account set balance = balance + 1 where id = $1', [first])
+      tries += 1
+      if (tries === 2) bothHold()
+      await held
+      await tx.query('update account set balance = balance + 1 where id = $1', [second])
+    }),
+  )
+  await hooks.start()
+  await Promise.all(['up', 'down'].map((type) => deliver(hooks, { id: type, type })))
+  await processed(db, 2)
+  expect(tries).toBeGreaterThan(2)
+  expect(await db.rows('select balance from account order by id')).toEqual([{ balance: 2 }, { balance: 2 }])
+  expect(await db.number('select max(attempt) from hookonce.job')).toBe(1)
+})
+
+test('an effect key claimed inside a transaction is committed with it, and makes the write once for all events', async () => {
+  const db = await freshDatabase()
+  const results: unknown[] = []
+  const hooks = testHooks(db, { concurrency: 8, maxConnections: 8, retry: { baseDelayMs: 1 } })
+  hooks.on('test', '*', async (event, ctx) => {
+    const result = await ctx.transaction((tx) =>
+      tx.effect('credit:1', async () => {
+        await tx.query(INSERT, [event.receiptId, 'credit'])
+        if (event.key === 'evt_0' && ctx.attempt === 1) throw new Error('rolled back')
+        return { by: event.key }
+      }),
+    )
+    results.push(result)
+  })
+  await hooks.start()
+  await Promise.all(Array.from({ length: 8 }, (_, n) => deliver(hooks, { id: `evt_${n}`, type: 'a' })))
+  await processed(db, 8)
+  expect(await db.number('select count(*) from effect')).toBe(1)
+  expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1)
+  expect(await db.rows('select mode, state::text from hookonce.effect')).toEqual([
+    { mode: 'tx', state: 'done' },
+  ])
+  expect(
+    await db.number('select count(*) from effect e join hookonce.effect h on e.receipt_id = h.receipt_id'),
+  ).toBe(1)
+})
+
+test('a transaction that meets an effect of unknown outcome is rolled back, and its job waits for a person', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {
+    if (event.type === 'call') {
+      await ctx.effect('credit:1', () => Promise.reject(new Error('lost')), { mode: 'atMostOnce' })
+    }
+    await ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, 'before'])
+      await tx.effect('credit:1', () => tx.query(INSERT, [event.receiptId, 'credit'])).catch(() => undefined)
+    })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'call' })
+  await until('the first waits', () =>
+    db.number(`select count(*) from hookonce.job where state = 'attention'`),
+  )
+  await deliver(hooks, { id: 'evt_2', type: 'write' })
+  await until(
+    'both wait',
+    async () => (await db.number(`select count(*) from hookonce.job where state = 'attention'`)) === 2,
+  )
+  expect(await db.number('select count(*) from effect')).toBe(0)
+  await hooks.attention.confirmDone('credit:1', { by: 'ann', why: 'seen' })
+  await processed(db, 2)
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'before' }, { type: 'before' }])
+})
+
 test('a result that JSON cannot hold is refused with what to do, and nothing is written', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) =>
@@ -165,7 +310,11 @@ test('a result that JSON cannot hold is refused with what to do, and nothing is 
     db.number(`select count(*) from hookonce.job where state = 'failed'`),
   )
   expect(await db.rows('select reason from hookonce.job')).toEqual([
-    { reason: expect.stringContaining('the result of "transaction" is not JSON: return an id, or nothing') },
+    {
+      reason: expect.stringContaining(
+        'the result of transaction "transaction" is not JSON: return an id, or nothing',
+      ),
+    },
   ])
   expect(await db.number('select count(*) from effect')).toBe(0)
 })

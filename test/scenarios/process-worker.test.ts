@@ -51,9 +51,10 @@ async function workerOn(
   { subscriber, handler, leaseMs = 30_000 }: { subscriber: number; handler: Handler; leaseMs?: number },
 ): Promise<Worker> {
   const worker = await startWorker({
+    listen: undefined,
     pool,
     business: pool,
-    outbox: { shards: 16, requirePublisher: () => undefined, committed: () => undefined },
+    outbox: { requirePublisher: () => undefined, committed: () => undefined },
     shards: 16,
     subscribers: [
       {

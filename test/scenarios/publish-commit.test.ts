@@ -188,6 +188,92 @@ test('messages of one handler keep their order, also when a serialization failur
   expect(got.map(({ payload }) => payload)).toEqual([1, 2, 3, 4, 5])
 })
 
+test('what a savepoint undoes publishes nothing', async () => {
+  const db = await freshDatabase()
+  const { hooks, got } = publishing(db)
+  hooks.on('test', '*', (_, ctx) =>
+    ctx.transaction(async (tx) => {
+      tx.publish('before', 1)
+      const undone = tx.savepoint(async () => {
+        tx.publish('undone', 1)
+        await tx.latest('invoice:1', 1, async () => undefined)
+        throw new Error('changed my mind')
+      })
+      await undone.catch(() => undefined)
+      await tx.savepoint(async () => tx.publish('inside', 1))
+    }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await published(db, 2)
+  expect(got.map(({ topic }) => topic).sort()).toEqual(['before', 'inside'])
+  expect(await db.number('select count(*) from hookonce.entity')).toBe(0)
+})
+
+test('writes, effect keys, versions and messages of a transaction are one commit, under a live fence', async () => {
+  const db = await freshDatabase()
+  const { hooks } = publishing(db)
+  const counted = (): Promise<unknown[]> =>
+    db.rows(`select (select count(*)::int from effect) as writes, (select count(*)::int from hookonce.effect) as keys,
+      (select count(*)::int from hookonce.entity) as versions, (select count(*)::int from hookonce.outbox) as messages,
+      (select count(*)::int from hookonce.step) as steps`)
+  const faults: unknown[] = []
+  hooks.on('test', '*', async (event, ctx) => {
+    const work = ctx.transaction(async (tx) => {
+      await tx.effect('credit:1', () => tx.query(INSERT, [event.receiptId, 'credit']).then(() => undefined))
+      await tx.latest('invoice:1', 1, async () => void tx.publish('invoice.changed', 1))
+      if (ctx.attempt === 1) throw new Error('rolled back')
+      if (ctx.attempt === 2) await db.rows('update hookonce.job set fence = fence + 1')
+    })
+    faults.push(await work.catch((error: unknown) => error))
+    if (ctx.attempt === 1) throw new Error('again')
+    // The lease that was taken away is given back to somebody.
+    if (ctx.attempt === 2) await db.rows(`update hookonce.job set state = 'retrying', worker = null`)
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await published(db, 1)
+  expect(faults).toEqual([
+    expect.objectContaining({ message: 'rolled back' }),
+    expect.objectContaining({ code: 'LEASE_LOST' }),
+    undefined,
+  ])
+  expect(await counted()).toEqual([{ writes: 1, keys: 1, versions: 1, messages: 1, steps: 1 }])
+
+  // Another event, with the same effect and the same version but skipped: neither writes nor publishes.
+  await hooks.stop()
+  const later = testHooks(db, { outbox: { publishers: 'elsewhere' } })
+  later.on('test', '*', (event, ctx) =>
+    ctx.transaction(async (tx) => {
+      await tx.effect('credit:1', async () => {
+        await tx.query(INSERT, [event.receiptId, 'credit'])
+        tx.publish('credited', 1)
+      })
+      await tx.latest('invoice:1', 1, async () => void tx.publish('invoice.changed', 1), { tie: 'skip' })
+    }),
+  )
+  await later.start()
+  await deliver(later, { id: 'evt_2', type: 'a' })
+  await inState(db, 'processed', 2)
+  expect(await counted()).toEqual([{ writes: 1, keys: 1, versions: 1, messages: 1, steps: 2 }])
+})
+
+test('a fresh replay publishes again, under other ids', async () => {
+  const db = await freshDatabase()
+  const { hooks, got } = publishing(db)
+  hooks.on('test', '*', async (_, ctx) => {
+    await ctx.transaction(async (tx) => void tx.publish('a', 1))
+    ctx.publish('b', 1)
+  })
+  await hooks.start()
+  const receipt = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await published(db, 2)
+  await hooks.replay(receipt, { fresh: { by: 'ann', why: 'the broker lost them' } })
+  await published(db, 4)
+  expect(got.map(({ topic }) => topic).sort()).toEqual(['a', 'a', 'b', 'b'])
+  expect(new Set(got.map(({ id }) => id)).size).toBe(4)
+})
+
 test('what nobody would carry on is refused, unless another process does', async () => {
   const db = await freshDatabase()
   const none = testHooks(db, { retry: { maxAttempts: 1 } })

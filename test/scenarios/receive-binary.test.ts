@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as binary from '../../src/ledger/binary.ts'
+import { bytesOf } from '../../src/ledger/escaped-bytes.ts'
 import { freshDatabase } from '../support/database.ts'
 
 /* What is encoded here must arrive in a real server as what was meant: the format is the server's, not ours. */
@@ -92,5 +93,20 @@ test('bodies of megabytes arrive as they are', async () => {
   )
   expect(rows.map((row) => row.sha)).toEqual(
     bodies.map((body) => createHash('sha256').update(body).digest('hex')),
+  )
+})
+
+test('bytes come back from their escaped text as they are', async () => {
+  const db = await freshDatabase()
+  const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+  const json = Buffer.from(JSON.stringify({ path: 'C:\\101', name: 'Zoë 🙂', quote: '"' }))
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
+      const found = await db.rows<{ text: string }>(`select encode($1, 'escape') as text`, [
+        Buffer.from(bytes),
+      ])
+      expect(bytesOf(found[0]?.text ?? '')).toEqual(Buffer.from(bytes))
+    }),
+    { numRuns: RUNS, examples: [[new Uint8Array()], [everyByte], [json]] },
   )
 })

@@ -151,6 +151,8 @@ export async function makeTemplate(url: string): Promise<void> {
   const admin = new pg.Client({ connectionString: url })
   await admin.connect()
   await admin.query(`create database ${TEMPLATE}`)
+  // What the migration sets for a role of our schema's name, but for every database: clones do not inherit it.
+  await admin.query('alter role current_user set search_path = public')
   await admin.end()
   const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })
   await migrate(pool)

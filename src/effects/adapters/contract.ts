@@ -1,5 +1,8 @@
-/** Sends one of our statements through somebody else's transaction. Its parameters are numbers, strings and null. */
-export type AdapterQuery = (text: string, values: readonly unknown[]) => Promise<unknown>
+/**
+ * Sends one of our statements through somebody else's transaction, and returns its rows by column. The parameters are
+ * numbers, strings, booleans, buffers and null.
+ */
+export type AdapterQuery = (text: string, values: readonly unknown[]) => Promise<readonly unknown[]>
 
 /**
  * A transaction of your own library, in which our records are committed: the writes that you make through it and

@@ -20,8 +20,18 @@ export function drizzleAdapter<Transaction extends { execute(query: SQL): Promis
 ): TransactionAdapter<Transaction> {
   return {
     transaction: (work) =>
-      db.transaction((tx) => work(tx, async (text, values) => tx.execute(composed(text, values))), config),
+      db.transaction(
+        (tx) => work(tx, async (text, values) => rowsOf(await tx.execute(composed(text, values)))),
+        config,
+      ),
   }
+}
+
+/** Drivers differ: the rows, or a result that holds them. */
+function rowsOf(result: unknown): readonly unknown[] {
+  if (Array.isArray(result)) return result
+  const { rows } = result as { rows: readonly unknown[] }
+  return rows
 }
 
 /** Drizzle numbers its parameters itself, so the statement is put together from what is between them. */

@@ -21,7 +21,8 @@ export function knexAdapter(
             // Knex knows parameters by their place only.
             const places = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
             const bindings = places.map((place) => values[place]) as Knex.RawBinding[]
-            return trx.raw(text.replaceAll(/\$\d+/g, '?'), bindings)
+            const { rows } = await trx.raw<{ rows: unknown[] }>(text.replaceAll(/\$\d+/g, '?'), bindings)
+            return rows
           }),
         config,
       ),

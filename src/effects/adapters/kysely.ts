@@ -17,7 +17,10 @@ export function kyselyAdapter<Tables>(
     transaction: (work) => {
       const begin = isolationLevel ? db.transaction().setIsolationLevel(isolationLevel) : db.transaction()
       return begin.execute((trx) =>
-        work(trx, (text, values) => trx.executeQuery(CompiledQuery.raw(text, [...values]))),
+        work(
+          trx,
+          async (text, values) => (await trx.executeQuery(CompiledQuery.raw(text, [...values]))).rows,
+        ),
       )
     },
   }

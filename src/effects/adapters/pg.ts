@@ -13,7 +13,10 @@ export function pgAdapter(pool: Pool): TransactionAdapter<PoolClient> {
   return {
     transaction: (work) =>
       inTransaction(pool, async (client) => {
-        const result = await work(client, (text, values) => client.query(text, [...values]))
+        const result = await work(
+          client,
+          async (text, values) => (await client.query(text, [...values])).rows,
+        )
         await client.query('commit')
         return result
       }),

@@ -23,8 +23,8 @@ export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
   return {
     transaction: (work) =>
       client.$transaction(
-        // Async: a promise of Prisma does nothing until somebody waits for it.
-        (tx) => work(tx, async (text, values) => tx.$queryRawUnsafe(text, ...values)),
+        // Awaited: a promise of Prisma does nothing until somebody waits for it.
+        (tx) => work(tx, async (text, values) => (await tx.$queryRawUnsafe(text, ...values)) as unknown[]),
         options,
       ),
   }

@@ -19,7 +19,11 @@ export function typeormAdapter(
   return {
     transaction: (work) => {
       const inside = (manager: EntityManager): ReturnType<typeof work> =>
-        work(manager, (text, values) => manager.query(text, [...values]))
+        work(manager, async (text, values) => {
+          const found = await manager.query<unknown[]>(text, [...values])
+          // The rows of an UPDATE come with their count.
+          return Array.isArray(found[0]) ? found[0] : found
+        })
       return isolationLevel ? dataSource.transaction(isolationLevel, inside) : dataSource.transaction(inside)
     },
   }

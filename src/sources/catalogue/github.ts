@@ -1,19 +1,26 @@
 import { provider } from '../provider.ts'
 
-/**
- * GitHub, from its own code (npm:@octokit/webhooks-methods@6.0.0) and docs (github/docs, content/webhooks).
- *
- * - `X-GitHub-Delivery` stays the same when a delivery is sent again; every hook gets its own.
- * - The signature covers the body only: delivery id and event name are headers that TLS protects, not the secret.
- * - The legacy SHA-1 header is sent beside the SHA-256 one and not believed.
- * - The type is `pull_request.opened` where the payload has an action, `push` where it has none.
- * - No date in the envelope: `occurredAt` stays empty rather than guessed.
- * - The hook must send `application/json`: the form-encoded variant is refused as BODY_UNPARSABLE.
- * - There is no automatic retry. A person or the API can redeliver for 3 days at github.com (documented, not
- *   verified) and for longer on a server of one's own: a week is counted on.
- */
 export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
   provider: 'github',
+  about: {
+    name: 'GitHub',
+    category: 'source-control',
+    confidence: 'verified',
+    evidence: [
+      'npm:@octokit/webhooks-methods@6.0.0:dist-node/index.js',
+      'github.com/github/docs:content/webhooks',
+    ],
+    unverified: ['redelivery for 3 days'],
+    notes: [
+      '`X-GitHub-Delivery` stays the same when a delivery is sent again; every hook gets its own.',
+      'The signature covers the body only: delivery id and event name are headers that TLS protects, not the secret.',
+      'The legacy SHA-1 header is sent beside the SHA-256 one and not believed.',
+      'The type is `pull_request.opened` where the payload has an action, `push` where it has none.',
+      'No date in the envelope: `occurredAt` stays empty rather than guessed.',
+      'The hook must send `application/json`: the form-encoded variant is refused as BODY_UNPARSABLE.',
+      "There is no automatic retry. A person or the API can redeliver for 3 days at github.com and for longer on a server of one's own: a week is counted on.",
+    ],
+  },
   signature: {
     algorithm: 'hmac-sha256',
     header: 'x-hub-signature-256',
@@ -36,6 +43,16 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
       'json:after',
       'json:repository.id',
     ],
+    version: {
+      at: [
+        'json:comment.updated_at',
+        'json:review.submitted_at',
+        'json:pull_request.updated_at',
+        'json:issue.updated_at',
+        'json:workflow_run.updated_at',
+      ],
+      unit: 'iso',
+    },
   },
   retryWindowHours: 7 * 24,
 })

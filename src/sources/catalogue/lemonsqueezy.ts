@@ -1,17 +1,22 @@
 import { provider } from '../provider.ts'
 
-/**
- * Lemon Squeezy, from docs.lemonsqueezy.com/help/webhooks (documented; no code of the vendor was read).
- *
- * - No event id is sent. The key is made of what the event is about and when: event name, kind and id of the resource,
- *   and its `updated_at`. That date has a resolution of one second: of two equal events of one resource in one second
- *   the first is kept, and the other shows as a mismatch.
- * - The event name is read from the body, which is signed, and not from `X-Event-Name`, which is not.
- * - Any status but 200 is retried.
- * - Retries end after some three minutes, but a person can resend from the dashboard at any time: a week is counted on.
- */
 export const lemonsqueezy = provider<LemonSqueezyEvent, LemonSqueezyObject, LemonSqueezyEventType>({
   provider: 'lemonsqueezy',
+  about: {
+    name: 'Lemon Squeezy',
+    category: 'billing',
+    confidence: 'documented',
+    evidence: [
+      'https://docs.lemonsqueezy.com/help/webhooks/signing-requests',
+      'https://docs.lemonsqueezy.com/help/webhooks/webhook-requests',
+    ],
+    notes: [
+      'No event id is sent. The key is made of what the event is about and when: event name, kind and id of the resource, and its `updated_at`. That date has a resolution of one second: of two equal events of one resource in one second the first is kept, and the other shows as a mismatch.',
+      'The event name is read from the body, which is signed, and not from `X-Event-Name`, which is not.',
+      'Any status but 200 is retried.',
+      'Retries end after some three minutes, but a person can resend from the dashboard at any time: a week is counted on.',
+    ],
+  },
   signature: { algorithm: 'hmac-sha256', header: 'x-signature', encoding: 'hex' },
   event: {
     key: {

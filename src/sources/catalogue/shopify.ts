@@ -1,23 +1,30 @@
 import { provider } from '../provider.ts'
 
-/**
- * Shopify, from its own SDK (npm:@shopify/shopify-api@13.1.0) and shopify.dev/docs/apps/build/webhooks.
- *
- * - The key is `X-Shopify-Webhook-Id`: the same on every retry and not shared between subscriptions.
- *   `X-Shopify-Event-Id` is one for all subscriptions that matched a merchant's event, so that with it two
- *   subscriptions at one URL would lose each other's deliveries.
- * - The signature covers the body only: id, topic and date are headers that TLS protects, not the secret.
- * - Retries go on for 4 hours since 2024-09, and went on for 48 before: the longer time is counted on.
- * - The newer "Events" deliveries with headers named `shopify-*` are not covered.
- */
 export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
   provider: 'shopify',
+  about: {
+    name: 'Shopify',
+    category: 'commerce',
+    confidence: 'verified',
+    evidence: [
+      'npm:@shopify/shopify-api@13.1.0:dist/esm/lib/webhooks/validate.mjs',
+      'https://shopify.dev/docs/apps/build/webhooks/verify-deliveries.md',
+      'https://shopify.dev/changelog/updates-to-webhook-retry-mechanism',
+    ],
+    notes: [
+      "The key is `X-Shopify-Webhook-Id`: the same on every retry and not shared between subscriptions. `X-Shopify-Event-Id` is one for all subscriptions that matched a merchant's event, so that with it two subscriptions at one URL would lose each other's deliveries.",
+      'The signature covers the body only: id, topic and date are headers that TLS protects, not the secret.',
+      'Retries go on for 4 hours since 2024-09, and went on for 48 before: the longer time is counted on.',
+      'The newer "Events" deliveries with headers named `shopify-*` are not covered.',
+    ],
+  },
   signature: { algorithm: 'hmac-sha256', header: 'x-shopify-hmac-sha256', encoding: 'base64' },
   event: {
     key: 'header:x-shopify-webhook-id',
     type: 'header:x-shopify-topic',
     objectId: ['json:id', 'json:admin_graphql_api_id'],
     occurredAt: { at: 'header:x-shopify-triggered-at', unit: 'iso' },
+    version: { at: 'json:updated_at', unit: 'iso' },
   },
   retryWindowHours: 48,
 })

@@ -1,27 +1,50 @@
+import type { ProviderDescription } from '../description.ts'
 import { provider } from '../provider.ts'
 
-/**
- * Standard Webhooks, from the specification (standard-webhooks/standard-webhooks@b2fa7b8, spec/) and its reference
- * library (npm:standardwebhooks@1.1.1).
- *
- * - The key is what `whsec_<base64>` holds, decoded; the prefix may be missing.
- * - `webhook-signature: v1,<base64>[ v1,<base64>]`; `v1a` (Ed25519) is skipped.
- * - The key of the event, `webhook-id`, is signed.
- * - `type`, `timestamp` and `data` in the body are recommended, not required.
- * - The specification's own example retries for 75 hours and leaves the rest to the sender: a week is counted on.
- */
+/** `whsec_<base64>` but for a few: some use the text itself, some another prefix. */
+interface SecretForm {
+  readonly secretEncoding?: 'utf8' | 'base64'
+  readonly secretPrefix?: string
+}
+
+/** How everyone signs who follows the specification; Svix's own senders name the headers `svix-*`. */
+export function standardSignature(
+  prefix: 'webhook' | 'svix',
+  { secretEncoding = 'base64', secretPrefix = 'whsec_' }: SecretForm = {},
+): Pick<ProviderDescription, 'signature' | 'timestamp'> {
+  return {
+    signature: {
+      algorithm: 'hmac-sha256',
+      header: `${prefix}-signature`,
+      encoding: 'base64',
+      format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
+      content: `{header:${prefix}-id}.{timestamp}.{body}`,
+      secretEncoding,
+      secretPrefix,
+    },
+    timestamp: { at: `header:${prefix}-timestamp`, unit: 's', toleranceSeconds: 300 },
+  }
+}
+
 export const standardWebhooks = provider<StandardWebhooksEvent, unknown, string>({
   provider: 'standard-webhooks',
-  signature: {
-    algorithm: 'hmac-sha256',
-    header: 'webhook-signature',
-    encoding: 'base64',
-    format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
-    content: '{header:webhook-id}.{timestamp}.{body}',
-    secretEncoding: 'base64',
-    secretPrefix: 'whsec_',
+  about: {
+    name: 'Standard Webhooks',
+    category: 'spec',
+    confidence: 'verified',
+    evidence: [
+      'github.com/standard-webhooks/standard-webhooks@b2fa7b8:spec/standard-webhooks.md',
+      'npm:standardwebhooks@1.1.1:dist/index.js',
+    ],
+    notes: [
+      'The key is what `whsec_<base64>` holds, decoded; the prefix may be missing.',
+      '`webhook-signature: v1,<base64>[ v1,<base64>]`; `v1a` (Ed25519) is skipped.',
+      'The key of the event, `webhook-id`, is signed.',
+      '`type`, `timestamp` and `data` in the body are recommended, not required.',
+      "The specification's own example retries for 75 hours and leaves the rest to the sender: a week is counted on.",
+    ],
   },
-  timestamp: { at: 'header:webhook-timestamp', unit: 's', toleranceSeconds: 300 },
+  ...standardSignature('webhook'),
   event: {
     key: 'header:webhook-id',
     type: 'json:type',

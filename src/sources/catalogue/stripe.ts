@@ -1,17 +1,21 @@
 import { provider } from '../provider.ts'
 
-/**
- * Stripe, from its own SDK (npm:stripe@23.1.0, esm/Webhooks.js) and docs.stripe.com/webhooks.
- *
- * - The whole `whsec_…` text is the key; it is not decoded.
- * - `Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 for each live secret; v0 is for tests and not believed.
- * - The SDK lets future dates pass; here the tolerance counts to both sides.
- * - Thin events (`object: "v2.core.event"`) carry `related_object` in place of `data.object`, and `created` as ISO text.
- * - Retries go on for 3 days; a person can resend for 30 (documented for `stripe events resend`, not verified), so
- *   30 days is what is counted on.
- */
 export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
   provider: 'stripe',
+  about: {
+    name: 'Stripe',
+    category: 'payments',
+    confidence: 'verified',
+    evidence: ['npm:stripe@23.1.0:esm/Webhooks.js', 'https://docs.stripe.com/webhooks'],
+    unverified: ['resending for 30 days'],
+    notes: [
+      'The whole `whsec_…` text is the key; it is not decoded.',
+      '`Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 for each live secret; v0 is for tests and not believed.',
+      'The SDK lets future dates pass; here the tolerance counts to both sides.',
+      'Thin events (`object: "v2.core.event"`) carry `related_object` in place of `data.object`, and `created` as ISO text.',
+      'Retries go on for 3 days; a person can resend for 30, so 30 days is what is counted on.',
+    ],
+  },
   signature: {
     algorithm: 'hmac-sha256',
     header: 'stripe-signature',

@@ -1,43 +1,157 @@
 import { HOUR_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
-import type { Delivery, Identified, Refusal } from '../contract.ts'
+import type { Delivery, HandshakeAnswer, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { type CheckedOptions, placedSecrets } from '../options.ts'
-import { type SigningSource, signer } from '../sign.ts'
-import { identifier } from './identify.ts'
-import { signingKey } from './key.ts'
-import { verifier } from './verify.ts'
+import { type CheckedOptions, secretOf } from '../options.ts'
+import { settingsOf } from '../places.ts'
+import { type Sample, type SignedDelivery, type SigningSource, signer } from '../sign.ts'
+import { isDigest } from '../signature.ts'
+import { splitter } from './batch.ts'
+import { type Endpoint, endpointOf } from './endpoint.ts'
+import { handshaker } from './handshake.ts'
+import { identifier, STAMP_HEADER } from './identify.ts'
+import { jwtVerifier } from './jwt.ts'
+import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
+import { tokenVerifier } from './token.ts'
+import { digestVerifier, type Verify } from './verify.ts'
+
+/** What code is given to verify with. */
+export interface Coding {
+  readonly description: CheckedDescription
+  readonly keyring: Keyring
+  readonly endpoint: Endpoint
+  readonly toleranceSeconds: number | 'off'
+}
+
+/** What code may say where a description cannot; what it leaves out is as described. */
+export interface Coded {
+  readonly verify: Verify
+  prepare?(delivery: Delivery): Promise<Refusal | undefined> | undefined
+  handshake?(delivery: Delivery): HandshakeAnswer | Refusal | undefined
+  identify?(delivery: Delivery): Identified | Refusal
+  sign(sample: Sample): SignedDelivery
+}
+
+export type Code = (coding: Coding) => Coded
 
 /**
  * Binds a description to the secrets and options of one endpoint. Everything that can be prepared or can be wrong is
- * dealt with here, once; a delivery then only costs one HMAC and one JSON.parse.
+ * dealt with here, once; a delivery then only costs one HMAC and one pass over its JSON.
  *
  * The types are the provider's promise: a delivery that carries its signature has the shape it documents.
  */
 export function compile<Payload, Subject, Type extends string>(
   description: CheckedDescription,
   options: CheckedOptions,
+  code?: Code,
 ): SigningSource<Payload, Subject, Type> {
-  const secrets = placedSecrets(options.secret, description.provider)
-  const [first, ...others] = secrets.map((secret) => signingKey(description, secret))
-  if (first === undefined) throw new HookonceError('SECRET_MISSING', description.provider)
+  const keyring = keyringOf(description, options)
+  const endpoint = endpointOf(description, options)
+  const toleranceSeconds = toleranceOf(description, options)
+  const coded = code?.({ description, keyring, endpoint, toleranceSeconds })
+  const verifyOne = coded?.verify ?? describedVerifier({ description, keyring, endpoint, toleranceSeconds })
+  const split = splitter(description)
+  const verify = split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
+  const handshake =
+    coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret: options.onSecret, verify })
+  const prepare = preparation(keyring, coded?.prepare)
+  const sign = coded?.sign ?? signer({ description, keyring, endpoint })
 
   return {
     provider: description.provider,
     tenant: options.tenant,
     acceptedStatus: description.acceptedStatus,
+    ...(description.acceptedBody === undefined ? {} : { acceptedBody: description.acceptedBody }),
+    ...acceptedHeaders(description, endpoint),
     refusedStatus: description.refusedStatus,
     retryWindowMs: description.retryWindowHours * HOUR_MS,
     unwanted: options.unwanted,
     mismatch: options.mismatch,
-    verify: verifier(description, [first, ...others], toleranceOf(description, options)),
-    identify: identifier(description.event) as (delivery: Delivery) => Identified<Payload, Subject> | Refusal,
-    sign: signer(description, first),
+    ...(description.event.key === 'each-delivery' && { stampHeader: STAMP_HEADER }),
+    ...(description.handshake && {
+      handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
+    }),
+    // What a source does not need it does not have: the receiver asks by looking.
+    ...(prepare && { prepare }),
+    ...(handshake && { handshake }),
+    ...(split && { split }),
+    verify,
+    identify: (coded?.identify ?? identifier(description)) as (
+      delivery: Delivery,
+    ) => Identified<Payload, Subject> | Refusal,
+    deliver: sign,
+    sign: (sample) => sign(sample).headers,
+  }
+}
+
+function describedVerifier(coding: Coding): Verify {
+  const { signature } = coding.description
+  if (isDigest(signature)) return digestVerifier({ ...coding, signature })
+  if (signature.algorithm === 'jwt') return jwtVerifier({ ...coding, signature })
+  if (signature.algorithm !== 'coded') return tokenVerifier({ ...coding, signature })
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `${coding.description.provider}: signature: coded, but without code`,
+  )
+}
+
+/** Every event carries its own signature: all must be right, and there must be one. */
+function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: Verify): Verify {
+  return (delivery) => {
+    const events = split(delivery)
+    if ('ok' in events) return events
+    let verified: ReturnType<Verify> = { ok: false, code: 'SIGNATURE_MISSING', detail: 'there is no event' }
+    for (const event of events) {
+      verified = verify(event)
+      if (!verified.ok) return verified
+    }
+    return verified
+  }
+}
+
+function keyringOf(description: CheckedDescription, options: CheckedOptions): Keyring {
+  const { signature, provider } = description
+  if (signature.algorithm === 'coded' && signature.secret === 'none') return { keys: [] }
+  const secret = secretOf(options.secret, { provider, tenant: options.tenant })
+  return 'fixed' in secret
+    ? fixedKeyring(description, secret.fixed)
+    : refreshedKeyring(description, secret.read)
+}
+
+function preparation(
+  keyring: Keyring,
+  prepare: Coded['prepare'],
+): ((delivery: Delivery) => Promise<Refusal | undefined> | undefined) | undefined {
+  const { refresh } = keyring
+  if (refresh === undefined) return prepare
+  if (prepare === undefined) return (delivery) => refresh(delivery.receivedAtMs)
+  return async (delivery) => (await refresh(delivery.receivedAtMs)) ?? (await prepare(delivery))
+}
+
+function acceptedHeaders(
+  { acceptedHeaders }: CheckedDescription,
+  endpoint: Endpoint,
+): { acceptedHeaders?: Record<string, string> } {
+  const entries = Object.entries(acceptedHeaders)
+  if (entries.length === 0) return {}
+  return {
+    acceptedHeaders: Object.fromEntries(
+      entries.map(([name, template]) => [
+        name,
+        settingsOf(template).reduce(
+          (text, setting) => text.replaceAll(`{setting:${setting}}`, endpoint.setting(setting)),
+          template,
+        ),
+      ]),
+    ),
   }
 }
 
 function toleranceOf(description: CheckedDescription, { toleranceSeconds }: CheckedOptions): number | 'off' {
-  if (description.timestamp !== undefined) return toleranceSeconds ?? description.timestamp.toleranceSeconds
+  const { signature, timestamp } = description
+  if (timestamp !== undefined) return toleranceSeconds ?? timestamp.toleranceSeconds
+  if (signature.algorithm === 'jwt') return toleranceSeconds ?? signature.toleranceSeconds
+  if (signature.algorithm === 'coded' && signature.dated) return toleranceSeconds ?? 300
   if (typeof toleranceSeconds === 'number') {
     // A guard that is asked for and cannot be kept must not look as if it were.
     throw new HookonceError(

@@ -185,7 +185,11 @@ describe('the rest', () => {
     ['s', '2023-11-14T22:13:20Z', 1_700_000_000_000],
     ['iso', '2023-11-15T00:13:20.5+02:00', 1_700_000_000_500],
     ['iso', '2023-11-14', undefined],
-    ['iso', 'Tue, 14 Nov 2023 22:13:20 GMT', undefined],
+    ['iso', 'Tue, 14 Nov 2023 22:13:20 GMT', 1_700_000_000_000],
+    ['iso', '2023-11-14 22:13:20', 1_700_000_000_000],
+    ['iso', '2023-11-14 22:13:20 UTC', 1_700_000_000_000],
+    ['iso', '2023-11-14T23:13:20+0100', 1_700_000_000_000],
+    ['s', 1_700_000_000.5, 1_700_000_000_500],
     ['iso', '2023-13-45T99:99:99Z', undefined],
     ['iso', 1_700_000_000, undefined],
     ['s', 999_999_999_999_999, undefined],
@@ -199,6 +203,20 @@ describe('the rest', () => {
   ] as const)('reads a date in %s from %o', (unit, at, occurredAtMs) => {
     const event = { ...byId, occurredAt: { at: 'json:at', unit } } as const
     expect(identify(event, JSON.stringify({ id: 1, at }))).toMatchObject({ ok: true, occurredAtMs })
+  })
+
+  it.each([
+    ['iso', '2023-11-15T00:13:20.5+02:00', { as: 'timestamp', value: '2023-11-14T22:13:20.500000000Z' }],
+    ['iso', 'yesterday', undefined],
+    ['s', 1_700_000_000, { as: 'timestamp', value: '2023-11-14T22:13:20.000000000Z' }],
+    ['ms', 1_700_000_000_500, { as: 'timestamp', value: '2023-11-14T22:13:20.500000000Z' }],
+    ['number', 42, { as: 'number', value: '42' }],
+    ['number', 'x', undefined],
+    ['text', 'v7', { as: 'text', value: 'v7' }],
+    ['text', {}, undefined],
+  ] as const)('reads a version in %s from %o; one that is none is left out', (unit, v, version) => {
+    const event = { ...byId, version: { at: 'json:v', unit } } as const
+    expect(identify(event, JSON.stringify({ id: 1, v }))).toMatchObject({ ok: true, version })
   })
 
   it('hands on the object, or the whole payload', () => {

@@ -1,8 +1,12 @@
-import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { readableVersion, type Version, versionOf } from '../../model/version.ts'
 import type { Delivery, Identified, Refusal } from '../contract.ts'
-import type { CheckedDescription, Locator } from '../description.ts'
-import { type Read, textAt, valueAt } from './locate.ts'
+import type { CheckedDescription } from '../description.ts'
+import type { Identity } from '../event.ts'
+import { type Locator, partsOf } from '../places.ts'
+import { type Batch, itemOf, type Read, textAt, valueAt } from './locate.ts'
+import { outlineOf } from './outline.ts'
+import { bodyParser, describeUnparsable, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -15,18 +19,25 @@ const MAX_TYPE_BYTES = 255
 /** The type of an event whose sender names none: it can be subscribed to like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
-/** Who the event is: parse once, then read key, type and the rest from where the description says. */
-export function identifier(event: EventDescription): (delivery: Delivery) => Identified | Refusal {
-  const keyOf = keyReader(event.key)
-  const typeOf = event.type === undefined ? () => undefined : typeReader(event.type)
-  const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId)
-  const occurredAtOf = occurredAtReader(event.occurredAt)
-  const objectOf = event.object === undefined ? wholePayload : valueAt(event.object)
+/** Who the event is: key, type and the rest, read from where the description says. */
+export function identifier({
+  event,
+  batch,
+  body,
+}: Pick<CheckedDescription, 'event' | 'batch' | 'body'>): (delivery: Delivery) => Identified | Refusal {
+  const parse = bodyParser(body)
+  const glance = glanceAt({ event, batch, body }) ?? parse
+  const keyOf = keyReader(event.key, batch)
+  const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)
+  const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
+  const occurredAtOf = occurredAtReader(event.occurredAt, batch)
+  const versionAt = versionReader(event.version, batch)
+  const objectOf = event.object === undefined ? itemOf(batch) : valueAt(event.object, batch)
   const keyPlace = JSON.stringify(event.key)
 
   return (delivery) => {
-    const payload = parseBody(delivery.body)
-    if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery))
+    const payload = glance(delivery)
+    if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
     const key = keyOf(delivery, payload)
     if (key === undefined) {
@@ -37,60 +48,149 @@ export function identifier(event: EventDescription): (delivery: Delivery) => Ide
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
     const objectId = objectIdOf(delivery, payload)
+    const version = versionAt(delivery, payload)
 
-    return {
-      ok: true,
+    const identity = {
       key,
       type,
       // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
-      payload,
-      object: objectOf(delivery, payload),
+      version,
     }
+    const whole = glance === parse ? payload : undefined
+    return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
 }
 
-/** The body as JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */
-function parseBody(body: Uint8Array): object | undefined {
-  // Decoding would replace invalid bytes, and two different bodies could read the same.
-  if (!isUtf8(body)) return undefined
-  try {
-    const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
-    const payload: unknown = JSON.parse(text)
-    return typeof payload === 'object' && payload !== null ? payload : undefined
-  } catch {
-    // Not only a SyntaxError: a body nested or sized beyond what the engine takes is a RangeError.
+/**
+ * What identity needs of a body, without the rest of it; undefined where it must be parsed as a whole: to find one event
+ * of a batch, or the fields of a form.
+ */
+function glanceAt({
+  event,
+  batch,
+  body,
+}: Pick<CheckedDescription, 'event' | 'batch' | 'body'>): ParseBody | undefined {
+  if (batch !== undefined || body !== 'json') return undefined
+  const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
+  const paths = places.map(partsOf).filter(([kind]) => kind === 'json')
+  const outline = outlineOf(paths.map(([, path]) => path.split('.')))
+  return (delivery) => outline(delivery.body)
+}
+
+/** All places in these parts of a description, however they are put together there. */
+function locatorsIn(part: unknown): string[] {
+  if (typeof part === 'string') return [part]
+  if (Array.isArray(part)) return part.flatMap(locatorsIn)
+  if (typeof part !== 'object' || part === null) return []
+  const { separator: _, ...places } = part as Record<string, unknown>
+  return Object.values(places).flatMap(locatorsIn)
+}
+
+interface Reading {
+  readonly delivery: Delivery
+  readonly parse: ParseBody
+  readonly objectOf: Read<unknown>
+}
+
+/** The payload is parsed by whoever looks at it first: a receiver does not. */
+class IdentifiedEvent implements Identified {
+  readonly ok = true
+  readonly key: string
+  readonly type: string
+  readonly objectId: string | undefined
+  readonly occurredAtMs: number | undefined
+  readonly version: Version | undefined
+  readonly #reading: Reading
+  #payload: object | undefined
+
+  constructor(
+    identity: Identity & Pick<Identified, 'version'>,
+    reading: Reading,
+    payload: object | undefined,
+  ) {
+    this.key = identity.key
+    this.type = identity.type
+    this.objectId = identity.objectId
+    this.occurredAtMs = identity.occurredAtMs
+    this.version = identity.version
+    this.#reading = reading
+    this.#payload = payload
+  }
+
+  get payload(): unknown {
+    this.#payload ??= this.#reading.parse(this.#reading.delivery)
+    return this.#payload
+  }
+
+  get object(): unknown {
+    return this.#reading.objectOf(this.#reading.delivery, this.payload)
+  }
+}
+
+function keyReader(key: EventDescription['key'], batch: Batch): Read<string> {
+  if (key === 'each-delivery') return stampHash
+  const reads = [key].flat().map((one) => {
+    if (one === 'body-hash') return bodyHash
+    return typeof one === 'string' ? textAt(one, batch) : hashReader(one, batch)
+  })
+  const [only = bodyHash, ...others] = reads
+  if (others.length === 0) return only
+  return (delivery, payload) => {
+    for (const read of reads) {
+      const text = read(delivery, payload)
+      if (text !== undefined) return text
+    }
     return undefined
   }
 }
 
-// Says nothing of the body itself: this goes to the log.
-function describeUnparsable(delivery: Delivery): string {
-  const contentType = delivery.header('content-type')?.slice(0, 80) ?? 'none'
-  return `not a JSON object or array in UTF-8 (${delivery.body.length} bytes, content-type: ${contentType})`
+const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
+
+/** Set by the receiver where nothing that the sender says tells two events apart; recorded with the headers. */
+export const STAMP_HEADER = 'hookonce-delivery'
+
+const stampHash: Read<string> = (delivery, payload) => {
+  const stamp = delivery.header(STAMP_HEADER)
+  const body = bodyHash(delivery, payload)
+  return stamp === undefined ? undefined : hash('sha256', `${stamp} ${body}`, 'hex')
 }
 
-function keyReader(key: EventDescription['key']): Read<string> {
-  if (key === 'body-hash') return (delivery) => hash('sha256', delivery.body, 'hex')
-  if (typeof key === 'string' || Array.isArray(key)) return textAt(key)
-  return hashReader(key.hash)
+interface HashedPlaces {
+  readonly hash: readonly (Locator | readonly Locator[])[]
+  readonly optional?: readonly Locator[] | undefined
 }
 
 /** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
-function hashReader(locators: readonly Locator[]): Read<string> {
-  const reads = locators.map((locator) => textAt(locator))
+function hashReader({ hash: places, optional = [] }: HashedPlaces, batch: Batch): Read<string> {
+  const reads = places.map((place) => fieldAt(place, batch))
+  const optionalReads = optional.map((place) => fieldAt(place, batch))
   return (delivery, payload) => {
-    const fields = reads.map((read) => read(delivery, payload))
+    const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))
     if (fields.includes(undefined)) return undefined
+    for (const read of optionalReads) fields.push(read(delivery, payload) ?? null)
     // As a JSON array, so that ("a", "bc") and ("ab", "c") differ.
     return hash('sha256', JSON.stringify(fields), 'hex')
   }
 }
 
-function typeReader(type: NonNullable<EventDescription['type']>): Read<string> {
-  if (typeof type === 'string' || Array.isArray(type)) return textAt(type)
-  const reads = type.join.map((locator) => textAt(locator))
+/** As text; a yes or no counts too, for it tells two events of one object apart. */
+function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string> {
+  const text = textAt(place, batch)
+  const value = valueAt(place, batch)
+  return (delivery, payload) => {
+    const found = text(delivery, payload)
+    if (found !== undefined) return found
+    const raw = value(delivery, payload)
+    return typeof raw === 'boolean' ? String(raw) : undefined
+  }
+}
+
+function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): Read<string> {
+  if (typeof type === 'string' || Array.isArray(type)) return textAt(type, batch)
+  if ('present' in type) return presentReader(type.present, batch)
+  const reads = type.join.map((place) => textAt(place, batch))
   return (delivery, payload) => {
     const parts = reads.map((read) => read(delivery, payload))
     return parts[0] === undefined
@@ -99,14 +199,42 @@ function typeReader(type: NonNullable<EventDescription['type']>): Read<string> {
   }
 }
 
-function occurredAtReader(occurredAt: EventDescription['occurredAt']): Read<number> {
+/** The last part of the first place that holds something; an empty array holds nothing. */
+function presentReader(places: readonly Locator[], batch: Batch): Read<string> {
+  const reads = places.map((place) => ({
+    name: partsOf(place)[1].split('.').at(-1),
+    read: valueAt(place, batch),
+  }))
+  return (delivery, payload) =>
+    reads.find(({ read }) => {
+      const value = read(delivery, payload)
+      return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null
+    })?.name
+}
+
+function occurredAtReader(occurredAt: EventDescription['occurredAt'], batch: Batch): Read<number> {
   if (occurredAt === undefined) return () => undefined
-  const read = valueAt(occurredAt.at)
+  const read = valueAt(occurredAt.at, batch)
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
 }
 
-function wholePayload(_delivery: Delivery, payload: unknown): unknown {
-  return payload
+/** A version that cannot be read is none: the date of the event then counts. */
+function versionReader(version: EventDescription['version'], batch: Batch): Read<Version> {
+  if (version === undefined) return () => undefined
+  const { at, unit } = version
+  if (unit === 's' || unit === 'ms') {
+    const readDate = occurredAtReader({ at, unit }, batch)
+    return (delivery, payload) => {
+      const epochMs = readDate(delivery, payload)
+      return epochMs === undefined ? undefined : versionOf(new Date(epochMs))
+    }
+  }
+  const as = unit === 'iso' ? 'timestamp' : unit
+  const read = textAt(at, batch)
+  return (delivery, payload) => {
+    const value = read(delivery, payload)
+    return value === undefined ? undefined : readableVersion({ as, value })
+  }
 }
 
 function fits(text: string, maxBytes: number): boolean {

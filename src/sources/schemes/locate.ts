@@ -1,12 +1,16 @@
 import type { Delivery } from '../contract.ts'
-import type { Locator } from '../description.ts'
+import type { CheckedDescription } from '../description.ts'
+import { partsOf, type RequestLocator } from '../places.ts'
 
 /** Reads one value of a delivery and its parsed body. */
 export type Read<Value> = (delivery: Delivery, payload: unknown) => Value | undefined
 
+type Places = RequestLocator | readonly RequestLocator[]
+export type Batch = CheckedDescription['batch']
+
 /** A value as it is, from the first place that holds one. */
-export function valueAt(place: Locator | readonly Locator[]): Read<unknown> {
-  const reads = (typeof place === 'string' ? [place] : place).map(readerOf)
+export function valueAt(place: Places, batch?: Batch): Read<unknown> {
+  const reads = listOf(place).map((locator) => readerOf(locator, batch))
   const [only, ...others] = reads
   if (only !== undefined && others.length === 0) return only
   return (delivery, payload) => {
@@ -19,8 +23,8 @@ export function valueAt(place: Locator | readonly Locator[]): Read<unknown> {
 }
 
 /** A value as text, from the first place that holds any: an id is a string or a number. */
-export function textAt(place: Locator | readonly Locator[]): Read<string> {
-  const reads = (typeof place === 'string' ? [place] : place).map(readerOf)
+export function textAt(place: Places, batch?: Batch): Read<string> {
+  const reads = listOf(place).map((locator) => readerOf(locator, batch))
   return (delivery, payload) => {
     for (const read of reads) {
       const text = toText(read(delivery, payload))
@@ -28,6 +32,10 @@ export function textAt(place: Locator | readonly Locator[]): Read<string> {
     }
     return undefined
   }
+}
+
+function listOf(place: Places): readonly RequestLocator[] {
+  return typeof place === 'string' ? [place] : place
 }
 
 function toText(value: unknown): string | undefined {
@@ -52,19 +60,87 @@ function storable(text: string): string {
   return UNSTORABLE.test(text) ? JSON.stringify(text) : text
 }
 
-function readerOf(locator: Locator): Read<unknown> {
-  if (locator.startsWith('header:')) {
-    const name = locator.slice('header:'.length).toLowerCase()
-    return (delivery) => delivery.header(name)
-  }
-  const steps = locator.slice('json:'.length).split('.')
-  return (_delivery, payload) => {
-    let value = payload
-    for (const step of steps) {
-      // Own properties only: `constructor` or `__proto__` in a path must not find what the sender did not send.
-      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
-      value = (value as Record<string, unknown>)[step]
+function readerOf(locator: RequestLocator, batch: Batch): Read<unknown> {
+  const [kind, rest] = partsOf(locator)
+  switch (kind) {
+    case 'header': {
+      const name = rest.toLowerCase()
+      return (delivery) => delivery.header(name)
     }
-    return value
+    case 'query':
+      return (delivery) => queryValue(delivery.url, rest)
+    case 'const':
+      return () => rest
+    case 'form':
+      return (_delivery, payload) => valueIn(payload, [rest])
+    case 'item':
+      return itemReader(rest.split('.'), batch)
+    default: {
+      const steps = rest.split('.')
+      return (_delivery, payload) => valueIn(payload, steps)
+    }
   }
+}
+
+function queryValue(url: string, name: string): string | undefined {
+  const mark = url.indexOf('?')
+  if (mark < 0) return undefined
+  return new URLSearchParams(url.slice(mark + 1)).get(name) ?? undefined
+}
+
+/** A field of the one event that is left of a batch; see batch.ts. */
+function itemReader(steps: readonly string[], batch: Batch): Read<unknown> {
+  const items = itemPaths(batch)
+  return (_delivery, payload) => {
+    for (const path of items) {
+      const item = itemIn(payload, path)
+      if (item !== undefined) return valueIn(item, steps)
+    }
+    return undefined
+  }
+}
+
+/** The one event that is left of a batch. */
+export function itemOf(batch: Batch): Read<unknown> {
+  const items = itemPaths(batch)
+  return (_delivery, payload) => {
+    for (const path of items) {
+      const item = itemIn(payload, path)
+      if (item !== undefined) return item
+    }
+    return payload
+  }
+}
+
+function itemIn(payload: unknown, path: readonly string[]): unknown {
+  // A provider that batches at times sends the bare event at others.
+  if (path.length === 1 && path[0] === '[]' && !Array.isArray(payload)) return payload
+  return valueIn(
+    payload,
+    path.map((step) => (step === '[]' ? '0' : step)),
+  )
+}
+
+function itemPaths(batch: Batch): string[][] {
+  if (batch === undefined || batch === 'lines') return [[]]
+  return [batch].flat().map(arraySteps)
+}
+
+/** `json:entry[].changes[]` as steps, arrays as `[]`: entry, [], changes, []. */
+export function arraySteps(path: string): string[] {
+  return path
+    .slice('json:'.length)
+    .replaceAll('[]', '.[]')
+    .split('.')
+    .filter((step) => step !== '')
+}
+
+function valueIn(payload: unknown, steps: readonly string[]): unknown {
+  let value = payload
+  for (const step of steps) {
+    // Own properties only: `constructor` or `__proto__` in a path must not find what the sender did not send.
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
+    value = (value as Record<string, unknown>)[step]
+  }
+  return value
 }

@@ -1,9 +1,12 @@
-import type { CheckedDescription } from '../description.ts'
+import { type DigestSignature, isPublicKey, type Timestamp } from '../signature.ts'
+import { digester } from './digest.ts'
 
 /** What a signature header says, before anything of it is believed. */
 interface SignatureHeader {
   readonly signatures: readonly Buffer[]
   readonly timestamp: string | undefined
+  /** The names of the signed headers, as listed. */
+  readonly headers: string | undefined
 }
 
 // Eight signatures of the longest kind, with their names, take 1.2 kB. Beyond 4 kB nothing is read.
@@ -12,17 +15,19 @@ export const MAX_HEADER_CHARS = 4096
 // A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but not free.
 export const MAX_SIGNATURES = 8
 
-const DIGEST_BYTES = { 'hmac-sha1': 20, 'hmac-sha256': 32, 'hmac-sha512': 64 } as const
-
 /** Reads the signature header of a provider; no signature that can be decoded means an empty list. */
-export function signatureHeaderReader(description: CheckedDescription): (header: string) => SignatureHeader {
-  const { algorithm, encoding, format } = description.signature
-  const decode = signatureDecoder(encoding, DIGEST_BYTES[algorithm])
+export function signatureHeaderReader(
+  { algorithm, encoding, format }: DigestSignature,
+  timestamp: Timestamp | undefined,
+): (header: string) => SignatureHeader {
+  const decode = signatureDecoder(encoding, digester(algorithm).bytes)
   if (format.kind === 'bare') return bareReader(format.prefix, decode)
 
-  const at = description.timestamp?.at ?? ''
+  const at = timestamp?.at ?? ''
   const timestampField = at.startsWith('field:') ? at.slice('field:'.length) : undefined
-  return listReader({ ...format, timestampField }, decode)
+  // Checking a public-key signature costs as much as a hundred HMACs: nobody sends more than two.
+  const maxSignatures = isPublicKey(algorithm) ? 2 : MAX_SIGNATURES
+  return listReader({ ...format, timestampField, maxSignatures }, decode)
 }
 
 type Decode = (text: string) => Buffer | undefined
@@ -30,7 +35,7 @@ type Decode = (text: string) => Buffer | undefined
 function bareReader(prefix: string, decode: Decode): (header: string) => SignatureHeader {
   return (header) => {
     const decoded = header.startsWith(prefix) ? decode(header.slice(prefix.length)) : undefined
-    return { signatures: decoded === undefined ? [] : [decoded], timestamp: undefined }
+    return { signatures: decoded === undefined ? [] : [decoded], timestamp: undefined, headers: undefined }
   }
 }
 
@@ -38,13 +43,16 @@ interface ListFormat {
   readonly itemSeparator: string
   readonly fieldSeparator: string
   readonly signatureField: string
+  readonly headersField?: string | undefined
   readonly timestampField: string | undefined
+  readonly maxSignatures: number
 }
 
 function listReader(format: ListFormat, decode: Decode): (header: string) => SignatureHeader {
   return (header) => {
     const signatures: Buffer[] = []
     let timestamp: string | undefined
+    let headers: string | undefined
     let candidates = 0
     for (let at = 0, end = 0; at < header.length; at = end + 1) {
       end = header.indexOf(format.itemSeparator, at)
@@ -54,19 +62,22 @@ function listReader(format: ListFormat, decode: Decode): (header: string) => Sig
       if (cut < 0) continue
       const field = item.slice(0, cut)
       if (field === format.timestampField) timestamp ??= item.slice(cut + 1)
-      if (field !== format.signatureField || ++candidates > MAX_SIGNATURES) continue
+      else if (field === format.headersField) headers ??= item.slice(cut + 1)
+      if (field !== format.signatureField || ++candidates > format.maxSignatures) continue
       const decoded = decode(item.slice(cut + 1))
       if (decoded !== undefined) signatures.push(decoded)
     }
-    return { signatures, timestamp }
+    return { signatures, timestamp, headers }
   }
 }
 
 /** Decodes exactly one digest: Buffer.from alone would skip strange characters and return other lengths. */
-function signatureDecoder(encoding: 'hex' | 'base64' | 'base64url', bytes: number): Decode {
-  const base64Chars = Math.ceil((bytes * 4) / 3)
+function signatureDecoder(encoding: 'hex' | 'base64' | 'base64url', bytes: number | undefined): Decode {
+  // Of the kinds whose length varies, the shortest is ECDSA's and the longest RSA's with 8192 bits.
+  const hexChars = bytes === undefined ? '16,2048' : bytes * 2
+  const base64Chars = bytes === undefined ? '11,1366' : Math.ceil((bytes * 4) / 3)
   const shape = {
-    hex: new RegExp(`^[0-9A-Fa-f]{${bytes * 2}}$`),
+    hex: new RegExp(`^[0-9A-Fa-f]{${hexChars}}$`),
     base64: new RegExp(`^[A-Za-z0-9+/]{${base64Chars}}={0,2}$`),
     base64url: new RegExp(`^[A-Za-z0-9_-]{${base64Chars}}={0,2}$`),
   }[encoding]

@@ -1,5 +1,10 @@
 import type { Delivery, Refusal } from '../contract.ts'
-import { contentPieces } from '../description.ts'
+import type { CheckedDescription } from '../description.ts'
+import { isRequestLocator, templatePieces } from '../places.ts'
+import type { Endpoint } from './endpoint.ts'
+import { formFields } from './form.ts'
+import { valueAt } from './locate.ts'
+import { bodyParser } from './payload.ts'
 import { refuse } from './refuse.ts'
 
 /** What is signed around the body, as byte strings (one character a byte): the body itself is never copied. */
@@ -8,58 +13,130 @@ export interface SignedContent {
   readonly after: string
 }
 
-/** All that is asked of a delivery here; a sample that is being signed has no more yet. */
-type Headers = Pick<Delivery, 'header'>
+/** What the signature header says besides the signatures. */
+export interface SaidBySignature {
+  readonly timestamp: string
+  readonly headers: string | undefined
+  /** The text of the secret, for plain hashes. */
+  readonly secret: string
+}
+
+type Part = (delivery: Delivery, payload: unknown, said: SaidBySignature) => string | Refusal
 
 /** Fills a content template such as `{header:webhook-id}.{timestamp}.{body}`, but for the body. */
 export function signedContentRenderer(
   content: string,
-): (headers: Headers, timestamp: string) => SignedContent | Refusal {
-  const [before, after] = partsAroundBody(content)
+  description: Pick<CheckedDescription, 'body' | 'batch'>,
+  endpoint: Endpoint,
+): (delivery: Delivery, said: SaidBySignature) => SignedContent | Refusal {
+  const sides: [Part[], Part[]] = [[], []]
+  let side = sides[0]
+  for (const { literal, placeholder } of templatePieces(content)) {
+    if (literal !== '') {
+      const text = bytesOf(literal)
+      side.push(() => text)
+    }
+    if (placeholder === 'body') side = sides[1]
+    else if (placeholder !== undefined) side.push(partOf(placeholder, description, endpoint))
+  }
+  const [before, after] = sides
   const nothing: SignedContent = { before: '', after: '' }
   if (before.length === 0 && after.length === 0) return () => nothing
+  const parse = /\{(?:json|item|form):/.test(content) ? bodyParser(description.body) : () => undefined
 
-  return (headers, timestamp) => {
-    const left = render(before, headers, timestamp)
+  return (delivery, said) => {
+    const payload = parse(delivery)
+    const left = render(before, delivery, payload, said)
     if (typeof left !== 'string') return left
-    const right = render(after, headers, timestamp)
+    const right = render(after, delivery, payload, said)
     if (typeof right !== 'string') return right
     return { before: left, after: right }
   }
 }
 
-type Part = { readonly literal: string } | { readonly header: string } | 'timestamp'
-
-function partsAroundBody(content: string): [before: Part[], after: Part[]] {
-  const sides: [Part[], Part[]] = [[], []]
-  let side = sides[0]
-  for (const { literal, placeholder } of contentPieces(content)) {
-    if (literal !== '') side.push({ literal: Buffer.from(literal, 'utf8').toString('latin1') })
-    if (placeholder === 'body') side = sides[1]
-    else if (placeholder === 'timestamp') side.push('timestamp')
-    else if (placeholder !== undefined)
-      side.push({ header: placeholder.slice('header:'.length).toLowerCase() })
+function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'>, endpoint: Endpoint): Part {
+  switch (placeholder) {
+    case 'timestamp':
+      return (_delivery, _payload, said) => said.timestamp
+    case 'secret':
+      return (_delivery, _payload, said) => bytesOf(said.secret)
+    case 'method':
+      return (delivery) => delivery.method
+    case 'url':
+      return (delivery) => bytesOf(endpoint.urlOf(delivery))
+    case 'signedHeaders':
+      return signedHeaders
+    case 'sortedForm':
+      return sortedForm
   }
-  return sides
+  if (placeholder.startsWith('header:')) return headerPart(placeholder.slice('header:'.length).toLowerCase())
+  if (!isRequestLocator(placeholder)) {
+    const text = bytesOf(endpoint.setting(placeholder.slice('setting:'.length)))
+    return () => text
+  }
+  const read = valueAt(placeholder, batch)
+  return (delivery, payload) => {
+    const value = read(delivery, payload)
+    if (typeof value === 'string') return bytesOf(value)
+    // A field that is not sent is signed as nothing: Adyen's originalReference.
+    return value === undefined || value === null || typeof value === 'object' ? '' : String(value)
+  }
 }
 
-function render(parts: readonly Part[], headers: Headers, timestamp: string): string | Refusal {
+function headerPart(name: string): Part {
+  return (delivery) => {
+    const value = delivery.header(name)
+    if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
+    // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had one signature.
+    if (/[\u0100-\uffff]/.test(value))
+      return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
+    return value
+  }
+}
+
+// A provider lists a handful.
+const MAX_SIGNED_HEADERS = 32
+
+/** The listed names, then the values of those headers: `x-event-id x-event-type.42.order.paid`. */
+const signedHeaders: Part = (delivery, payload, said) => {
+  const names = (said.headers ?? '').split(' ')
+  if (said.headers === undefined || names.length > MAX_SIGNED_HEADERS)
+    return refuse('SIGNATURE_MISSING', 'the list of signed headers is not there')
+  let text = bytesOf(said.headers)
+  for (const name of names) {
+    const value = headerPart(name.toLowerCase())(delivery, payload, said)
+    if (typeof value !== 'string') return value
+    text += `.${value}`
+  }
+  return text
+}
+
+/** The fields of the form, sorted by name, each as its name and its value with nothing between. */
+const sortedForm: Part = (delivery) => {
+  const fields = formFields(delivery) ?? {}
+  return bytesOf(
+    Object.keys(fields)
+      .sort()
+      .map((name) => `${name}${fields[name]}`)
+      .join(''),
+  )
+}
+
+function bytesOf(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1')
+}
+
+function render(
+  parts: readonly Part[],
+  delivery: Delivery,
+  payload: unknown,
+  said: SaidBySignature,
+): string | Refusal {
   let text = ''
   for (const part of parts) {
-    if (part === 'timestamp') text += timestamp
-    else if ('literal' in part) text += part.literal
-    else {
-      const value = headers.header(part.header)
-      if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${part.header} is not there`)
-      // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had one signature.
-      if (/[\u0100-\uffff]/.test(value)) {
-        return refuse(
-          'SIGNATURE_MALFORMED',
-          `the signed header ${part.header} holds characters that are not bytes`,
-        )
-      }
-      text += value
-    }
+    const piece = part(delivery, payload, said)
+    if (typeof piece !== 'string') return piece
+    text += piece
   }
   return text
 }

@@ -1,13 +1,16 @@
 import type { Delivery, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
+import type { Unit } from '../signature.ts'
+import { textAt } from './locate.ts'
+import { bodyParser } from './payload.ts'
 import { refuse } from './refuse.ts'
-
-type TimestampDescription = CheckedDescription['timestamp']
-type Unit = NonNullable<TimestampDescription>['unit']
 
 // Up to 15 digits a number is exact; longer ones are no date of ours.
 const DIGITS = /^\d{1,15}$/
-const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
+// Without a zone it is UTC: what every provider means that leaves it out.
+const ISO = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(Z| ?UTC|[+-]\d{2}:?\d{2})?$/
+// `Tue, 14 Nov 2023 22:13:20 GMT`, of HTTP and of mail.
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[+-]\d{4})$/
 
 /** The date of a signature: its text is what was signed. */
 interface SignedAt {
@@ -16,17 +19,21 @@ interface SignedAt {
 }
 
 /** Finds the date of a signature, in a header of its own or as a field of the signature header. */
-export function signedAtReader(
-  timestamp: TimestampDescription,
-): (delivery: Delivery, field: string | undefined) => SignedAt | Refusal {
+export function signedAtReader({
+  timestamp,
+  body,
+}: Pick<CheckedDescription, 'timestamp' | 'body'>): (
+  delivery: Delivery,
+  field: string | undefined,
+) => SignedAt | Refusal {
   if (timestamp === undefined) {
     const none: SignedAt = { text: '', epochMs: 0 }
     return () => none
   }
   const { at, unit } = timestamp
-  const header = at.startsWith('header:') ? at.slice('header:'.length).toLowerCase() : undefined
+  const readText = dateText(at, body)
   return (delivery, field) => {
-    const text = header === undefined ? field : delivery.header(header)
+    const text = field ?? readText(delivery)
     if (!text) return refuse('SIGNATURE_MISSING', `the signed date (${at}) is not there`)
     const epochMs = parseTimestamp(text, unit)
     if (epochMs === undefined) {
@@ -34,6 +41,17 @@ export function signedAtReader(
     }
     return { text, epochMs }
   }
+}
+
+function dateText(at: string, body: CheckedDescription['body']): (delivery: Delivery) => string | undefined {
+  if (at.startsWith('header:')) {
+    const name = at.slice('header:'.length).toLowerCase()
+    return (delivery) => delivery.header(name)
+  }
+  if (!at.startsWith('json:')) return () => undefined
+  const parse = bodyParser(body)
+  const read = textAt(at as `json:${string}`)
+  return (delivery) => read(delivery, parse(delivery))
 }
 
 function parseTimestamp(text: string, unit: Unit): number | undefined {
@@ -50,17 +68,32 @@ export function formatTimestamp(epochMs: number, unit: Unit): string {
 // The years 1970 to 9999: dates that every store and every `Date` can hold.
 const LAST_MS = Date.UTC(10_000, 0)
 
-/** A date as a payload carries it: ISO text, or a number in its unit. Anything else is no date. */
+/** A date as a payload carries it: ISO text, a date of HTTP, or a number in its unit. Anything else is no date. */
 export function parseOccurredAt(value: unknown, unit: Unit): number | undefined {
   // Nothing but text and numbers is looked at: turning a stranger's object into text can throw.
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') return undefined
-  const epochMs = parseTimestamp(text, DIGITS.test(text) ? unit : 'iso')
+  const epochMs = parseAnyDate(text, unit)
   return epochMs !== undefined && epochMs >= 0 && epochMs < LAST_MS ? epochMs : undefined
 }
 
+function parseAnyDate(text: string, unit: Unit): number | undefined {
+  // In seconds this would be past the year 5000: a sender that mixes units meant milliseconds.
+  if (DIGITS.test(text)) return parseTimestamp(text, text.length > 11 ? 'ms' : unit)
+  // Seconds with a fraction, as Slack and others write them.
+  if (unit === 's' && /^\d{1,12}\.\d{1,9}$/.test(text)) return Math.floor(Number(text) * 1000)
+  return HTTP_DATE.test(text) ? validDate(Date.parse(text)) : parseIso(text)
+}
+
 function parseIso(text: string): number | undefined {
-  const epochMs = ISO.test(text) ? Date.parse(text) : Number.NaN
+  const zone = ISO.exec(text)?.[1]
+  if (zone === undefined)
+    return ISO.test(text) ? validDate(Date.parse(`${text.replace(' ', 'T')}Z`)) : undefined
+  const written = text.slice(0, -zone.length).replace(' ', 'T')
+  return validDate(Date.parse(written + (zone.endsWith('UTC') ? 'Z' : zone)))
+}
+
+function validDate(epochMs: number): number | undefined {
   return Number.isNaN(epochMs) ? undefined : epochMs
 }
 

@@ -13,7 +13,10 @@ function deliver(headers: Record<string, string>, body = '{}', receivedAtMs = 0)
   }
 }
 
-function plain(signature: Partial<CustomOptions['signature']>, secret = 'topsecret') {
+function plain(
+  signature: Partial<Extract<CustomOptions['signature'], { content?: string | undefined }>>,
+  secret = 'topsecret',
+) {
   return custom({
     secret,
     signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex', ...signature },

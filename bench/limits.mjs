@@ -1,0 +1,72 @@
+// @ts-check
+import { parseArgs } from 'node:util'
+import { history } from './limits/history.mjs'
+import { horizon } from './limits/horizon.mjs'
+import { idleLag } from './limits/idle-lag.mjs'
+import { inFlight } from './limits/in-flight.mjs'
+import { memory } from './limits/memory.mjs'
+import { startGenerator } from './load/generator.mjs'
+import { writeResult } from './report/json.mjs'
+import { startPostgres } from './servers/postgres.mjs'
+
+/*
+ * What hookonce costs against itself: with a long history, with much in flight, with nothing to do, with many large
+ * bodies, under a held horizon. `npm run limits -- --measure history`; each prints a table and writes
+ * results/limits-<measure>.json.
+ */
+
+const measures = { history, 'in-flight': inFlight, 'idle-lag': idleLag, memory, horizon }
+
+const { values } = parseArgs({
+  options: {
+    measure: { type: 'string' },
+    receipts: { type: 'string', default: '10000000' },
+    leased: { type: 'string', default: '200000' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '5' },
+    minutes: { type: 'string', default: '10' },
+    postgres: { type: 'string' },
+  },
+})
+const names = values.measure?.split(',') ?? Object.keys(measures)
+for (const name of names) {
+  if (!Object.hasOwn(measures, name))
+    throw new Error(`--measure is one of ${Object.keys(measures).join(', ')}, not "${name}"`)
+}
+
+const postgres = await startPostgres(values.postgres)
+const generator = startGenerator()
+try {
+  for (const name of names) {
+    const measure = measures[/** @type {keyof typeof measures} */ (name)]
+    const result = await measure({
+      postgres,
+      generator,
+      receipts: Number(values.receipts),
+      leased: Number(values.leased),
+      rounds: Number(values.rounds),
+      seconds: Number(values.seconds),
+      minutes: Number(values.minutes),
+    })
+    process.stdout.write(`\n${name}\n`)
+    console.table(result)
+    await writeResult(
+      `limits-${name}.json`,
+      JSON.stringify({ measuredAt: new Date().toISOString(), result }, null, 2),
+    )
+  }
+} finally {
+  generator.stop()
+  await postgres.stop()
+}
+
+/**
+ * @typedef {object} Limits
+ * @property {import('./servers/postgres.mjs').Postgres} postgres
+ * @property {import('./load/generator.mjs').Generator} generator
+ * @property {number} receipts of the history
+ * @property {number} leased jobs in flight
+ * @property {number} rounds
+ * @property {number} seconds of one measurement
+ * @property {number} minutes that a horizon is held
+ */

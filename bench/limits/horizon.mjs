@@ -1,0 +1,75 @@
+// @ts-check
+import { contendersNamed } from '../contenders.mjs'
+import { checkAnswers } from '../modes/round.mjs'
+import { startContender } from '../servers/contender.mjs'
+import { keptDatabase } from './prefilled.mjs'
+
+const RATE = 800
+const CONNECTIONS = 64
+
+/**
+ * Somebody holds a transaction open, so that no dead row can be cleaned away, while 800 events a second are accepted and
+ * processed. Before and after, the rate at full load.
+ *
+ * @param {import('../limits.mjs').Limits} limits
+ */
+export async function horizon({ postgres, generator, seconds, minutes }) {
+  const [hookonce] = contendersNamed(['hookonce'])
+  if (!hookonce) throw new Error('hookonce is no contender')
+  const kept = await keptDatabase(postgres)
+  const server = await startContender(hookonce, {
+    postgres: kept,
+    mode: 'end-to-end',
+    effect: 'write',
+    cpuProf: false,
+  })
+  const holder = await kept.db.connect()
+  let part = 0
+  async function peak() {
+    const prefix = `${process.pid.toString(36)}h${part++}x`
+    await generator.prepare({
+      port: server.port,
+      connections: CONNECTIONS,
+      prefix,
+      bodyBytes: 1600,
+      duplicates: 0,
+    })
+    return Math.round(
+      checkAnswers(await generator.closed({ seconds, count: 1_000_000, fresh: false })).perSecond,
+    )
+  }
+  try {
+    await peak()
+    const before = await peak()
+    await holder.query('begin isolation level repeatable read')
+    await holder.query('select count(*) from hookonce.source')
+    const prefix = `${process.pid.toString(36)}h${part++}x`
+    await generator.prepare({
+      port: server.port,
+      connections: CONNECTIONS,
+      prefix,
+      bodyBytes: 1600,
+      duplicates: 0,
+    })
+    const steady = checkAnswers(await generator.open({ seconds: minutes * 60, rate: RATE }))
+    const after = await peak()
+    const dead = await server.db.query(
+      `select n_dead_tup as n from pg_stat_user_tables where schemaname = 'hookonce' and relname = 'job'`,
+    )
+    await holder.query('rollback')
+    return [
+      {
+        'held minutes': minutes,
+        'before/s': before,
+        'after/s': after,
+        ratio: (after / before).toFixed(2),
+        'steady p99 ms': steady.latency.p99.toFixed(1),
+        'dead job rows': Number(dead.rows[0]?.n ?? 0),
+      },
+    ]
+  } finally {
+    holder.release(true)
+    await server.stop()
+    await kept.drop()
+  }
+}

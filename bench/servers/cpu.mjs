@@ -1,0 +1,64 @@
+// @ts-check
+import { readFileSync } from 'node:fs'
+
+/** Linux counts in hundredths of a second. */
+const TICK_US = 10_000
+
+/** @typedef {{ server: number, store: number, generator: number }} CpuCost microseconds of CPU a delivery or job */
+
+/**
+ * @typedef {object} Metered
+ * @property {{ pid: number, redisPid?: number }} server
+ * @property {import('./postgres.mjs').Postgres} postgres
+ * @property {{ pid: number | undefined }} [generator]
+ */
+
+/**
+ * Starts to meter.
+ *
+ * @param {Metered} metered
+ */
+export async function cpuMeter({ server, postgres, generator }) {
+  async function used() {
+    const store = server.redisPid ? [server.redisPid] : await postgres.pids()
+    return [[server.pid], store, generator?.pid ? [generator.pid] : []].map(cpuMicros)
+  }
+  const before = await used()
+  return {
+    /**
+     * @param {number} count
+     * @returns {Promise<CpuCost | undefined>}
+     */
+    async each(count) {
+      if (process.platform !== 'linux') return undefined
+      const after = await used()
+      const [forServer, forStore, forGenerator] = after.map((sum, part) =>
+        Math.round((sum - (before[part] ?? 0)) / count),
+      )
+      return { server: forServer ?? 0, store: forStore ?? 0, generator: forGenerator ?? 0 }
+    },
+  }
+}
+
+/**
+ * Microseconds of CPU that these processes have used, all threads, user and system. Rates depend on what else the
+ * machine does; what a delivery costs hardly does.
+ *
+ * @param {readonly number[]} pids
+ */
+function cpuMicros(pids) {
+  return pids.reduce((sum, pid) => sum + ticksOf(pid) * TICK_US, 0)
+}
+
+/** @param {number} pid */
+function ticksOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name of the program may hold anything, so count from the parenthesis behind it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  } catch {
+    // It ended meanwhile: what it used is lost to the sum.
+    return 0
+  }
+}

@@ -1,0 +1,217 @@
+import type { PoolClient } from 'pg'
+import { stopForAttention } from '../ledger/attention.ts'
+import {
+  type EffectId,
+  type EffectMode,
+  type EffectRow,
+  isLive,
+  lockEffect,
+  markUnknown,
+  startEffect,
+  takeOverEffect,
+} from '../ledger/effects.ts'
+import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
+import type { Queryable } from '../ledger/statement.ts'
+import { requireLive } from '../ledger/steps.ts'
+import { HookonceError } from '../model/errors.ts'
+import { EffectBusy } from '../model/handler-errors.ts'
+import { scopedId, shardOf } from '../model/receipt-id.ts'
+import { type Decision, decide } from './decide.ts'
+import { effectDownstreamKey } from './downstream-key.ts'
+import { fromRecord, requireSameInput } from './recorded.ts'
+import { asLeaseLost, type HandlerRun, stop } from './run.ts'
+
+/** An effect that a run asks for. */
+export interface Wanted {
+  readonly effect: EffectId
+  readonly mode: EffectMode
+  readonly downstreamTtlMs: number
+  readonly reconciles: boolean
+  readonly inputHash: Buffer | null
+}
+
+export type Claim =
+  | { readonly kind: 'done'; readonly result: unknown }
+  /** This run is to call. */
+  | { readonly kind: 'ours'; readonly call: OpenCall }
+
+export interface OpenCall {
+  readonly epoch: number
+  readonly idempotencyKey: string
+  /** When an earlier run called with the same key, if one did: what became of that call was not recorded. */
+  readonly calledAt: Date | undefined
+}
+
+/** The effect that a key names in a tenant. */
+export function effectOf({ tenant, shards }: Pick<HandlerRun, 'tenant' | 'shards'>, key: string): EffectId {
+  const id = scopedId(tenant, key)
+  return { shard: shardOf(id, shards), id, tenant, key }
+}
+
+/**
+ * Commits that this run is about to call, under its live fence, or finds out why it must not. The job's row is
+ * locked until that commit: a rescuer comes before it, and then nothing is started, or after it, and then the
+ * successor sees that something was.
+ */
+export async function claimEffect(run: HandlerRun, wanted: Wanted): Promise<Claim> {
+  const first = opened(wanted, 0)
+  if (await startFirst(run, wanted)) return { kind: 'ours', call: first }
+  for (;;) {
+    const claim = await claimKnown(run, wanted)
+    if (claim) return claim
+  }
+}
+
+function opened(
+  { effect: { tenant, key } }: Wanted,
+  epoch: number,
+  calledAt: Date | undefined = undefined,
+): OpenCall {
+  return { epoch, calledAt, idempotencyKey: effectDownstreamKey({ tenant, key, epoch }) }
+}
+
+/** The usual case, in one round trip: nobody has asked for it before. */
+function startFirst({ pool, job }: HandlerRun, wanted: Wanted): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const [live, started, committed] = inOneWrite(
+      client,
+      () =>
+        [
+          requireLive(client, job),
+          startEffect(client, epochOf(wanted, job, 0)),
+          client.query('commit'),
+        ] as const,
+    )
+    const [, isFirst] = await Promise.all([live, started, committed])
+    return isFirst
+  }).catch((error) => {
+    throw asLeaseLost(error)
+  })
+}
+
+function epochOf(wanted: Wanted, job: HandlerRun['job'], epoch: number) {
+  const { effect, mode, inputHash } = wanted
+  return { effect, job, epoch, mode, inputHash, downstreamKey: opened(wanted, epoch).idempotencyKey }
+}
+
+/** Undefined: somebody was quicker with the next epoch, look again. */
+async function claimKnown(run: HandlerRun, wanted: Wanted): Promise<Claim | undefined> {
+  const claim = await fenced(run, async (client) => {
+    const claimed = await claimLocked(run, wanted, client)
+    if (claimed?.kind === 'stop') await recordUnknown(client, run, { ...claimed, effect: wanted.effect })
+    await client.query('commit')
+    return claimed
+  })
+  if (claim?.kind === 'wait') throw stop(run, busy(wanted.effect))
+  if (claim?.kind !== 'stop') return claim
+  run.settled = 'attention'
+  throw stop(run, unknown(wanted.effect, claim.reason))
+}
+
+type LockedClaim =
+  | Claim
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'stop'; readonly epoch: number; readonly reason: string }
+
+/** Decides on a known effect while its row is locked. */
+export async function claimLocked(
+  run: HandlerRun,
+  wanted: Wanted,
+  db: Queryable,
+): Promise<LockedClaim | undefined> {
+  const row = await lockEffect(db, wanted.effect)
+  if (!row) return undefined
+  const decision = await decideOn(run, { wanted, row, db })
+  switch (decision.kind) {
+    case 'return':
+      requireSameInput(`effect "${wanted.effect.key}"`, row.inputHash, wanted.inputHash)
+      return { kind: 'done', result: fromRecord(row.result) }
+    case 'next epoch': {
+      const epoch = row.epoch + 1
+      const began = await startEffect(db, epochOf(wanted, run.job, epoch))
+      return began ? { kind: 'ours', call: opened(wanted, epoch) } : undefined
+    }
+    case 'take over':
+      requireSameInput(`effect "${wanted.effect.key}"`, row.inputHash, wanted.inputHash)
+      await takeOverEffect(db, { ...wanted, job: run.job, epoch: row.epoch })
+      return { kind: 'ours', call: opened(wanted, row.epoch, row.startedAt) }
+    case 'wait':
+      return decision
+    case 'stop':
+      return { ...decision, epoch: row.epoch }
+  }
+}
+
+interface Deciding {
+  readonly wanted: Wanted
+  readonly row: EffectRow
+  readonly db: Queryable
+}
+
+async function decideOn(run: HandlerRun, { wanted, row, db }: Deciding): Promise<Decision> {
+  const caller = { ...row, shard: shardOf(row.receiptId, run.shards) }
+  const callerIsLive = row.state === 'started' && (await isLive(db, caller))
+  return decide(row, { ...wanted, callerIsLive })
+}
+
+interface Unknown {
+  readonly effect: EffectId
+  readonly epoch: number
+  readonly reason: string
+}
+
+/** The effect is unknown and the job stops, in one commit; see ledger/attention.ts. */
+async function recordUnknown(client: PoolClient, run: HandlerRun, found: Unknown): Promise<void> {
+  await markUnknown(client, found)
+  const reason = `effect "${found.effect.key}": ${found.reason}`
+  await stopForAttention(client, { job: run.job, effect: found.effect, reason })
+}
+
+/** The other side was asked what became of a call, and cannot tell: a person must. */
+export async function stopAtUnknown(run: HandlerRun, found: Unknown): Promise<never> {
+  await fenced(run, async (client) => {
+    const row = await lockEffect(client, found.effect)
+    if (row?.fence !== run.job.fence || row.receiptId !== run.job.receiptId) throw busy(found.effect)
+    await recordUnknown(client, run, found)
+    await client.query('commit')
+  })
+  run.settled = 'attention'
+  throw stop(run, unknown(found.effect, found.reason))
+}
+
+/** A transaction met an effect of unknown outcome and was rolled back: the job stops, if that is still so. */
+export async function stopIfUnknown(run: HandlerRun, wanted: Wanted): Promise<never> {
+  const reason = await fenced(run, async (client) => {
+    const claimed = await claimLocked(run, wanted, client)
+    if (claimed?.kind !== 'stop') throw stop(run, busy(wanted.effect))
+    await recordUnknown(client, run, { ...claimed, effect: wanted.effect })
+    await client.query('commit')
+    return claimed.reason
+  })
+  run.settled = 'attention'
+  throw stop(run, unknown(wanted.effect, reason))
+}
+
+/** A transaction that begins by making sure that the job is still this run's. */
+function fenced<Result>(
+  { pool, job }: HandlerRun,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return inTransaction(pool, async (client) => {
+    await requireLive(client, job)
+    return work(client)
+  }).catch((error) => {
+    throw asLeaseLost(error)
+  })
+}
+
+function unknown({ key }: EffectId, reason: string): HookonceError {
+  return new HookonceError('EFFECT_UNKNOWN', `effect "${key}": ${reason}`)
+}
+
+/** Whoever calls now needs about a second, as a rule; jitter, so that those who wait do not come back together. */
+const TURN_MS = 1_000
+
+export function busy({ key }: EffectId): EffectBusy {
+  return new EffectBusy(TURN_MS * (0.5 + Math.random()), `another job is at effect "${key}"`)
+}

@@ -1,0 +1,193 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { type EffectId, type EffectMode, type EndedEffect, endEffect } from '../ledger/effects.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
+import { check, strict } from '../model/checked.ts'
+import { DAY_MS } from '../model/durations.ts'
+import { HookonceError } from '../model/errors.ts'
+import { NotDone } from '../model/handler-errors.ts'
+import { claimEffect, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
+import { type EffectFetch, effectFetch } from './fetch.ts'
+import { inputHash, toRecord } from './recorded.ts'
+import type { HandlerRun } from './run.ts'
+import type { Call } from './step.ts'
+
+/** What became of a call whose reply was not recorded, as the other side tells it. */
+export type Reconciled<Result> =
+  | { readonly outcome: 'done'; readonly result?: Result }
+  | { readonly outcome: 'not done' }
+  | { readonly outcome: 'unknown' }
+
+export interface EarlierCall extends Call {
+  readonly calledAt: Date
+}
+
+type Reconcile = (call: EarlierCall) => unknown
+
+const optionsSchema = strict({
+  /** What is done when a call was started and nobody told how it ended. */
+  mode: z.enum(['keyed', 'atMostOnce', 'atLeastOnce']).default('keyed'),
+  /** How long the other side honours a key. 24 h: what Stripe promises. */
+  downstreamTtlMs: z.number().positive().default(DAY_MS),
+  /** What the effect depends on, as JSON: a key that is used for something else is refused. */
+  input: z.unknown().optional(),
+  /** Asks the other side. It is asked before anything is called again, in every mode. */
+  reconcile: z.custom<Reconcile>((value) => typeof value === 'function', 'must be a function').optional(),
+})
+
+export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>, 'reconcile'> & {
+  readonly reconcile?: (call: EarlierCall) => Reconciled<Result> | Promise<Reconciled<Result>>
+}
+
+/** What an effect may use. */
+export interface EffectCall extends Call {
+  /** fetch with the Idempotency-Key, a time-out, and the distinction between "not done" and "not known". */
+  readonly fetch: EffectFetch
+}
+
+/** Longer keys would not fit an index, and nobody could read them. */
+const keySchema = z.string().min(1).max(512)
+
+export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
+
+/** Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises. */
+export function effect<Result>(
+  run: HandlerRun,
+  key: string,
+  work: EffectWork<Result>,
+  options: EffectOptions<Result>,
+): Promise<Result> {
+  const asked = run.effects.get(key)
+  const answer = asked ?? runEffect(run, { key, work, options })
+  run.effects.set(key, answer)
+  return answer as Promise<Result>
+}
+
+interface Asked<Result> {
+  readonly key: string
+  readonly work: EffectWork<Result>
+  readonly options: EffectOptions<Result>
+}
+
+async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise<Result> {
+  const key = check(keySchema, asked.key, 'the key of an effect')
+  const { mode, downstreamTtlMs, input } = check(optionsSchema, asked.options, `ctx.effect("${key}")`)
+  const { reconcile } = asked.options
+  const wanted = {
+    effect: effectOf(run, key),
+    mode,
+    downstreamTtlMs,
+    reconciles: reconcile !== undefined,
+    inputHash: inputHash(`effect "${key}"`, input),
+  }
+  for (;;) {
+    const claim = await claimEffect(run, wanted)
+    // What was recorded is what `work` returned then.
+    if (claim.kind === 'done') return claim.result as Result
+    const open = { effect: wanted.effect, call: claim.call, mode }
+    const { calledAt } = claim.call
+    if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, asked.work)
+
+    const { idempotencyKey } = claim.call
+    const answer = await reconcile({ idempotencyKey, signal: run.signal, calledAt })
+    if (answer.outcome === 'done') return record(run, open, answer.result as Result)
+    if (answer.outcome === 'unknown') {
+      const reason = 'it was called, and the other side cannot tell what came of it'
+      return stopAtUnknown(run, { effect: wanted.effect, epoch: claim.call.epoch, reason })
+    }
+    // With the same key, a caller that was only frozen and calls late is still recognised downstream.
+    if (mode !== 'atMostOnce') return callAndRecord(run, open, asked.work)
+    // Called at most once in an epoch: the next call is the next epoch's.
+    await end(run, open, {
+      state: 'failed',
+      result: null,
+      reason: 'the other side says that it was not done',
+    })
+  }
+}
+
+interface Open {
+  readonly effect: EffectId
+  readonly call: OpenCall
+  readonly mode: EffectMode
+}
+
+async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWork<Result>): Promise<Result> {
+  const { mode, call } = open
+  const { idempotencyKey } = call
+  await requireHeld(run, open)
+  if (mode !== 'atLeastOnce') run.open.set(open.effect.id, { effect: open.effect, epoch: call.epoch })
+  let result: Result
+  try {
+    result = await work({ idempotencyKey, signal: run.signal, fetch: effectFetch(run, idempotencyKey) })
+  } catch (error) {
+    // Everything else leaves open whether it happened, and so does a refusal of a second call, which says nothing of
+    // the first: the row stays as it is, and the next to ask will see.
+    if (error instanceof NotDone && open.call.calledAt === undefined) {
+      await end(run, open, { state: 'failed', result: null, reason: error.message })
+    }
+    throw error
+  }
+  return record(run, open, result)
+}
+
+/**
+ * Between the commit and the call the process may have been frozen for longer than its lease. Then nothing is called,
+ * and if nothing was before, that is known: to keep silent would make it unknown.
+ */
+async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
+  try {
+    run.requireHeld()
+  } catch (error) {
+    const uncalled = {
+      state: 'failed',
+      result: null,
+      reason: 'it was not called: the lease was lost',
+    } as const
+    // Where this is refused, a successor has decided already.
+    if (open.call.calledAt === undefined) await end(run, open, uncalled).catch(() => undefined)
+    throw error
+  }
+}
+
+async function record<Result>(run: HandlerRun, open: Open, result: Result): Promise<Result> {
+  let json: string | null
+  try {
+    json = toRecord(`effect "${open.effect.key}"`, result)
+  } catch (error) {
+    // It has happened, and must be known to: only what it returned is lost.
+    const reason = error instanceof Error ? error.message : String(error)
+    await end(run, open, { state: 'done', result: null, reason })
+    throw error
+  }
+  await end(run, open, { state: 'done', result: json, reason: null })
+  return result
+}
+
+const FIRST_PAUSE_MS = 50
+/** Some six seconds in all: a failover, not an outage. */
+const MAX_TRIES = 7
+
+/** Tries hard: what is not recorded now will be unknown. */
+async function end(
+  run: HandlerRun,
+  { effect, call }: Open,
+  outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
+): Promise<void> {
+  for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
+    try {
+      const isOurs = await endEffect(run.pool, { effect, job: run.job, epoch: call.epoch, ...outcome })
+      run.open.delete(effect.id)
+      if (isOurs) return
+      throw new HookonceError('LEASE_LOST', `another run has taken over effect "${effect.key}"`)
+    } catch (error) {
+      if (error instanceof HookonceError || tries >= MAX_TRIES || isRefusal(error)) throw error
+    }
+    await delay(pauseMs)
+  }
+}
+
+/** The server understood and refused: to say it again would not help. */
+function isRefusal(error: unknown): boolean {
+  return /^(22|23|42)...$/.test(sqlStateOf(error))
+}

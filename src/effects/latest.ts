@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { type EntityId, lockVersion, recordFirstVersion, recordVersion } from '../ledger/entities.ts'
+import type { Queryable } from '../ledger/statement.ts'
+import { check, strict } from '../model/checked.ts'
+import { HookonceError } from '../model/errors.ts'
+import { scopedId, shardOf } from '../model/receipt-id.ts'
+import {
+  compareVersions,
+  type Version,
+  type VersionInput,
+  type VersionKind,
+  versionOf,
+} from '../model/version.ts'
+import type { HandlerRun } from './run.ts'
+
+type Refetch = () => unknown
+
+const optionsSchema = strict({
+  /**
+   * For a version that equals the applied one. `apply`: the later arrival wins. `skip`: the earlier one. Or what
+   * `refetch` returns is applied, which is right in any order.
+   */
+  tie: z.enum(['apply', 'skip', 'refetch']).default('apply'),
+  /** Reads the entity at its source, while the entity is locked here. */
+  refetch: z.custom<Refetch>((value) => typeof value === 'function', 'must be a function').optional(),
+  /** This event says that the entity is gone. Its version stays, so that late news cannot revive it. */
+  deleted: z.boolean().default(false),
+}).refine(({ tie, refetch }) => tie !== 'refetch' || refetch !== undefined, {
+  message: 'tie: "refetch" needs the function `refetch`',
+})
+
+export type LatestOptions<Current = unknown> = Omit<z.input<typeof optionsSchema>, 'refetch'> & {
+  readonly refetch?: () => Current | Promise<Current>
+}
+
+export type Latest<Result> =
+  | { readonly outcome: 'applied'; readonly result: Result }
+  /** What was applied before is newer: nothing was done. */
+  | { readonly outcome: 'stale'; readonly reason: string }
+
+export interface News<Result, Current> {
+  readonly entity: string
+  /** Without one, only what `refetch` returns can be believed. */
+  readonly version: VersionInput | undefined
+  readonly work: (current: Current | undefined) => Promise<Result>
+  readonly options: LatestOptions<Current>
+}
+
+const entitySchema = z.string().min(1).max(512)
+
+/** Runs `work` in the transaction of `db` if the version is newer than the applied one, and records it there. */
+export async function latest<Result, Current>(
+  run: Pick<HandlerRun, 'tenant' | 'shards'>,
+  db: Queryable,
+  news: News<Result, Current>,
+): Promise<Latest<Result>> {
+  const name = check(entitySchema, news.entity, 'the name of an entity')
+  const { tie, deleted } = check(optionsSchema, news.options, `latest("${name}")`)
+  const { refetch } = news.options
+  const id = scopedId('entity', run.tenant, name)
+  const entity: EntityId = { shard: shardOf(id, run.shards), id, tenant: run.tenant, name }
+
+  if (news.version === undefined) {
+    if (!refetch) {
+      const advice = 'the event has no version: give one, or a function `refetch` that reads the entity'
+      throw new HookonceError('VERSION_INVALID', `entity "${name}": ${advice}`)
+    }
+    await lockUnversioned(db, entity, deleted)
+    return applied(await news.work(await refetch()))
+  }
+
+  const version = versionOf(news.version)
+  const next = { kind: version.as, version: version.value, deleted }
+  if (await recordFirstVersion(db, entity, next)) return applied(await news.work(undefined))
+
+  const before = await lockVersion(db, entity)
+  const order = before.kind === NO_VERSION ? 1 : compare(name, version, before)
+  if (order < 0) return stale({ name, version, before: before.version })
+  if (order > 0) {
+    await recordVersion(db, entity, next)
+    return applied(await news.work(undefined))
+  }
+  // Of an update and a deletion with one version the deletion is the last, in whatever order they come.
+  if (before.deleted && !deleted) return stale({ name, version, before: `${before.version}, deleted` })
+  const isDeletion = deleted && !before.deleted
+  if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
+  await recordVersion(db, entity, next)
+  const current = !isDeletion && tie === 'refetch' ? await refetch?.() : undefined
+  return applied(await news.work(current))
+}
+
+/** An entity whose events carry no version is locked all the same: what was read last is written last. */
+const NO_VERSION = 'none'
+
+async function lockUnversioned(db: Queryable, entity: EntityId, deleted: boolean): Promise<void> {
+  const row = { kind: NO_VERSION, version: '', deleted }
+  if (!(await recordFirstVersion(db, entity, row))) await lockVersion(db, entity)
+}
+
+function compare(name: string, version: Version, before: { kind: string; version: string }): number {
+  if (before.kind !== version.as) {
+    throw new HookonceError(
+      'VERSION_INVALID',
+      `entity "${name}" has a version of kind ${before.kind}, this one is a ${version.as}: they cannot be compared`,
+    )
+  }
+  return compareVersions(version, { as: before.kind as VersionKind, value: before.version })
+}
+
+function applied<Result>(result: Result): Latest<Result> {
+  return { outcome: 'applied', result }
+}
+
+interface Stale {
+  readonly name: string
+  readonly version: Version
+  readonly before: string
+}
+
+function stale({ name, version, before }: Stale): Latest<never> {
+  return { outcome: 'stale', reason: `stale: ${name} is at ${before}, this event at ${version.value}` }
+}
+
+/** Why nothing came of an event: all that it told was known better. Null where something did. */
+export function staleReason(outcomes: readonly Latest<unknown>[]): string | null {
+  if (outcomes.some(({ outcome }) => outcome === 'applied')) return null
+  const [first] = outcomes
+  return first?.outcome === 'stale' ? first.reason : null
+}

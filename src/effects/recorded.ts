@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { HookonceError } from '../model/errors.ts'
+
+/** Results are read again on every attempt: what is larger belongs where it lives, and its id here. */
+const MAX_RESULT_BYTES = 64 * 1024
+
+/**
+ * A result as JSON, or null for none. What JSON would silently change is refused: a date that comes back as text
+ * would be found out by the first retry in production.
+ */
+export function toRecord(what: string, result: unknown): string | null {
+  if (result === undefined) return null
+  const fault = notJson(result, [])
+  if (fault) throw new HookonceError('RESULT_NOT_JSON', `the result of ${what} ${fault}`)
+  return limited(what, JSON.stringify(result))
+}
+
+export function limited(what: string, json: string): string {
+  if (Buffer.byteLength(json) <= MAX_RESULT_BYTES) return json
+  throw new HookonceError(
+    'STEP_RESULT_TOO_LARGE',
+    `the result of ${what} is larger than ${MAX_RESULT_BYTES} bytes: return less, an id is enough`,
+  )
+}
+
+/** What was recorded; the column is null where there was no result. */
+export function fromRecord(result: unknown): unknown {
+  return result ?? undefined
+}
+
+/** The declared input of a step or an effect, to recognise another one under the same name. */
+export function inputHash(what: string, input: unknown): Buffer | null {
+  if (input === undefined) return null
+  const fault = notJson(input, [])
+  if (fault) throw new HookonceError('RESULT_NOT_JSON', `the input of ${what} ${fault}`)
+  return createHash('sha256').update(canonical(input)).digest()
+}
+
+/** An input that was declared then and now must be the same; where either was silent there is nothing to compare. */
+export function requireSameInput(what: string, before: Uint8Array | null, now: Uint8Array | null): void {
+  if (!before || !now || Buffer.compare(before, now) === 0) return
+  throw new HookonceError(
+    'EFFECT_INPUT_CHANGED',
+    `${what} was recorded with another input: what was done is not what is asked for now`,
+  )
+}
+
+// Keys in one order: two spellings of one object are one input.
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
+  const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `{${sorted.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`
+}
+
+/** What refers to itself has no end. */
+const MAX_DEPTH = 100
+
+/** Why a value is no JSON, with where in it; undefined where it is. */
+function notJson(value: unknown, path: readonly string[]): string | undefined {
+  const at = path.length === 0 ? '' : ` at "${path.join('.')}"`
+  if (value === null || typeof value === 'boolean') return undefined
+  if (typeof value === 'string') {
+    return value.includes('\0') ? `holds a NUL character${at}, which the ledger cannot keep` : undefined
+  }
+  if (typeof value === 'number') {
+    return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON has no word for`
+  }
+  if (typeof value !== 'object') return `holds a ${typeof value}${at}: return plain data`
+  if (path.length > MAX_DEPTH) return 'is nested too deeply'
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isPlain = prototype === Object.prototype || prototype === null || Array.isArray(value)
+  if (!isPlain) {
+    return `holds a ${value.constructor?.name ?? 'class'}${at}: return plain data, a date as its ISO text`
+  }
+  for (const [key, member] of Object.entries(value)) {
+    const fault = member === undefined ? undefined : notJson(member, [...path, key])
+    if (fault) return fault
+  }
+  return undefined
+}

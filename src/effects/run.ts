@@ -1,0 +1,54 @@
+import type { Pool } from 'pg'
+import type { EffectId } from '../ledger/effects.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
+import { STALE_FENCE } from '../ledger/steps.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Latest } from './latest.ts'
+import type { MessageOrigin } from './message.ts'
+
+/** What the calls of one handler's run share. */
+export interface HandlerRun extends MessageOrigin {
+  readonly pool: Pool
+  /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
+  readonly lastStep: string | undefined
+  /** How long the handler may run. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  /** Throws where the run is over, or its lease is by our own clock: nothing new may be started. */
+  readonly requireHeld: () => void
+  /** Names of steps and transactions that this run has used. */
+  readonly names: Set<string>
+  /** Effects that this run has asked for: who asks twice shares the answer. */
+  readonly effects: Map<string, Promise<unknown>>
+  /** Calls that this run made and has not told the outcome of, by the effect's id. */
+  readonly open: Map<string, { readonly effect: EffectId; readonly epoch: number }>
+  /** Set when a commit of the run itself has settled the job. */
+  settled: 'processed' | 'attention' | undefined
+  /** Why the run must end here, whatever the handler makes of it. */
+  stopped: Error | undefined
+  /** What came of the entities that the handler spoke of. */
+  readonly news: Latest<unknown>[]
+}
+
+/** A name is done once in a run: a second use would be skipped in silence by the next attempt. */
+export function claimName(run: HandlerRun, name: string): void {
+  if (run.names.has(name)) {
+    throw new HookonceError(
+      'STEP_REPEATED',
+      `"${name}" was used before in this run: give each step and transaction a name of its own`,
+    )
+  }
+  run.names.add(name)
+}
+
+/** Ends the run, also where the handler catches what is thrown. */
+export function stop<Stop extends Error>(run: HandlerRun, stop: Stop): Stop {
+  run.stopped ??= stop
+  return stop
+}
+
+/** Tells the refusal of a stale fence from other errors of the database. */
+export function asLeaseLost(error: unknown): unknown {
+  if (sqlStateOf(error) !== STALE_FENCE) return error
+  return new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
+}

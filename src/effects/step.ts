@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { findStep, recordStep } from '../ledger/steps.ts'
+import { check, strict } from '../model/checked.ts'
+import { downstreamKey } from './downstream-key.ts'
+import { fromRecord, inputHash, requireSameInput, toRecord } from './recorded.ts'
+import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
+
+const stepOptions = strict({
+  /** What the step depends on, as JSON: when it differs from what was recorded, the step is refused, not skipped. */
+  input: z.unknown().optional(),
+})
+
+export type StepOptions = z.input<typeof stepOptions>
+
+/** What a step or an effect may use. */
+export interface Call {
+  /** Stable: the same whenever this is called again. */
+  readonly idempotencyKey: string
+  readonly signal: AbortSignal
+}
+
+/**
+ * A checkpoint: `work` runs until its result is recorded, and never again after that in this job. Between the two
+ * it can be repeated; what must not be is an effect.
+ */
+export async function step<Result>(
+  run: HandlerRun,
+  name: string,
+  work: (call: Call) => Result | Promise<Result>,
+  options: StepOptions,
+): Promise<Result> {
+  const what = `step "${name}"`
+  const { input } = check(stepOptions, options, `ctx.step("${name}")`)
+  const hash = inputHash(what, input)
+  claimName(run, name)
+  const { pool, job, epoch, subscriber, signal } = run
+  // The first run of a job has nothing to find.
+  const before = job.fence > 1 ? await findStep(pool, { job, epoch, name }) : undefined
+  if (before) {
+    requireSameInput(what, before.inputHash, hash)
+    return fromRecord(before.result) as Result
+  }
+  const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber, name, epoch })
+  const result = await work({ idempotencyKey, signal })
+  const record = toRecord(what, result)
+  await recordStep(pool, { job, epoch, name, result: record, inputHash: hash }).catch((error) => {
+    throw asLeaseLost(error)
+  })
+  return result
+}

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { Acquired, KeyId, KeyStore } from '../store.ts'
+import {
+  acquired,
+  acquireOnceNot,
+  type ContractCase,
+  completion,
+  freshId,
+  gone,
+  LONG_MS,
+  released,
+  request,
+  SHORT_MS,
+  standing,
+  unknown,
+} from './case.ts'
+
+/*
+ * Who gets a key, and what the others are told.
+ */
+const RACERS = 20
+
+async function completed(store: KeyStore, id: KeyId, result: Uint8Array): Promise<Acquired> {
+  const first = await acquired(store, id)
+  assert.equal(await store.settle(id, first.record.fence, { to: 'completed', result, ttlMs: LONG_MS }), true)
+  return first
+}
+
+export const acquireCases: readonly ContractCase[] = [
+  {
+    name: 'acquire: a new key is locked, with a fence, until the time that was asked for',
+    async run(store) {
+      const id = freshId()
+      assert.equal(await store.read(id), undefined)
+      const asked = request({ lockMs: 30_000, ttlMs: 10_000 })
+      const { outcome, record, now } = await store.acquire(id, asked)
+      assert.equal(outcome, 'acquired')
+      assert.deepEqual(record, {
+        state: 'locked',
+        fence: record.fence,
+        fingerprint: asked.fingerprint,
+        holder: asked.holder,
+        after: 'nothing',
+        lockedAt: record.lockedAt,
+        lockUntil: record.lockedAt + 30_000,
+        expiresAt: record.lockedAt + 40_000,
+        result: undefined,
+      })
+      assert.ok(record.fence > 0)
+      // Milliseconds since 1970, not a part of a second nor seconds.
+      assert.ok(Math.abs(record.lockedAt - now) < 5_000, `${record.lockedAt} is about ${now}`)
+      assert.ok(now > Date.UTC(2020) && now < Date.UTC(2200), `${now} is in milliseconds since 1970`)
+      assert.deepEqual(await store.read(id), record)
+    },
+  },
+  {
+    name: 'acquire: of many at once exactly one gets the key, and the others see its lock',
+    async run(store) {
+      const id = freshId()
+      const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
+      const winners = answers.filter(({ outcome }) => outcome === 'acquired')
+      assert.equal(winners.length, 1)
+      for (const { outcome, record } of answers) {
+        if (outcome !== 'acquired') assert.equal(outcome, 'locked')
+        assert.equal(record.fence, winners[0]?.record.fence)
+      }
+    },
+  },
+  {
+    name: 'acquire: a live lock is left as it is',
+    async run(store) {
+      const id = freshId()
+      const { record } = await acquired(store, id)
+      for (const onCrash of ['takeover', 'unknown'] as const) {
+        const second = await store.acquire(id, request({ onCrash }))
+        assert.equal(second.outcome, 'locked')
+        assert.deepEqual(second.record, record)
+      }
+      assert.deepEqual(await store.read(id), record)
+    },
+  },
+  {
+    name: 'acquire: who asks again with the same holder, because a reply was lost, gets the same lock',
+    async run(store) {
+      const id = freshId()
+      const asking = request()
+      const first = await store.acquire(id, asking)
+      const second = await store.acquire(id, asking)
+      assert.equal(second.outcome, 'acquired')
+      assert.deepEqual(second.record, first.record)
+    },
+  },
+  {
+    name: 'acquire: another fingerprint is a mismatch in every state, and changes nothing',
+    async run(store) {
+      const other = request({ fingerprint: '1:other' })
+      for (const settlement of [undefined, completion('secret'), released, unknown]) {
+        const id = freshId()
+        const { record } = await acquired(store, id)
+        if (settlement) assert.equal(await store.settle(id, record.fence, settlement), true)
+        const before = await standing(store, id)
+        assert.equal((await store.acquire(id, other)).outcome, 'mismatch')
+        assert.deepEqual(await store.read(id), before)
+      }
+    },
+  },
+  {
+    name: 'acquire: a mismatch comes before a lock that ran out',
+    async run(store) {
+      const id = freshId()
+      await acquired(store, id, { lockMs: SHORT_MS })
+      await acquireOnceNot('locked', store, id, { onCrash: 'unknown' })
+      assert.equal((await store.acquire(id, request({ fingerprint: '1:other' }))).outcome, 'mismatch')
+    },
+  },
+  {
+    name: 'acquire: what was released runs again, with a higher fence',
+    async run(store) {
+      const id = freshId()
+      const first = await acquired(store, id)
+      assert.equal(await store.settle(id, first.record.fence, released), true)
+      const second = await acquired(store, id)
+      assert.equal(second.record.after, 'release')
+      assert.ok(second.record.fence > first.record.fence)
+    },
+  },
+  {
+    name: 'acquire: what was completed is handed out byte for byte',
+    async run(store) {
+      const bodies = [
+        new Uint8Array(),
+        Uint8Array.from({ length: 256 }, (_, byte) => byte),
+        randomBytes(256 * 1024),
+      ]
+      for (const body of bodies) {
+        const id = freshId()
+        await completed(store, id, body)
+        const { outcome, record } = await store.acquire(id, request())
+        assert.equal(outcome, 'completed')
+        assert.ok(record.result && Buffer.from(record.result).equals(body), `${body.length} bytes come back`)
+      }
+    },
+  },
+  {
+    name: 'acquire: what is unknown is nobody’s to run',
+    async run(store) {
+      const id = freshId()
+      const { record } = await acquired(store, id)
+      assert.equal(await store.settle(id, record.fence, unknown), true)
+      assert.equal((await store.acquire(id, request())).outcome, 'unknown')
+    },
+  },
+  {
+    name: 'acquire: a lock that ran out is taken over with a higher fence, long before the record expires',
+    async run(store) {
+      const id = freshId()
+      const first = await acquired(store, id, { lockMs: SHORT_MS })
+      const second = await acquireOnceNot('locked', store, id)
+      assert.equal(second.outcome, 'acquired')
+      assert.equal(second.record.after, 'crash')
+      assert.ok(second.record.fence > first.record.fence)
+    },
+  },
+  {
+    name: 'acquire: of many that find a lock run out exactly one takes it over',
+    async run(store) {
+      const id = freshId()
+      await acquired(store, id, { lockMs: SHORT_MS })
+      // Waits without taking it: another fingerprint changes nothing, so time is looked at by a record of its own.
+      const clock = freshId()
+      await acquired(store, clock, { lockMs: SHORT_MS })
+      await acquireOnceNot('locked', store, clock)
+      const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
+      assert.equal(answers.filter(({ outcome }) => outcome === 'acquired').length, 1)
+      assert.equal(answers.filter(({ outcome }) => outcome === 'locked').length, RACERS - 1)
+    },
+  },
+  {
+    name: 'acquire: a lock that ran out becomes unknown where nobody may take it over',
+    async run(store) {
+      const id = freshId()
+      const first = await acquired(store, id, { lockMs: SHORT_MS })
+      const second = await acquireOnceNot('locked', store, id, { onCrash: 'unknown' })
+      assert.equal(second.outcome, 'unknown')
+      assert.equal((await standing(store, id)).state, 'unknown')
+      assert.equal((await standing(store, id)).fence, first.record.fence)
+      assert.equal((await store.acquire(id, request({ onCrash: 'takeover' }))).outcome, 'unknown')
+    },
+  },
+  {
+    name: 'acquire: an expired record is not there, swept or not, and its fence is not used again',
+    async run(store) {
+      for (const to of ['completed', 'released', 'unknown'] as const) {
+        const id = freshId()
+        const { record } = await acquired(store, id)
+        const settlement = { to, ttlMs: SHORT_MS, result: Buffer.from('old') }
+        assert.equal(await store.settle(id, record.fence, settlement), true)
+        await gone(store, id)
+        const next = await acquired(store, id, { fingerprint: '1:other' })
+        assert.equal(next.record.after, 'nothing')
+        assert.ok(next.record.fence > record.fence)
+      }
+    },
+  },
+]

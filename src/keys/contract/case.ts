@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AcquireRequest } from '../decide.ts'
+import type { KeyRecord } from '../record.ts'
+import type { Acquired, KeyId, KeyStore } from '../store.ts'
+
+export type Capability = 'steps' | 'sweep'
+
+/**
+ * The contract of key stores as cases, for any test runner:
+ *
+ *   for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(store))
+ *
+ * Each case uses keys of its own, so one store serves them all, at the same time too. What a store may have or not is
+ * named, so that a case is never left out by mistake.
+ */
+export interface ContractCase {
+  readonly name: string
+  readonly needs?: Capability
+  run(store: KeyStore): Promise<void>
+}
+
+/** Long enough for everything that a case does in it, on a slow machine. */
+export const LONG_MS = 60_000
+/** Runs out while a case waits for it. */
+export const SHORT_MS = 120
+
+export function freshId(): KeyId {
+  return randomBytes(32).toString('hex')
+}
+
+export function request(more: Partial<AcquireRequest> = {}): AcquireRequest {
+  return {
+    fingerprint: '1:same',
+    holder: randomUUID(),
+    lockMs: LONG_MS,
+    ttlMs: LONG_MS,
+    onCrash: 'takeover',
+    ...more,
+  }
+}
+
+export async function acquired(
+  store: KeyStore,
+  id: KeyId,
+  more: Partial<AcquireRequest> = {},
+): Promise<Acquired> {
+  const answer = await store.acquire(id, request(more))
+  assert.equal(answer.outcome, 'acquired')
+  assert.equal(answer.record.state, 'locked')
+  return answer
+}
+
+/** Asks until the answer is another one: time is the store's, and only the store can say that it has passed. */
+export async function acquireOnceNot(
+  outcome: Acquired['outcome'],
+  store: KeyStore,
+  id: KeyId,
+  more: Partial<AcquireRequest> = {},
+): Promise<Acquired> {
+  const asking = request(more)
+  for (let looks = 0; looks < 500; looks++) {
+    const answer = await store.acquire(id, asking)
+    if (answer.outcome !== outcome) return answer
+    await delay(20)
+  }
+  throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 looks` })
+}
+
+export async function gone(store: KeyStore, id: KeyId): Promise<void> {
+  for (let looks = 0; looks < 500; looks++) {
+    if ((await store.read(id)) === undefined) return
+    await delay(20)
+  }
+  throw new assert.AssertionError({ message: 'the record has not expired after 500 looks' })
+}
+
+export async function standing(store: KeyStore, id: KeyId): Promise<KeyRecord> {
+  const record = await store.read(id)
+  assert.ok(record, 'the record is there')
+  return record
+}
+
+export const released = { to: 'released', ttlMs: LONG_MS } as const
+export const unknown = { to: 'unknown', ttlMs: LONG_MS } as const
+export const completion = (text: string) =>
+  ({ to: 'completed', result: Buffer.from(text), ttlMs: LONG_MS }) as const

@@ -1,0 +1,15 @@
+/** What is worth counting. Each is told once, when it has happened. */
+export type KeyEvent =
+  | { readonly what: 'ran' | 'replayed' | 'locked' | 'mismatch' | 'unknown' | 'taken_over' }
+  /** The handler threw. */
+  | { readonly what: 'failed'; readonly error: unknown }
+  /** Another run has taken this one's lock. Its result was not kept. */
+  | { readonly what: 'lost_lock' }
+  /** It ran, but its result could not be kept: the lock stays, and the crash policy decides. */
+  | { readonly what: 'not_persisted'; readonly error: unknown }
+  /** The store did not answer. `ran` says that the handler ran all the same, unprotected. */
+  | { readonly what: 'store_down'; readonly ran: boolean; readonly error: unknown }
+  /** A heartbeat did not get through; the next one may. */
+  | { readonly what: 'heartbeat_failed'; readonly error: unknown }
+
+export type Observe = (event: KeyEvent) => void

@@ -1,0 +1,13 @@
+/**
+ * The canonical JSON of RFC 8785: members sorted by UTF-16 code units, numbers and strings as JavaScript writes them.
+ * Numbers are doubles there: integers beyond 2^53 that differ only in their last digits become the same.
+ */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`)
+  return `{${members.join(',')}}`
+}

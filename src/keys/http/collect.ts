@@ -1,0 +1,63 @@
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+import { headerOf, type Reply } from './message.ts'
+
+/** A body whose end was seen within the limit, or one that goes on: what was read of it comes first in `body`. */
+export type Collected =
+  | { readonly whole: true; readonly bytes: Uint8Array }
+  | { readonly whole: false; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
+
+export async function collect(reply: Reply, limit: number): Promise<Collected> {
+  const { body } = reply
+  if (body instanceof Uint8Array)
+    return body.length > limit ? { whole: false, body } : { whole: true, bytes: body }
+  // Events are sent as they come: waiting for the end would keep them back.
+  if (headerOf(reply, 'content-type')?.startsWith('text/event-stream')) return { whole: false, body }
+  const iterator = body[Symbol.asyncIterator]()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for (;;) {
+    const { done, value } = await iterator.next()
+    if (done) return { whole: true, bytes: Buffer.concat(chunks, size) }
+    chunks.push(value)
+    size += value.length
+    if (size > limit) return { whole: false, body: resumed(chunks, iterator) }
+  }
+}
+
+async function* resumed(
+  chunks: readonly Uint8Array[],
+  iterator: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* chunks
+  try {
+    for (;;) {
+      const { done, value } = await iterator.next()
+      if (done) return
+      yield value
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+const decoders: Record<
+  string,
+  (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>
+> = {
+  gzip: promisify(gunzip),
+  'x-gzip': promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+}
+
+/** The bytes without their content-encoding, which is not stored; undefined where that cannot be undone within the limit. */
+export async function identityBytes(
+  reply: Pick<Reply, 'headers'>,
+  bytes: Uint8Array,
+  limit: number,
+): Promise<Uint8Array | undefined> {
+  const encoding = headerOf(reply, 'content-encoding')?.trim().toLowerCase()
+  if (encoding === undefined || encoding === 'identity' || bytes.length === 0) return bytes
+  return decoders[encoding]?.(bytes, { maxOutputLength: limit }).catch(() => undefined)
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { strict } from '../../model/checked.ts'
+import { digest } from '../identity.ts'
+import { canonicalJson } from './canonical-json.ts'
+import type { KeyedRequest } from './message.ts'
+import { multipartDigest } from './multipart.ts'
+
+/*
+ * What makes two requests the same: method, path with query, media type, declared headers, body. A fingerprint names
+ * the recipe it was made by, so that a deploy with another recipe can still recognise the requests of the one before.
+ */
+const recipeFields = {
+  /** `bytes`: as they came. `canonical`: JSON whose members may be ordered and spaced in any way. */
+  json: z.enum(['bytes', 'canonical']).default('bytes'),
+  /** Only these members of a JSON object count (dots lead inside): for clients that add a timestamp to each retry. */
+  fields: z.array(z.string().min(1)).min(1).optional(),
+  /** Headers that make a request another one, such as an API version. */
+  headers: z.array(z.string().toLowerCase().min(1)).default([]),
+}
+const recipeSchema = strict(recipeFields)
+export const fingerprintSchema = strict({
+  ...recipeFields,
+  /** What this route was configured to before: keys from then are still recognised. */
+  previous: z.array(recipeSchema).default([]),
+})
+
+type Recipe = z.output<typeof recipeSchema>
+export type FingerprintOptions = z.output<typeof fingerprintSchema>
+
+/** Raised when the code below changes what it hashes. */
+const VERSION = '1'
+
+export function fingerprint(request: KeyedRequest, recipe: Recipe): string {
+  const contentType = request.header('content-type') ?? ''
+  const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const hash = digest([
+    VERSION,
+    request.method.toUpperCase(),
+    request.target,
+    mediaType,
+    ...recipe.headers.map((name) => `${name}:${request.header(name) ?? ''}`),
+    bodyOf(request, recipe, { contentType, mediaType }),
+  ])
+  return `${nameOf(recipe)}:${hash}`
+}
+
+/** The fingerprint of this request by the recipe of a stored one, if that is known here. */
+export function refingerprint(
+  request: KeyedRequest,
+  { previous }: FingerprintOptions,
+  stored: string,
+): string | undefined {
+  const recipe = previous.find((recipe) => stored.startsWith(`${nameOf(recipe)}:`))
+  return recipe && fingerprint(request, recipe)
+}
+
+function nameOf({ json, fields, headers }: Recipe): string {
+  return `${VERSION}-${digest([canonicalJson({ json, fields, headers })]).slice(0, 8)}`
+}
+
+function bodyOf(
+  { body }: KeyedRequest,
+  { json, fields }: Recipe,
+  { contentType, mediaType }: { contentType: string; mediaType: string },
+): string | Uint8Array {
+  if (mediaType.startsWith('multipart/')) return multipartDigest(body, contentType) ?? body
+  if (json === 'bytes' && fields === undefined) return body
+  if (!/[/+]json$/.test(mediaType)) return body
+  const value = parsed(body)
+  if (value === undefined) return body
+  return canonicalJson(
+    fields === undefined ? value.json : fields.map((path) => [path, at(value.json, path) ?? null]),
+  )
+}
+
+function parsed(body: Uint8Array): { json: unknown } | undefined {
+  try {
+    return { json: JSON.parse(Buffer.from(body).toString()) }
+  } catch {
+    // Not JSON after all: then its bytes are what it is.
+    return undefined
+  }
+}
+
+function at(value: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (inner, name) =>
+        typeof inner === 'object' && inner !== null && Object.hasOwn(inner, name)
+          ? inner[name as keyof typeof inner]
+          : undefined,
+      value,
+    )
+}

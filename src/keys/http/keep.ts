@@ -1,0 +1,74 @@
+import type { Ended } from '../run.ts'
+import { endOf } from './classify.ts'
+import { collect, identityBytes } from './collect.ts'
+import { headerOf, type Reply } from './message.ts'
+import type { CheckedKeysOptions } from './options.ts'
+import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './stored-reply.ts'
+
+/*
+ * From a handler's reply to what is kept of it, and back.
+ */
+export interface About {
+  /** Names what is spilled: unique for each run. */
+  readonly name: string
+  readonly requestId: string | undefined
+}
+
+export async function keep(reply: Reply, options: CheckedKeysOptions, about: About): Promise<Ended<Reply>> {
+  const end = endOf(reply.status, options.store5xx)
+  if (end !== 'completed') return { value: reply, settle: { to: end } }
+  const { stored, value } = await store(reply, options, about)
+  return { value, settle: { to: 'completed', result: encodeReply(stored), ttlMs: options.ttlMs } }
+}
+
+async function store(
+  reply: Reply,
+  { maxResultBytes, storeHeaders, spill, ttlMs }: CheckedKeysOptions,
+  { name, requestId }: About,
+): Promise<{ stored: StoredReply; value: Reply }> {
+  const head = {
+    status: reply.status,
+    headers: keptHeaders(reply.headers, storeHeaders),
+    ...(requestId === undefined ? {} : { request: requestId }),
+  }
+  const collected = await collect(reply, maxResultBytes)
+  const nothing = new Uint8Array()
+  if (collected.whole) {
+    const { bytes } = collected
+    const identity = await identityBytes(reply, bytes, maxResultBytes)
+    const value = { ...reply, body: bytes }
+    return identity
+      ? { stored: { ...head, body: 'inline', bytes: identity }, value }
+      : { stored: { ...head, body: 'none', bytes: nothing }, value }
+  }
+  const value = { ...reply, body: collected.body }
+  const isStream = headerOf(reply, 'content-type')?.startsWith('text/event-stream')
+  if (!spill || isStream || headerOf(reply, 'content-encoding') !== undefined)
+    return { stored: { ...head, body: 'none', bytes: nothing }, value }
+  const spilled = await spill.put(chunksOf(collected.body), { name, expiresInMs: ttlMs })
+  const body = await spill.get(spilled)
+  if (body === undefined) throw new Error(`spill.get does not find ${spilled}, which spill.put has just made`)
+  return { stored: { ...head, body: { spilled }, bytes: nothing }, value: { ...reply, body } }
+}
+
+async function* chunksOf(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (body instanceof Uint8Array) yield body
+  else yield* body
+}
+
+/** The reply that was kept; undefined where its body was not, and cannot be left out either. */
+export async function restore(
+  result: Uint8Array,
+  { spill }: CheckedKeysOptions,
+): Promise<{ readonly reply: Reply | undefined; readonly location: string | undefined }> {
+  const { status, headers, body, bytes } = decodeReply(result)
+  const location = headerOf({ headers }, 'location')
+  const whole = body === 'inline' ? bytes : body === 'none' ? undefined : await spill?.get(body.spilled)
+  if (whole) return { reply: { status, headers, body: whole }, location }
+  return { reply: saysEnough(status, location) ? { status, headers, body: bytes } : undefined, location }
+}
+
+/** Replies that say what they have to say without a body. */
+function saysEnough(status: number, location: string | undefined): boolean {
+  return status === 204 || status === 205 || (status >= 300 && status < 400) || (status === 201 && !!location)
+}

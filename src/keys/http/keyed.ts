@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto'
+import { SECOND_MS } from '../../model/durations.ts'
+import { HookonceError } from '../../model/errors.ts'
+import { keyId } from '../identity.ts'
+import { type Outcome, type RunContext, run } from '../run.ts'
+import { fingerprint, refingerprint } from './fingerprint.ts'
+import { keep, restore } from './keep.ts'
+import { parseKey } from './key-header.ts'
+import { headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
+import type { CheckedKeysOptions } from './options.ts'
+import { isProblem, type ProblemCode, problem } from './problem.ts'
+
+/*
+ * One request with a key: parse → acquire → handler → keep → answer. Adapters bring the request, the handler and a way
+ * to send the reply; everything that matters is decided here and in run.ts.
+ */
+
+/** Others are safe to repeat as they are. */
+const KEYED_METHODS = new Set(['POST', 'PATCH'])
+
+export function isKeyedMethod(method: string): boolean {
+  return KEYED_METHODS.has(method.toUpperCase())
+}
+
+export interface Exchange {
+  readonly request: KeyedRequest
+  /** The request as the framework knows it: what the caller's functions get. */
+  readonly origin: unknown
+  readonly handle: (context: RunContext) => Promise<Reply>
+}
+
+export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchange): Promise<Reply> {
+  const { request, handle } = exchange
+  const refuse = (code: ProblemCode, more: { detail?: string; headers?: Record<string, string> } = {}) =>
+    problem(code, { base: options.problemBase, ...more })
+  let key: string | undefined
+  try {
+    key = parseKey(request.keyHeaders)
+  } catch (error) {
+    if (error instanceof HookonceError && isProblem(error.code))
+      return refuse(error.code, { detail: error.message })
+    throw error
+  }
+  if (key === undefined) return options.required === 'on' ? refuse('KEY_MISSING') : handle(unprotected())
+  const reply = await answerWithKey(key, options, exchange, refuse)
+  return exposed(withHeaders(reply, { 'idempotency-key': request.keyHeaders[0] ?? key }))
+}
+
+type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply
+
+async function answerWithKey(
+  key: string,
+  options: CheckedKeysOptions,
+  { request, origin, handle }: Exchange,
+  refuse: Refuse,
+): Promise<Reply> {
+  const { store, observe = () => undefined, reconcile, ...policy } = options
+  const id = keyId(await tenantOf(options, origin), key)
+  const requestId = options.requestId?.(origin as never)
+  const about = { name: `${id}-${randomUUID()}`, requestId }
+  let began = false
+  try {
+    const outcome = await run<Reply>({
+      store,
+      id,
+      fingerprint: fingerprint(request, options.fingerprint),
+      refingerprint: (stored) => refingerprint(request, options.fingerprint, stored),
+      ...(requestId === undefined ? {} : { label: requestId }),
+      policy,
+      observe,
+      async run(context) {
+        began = true
+        return keep(await handle(context), options, about)
+      },
+      ...(reconcile === undefined
+        ? {}
+        : {
+            async reconcile(record) {
+              began = true
+              const found = await reconcile(record)
+              if (found === 'release') return 'run'
+              return found === 'unknown' ? found : keep(found.complete, options, about)
+            },
+          }),
+    })
+    return await answer(outcome, options, origin, refuse)
+  } catch (error) {
+    // Only before anything ran: afterwards the same error would be the handler's own.
+    if (began || !(error instanceof HookonceError) || error.code !== 'KEY_STORE_DOWN') throw error
+    const runs = options.onStoreDown === 'run'
+    observe({ what: 'store_down', ran: runs, error })
+    return runs ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
+  }
+}
+
+async function answer(
+  outcome: Outcome<Reply>,
+  options: CheckedKeysOptions,
+  origin: unknown,
+  refuse: Refuse,
+): Promise<Reply> {
+  switch (outcome.outcome) {
+    case 'ran':
+      return outcome.value
+    case 'completed': {
+      const { reply, location } = await restore(outcome.record.result ?? new Uint8Array(), options)
+      if (!reply) return refuse('RESULT_NOT_STORED', location === undefined ? {} : { headers: { location } })
+      return withHeaders(reply, { 'idempotent-replayed': 'true' })
+    }
+    case 'locked': {
+      const { headers } = retryAfter((outcome.record.lockUntil - outcome.now) / SECOND_MS)
+      if (!options.progress) return refuse('KEY_IN_PROGRESS', { headers })
+      const location = options.progress(origin as never)
+      return { status: 202, headers: Object.entries({ ...headers, location }), body: new Uint8Array() }
+    }
+    case 'mismatch':
+      return refuse('KEY_REUSED')
+    // No Retry-After, and not a 5xx: clients would ask forever.
+    case 'unknown':
+      return refuse('OUTCOME_UNKNOWN')
+    case 'lost':
+      return refuse('LOCK_LOST', retryAfter(FIRST_RETRY_S))
+  }
+}
+
+async function tenantOf({ tenant }: CheckedKeysOptions, origin: unknown): Promise<string> {
+  if (tenant === 'global') return tenant
+  const name = await tenant(origin as never)
+  if (typeof name === 'string' && name !== '') return name
+  throw new HookonceError('CONFIG_INVALID', 'the function `tenant` named no tenant for this request')
+}
+
+/** Soon enough to get the reply while the client still waits, late enough not to be a load. */
+const FIRST_RETRY_S = 1
+const LAST_RETRY_S = 5
+
+function retryAfter(seconds: number): { headers: Record<string, string> } {
+  const wait = Math.min(Math.max(Math.ceil(seconds), FIRST_RETRY_S), LAST_RETRY_S)
+  return { headers: { 'retry-after': String(wait) } }
+}
+
+/** Scripts of other origins see a header only when they are told of it. */
+function exposed(reply: Reply): Reply {
+  const before = headerOf(reply, 'access-control-expose-headers')
+  const names = `${before === undefined ? '' : `${before}, `}Idempotency-Key, Idempotent-Replayed`
+  return withHeaders(reply, { 'access-control-expose-headers': names })
+}
+
+/** For requests that run without a key: nothing is locked, so nothing can be lost. */
+export function unprotected(): RunContext {
+  return {
+    signal: new AbortController().signal,
+    fence: 0,
+    tx: undefined,
+    step: async (_name, run) => run({ idempotencyKey: randomUUID() }),
+  }
+}

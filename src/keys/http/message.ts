@@ -1,0 +1,38 @@
+/*
+ * Requests and replies in the one shape that every adapter turns its framework's into.
+ */
+export interface KeyedRequest {
+  readonly method: string
+  /** Path and query, as they came. */
+  readonly target: string
+  /** By lower-case name; repeated ones joined by `, `. */
+  readonly header: (name: string) => string | undefined
+  /** One for each time that the header came, where the framework can tell. */
+  readonly keyHeaders: readonly string[]
+  /** As it came. Adapters read it only where a key is in play. */
+  readonly body: Uint8Array
+}
+
+export interface Reply {
+  readonly status: number
+  /** A repeated header is repeated. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Bytes, or a stream where the end has not been seen yet. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+}
+
+export function headerOf(reply: Pick<Reply, 'headers'>, name: string): string | undefined {
+  return reply.headers.find(([header]) => header.toLowerCase() === name)?.[1]
+}
+
+/** With a header said anew; what was said before under the name is dropped. */
+export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
+  const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
+  return {
+    ...reply,
+    headers: [
+      ...reply.headers.filter(([name]) => !names.has(name.toLowerCase())),
+      ...Object.entries(headers),
+    ],
+  }
+}

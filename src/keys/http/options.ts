@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { check, strict } from '../../model/checked.ts'
+import type { KeyEvent } from '../events.ts'
+import type { Reconciled } from '../once.ts'
+import { policyFields } from '../policy.ts'
+import type { KeyRecord } from '../record.ts'
+import { isTransactional, type KeyStore } from '../store.ts'
+import { fingerprintSchema } from './fingerprint.ts'
+import type { Reply } from './message.ts'
+import { PROBLEM_BASE } from './problem.ts'
+
+const MIB = 1024 * 1024
+/** They belong to one client or to one transfer: replayed, they would reach another. */
+const NEVER_STORED =
+  /^(set-cookie2?|date|age|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|content-encoding)$/
+
+const callable = <Function_>() =>
+  z.custom<Function_>((value) => typeof value === 'function', 'must be a function')
+
+const optionsSchema = strict({
+  ...policyFields,
+  store: z.custom<KeyStore>(isStore, 'must be a key store, such as redisKeys({ client })'),
+  tenant: z.union([z.literal('global'), callable<(origin: never) => string | Promise<string>>()], {
+    error: "must be a function from the request to its tenant, or 'global' where there is only one",
+  }),
+  /** `off`: a request without a key runs unprotected. */
+  required: z.enum(['on', 'off']).default('on'),
+  fingerprint: fingerprintSchema.prefault({}),
+  /** Beside content-type, location, etag, link and content-language. */
+  storeHeaders: z
+    .array(
+      z
+        .string()
+        .toLowerCase()
+        .refine(
+          (name) => !NEVER_STORED.test(name),
+          'belongs to one client or one transfer: it is never stored',
+        ),
+    )
+    .default([]),
+  /** `on`: a failure is kept and replayed too, as Stripe's API v1 does. */
+  store5xx: z.enum(['on', 'off']).default('off'),
+  /** `run`: while the store is down, requests run unprotected (and are counted). */
+  onStoreDown: z.enum(['refuse', 'run']).default('refuse'),
+  /** Where a client can ask how a request in progress is getting on: it is answered 202 instead of 409. */
+  progress: callable<(origin: never) => string>().optional(),
+  /** Where bodies above `maxResultBytes` are kept. Without it, that they were sent is all that is kept. */
+  spill: z.custom<Spill>(isSpill, 'must have the functions put and get').optional(),
+  reconcile: callable<(record: KeyRecord) => Promise<Reconciled<Reply>>>().optional(),
+  /** The id of a request in your logs: kept with the reply. */
+  requestId: callable<(origin: never) => string | undefined>().optional(),
+  observe: callable<(event: KeyEvent) => void>().optional(),
+  problemBase: z.string().min(1).default(PROBLEM_BASE),
+  /** The body is held in memory while it is hashed. */
+  maxBodyBytes: z
+    .int()
+    .positive()
+    .default(5 * MIB),
+})
+  .refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
+    error: "`onCrash: 'reconcile'` and the function `reconcile` belong together",
+  })
+  .refine(({ handler, required }) => handler !== 'transactional' || required === 'on', {
+    error: "`handler: 'transactional'` needs a key, so `required` cannot be off",
+  })
+  .refine(({ handler, store }) => handler !== 'transactional' || isTransactional(store), {
+    error: "`handler: 'transactional'` needs a store with transactions, such as postgresKeys()",
+  })
+  .refine(({ handler, store }) => handler !== 'resumable' || store.steps !== undefined, {
+    error: "`handler: 'resumable'` needs a store that can hold steps",
+  })
+
+export type CheckedKeysOptions = z.output<typeof optionsSchema>
+
+type Given = z.input<typeof optionsSchema>
+/** `Origin` is the request as the framework knows it. */
+export type KeysOptions<Origin> = Omit<Given, 'tenant' | 'progress' | 'requestId'> & {
+  readonly tenant: 'global' | ((origin: Origin) => string | Promise<string>)
+  readonly progress?: (origin: Origin) => string
+  readonly requestId?: (origin: Origin) => string | undefined
+}
+
+/** A blob store for large bodies. `put` keeps a body until `expiresInMs` at least, and names it. */
+export interface Spill {
+  put(body: AsyncIterable<Uint8Array>, about: { name: string; expiresInMs: number }): Promise<string>
+  /** Undefined where it is gone. */
+  get(name: string): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined>
+}
+
+export function checkKeysOptions(options: unknown, where: string): CheckedKeysOptions {
+  return check(optionsSchema, options, where)
+}
+
+function isStore(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    ['acquire', 'extend', 'settle', 'read'].every((verb) => verb in value)
+  )
+}
+
+function isSpill(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'put' in value && 'get' in value
+}

@@ -1,0 +1,38 @@
+import type { Reply } from './message.ts'
+
+/*
+ * A reply as a store keeps it: a line of JSON, then the bytes of the body. Only headers that describe the result are
+ * kept: cookies belong to whoever got the first reply; dates, lengths and encodings belong to one transfer.
+ */
+const KEPT_HEADERS = new Set(['content-type', 'location', 'etag', 'link', 'content-language'])
+const NEWLINE = 0x0a
+
+export interface StoredReply {
+  readonly status: number
+  readonly headers: readonly (readonly [string, string])[]
+  /** `none`: it had one, but it was not kept. Else where it is, beside the bytes that follow. */
+  readonly body: 'inline' | 'none' | { readonly spilled: string }
+  /** The id of the request that was answered first. */
+  readonly request?: string
+  readonly bytes: Uint8Array
+}
+
+export function keptHeaders(
+  headers: Reply['headers'],
+  more: readonly string[],
+): readonly (readonly [string, string])[] {
+  const names = new Set([...KEPT_HEADERS, ...more])
+  return headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => names.has(name))
+}
+
+export function encodeReply({ bytes, ...head }: StoredReply): Uint8Array {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), bytes])
+}
+
+export function decodeReply(stored: Uint8Array): StoredReply {
+  const end = stored.indexOf(NEWLINE)
+  const head: Omit<StoredReply, 'bytes'> = JSON.parse(Buffer.from(stored.subarray(0, end)).toString())
+  return { ...head, bytes: stored.subarray(end + 1) }
+}

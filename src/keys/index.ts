@@ -1,0 +1,32 @@
+export type {
+  AcquireDecision,
+  AcquireOutcome,
+  AcquireRequest,
+  Completion,
+  Settlement,
+} from './decide.ts'
+export { decideAcquire, decideExtend, decideSettle, isExpired } from './decide.ts'
+export type { KeyEvent } from './events.ts'
+export { type FetchHandler, fetchKeys } from './http/fetch.ts'
+export type { Reply } from './http/message.ts'
+export { type NodeHandler, nodeKeys } from './http/node.ts'
+export type { KeysOptions, Spill } from './http/options.ts'
+export { keyId } from './identity.ts'
+export {
+  type OnceContext,
+  type OnceOptions,
+  once,
+  type Reconciled,
+  type TransactionalContext,
+} from './once.ts'
+export type { HandlerKind } from './policy.ts'
+export { type KeyRecord, type KeyState, keyStates } from './record.ts'
+export type { RunContext } from './run.ts'
+export type { Step, StepContext } from './steps.ts'
+export type { Acquired, KeyId, KeySteps, KeyStore, TransactionalKeyStore } from './store.ts'
+export { type CachedKeysOptions, cachedKeys } from './stores/cached.ts'
+export { type MemoryKeysOptions, memoryKeys } from './stores/memory.ts'
+export { type PostgresKeysOptions, postgresKeys } from './stores/postgres.ts'
+export { type RedisKeysOptions, redisKeys } from './stores/redis.ts'
+export type { IoredisLike, NodeRedisLike } from './stores/redis-client.ts'
+export { type Seal, sealedKeys } from './stores/sealed.ts'

@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest'
+import { once } from './once.ts'
+import type { KeyStore } from './store.ts'
+import { memoryKeys } from './stores/memory.ts'
+
+const options = { tenant: 'global' } as const
+
+/** Holds a key as a process did that is no more: its lock runs out at once. */
+async function crashed(store: KeyStore, key: string): Promise<void> {
+  const gone: KeyStore = { ...store, extend: async () => true, settle: () => new Promise(() => undefined) }
+  void once(gone, key, () => 'lost', { ...options, lockMs: 100 })
+  await Promise.resolve()
+}
+
+describe('once()', () => {
+  test('runs once, and returns to everyone what the first returned', async () => {
+    const store = memoryKeys()
+    let runs = 0
+    const work = () => ({ order: ++runs })
+    expect(await once(store, 'k', work, options)).toEqual({ order: 1 })
+    expect(await once(store, 'k', work, options)).toEqual({ order: 1 })
+    expect(runs).toBe(1)
+  })
+
+  test('a first run asks the store twice, a replay once', async () => {
+    const store = memoryKeys()
+    const asked: string[] = []
+    const counting = new Proxy(store, {
+      get(target, verb, receiver) {
+        if (verb !== 'steps') asked.push(String(verb))
+        return Reflect.get(target, verb, receiver)
+      },
+    })
+    await once(counting, 'k', () => 1, options)
+    expect(asked.splice(0)).toEqual(['acquire', 'settle'])
+    await once(counting, 'k', () => 1, options)
+    expect(asked).toEqual(['acquire'])
+  })
+
+  test.each([undefined, null, 0, '', [], 'text'])('%j comes back as it was', async (value) => {
+    const store = memoryKeys()
+    await once(store, 'k', () => value, options)
+    expect(await once(store, 'k', () => 'another', options)).toEqual(value)
+  })
+
+  test('tenants do not meet, and one must be named', async () => {
+    const store = memoryKeys()
+    expect(await once(store, 'k', () => 1, { tenant: 'a' })).toBe(1)
+    expect(await once(store, 'k', () => 2, { tenant: 'b' })).toBe(2)
+    // @ts-expect-error: that is the mistake
+    await expect(once(store, 'k', () => 3, {})).rejects.toThrow(/CONFIG_INVALID.*tenant/)
+  })
+
+  test('another input with the same key is refused', async () => {
+    const store = memoryKeys()
+    await once(store, 'k', () => 1, { ...options, input: { amount: 1 } })
+    await expect(once(store, 'k', () => 1, { ...options, input: { amount: 2 } })).rejects.toMatchObject({
+      code: 'KEY_REUSED',
+    })
+  })
+
+  test('while one runs, others are told so, or wait', async () => {
+    const store = memoryKeys()
+    let finish: (value: string) => void = () => undefined
+    const first = once(
+      store,
+      'k',
+      () =>
+        new Promise<string>((resolve) => {
+          finish = resolve
+        }),
+      options,
+    )
+    await expect(once(store, 'k', () => 'second', options)).rejects.toMatchObject({ code: 'KEY_IN_PROGRESS' })
+    const waiting = once(store, 'k', () => 'second', { ...options, waitMs: 10_000 })
+    finish('first')
+    expect(await Promise.all([first, waiting])).toEqual(['first', 'first'])
+  })
+
+  test('what throws leaves the key unknown, unless it is known to have left no trace', async () => {
+    const store = memoryKeys()
+    const fail = () => Promise.reject(new Error('no'))
+    await expect(once(store, 'opaque', fail, options)).rejects.toThrow('no')
+    await expect(once(store, 'opaque', () => 1, options)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    await expect(once(store, 'declared', fail, { ...options, handler: 'declared' })).rejects.toThrow('no')
+    expect(await once(store, 'declared', () => 1, { ...options, handler: 'declared' })).toBe(1)
+  })
+
+  test('a result that cannot be kept reaches the first; the others are told', async () => {
+    const store = memoryKeys()
+    const large = 'x'.repeat(1_000)
+    expect(await once(store, 'k', () => large, { ...options, maxResultBytes: 100 })).toBe(large)
+    await expect(once(store, 'k', () => large, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
+    await once(store, 'big', () => 10n, options)
+    await expect(once(store, 'big', () => 1, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
+  })
+
+  test.each([
+    ['unknown', undefined],
+    ['reexecute', 'again'],
+  ] as const)('after a crash: %s', async (onCrash, expected) => {
+    let now = 1_000
+    const store = memoryKeys({ now: () => now })
+    await crashed(store, 'k')
+    now += 1_000
+    const second = once(store, 'k', () => 'again', { ...options, onCrash })
+    if (expected === undefined) await expect(second).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    else expect(await second).toBe(expected)
+  })
+
+  test.each([
+    [{ complete: 'found' }, 'found'],
+    ['release', 'again'],
+  ] as const)('after a crash, when it is found out: %j', async (found, expected) => {
+    let now = 1_000
+    const store = memoryKeys({ now: () => now })
+    await crashed(store, 'k')
+    now += 1_000
+    const reconcile = async () => found
+    const second = once<string>(store, 'k', () => 'again', { ...options, onCrash: 'reconcile', reconcile })
+    expect(await second).toBe(expected)
+    expect(await once(store, 'k', () => 'never', options)).toBe(expected)
+  })
+
+  test('a lock that was taken aborts the signal, and the late result does not count', async () => {
+    let now = 1_000
+    const store = memoryKeys({ now: () => now })
+    let aborted: Promise<unknown> | undefined
+    const first = once(
+      store,
+      'k',
+      async ({ signal }) => {
+        aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+        await aborted
+        return 'late'
+      },
+      { ...options, lockMs: 300, onCrash: 'reexecute' },
+    )
+    now += 1_000
+    expect(await once(store, 'k', () => 'successor', { ...options, onCrash: 'reexecute' })).toBe('successor')
+    expect(await first).toBe('successor')
+  })
+
+  test('while it works, its lock is kept alive', async () => {
+    const store = memoryKeys()
+    let extended: () => void = () => undefined
+    const beats = new Promise<void>((resolve) => {
+      extended = resolve
+    })
+    let count = 0
+    const beating: KeyStore = {
+      ...store,
+      extend(...args) {
+        if (++count === 6) extended()
+        return store.extend(...args)
+      },
+    }
+    let finish: (value: string) => void = () => undefined
+    const work = () =>
+      new Promise<string>((resolve) => {
+        finish = resolve
+      })
+    // Six heartbeats are two locks long.
+    const first = once(beating, 'k', work, { ...options, lockMs: 150 })
+    await beats
+    await expect(once(store, 'k', () => 'second', options)).rejects.toMatchObject({ code: 'KEY_IN_PROGRESS' })
+    finish('first')
+    expect(await first).toBe('first')
+  })
+
+  test('an acquisition whose reply was lost is asked for again, and runs once', async () => {
+    const store = memoryKeys()
+    let lost = 0
+    const deaf: KeyStore = {
+      ...store,
+      async acquire(...args) {
+        const answer = await store.acquire(...args)
+        if (lost++ === 0) throw new Error('connection reset')
+        return answer
+      },
+    }
+    let runs = 0
+    expect(await once(deaf, 'k', () => ++runs, options)).toBe(1)
+  })
+
+  test('an acquisition that came too late is given back', async () => {
+    const store = memoryKeys()
+    let answer: () => void = () => undefined
+    const slow: KeyStore = {
+      ...store,
+      async acquire(...args) {
+        await new Promise<void>((resolve) => {
+          answer = resolve
+        })
+        return store.acquire(...args)
+      },
+    }
+    await expect(once(slow, 'k', () => 1, { ...options, storeTimeoutMs: 50 })).rejects.toMatchObject({
+      code: 'KEY_STORE_DOWN',
+    })
+    answer()
+    expect(await once(store, 'k', () => 2, { ...options, waitMs: 5_000 })).toBe(2)
+  })
+})

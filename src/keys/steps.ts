@@ -1,0 +1,63 @@
+import { HookonceError } from '../model/errors.ts'
+import { digest } from './identity.ts'
+import type { HandlerKind } from './policy.ts'
+import { decodeValue, encodeValue, isNotKept } from './result.ts'
+import type { KeyId, KeySteps } from './store.ts'
+
+export interface StepContext {
+  /** The same in every run of this step of this key: hand it to whatever you call. */
+  readonly idempotencyKey: string
+}
+
+export type Step = <Value>(name: string, run: (step: StepContext) => Value | Promise<Value>) => Promise<Value>
+
+/** The steps of one run: how many began, and, where the handler is resumable, what the finished ones returned. */
+export interface Steps {
+  readonly step: Step
+  readonly begun: number
+}
+
+export interface StepsOptions {
+  readonly id: KeyId
+  readonly fence: number
+  readonly handler: HandlerKind
+  readonly maxResultBytes: number
+  readonly kept: KeySteps | undefined
+  /** This key has been held before, so that there may be finished steps. */
+  readonly again: boolean
+}
+
+export function trackSteps({ id, fence, handler, kept, again, maxResultBytes }: StepsOptions): Steps {
+  const names = new Set<string>()
+  let begun = 0
+  let finished: Promise<ReadonlyMap<string, Uint8Array>> | undefined
+
+  async function resultOf(name: string): Promise<Uint8Array | undefined> {
+    if (handler !== 'resumable' || !kept || !again) return undefined
+    finished ??= kept.load(id)
+    return (await finished).get(name)
+  }
+
+  return {
+    get begun() {
+      return begun
+    },
+    async step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
+      if (names.has(name)) throw new HookonceError('STEP_REPEATED', `two steps are named "${name}"`)
+      names.add(name)
+      const known = await resultOf(name)
+      if (known) return decodeValue<Value>(known)
+      begun++
+      const value = await run({ idempotencyKey: digest([id, name]) })
+      if (handler === 'resumable' && kept) {
+        const result = encodeValue(value, maxResultBytes)
+        if (isNotKept(result))
+          throw new HookonceError('STEP_RESULT_TOO_LARGE', `what step "${name}" returned cannot be kept`)
+        const saved = await kept.save(id, fence, name, result)
+        if (!saved)
+          throw new HookonceError('LOCK_LOST', `another run holds the key since step "${name}" began`)
+      }
+      return value
+    },
+  }
+}

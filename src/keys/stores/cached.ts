@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { check, strict } from '../../model/checked.ts'
+import { MINUTE_MS } from '../../model/durations.ts'
+import type { KeyRecord } from '../record.ts'
+import type { Acquired, KeyId, KeyStore } from '../store.ts'
+
+const MIB = 1024 * 1024
+
+const optionsSchema = strict({
+  maxBytes: z
+    .int()
+    .positive()
+    .default(16 * MIB),
+  /** Whoever deletes a record by hand waits for this long until every process has noticed. */
+  maxAgeMs: z.int().positive().default(MINUTE_MS),
+})
+
+export type CachedKeysOptions = z.input<typeof optionsSchema>
+
+/**
+ * A store whose completed records are also kept in this process, so that their replays ask nobody. Only those: they do
+ * not change any more until they expire. The fingerprint is compared before anything is handed out.
+ */
+export function cachedKeys<Store extends KeyStore>(store: Store, options: CachedKeysOptions = {}): Store {
+  const { maxBytes, maxAgeMs } = check(optionsSchema, options, 'cachedKeys()')
+  const cache = new Map<KeyId, { record: KeyRecord; until: number; bytes: number }>()
+  let held = 0
+
+  function forget(id: KeyId): void {
+    held -= cache.get(id)?.bytes ?? 0
+    cache.delete(id)
+  }
+  function remember(id: KeyId, { record, now }: Acquired): void {
+    forget(id)
+    const bytes = OVERHEAD_BYTES + (record.result?.length ?? 0)
+    // On the monotonic clock of this process: the record's own times are of the clock of the store.
+    const until = performance.now() + Math.min(record.expiresAt - now, maxAgeMs)
+    cache.set(id, { record, until, bytes })
+    held += bytes
+    for (const oldest of cache.keys()) {
+      if (held <= maxBytes) break
+      forget(oldest)
+    }
+  }
+
+  return {
+    ...store,
+    async acquire(id, request) {
+      const known = cache.get(id)
+      if (known && known.until <= performance.now()) forget(id)
+      else if (known?.record.fingerprint === request.fingerprint)
+        return { outcome: 'completed', record: known.record, now: known.record.lockedAt }
+      const acquired = await store.acquire(id, request)
+      if (acquired.outcome === 'completed') remember(id, acquired)
+      return acquired
+    },
+    async close() {
+      cache.clear()
+      held = 0
+      await store.close()
+    },
+  }
+}
+
+/** About what a record weighs without its result. */
+const OVERHEAD_BYTES = 512

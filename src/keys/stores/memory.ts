@@ -1,0 +1,90 @@
+import { decideAcquire, decideExtend, decideSettle, isExpired } from '../decide.ts'
+import type { KeyRecord } from '../record.ts'
+import type { KeyId, KeyStore } from '../store.ts'
+
+export interface MemoryKeysOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/**
+ * Keys in the memory of this process: for tests, and for programs that are one process and may forget when it ends.
+ * Expired records are swept as new ones come, a few at a time, so that memory follows what is live.
+ */
+export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore {
+  const records = new Map<KeyId, KeyRecord>()
+  const steps = new Map<KeyId, Map<string, Uint8Array>>()
+
+  function sweep(limit: number, looks: number): number {
+    let swept = 0
+    for (const [id, record] of records) {
+      if (swept >= limit || looks-- === 0) break
+      if (isExpired(record, now())) {
+        forget(id)
+        swept++
+      } else {
+        // To the back: the next sweep looks at others.
+        records.delete(id)
+        records.set(id, record)
+      }
+    }
+    return swept
+  }
+
+  function forget(id: KeyId): void {
+    records.delete(id)
+    steps.delete(id)
+  }
+
+  function write(id: KeyId, record: KeyRecord | undefined): boolean {
+    if (record) records.set(id, record)
+    return record !== undefined
+  }
+
+  return {
+    async acquire(id, request) {
+      const before = records.get(id)
+      const at = now()
+      const decision = decideAcquire(before, request, at)
+      if (decision.record.after === 'nothing' && decision.record !== before) steps.delete(id)
+      write(id, decision.record)
+      sweep(SWEPT_WITH_EACH, SWEPT_WITH_EACH)
+      return { ...decision, now: at }
+    },
+    async extend(id, fence, lock) {
+      return write(id, decideExtend(records.get(id), fence, lock, now()))
+    },
+    async settle(id, fence, settlement) {
+      const settled = write(id, decideSettle(records.get(id), fence, settlement, now()))
+      if (settled && settlement.to === 'completed') steps.delete(id)
+      return settled
+    },
+    async read(id) {
+      const record = records.get(id)
+      return record && !isExpired(record, now()) ? record : undefined
+    },
+    async sweep(limit) {
+      return sweep(limit, records.size)
+    },
+    steps: {
+      async save(id, fence, name, result) {
+        const record = records.get(id)
+        if (!record || isExpired(record, now()) || record.state !== 'locked' || record.fence !== fence)
+          return false
+        const named = steps.get(id) ?? new Map<string, Uint8Array>()
+        steps.set(id, named.set(name, result))
+        return true
+      },
+      async load(id) {
+        return new Map(steps.get(id))
+      },
+    },
+    async close() {
+      records.clear()
+      steps.clear()
+    },
+  }
+}
+
+/** Two for each new one: memory shrinks after a burst. */
+const SWEPT_WITH_EACH = 2

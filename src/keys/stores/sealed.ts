@@ -1,0 +1,71 @@
+import type { KeyRecord } from '../record.ts'
+import {
+  isTransactional,
+  type KeyId,
+  type KeyStore,
+  type TransactionEnd,
+  type TransactionWork,
+} from '../store.ts'
+
+/** Encryption of yours. `id` belongs into the authenticated data: a result moved to another key must not open. */
+export interface Seal {
+  seal(bytes: Uint8Array, id: KeyId): Uint8Array | Promise<Uint8Array>
+  open(bytes: Uint8Array, id: KeyId): Uint8Array | Promise<Uint8Array>
+}
+
+/** A store that holds results and steps only sealed. */
+export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }: Seal): Store {
+  const opened = async (id: KeyId, record: KeyRecord): Promise<KeyRecord> =>
+    record.result === undefined ? record : { ...record, result: await open(record.result, id) }
+  const { steps } = store
+  const sealed: KeyStore = {
+    ...store,
+    async acquire(id, request) {
+      const acquired = await store.acquire(id, request)
+      // What belongs to another request is not even opened.
+      if (acquired.outcome !== 'completed')
+        return { ...acquired, record: { ...acquired.record, result: undefined } }
+      return { ...acquired, record: await opened(id, acquired.record) }
+    },
+    async settle(id, fence, settlement) {
+      if (settlement.to !== 'completed') return store.settle(id, fence, settlement)
+      return store.settle(id, fence, { ...settlement, result: await seal(settlement.result, id) })
+    },
+    async read(id) {
+      const record = await store.read(id)
+      return record && opened(id, record)
+    },
+    ...(steps === undefined
+      ? {}
+      : {
+          steps: {
+            save: async (id, fence, name, result) => steps.save(id, fence, name, await seal(result, id)),
+            async load(id) {
+              const kept = [...(await steps.load(id))]
+              return new Map(
+                await Promise.all(kept.map(async ([name, bytes]) => [name, await open(bytes, id)] as const)),
+              )
+            },
+          },
+        }),
+    ...(isTransactional(store)
+      ? {
+          transaction<Value>(
+            id: KeyId,
+            fence: number,
+            work: TransactionWork<unknown, Value>,
+          ): Promise<TransactionEnd<Value>> {
+            return store.transaction(id, fence, async (tx) => {
+              const { value, completion } = await work(tx)
+              return {
+                value,
+                completion: completion && { ...completion, result: await seal(completion.result, id) },
+              }
+            })
+          },
+        }
+      : {}),
+  }
+  // Everything that the store had is there again, under the same types.
+  return sealed as Store
+}

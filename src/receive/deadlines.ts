@@ -1,0 +1,40 @@
+/**
+ * Deadlines of one length, nearly all of them met. All share a timer, set for the oldest: a timer for each body costs
+ * a receiver more than reading the body does.
+ */
+export interface Deadlines {
+  watch(onMissed: () => void): void
+  unwatch(onMissed: () => void): void
+}
+
+export function deadlines(lengthMs: number): Deadlines {
+  // A Map keeps the order of insertion, and with one length for all that is the order in which they fall due.
+  const due = new Map<() => void, number>()
+  let isTimerSet = false
+
+  function setTimer(delayMs: number): void {
+    isTimerSet = true
+    // The connections that are waited for keep the process alive; a deadline must not.
+    setTimeout(check, delayMs).unref()
+  }
+
+  function check(): void {
+    isTimerSet = false
+    const now = performance.now()
+    for (const [onMissed, dueAt] of due) {
+      if (dueAt > now) return setTimer(Math.ceil(dueAt - now))
+      due.delete(onMissed)
+      onMissed()
+    }
+  }
+
+  return {
+    watch(onMissed) {
+      due.set(onMissed, performance.now() + lengthMs)
+      if (!isTimerSet) setTimer(lengthMs)
+    },
+    unwatch(onMissed) {
+      due.delete(onMissed)
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import { provider } from '../provider.ts'
+
+export const gitlab = provider({
+  provider: 'gitlab',
+  about: {
+    name: 'GitLab',
+    category: 'source-control',
+    confidence: 'documented',
+    evidence: [
+      'https://gitlab.com/gitlab-org/gitlab/-/merge_requests/125338',
+      'https://gitlab.com/gitlab-org/gitlab/-/issues/388692',
+    ],
+    unverified: ['that Idempotency-Key stays the same when a hook is sent again'],
+    notes: [
+      'The secret token travels with each delivery and the body is not signed: use TLS.',
+      'Hooks with a signing token are those of `standard-webhooks`.',
+      'There is no automatic retry; a person can resend, for which a week is counted on.',
+    ],
+  },
+  signature: { algorithm: 'token', header: 'x-gitlab-token' },
+  event: {
+    key: ['header:idempotency-key', 'header:x-gitlab-webhook-uuid', 'header:x-gitlab-event-uuid'],
+    type: ['json:object_kind', 'header:x-gitlab-event'],
+    objectId: ['json:object_attributes.id', 'json:checkout_sha', 'json:build_id', 'json:project.id'],
+    occurredAt: { at: 'json:object_attributes.updated_at', unit: 'iso' },
+  },
+  answerWithinSeconds: 10,
+})

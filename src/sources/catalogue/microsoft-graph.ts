@@ -1,0 +1,33 @@
+import { provider } from '../provider.ts'
+
+export const microsoftGraph = provider({
+  provider: 'microsoft-graph',
+  about: {
+    name: 'Microsoft Graph change notifications',
+    category: 'productivity',
+    confidence: 'documented',
+    evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
+    notes: [
+      'The secret is the `clientState` of the subscription; it travels with each notification and nothing is signed.',
+      'Rich notifications, which bring encrypted content, are recorded as they come and not decrypted.',
+    ],
+  },
+  signature: { algorithm: 'token', at: 'item:clientState' },
+  batch: 'json:value[]',
+  signedPer: 'event',
+  event: {
+    key: ['item:id', 'body-hash'],
+    type: ['item:changeType', 'item:lifecycleEvent'],
+    objectId: 'item:resourceData.id',
+  },
+  handshake: [
+    {
+      method: 'POST',
+      when: { 'query:validationToken': true },
+      signed: false,
+      reply: { text: '{query:validationToken}' },
+    },
+  ],
+  retryWindowHours: 24,
+  answerWithinSeconds: 3,
+})

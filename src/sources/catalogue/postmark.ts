@@ -1,0 +1,33 @@
+import { provider } from '../provider.ts'
+
+const DATES = ['json:DeliveredAt', 'json:BouncedAt', 'json:ReceivedAt', 'json:ChangedAt'] as const
+
+export const postmark = provider({
+  provider: 'postmark',
+  about: {
+    name: 'Postmark',
+    category: 'email',
+    confidence: 'documented',
+    evidence: [
+      'https://postmarkapp.com/developer/webhooks/webhooks-overview (cited by a secondary source)',
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+    ],
+    unverified: ['the retries of 10 hours: a day is counted on', 'which field holds the date'],
+    notes: [
+      'Nothing is signed. Register the URL as `https://user:password@host/…`; the secret is `user:password`.',
+      'Only bounces carry an id; the key of the others is made of kind, message, recipient and date.',
+    ],
+  },
+  signature: { algorithm: 'basic' },
+  event: {
+    key: [
+      { hash: ['json:RecordType', 'json:ID'] },
+      { hash: ['json:RecordType', 'json:MessageID', [...DATES]], optional: ['json:Recipient'] },
+    ],
+    type: 'json:RecordType',
+    objectId: 'json:MessageID',
+    occurredAt: { at: [...DATES], unit: 'iso' },
+  },
+  retryWindowHours: 24,
+  acceptedStatus: 200,
+})

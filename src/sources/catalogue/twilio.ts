@@ -1,0 +1,141 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { HookonceError } from '../../model/errors.ts'
+import type { Delivery } from '../contract.ts'
+import { provider } from '../provider.ts'
+import type { Code } from '../schemes/compile.ts'
+import type { SigningKey } from '../schemes/key.ts'
+import { refuse } from '../schemes/refuse.ts'
+import { isSameText } from '../schemes/token.ts'
+
+const HEADER = 'x-twilio-signature'
+
+/**
+ * Signed is the URL, then every field of the form in the order of their names. A body that is no form is signed by its
+ * hash in the query of the URL. Which port Twilio saw is not known, so the URL is tried as it is, with and without one.
+ */
+const code: Code = ({ keyring, endpoint }) => ({
+  verify(delivery) {
+    const header = delivery.header(HEADER)
+    if (!header) return refuse('SIGNATURE_MISSING', `the header ${HEADER} is not there`)
+    if (!/^[A-Za-z0-9+/]{27}=$/.test(header))
+      return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no hmac-sha1 signature`)
+    const signature = Buffer.from(header, 'base64')
+    const url = endpoint.urlOf(delivery)
+    const fields = signedFields(delivery, url)
+    if (fields === undefined)
+      return refuse('SIGNATURE_MISMATCH', 'the body is neither a form nor the one of bodySHA256')
+    for (const key of keyring.keys) {
+      if (spellings(url).some((spelling) => timingSafeEqual(mac(key, spelling + fields), signature)))
+        return { ok: true, secret: key.position }
+    }
+    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+  },
+  sign(sample) {
+    const [key] = keyring.keys
+    if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
+    const body = Buffer.from(sample.body)
+    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' }
+    for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
+    if (sample.id !== undefined) headers['i-twilio-idempotency-token'] = sample.id
+    const isForm = isFormType(headers['content-type'])
+    const asked = sample.url ?? '/'
+    const mark = asked.includes('?') ? '&' : '?'
+    const url = isForm ? asked : `${asked}${mark}bodySHA256=${hash('sha256', body)}`
+    const draft: Delivery = { method: 'POST', url, header: (name) => headers[name], body, receivedAtMs: 0 }
+    const signed = endpoint.urlOf(draft)
+    headers[HEADER] = mac(key, signed + (signedFields(draft, signed) ?? '')).toString('base64')
+    return { method: 'POST', url, headers, body }
+  },
+})
+
+function mac({ key }: SigningKey, text: string): Buffer {
+  return createHmac('sha1', key).update(text).digest()
+}
+
+/** What follows the URL; nothing at all: this body is not covered by any signature. */
+function signedFields(delivery: Delivery, url: string): string | undefined {
+  const query = url.indexOf('?')
+  const bodyHash = query < 0 ? null : new URLSearchParams(url.slice(query)).get('bodySHA256')
+  if (bodyHash !== null)
+    return isSameText(bodyHash.toLowerCase(), hash('sha256', delivery.body)) ? '' : undefined
+  if (delivery.body.length === 0) return ''
+  return isFormType(delivery.header('content-type')) ? sortedFields(delivery.body) : undefined
+}
+
+function isFormType(contentType: string | undefined): boolean {
+  return contentType?.toLowerCase().startsWith('application/x-www-form-urlencoded') === true
+}
+
+function sortedFields(body: Uint8Array): string {
+  const fields = new Map<string, Set<string>>()
+  for (const [name, value] of new URLSearchParams(Buffer.from(body).toString('utf8'))) {
+    const values = fields.get(name)
+    if (values) values.add(value)
+    else fields.set(name, new Set([value]))
+  }
+  return [...fields.keys()]
+    .sort()
+    .map((name) =>
+      [...(fields.get(name) ?? [])]
+        .sort()
+        .map((value) => name + value)
+        .join(''),
+    )
+    .join('')
+}
+
+function spellings(url: string): string[] {
+  const parts = /^(https?):\/\/([^/?#:]+)(:\d+)?(.*)$/s.exec(url)
+  if (parts === null) return [url]
+  const [, scheme, host, , rest] = parts
+  const port = scheme === 'https' ? 443 : 80
+  return [...new Set([url, `${scheme}://${host}${rest}`, `${scheme}://${host}:${port}${rest}`])]
+}
+
+const SID = ['form:MessageSid', 'form:CallSid', 'form:SmsSid', 'form:RecordingSid'] as const
+const STATUS = ['form:MessageStatus', 'form:CallStatus', 'form:SmsStatus', 'form:RecordingStatus'] as const
+
+export const twilio = provider<TwilioParameters, TwilioParameters, string>(
+  {
+    provider: 'twilio',
+    about: {
+      name: 'Twilio',
+      category: 'communication',
+      confidence: 'verified',
+      evidence: [
+        'npm:twilio@6.2.0:lib/webhooks/webhooks.js',
+        'github.com/twilio/twilio-node:spec/validation.spec.js',
+        'https://www.twilio.com/docs/events/event-delivery-and-duplication.md',
+      ],
+      unverified: [
+        'that I-Twilio-Idempotency-Token is always sent',
+        'the retry window: a week is counted on',
+      ],
+      notes: [
+        'The secret is the auth token of the account.',
+        'For status callbacks: a call or message that waits for TwiML in the reply gets none.',
+      ],
+    },
+    signature: {
+      algorithm: 'coded',
+      how: 'HMAC-SHA1 in base64 over the registered URL and the form fields sorted by name; a body that is no form by `bodySHA256` in the URL',
+      needsUrl: true,
+    },
+    body: 'form',
+    event: {
+      key: [
+        'header:i-twilio-idempotency-token',
+        { hash: [[...SID], [...STATUS, 'const:inbound']], optional: ['form:SequenceNumber'] },
+      ],
+      type: [...STATUS, 'const:inbound'],
+      objectId: [...SID],
+      occurredAt: { at: 'form:Timestamp', unit: 'iso' },
+    },
+    retryWindowHours: 7 * 24,
+    answerWithinSeconds: 15,
+  },
+  code,
+)
+
+/** The fields of the form. */
+export type TwilioParameters = Readonly<Record<string, string>>

@@ -1,0 +1,114 @@
+import { type CheckedDescription, needsUrl } from './description.ts'
+import { coversBody, isDigest, isPublicKey, type Signature } from './signature.ts'
+
+/** The documentation of a provider, in Markdown: its description is all that it is made of. */
+export function providerPage(description: CheckedDescription): string {
+  const { provider, about, event } = description
+  const sections = [
+    `# ${about?.name ?? provider}`,
+    intro(description),
+    '## Signature',
+    bullets(signatureFacts(description)),
+    '## Events',
+    bullets([
+      ...(description.batch === undefined
+        ? []
+        : [`a delivery holds many events, at ${words(description.batch)}; each is recorded by itself`]),
+      `key: ${words(event.key)}`,
+      ...(event.type === undefined ? [] : [`type: ${words(event.type)}`]),
+      ...(event.objectId === undefined ? [] : [`object: ${words(event.objectId)}`]),
+      ...(event.occurredAt === undefined ? [] : [`occurred at: ${words(event.occurredAt.at)}`]),
+      `ordered by: ${words(event.version?.at ?? event.occurredAt?.at ?? 'nothing')}`,
+    ]),
+    '## Answers',
+    bullets(answerFacts(description)),
+    ...list('## What to know', about?.notes),
+    ...list('## Not verified', about?.unverified),
+    ...list('## Evidence', about?.evidence),
+  ]
+  return sections.join('\n\n')
+}
+
+const SURE = {
+  verified: "read in the vendor's own code or specification",
+  documented: "stated in the vendor's documents, or in notes that cite them",
+  uncertain: 'NOT sure: one source that is not the vendor; check before you rely on it',
+} as const
+
+function intro(description: CheckedDescription): string {
+  const { provider, about, settings } = description
+  const more = [
+    ...(needsUrl(description) ? [`url: 'https://…'`] : []),
+    ...(Object.keys(settings).length > 0
+      ? [
+          `settings: { ${Object.keys(settings)
+            .map((name) => `${name}: '…'`)
+            .join(', ')} }`,
+        ]
+      : []),
+  ]
+  const name = provider.replace(/-(.)/g, (_match, letter: string) => letter.toUpperCase())
+  const isKeyless = description.signature.algorithm === 'coded' && description.signature.secret === 'none'
+  const options = [...(isKeyless ? [] : [`secret: process.env.${name.toUpperCase()}_SECRET`]), ...more]
+  return [
+    `Provider \`${provider}\`, ${about?.category ?? 'custom'}. How sure: ${SURE[about?.confidence ?? 'uncertain']}.`,
+    '',
+    '```ts',
+    `${name}({ ${options.join(', ')} })`,
+    '```',
+    ...Object.entries(settings).map(([setting, meaning]) => `\n\`settings.${setting}\`: ${meaning}.`),
+  ].join('\n')
+}
+
+function signatureFacts({ signature, timestamp }: CheckedDescription): string[] {
+  return [
+    proof(signature),
+    ...(isDigest(signature) ? [`signed: \`${signature.content}\``] : []),
+    ...(timestamp === undefined
+      ? ['no date is judged: only its key tells an old delivery from a new one']
+      : [`date: \`${timestamp.at}\` (${timestamp.unit}), refused after ${timestamp.toleranceSeconds} s`]),
+    ...(coversBody(signature) ? [] : ['the body is NOT covered: TLS protects it, and nothing else']),
+  ]
+}
+
+function proof(signature: Signature): string {
+  if (signature.algorithm === 'coded') return signature.how
+  if (signature.algorithm === 'basic') return 'basic authentication; the secret is `user:password`'
+  const where = [signature.header ?? signature.at ?? ''].flat().join('`, `')
+  if (signature.algorithm === 'token') return `the secret itself, at \`${where}\``
+  if (signature.algorithm === 'jwt')
+    return `a JSON Web Token (${signature.algorithms.join(', ')}) at \`${where}\``
+  const key = isPublicKey(signature.algorithm) ? '; the secret is the public key of the provider' : ''
+  return `${signature.algorithm} in ${signature.encoding}, at \`${where}\`${key}`
+}
+
+function answerFacts(description: CheckedDescription): string[] {
+  const { acceptedStatus, refusedStatus, retryWindowHours, answerWithinSeconds, handshake = [] } = description
+  return [
+    `recorded: ${acceptedStatus}; bad signature: ${refusedStatus}`,
+    `keys are needed for ${retryWindowHours} hours: so long it may retry or be resent`,
+    ...(answerWithinSeconds === undefined ? [] : [`it waits ${answerWithinSeconds} s for the answer`]),
+    ...handshake.map(
+      ({ method, when, signed }) =>
+        `handshake: ${method} with ${Object.keys(when).join(', ') || 'nothing'}${signed ? ', signed' : ''}, is answered`,
+    ),
+  ]
+}
+
+function list(title: string, lines: readonly string[] = []): string[] {
+  return lines.length === 0 ? [] : [title, bullets(lines)]
+}
+
+function bullets(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}`).join('\n')
+}
+
+/** A place in words. */
+function words(place: unknown): string {
+  if (typeof place === 'string') return place.includes(':') ? `\`${place}\`` : place.replace('-', ' ')
+  if (Array.isArray(place)) return place.map(words).join(', else ')
+  const { hash, join, present } = place as { hash?: unknown[]; join?: unknown[]; present?: unknown[] }
+  if (hash) return `hash of ${hash.map(words).join(', ')}`
+  if (join) return join.map(words).join(' and ')
+  return `the name of the first of ${(present ?? []).map(words).join(', ')} that is there`
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+
+/*
+ * Places: where one value of a delivery lives. `json:` and `form:` read the parsed body, `item:` the one event of a
+ * batch, `const:` nothing: it is the value itself.
+ */
+
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+
+export const headerName = z.string().regex(HEADER_NAME, 'expected the name of a header').toLowerCase()
+
+/** Where one value of an event lives: `header:x-event-id`, `json:data.object.id`, `item:id`, `form:name`, `const:push`. */
+export type Locator =
+  | `header:${string}`
+  | `json:${string}`
+  | `item:${string}`
+  | `form:${string}`
+  | `const:${string}`
+
+/** A place of the request; its query is not recorded, so no part of an event may live there. */
+export type RequestLocator = Locator | `query:${string}`
+
+const isPath = (path: string): boolean => path.split('.').every(Boolean)
+
+const CHECKS: Readonly<Record<string, (rest: string) => boolean>> = {
+  header: (name) => HEADER_NAME.test(name),
+  json: isPath,
+  item: isPath,
+  form: Boolean,
+  const: Boolean,
+  query: Boolean,
+}
+
+/** `json:data.id` in its two halves. */
+export function partsOf(place: string): [kind: string, rest: string] {
+  const colon = place.indexOf(':')
+  return [place.slice(0, colon), place.slice(colon + 1)]
+}
+
+export function isRequestLocator(value: unknown): value is RequestLocator {
+  if (typeof value !== 'string') return false
+  const [kind, rest] = partsOf(value)
+  return Object.hasOwn(CHECKS, kind) && CHECKS[kind]?.(rest) === true
+}
+
+function isLocator(value: unknown): value is Locator {
+  return isRequestLocator(value) && !value.startsWith('query:')
+}
+
+const EXPECTED = 'expected header:<name> or json:<path>, such as json:data.id (also item:, form:, const:)'
+
+export const locator = z.custom<Locator>(isLocator, EXPECTED)
+export const locators = z.array(locator).min(1)
+export const requestLocator = z.custom<RequestLocator>(
+  isRequestLocator,
+  'expected header:<name>, json:<path>, item:<path>, form:<name> or query:<name>',
+)
+
+/** One place, or several of which the first that holds something counts. */
+export const place = z.union([locator, locators], { error: `${EXPECTED}, or an array of those` })
+export type Place = z.output<typeof place>
+
+/** `{name}` in a text: literal text is everything between the placeholders. */
+const PLACEHOLDER = /\{([^{}]*)\}/g
+
+export interface TemplatePiece {
+  readonly literal: string
+  readonly placeholder: string | undefined
+}
+
+export function templatePieces(template: string): TemplatePiece[] {
+  const pieces: TemplatePiece[] = []
+  let at = 0
+  for (const match of template.matchAll(PLACEHOLDER)) {
+    pieces.push({ literal: template.slice(at, match.index), placeholder: match[1] ?? '' })
+    at = match.index + match[0].length
+  }
+  pieces.push({ literal: template.slice(at), placeholder: undefined })
+  return pieces
+}
+
+/** Checks that a template holds no stray brace and no placeholder but those named and places of the request. */
+export function checkTemplate(template: string, named: readonly string[], context: z.RefinementCtx): void {
+  for (const { literal, placeholder } of templatePieces(template)) {
+    if (/[{}]/.test(literal)) context.addIssue(`unbalanced brace near "${literal}"`)
+    if (placeholder === undefined || named.includes(placeholder)) continue
+    if (/^setting:[A-Za-z]+$/.test(placeholder) || isRequestLocator(placeholder)) continue
+    context.addIssue(
+      `unknown {${placeholder}}; allowed: ${[...named, 'setting:<name>', 'header:<name>', 'json:<path>', 'item:<path>', 'form:<name>', 'query:<name>'].map((name) => `{${name}}`).join(', ')}`,
+    )
+  }
+}
+
+/** The names of the settings that a template reads. */
+export function settingsOf(template: string): string[] {
+  return templatePieces(template).flatMap(({ placeholder }) =>
+    placeholder?.startsWith('setting:') ? [placeholder.slice('setting:'.length)] : [],
+  )
+}

@@ -1,0 +1,125 @@
+import type { CheckedDescription } from './description.ts'
+import { type Locator, partsOf } from './places.ts'
+import { arraySteps } from './schemes/locate.ts'
+import { formatTimestamp } from './schemes/timestamp.ts'
+import type { Sample } from './sign.ts'
+import type { Unit } from './signature.ts'
+
+/** What the sample event shall say of itself. */
+export interface SampleEvent {
+  readonly key: string
+  readonly type: string
+  readonly objectId: string
+  readonly occurredAtMs: number
+}
+
+/**
+ * A body and headers that the places of a description find an event in: the least that a delivery of this provider
+ * holds. It is not signed yet.
+ */
+export function sampleOf(
+  description: CheckedDescription,
+  events: readonly SampleEvent[],
+): Required<Pick<Sample, 'body' | 'headers'>> {
+  const { batch, body } = description
+  const headers: Record<string, string> = {}
+  const bodies = events.map((event) => singleBody(description, event, headers))
+  const [first = {}] = bodies
+  if (batch === 'lines') return { headers, body: bodies.map((one) => JSON.stringify(one)).join('\n') }
+  const payload = batch === undefined ? first : mergedBatch(first, bodies, itemSteps(batch))
+  return { headers, body: written(payload, body) }
+}
+
+function singleBody(
+  description: CheckedDescription,
+  event: SampleEvent,
+  headers: Record<string, string>,
+): unknown {
+  const { batch } = description
+  const root: { body: unknown } = { body: batch !== undefined && itemSteps(batch)[0] === '[]' ? [] : {} }
+  const put = (place: Locator, value: unknown): void => {
+    const [kind, rest] = partsOf(place)
+    if (kind === 'header') headers[rest.toLowerCase()] = String(value)
+    else if (kind === 'form') setAt(root, ['body', rest], value)
+    else if (kind === 'json') setAt(root, ['body', ...rest.split('.')], value)
+    else if (kind === 'item') setAt(root, ['body', ...itemAt(batch), ...rest.split('.')], value)
+  }
+  if (batch !== undefined && batch !== 'lines') setAt(root, ['body', ...itemAt(batch)], {})
+  for (const { place, value } of valuesOf(description.event, event)) put(place, value)
+  return root.body
+}
+
+/** Every place of the event with a value, the least important first: where two share a place, the latter wins. */
+function valuesOf(
+  event: CheckedDescription['event'],
+  sample: SampleEvent,
+): { place: Locator; value: unknown }[] {
+  const list: { place: Locator; value: unknown }[] = []
+  const add = (places: unknown, value: unknown): void => {
+    const first: unknown = Array.isArray(places) ? places[0] : places
+    if (typeof first === 'string' && first.includes(':')) list.push({ place: first as Locator, value })
+  }
+  const dated = (unit: Unit): unknown => {
+    const text = formatTimestamp(sample.occurredAtMs, unit)
+    return unit === 'iso' ? text : Number(text)
+  }
+  const { key, type, occurredAt, version, objectId, object } = event
+  add(object, { id: sample.objectId })
+  if (typeof key === 'object' && !Array.isArray(key)) for (const place of key.hash) add(place, sample.key)
+  const [firstKey] = Array.isArray(key) ? key : []
+  if (typeof firstKey === 'object') for (const place of firstKey.hash) add(place, sample.key)
+  add(objectId, sample.objectId)
+  if (version !== undefined) {
+    const { unit } = version
+    add(version.at, unit === 'number' ? 1 : unit === 'text' ? 'v1' : dated(unit))
+  }
+  if (occurredAt !== undefined) add(occurredAt.at, dated(occurredAt.unit))
+  if (typeof type === 'object' && !Array.isArray(type)) {
+    if ('present' in type) add(type.present, { id: sample.objectId })
+    else for (const [index, place] of type.join.entries()) add(place, index === 0 ? sample.type : 'made')
+  } else add(type, sample.type)
+  if (typeof key === 'string' || typeof firstKey === 'string') add(key, sample.key)
+  return list
+}
+
+function itemSteps(batch: NonNullable<CheckedDescription['batch']>): string[] {
+  return batch === 'lines' ? [] : arraySteps([batch].flat()[0] ?? '')
+}
+
+function itemAt(batch: CheckedDescription['batch']): string[] {
+  return batch === undefined ? [] : itemSteps(batch).map((step) => (step === '[]' ? '0' : step))
+}
+
+/** The first body with the items of all. */
+function mergedBatch(first: unknown, bodies: readonly unknown[], steps: readonly string[]): unknown {
+  const path = steps.map((step) => (step === '[]' ? '0' : step))
+  const items = bodies.map((body) => valueUnder(body, path))
+  const root = { body: first }
+  setAt(root, ['body', ...path.slice(0, -1)], items)
+  return root.body
+}
+
+function valueUnder(value: unknown, path: readonly string[]): unknown {
+  return path.reduce((inner, step) => (inner as Record<string, unknown> | undefined)?.[step], value)
+}
+
+function setAt(root: object, path: readonly string[], value: unknown): void {
+  let at = root as Record<string, unknown>
+  for (const [index, step] of path.entries()) {
+    if (index === path.length - 1) {
+      // What is there already is kept: a part was put into it before.
+      const isKept = typeof value === 'object' && typeof at[step] === 'object' && !Array.isArray(value)
+      if (!isKept) at[step] = value
+      return
+    }
+    if (typeof at[step] !== 'object' || at[step] === null)
+      at[step] = /^\d+$/.test(path[index + 1] ?? '') ? [] : {}
+    at = at[step] as Record<string, unknown>
+  }
+}
+
+function written(payload: unknown, body: CheckedDescription['body']): string {
+  if (body === 'json') return JSON.stringify(payload)
+  if (body === 'form') return new URLSearchParams(payload as Record<string, string>).toString()
+  return new URLSearchParams({ [body.form]: JSON.stringify(payload) }).toString()
+}

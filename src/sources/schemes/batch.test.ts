@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Delivery } from '../contract.ts'
+import { type CustomOptions, custom } from '../index.ts'
+
+function splitting(batch: NonNullable<CustomOptions['batch']>, more: Partial<CustomOptions> = {}) {
+  const source = custom({
+    secret: 's',
+    signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex' },
+    batch,
+    event: { key: 'item:id', type: 'json:kind' },
+    ...more,
+  })
+  return (body: string | Uint8Array) => {
+    const delivery: Delivery = {
+      method: 'POST',
+      url: '/',
+      header: () => undefined,
+      body: Buffer.from(body),
+      receivedAtMs: 0,
+    }
+    const parts = source.split?.(delivery)
+    if (parts === undefined || 'ok' in parts) return parts?.code
+    return parts.map((part) => String(part.body))
+  }
+}
+
+describe('a batch', () => {
+  it('is split into what would have been sent for each event alone', () => {
+    expect(splitting('json:[]')('[{"id":1}, {"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])
+    expect(splitting('json:events[]')('{"a":1,"events":[{"id":1},{"id":2}],"z":[3]}')).toEqual([
+      '{"a":1,"events":[{"id":1}],"z":[3]}',
+      '{"a":1,"events":[{"id":2}],"z":[3]}',
+    ])
+    expect(
+      splitting('json:entry[].changes[]')(
+        '{"entry":[{"id":"e1","changes":[1,2]},{"id":"e2","changes":[3]}]}',
+      ),
+    ).toEqual([
+      '{"entry":[{"id":"e1","changes":[1]}]}',
+      '{"entry":[{"id":"e1","changes":[2]}]}',
+      '{"entry":[{"id":"e2","changes":[3]}]}',
+    ])
+  })
+
+  it('may be in one of several arrays: the others are emptied', () => {
+    expect(splitting(['json:a[]', 'json:b[]'])('{"b":[1],"x":0,"a":[2,3]}')).toEqual([
+      '{"b":[1],"x":0,"a":[]}',
+      '{"b":[],"x":0,"a":[2]}',
+      '{"b":[],"x":0,"a":[3]}',
+    ])
+  })
+
+  it('may be lines, or a bare event where arrays are sent too', () => {
+    expect(splitting('lines')('{"id":1}\n\n{"id":2}\r\n')).toEqual(['{"id":1}', '{"id":2}\r'])
+    expect(splitting('lines')('[{"id":1},{"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])
+    expect(splitting('json:[]')('{"id":1}')).toEqual(['{"id":1}'])
+  })
+
+  it('may be JSON in a field of a form', () => {
+    const split = splitting('json:[]', { body: { form: 'events' } })
+    expect(split(new URLSearchParams({ events: '[{"id":"ä"},{"id":2}]' }).toString())).toEqual([
+      'events=%5B%7B%22id%22%3A%22%C3%A4%22%7D%5D',
+      'events=%5B%7B%22id%22%3A2%7D%5D',
+    ])
+  })
+
+  it('reads names and values as JSON.parse does', () => {
+    expect(splitting('json:events[]')('{"events":[1],"\\u0065vents":["}]\\"",{"a":"["}]}')).toEqual([
+      '{"events":[1],"\\u0065vents":["}]\\""]}',
+      '{"events":[1],"\\u0065vents":[{"a":"["}]}',
+    ])
+  })
+
+  it('has bounds', () => {
+    expect(splitting('json:[]')(`[${Array(5_001).fill('{}').join(',')}]`)).toBe('BATCH_TOO_LARGE')
+    const events = Array(1_000).fill('{}').join(',')
+    expect(splitting('json:events[]')(`{"e":"${'x'.repeat(100_000)}","events":[${events}]}`)).toBe(
+      'BATCH_TOO_LARGE',
+    )
+    expect(splitting('json:[]')('nonsense')).toBe('BODY_UNPARSABLE')
+    expect(splitting('json:[]')(Buffer.from([0x5b, 0xff, 0x5d]))).toBe('BODY_UNPARSABLE')
+  })
+
+  it('keeps every event and all that is around it, for any JSON', () => {
+    const split = splitting('json:events[]')
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.array(fc.jsonValue()),
+        fc.constantFrom(undefined, 1, '\t'),
+        (envelope, events, indent) => {
+          const { events: _, ...around } = envelope
+          const parts = split(JSON.stringify({ ...around, events }, null, indent))
+          if (!Array.isArray(parts)) throw new Error(String(parts))
+          expect(parts.map((part) => JSON.parse(part))).toEqual(
+            JSON.parse(JSON.stringify(events.map((event) => ({ ...around, events: [event] })))),
+          )
+        },
+      ),
+    )
+  })
+})

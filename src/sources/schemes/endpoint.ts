@@ -1,0 +1,46 @@
+import { HookonceError } from '../../model/errors.ts'
+import type { Delivery } from '../contract.ts'
+import { type CheckedDescription, needsUrl } from '../description.ts'
+import type { CheckedOptions } from '../options.ts'
+
+/** What a source knows of itself besides its secrets: the URL that was registered, and the provider's own settings. */
+export interface Endpoint {
+  readonly confirm: 'on' | 'off'
+  /** The URL as it was registered, word for word. */
+  readonly registeredUrl: string
+  /** The URL as the provider knows it: what reaches us has passed proxies that changed host and path. */
+  urlOf(delivery: Delivery): string
+  setting(name: string): string
+}
+
+export function endpointOf(description: CheckedDescription, options: CheckedOptions): Endpoint {
+  const { provider, settings } = description
+  const { url, settings: given } = options
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(settings, name))
+      throw new HookonceError(
+        'CONFIG_INVALID',
+        `${provider}: settings: unknown "${name}"; allowed: ${Object.keys(settings).join(', ') || 'none'}`,
+      )
+  }
+  for (const [name, meaning] of Object.entries(settings)) {
+    if (!given[name])
+      throw new HookonceError('CONFIG_INVALID', `${provider}: settings.${name} is missing: ${meaning}`)
+  }
+  if (url === undefined && needsUrl(description))
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${provider}: url is missing: this provider signs the URL that was registered with it; give it as registered`,
+    )
+  const registered = url ?? ''
+  return {
+    confirm: options.confirm,
+    registeredUrl: registered,
+    urlOf({ url: seen }) {
+      const mark = seen.indexOf('?')
+      // A query that was registered comes with every delivery; one that is written out is taken at its word.
+      return registered.includes('?') || mark < 0 ? registered : registered + seen.slice(mark)
+    },
+    setting: (name) => given[name] ?? '',
+  }
+}

@@ -1,0 +1,194 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { Delivery, HandshakeAnswer, Refusal } from '../contract.ts'
+import type { CheckedDescription } from '../description.ts'
+import type { Handshake, HandshakeValue } from '../handshake.ts'
+import type { CheckedOptions } from '../options.ts'
+import { isRequestLocator, partsOf, type RequestLocator, templatePieces } from '../places.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Keyring } from './keyring.ts'
+import { type Read, valueAt } from './locate.ts'
+import { bodyParser } from './payload.ts'
+import { refuse } from './refuse.ts'
+import { isSameText } from './token.ts'
+import type { Verify } from './verify.ts'
+
+interface Answering {
+  readonly description: CheckedDescription
+  readonly keyring: Keyring
+  readonly endpoint: Endpoint
+  readonly onSecret: CheckedOptions['onSecret']
+  readonly verify: Verify
+}
+
+type Answer = (delivery: Delivery) => HandshakeAnswer | Refusal | undefined
+
+/** Recognises the handshakes of a provider and answers them; what is none is left to be verified. */
+export function handshaker(answering: Answering): Answer | undefined {
+  const answers = answering.description.handshake?.map((handshake) => answerer(handshake, answering))
+  if (answers === undefined) return undefined
+  return (delivery) => {
+    for (const answer of answers) {
+      const answered = answer(delivery)
+      if (answered !== undefined) return answered
+    }
+    return undefined
+  }
+}
+
+type Fill = (delivery: Delivery, payload: unknown) => string | undefined
+
+function answerer(handshake: Handshake, answering: Answering): Answer {
+  const { description, endpoint, onSecret, verify } = answering
+  const { method, signed, token, secret, reply } = handshake
+  const isMeant = matcher(handshake, description)
+  const parse = bodyParser(description.body)
+  const tokenOf = token && valueAt(token)
+  const secretOf = secret && valueAt(secret)
+  const body = bodyFiller(reply, answering)
+  const headers = Object.entries(reply.headers).map(
+    ([name, template]) => [name, filler(template, endpoint)] as const,
+  )
+
+  return (delivery) => {
+    if (delivery.method !== method || !isMeant(delivery)) return undefined
+    if (signed) {
+      const verified = verify(delivery)
+      if (!verified.ok) return verified
+    }
+    const payload = delivery.body.length === 0 ? undefined : parse(delivery)
+    if (tokenOf && !isSameText(String(tokenOf(delivery, payload)), endpoint.setting('verifyToken')))
+      return refuse('HANDSHAKE_REFUSED', `the token at ${token} is not the setting verifyToken`)
+    const text = body(delivery, payload)
+    const filled: Record<string, string> = {}
+    for (const [name, fill] of headers) {
+      const value = fill(delivery, payload)
+      if (value !== undefined) filled[name] = value
+    }
+    if (text === undefined || Object.keys(filled).length < headers.length)
+      return refuse('HANDSHAKE_REFUSED', 'what should be echoed is not there, too long, or of a strange form')
+    const answer: HandshakeAnswer = {
+      ok: true,
+      status: reply.status,
+      headers: { ...contentType(reply), ...filled },
+      body: text,
+    }
+    if (secretOf === undefined) return answer
+    if (onSecret === undefined)
+      return refuse('HANDSHAKE_REFUSED', 'it brings a secret, and the option onSecret is not set')
+    const brought = secretOf(delivery, payload)
+    if (typeof brought !== 'string') return refuse('HANDSHAKE_REFUSED', `there is no secret at ${secret}`)
+    return { ...answer, perform: () => handOver(onSecret, brought) }
+  }
+}
+
+async function handOver(
+  onSecret: NonNullable<CheckedOptions['onSecret']>,
+  secret: string,
+): Promise<Refusal | undefined> {
+  try {
+    await onSecret(secret)
+    return undefined
+  } catch (error) {
+    // Its message might hold the secret.
+    return refuse('KEYS_UNAVAILABLE', `onSecret threw (${error instanceof Error ? error.name : 'unknown'})`)
+  }
+}
+
+/** Whether this is the handshake: without parsing, where a word that must be in the body is not. */
+function matcher(
+  { when }: Handshake,
+  { body }: Pick<CheckedDescription, 'body'>,
+): (delivery: Delivery) => boolean {
+  const wanted = Object.entries(when).map(([place, value]) => ({ place: place as RequestLocator, value }))
+  const inBody = wanted.filter(({ place }) => /^(?:json|form):/.test(place))
+  const elsewhere = wanted.filter((one) => !inBody.includes(one)).map(comparer)
+  const words = inBody.map(({ place, value }) =>
+    typeof value === 'string' ? value : (partsOf(place)[1].split('.').at(-1) ?? ''),
+  )
+  const compareBody = inBody.map(comparer)
+  const parse = bodyParser(body)
+  return (delivery) => {
+    if (!elsewhere.every((compare) => compare(delivery, undefined))) return false
+    if (compareBody.length === 0) return true
+    const bytes = Buffer.from(delivery.body.buffer, delivery.body.byteOffset, delivery.body.byteLength)
+    if (!words.every((word) => bytes.includes(word))) return false
+    const payload = parse(delivery)
+    return payload !== undefined && compareBody.every((compare) => compare(delivery, payload))
+  }
+}
+
+function comparer({ place, value }: { place: RequestLocator; value: string | number | true }): Read<boolean> {
+  const read = valueAt(place)
+  return (delivery, payload) => {
+    const found = read(delivery, payload)
+    return value === true ? typeof found === 'string' && found !== '' : found === value
+  }
+}
+
+// Challenges are ids or short tokens. Longer ones are nobody's challenge, and nothing to send back.
+const MAX_ECHO_CHARS = 1024
+
+// What we sign here must not pass for a delivery: an answer to a token that looks like a body would be its signature.
+const CHALLENGE = /^[\w.~+/=-]+$/
+
+function filler(template: string, endpoint: Endpoint): Fill {
+  const parts = templatePieces(template).map(({ literal, placeholder }) => {
+    if (placeholder === undefined) return { literal, read: undefined }
+    return { literal, read: placeholderReader(placeholder, endpoint) }
+  })
+  return (delivery, payload) => {
+    let text = ''
+    for (const { literal, read } of parts) {
+      text += literal
+      if (read === undefined) continue
+      const value = read(delivery, payload)
+      if (typeof value !== 'string' || value === '' || value.length > MAX_ECHO_CHARS) return undefined
+      text += value
+    }
+    return text
+  }
+}
+
+function placeholderReader(placeholder: string, endpoint: Endpoint): Read<unknown> {
+  if (placeholder === 'url') return () => endpoint.registeredUrl
+  if (isRequestLocator(placeholder)) return valueAt(placeholder)
+  return () => endpoint.setting(placeholder.slice('setting:'.length))
+}
+
+function valueFiller(value: HandshakeValue, { keyring, endpoint }: Answering): Fill {
+  if (typeof value === 'string') return filler(value, endpoint)
+  const { algorithm, encoding, prefix } = value
+  const of = filler(value.of, endpoint)
+  return (delivery, payload) => {
+    const text = of(delivery, payload)
+    if (text === undefined) return undefined
+    if (algorithm === 'sha256') return prefix + createHash('sha256').update(text).digest(encoding)
+    const [first] = keyring.keys
+    if (first === undefined || !CHALLENGE.test(text)) return undefined
+    return prefix + createHmac(algorithm.slice('hmac-'.length), first.key).update(text).digest(encoding)
+  }
+}
+
+function bodyFiller(reply: Handshake['reply'], answering: Answering): Fill {
+  if (reply.text !== undefined) return filler(reply.text, answering.endpoint)
+  if (reply.json === undefined) return () => ''
+  const members = Object.entries(reply.json).map(([name, value]) => {
+    const fill = typeof value === 'number' ? undefined : valueFiller(value, answering)
+    return { name, value, fill }
+  })
+  return (delivery, payload) => {
+    const json: Record<string, unknown> = {}
+    for (const { name, value, fill } of members) {
+      const filled = fill === undefined ? value : fill(delivery, payload)
+      if (filled === undefined) return undefined
+      json[name] = filled
+    }
+    return JSON.stringify(json)
+  }
+}
+
+// Never as a page: what is echoed came from outside.
+function contentType({ text, json }: Handshake['reply']): Record<string, string> {
+  if (json !== undefined) return { 'content-type': 'application/json' }
+  return text === undefined ? {} : { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }
+}

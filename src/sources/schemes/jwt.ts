@@ -1,0 +1,139 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import type { Delivery, Refusal } from '../contract.ts'
+import type { JwtSignature } from '../signature.ts'
+import type { SigningKey } from './key.ts'
+import { signatureTexts } from './proof.ts'
+import { refuse } from './refuse.ts'
+import { MAX_HEADER_CHARS } from './signature-header.ts'
+import { isSameText } from './token.ts'
+import type { Verify, Verifying } from './verify.ts'
+
+const HASHES = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' } as const
+type Algorithm = keyof typeof HASHES
+type Claims = Readonly<Record<string, unknown>>
+
+/** A token signed with the secret, whose claims say who made it, when, and over which body. */
+export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
+  const { signature, keyring, endpoint, toleranceSeconds } = verifying
+  const textsOf = signatureTexts(signature, verifying.description)
+
+  return (delivery) => {
+    const texts = textsOf(delivery)
+    if (!Array.isArray(texts)) return texts
+    const [text = ''] = texts
+    const token =
+      text.length <= MAX_HEADER_CHARS && text.startsWith(signature.prefix)
+        ? parseToken(text.slice(signature.prefix.length))
+        : undefined
+    if (token === undefined) return refuse('SIGNATURE_MALFORMED', 'there is no JSON Web Token')
+    const algorithm = signature.algorithms.find((name) => name === token.header.alg)
+    // What the token says of its own algorithm is only believed where the provider is known to use it.
+    if (algorithm === undefined)
+      return refuse(
+        'SIGNATURE_MALFORMED',
+        `the token is not signed with ${signature.algorithms.join(' or ')}`,
+      )
+
+    for (const key of keyring.keys) {
+      const expected = macOf(algorithm, key, token.signed)
+      if (expected.length !== token.mac.length || !timingSafeEqual(expected, token.mac)) continue
+      const fault =
+        claimFault(signature, token.claims, delivery, endpoint.urlOf) ??
+        ageFault(token.claims, delivery, toleranceSeconds)
+      return fault ?? { ok: true, secret: key.position }
+    }
+    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this token`)
+  }
+}
+
+function macOf(algorithm: Algorithm, { key }: SigningKey, signed: string): Buffer {
+  return createHmac(HASHES[algorithm], key).update(signed).digest()
+}
+
+interface Token {
+  readonly header: Claims
+  readonly claims: Claims
+  readonly signed: string
+  readonly mac: Buffer
+}
+
+function parseToken(text: string): Token | undefined {
+  const parts = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text)
+  if (parts === null) return undefined
+  const [, head = '', body = '', mac = ''] = parts
+  const header = parseClaims(head)
+  const claims = parseClaims(body)
+  if (header === undefined || claims === undefined) return undefined
+  return { header, claims, signed: `${head}.${body}`, mac: Buffer.from(mac, 'base64url') }
+}
+
+function parseClaims(part: string): Claims | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+    return typeof claims === 'object' && claims !== null ? (claims as Claims) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function claimFault(
+  { issuer, bodyHash, urlHash }: JwtSignature,
+  claims: Claims,
+  delivery: Delivery,
+  urlOf: (delivery: Delivery) => string,
+): Refusal | undefined {
+  if (issuer !== undefined && claims.iss !== issuer)
+    return refuse('SIGNATURE_MISMATCH', `the token was not issued by ${issuer}`)
+  if (bodyHash !== undefined) {
+    const said = claims[bodyHash.claim]
+    if (typeof said !== 'string' || !isSameText(said, hash('sha256', delivery.body, bodyHash.encoding)))
+      return refuse('SIGNATURE_MISMATCH', `the body is not the one of the claim ${bodyHash.claim}`)
+  }
+  if (urlHash !== undefined) {
+    const said = claims[urlHash.claim]
+    if (typeof said !== 'string' || !isSameText(said, hash('sha256', urlOf(delivery), urlHash.encoding)))
+      return refuse('SIGNATURE_MISMATCH', `the url is not the one of the claim ${urlHash.claim}`)
+  }
+  return undefined
+}
+
+/** `exp` and `nbf` bound the token; where there is neither, `iat` dates it. A token without a date is not aged. */
+function ageFault(
+  { exp, nbf, iat }: Claims,
+  { receivedAtMs }: Delivery,
+  tolerance: number | 'off',
+): Refusal | undefined {
+  if (tolerance === 'off') return undefined
+  const now = receivedAtMs / 1000
+  if (exp !== undefined && !(typeof exp === 'number' && now <= exp + tolerance))
+    return refuse('TIMESTAMP_TOO_OLD', 'the token has expired')
+  if (nbf !== undefined && !(typeof nbf === 'number' && now >= nbf - tolerance))
+    return refuse('TIMESTAMP_IN_FUTURE', 'the token is not valid yet')
+  if (iat === undefined) return undefined
+  if (exp === undefined && !(typeof iat === 'number' && now <= iat + tolerance))
+    return refuse('TIMESTAMP_TOO_OLD', `the token was issued more than ${tolerance} s before it arrived`)
+  if (!(typeof iat === 'number' && now >= iat - tolerance))
+    return refuse('TIMESTAMP_IN_FUTURE', `the token was issued more than ${tolerance} s after it arrived`)
+  return undefined
+}
+
+/** A token as the provider would make it, for a sample. */
+export function signToken(
+  signature: JwtSignature,
+  key: SigningKey,
+  sample: { readonly body: Uint8Array; readonly url: string; readonly timestampMs: number },
+): string {
+  const { issuer, bodyHash, urlHash, algorithms } = signature
+  const [algorithm = 'HS256'] = algorithms
+  const issuedAt = Math.floor(sample.timestampMs / 1000)
+  const claims = {
+    ...(issuer === undefined ? {} : { iss: issuer }),
+    iat: issuedAt,
+    nbf: issuedAt,
+    ...(bodyHash && { [bodyHash.claim]: hash('sha256', sample.body, bodyHash.encoding) }),
+    ...(urlHash && { [urlHash.claim]: hash('sha256', sample.url, urlHash.encoding) }),
+  }
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: algorithm, typ: 'JWT' })}.${part(claims)}`
+  return `${signature.prefix}${signed}.${macOf(algorithm, key, signed).toString('base64url')}`
+}

@@ -1,0 +1,65 @@
+import { HookonceError } from '../../model/errors.ts'
+import type { Refusal } from '../contract.ts'
+import type { CheckedDescription } from '../description.ts'
+import { placedSecrets, type ResolvedSecret, type SecretReader } from '../options.ts'
+import { type SigningKey, signingKey } from './key.ts'
+import { refuse } from './refuse.ts'
+
+/** The keys of a source, and how they stay fresh where they come from a file or a function. */
+export interface Keyring {
+  readonly keys: readonly SigningKey[]
+  /** Nothing is returned while the keys are fresh. */
+  refresh?(nowMs: number): Promise<Refusal | undefined> | undefined
+}
+
+// A rotated secret is noticed within a minute: shorter than any provider's overlap of old and new.
+const FRESH_MS = 60_000
+// After a failure: often enough to recover soon, seldom enough to spare a secret store that is in trouble.
+const RETRY_MS = 5_000
+
+export function fixedKeyring(description: CheckedDescription, secret: ResolvedSecret): Keyring {
+  return { keys: keysOf(description, secret) }
+}
+
+/** Asks the reader again when what it said has aged. What it said last stands while it fails. */
+export function refreshedKeyring(description: CheckedDescription, read: SecretReader): Keyring {
+  let keys: readonly SigningKey[] = []
+  let freshUntilMs = 0
+  let reading: Promise<Refusal | undefined> | undefined
+
+  async function readAgain(nowMs: number): Promise<Refusal | undefined> {
+    try {
+      keys = keysOf(description, await read())
+      freshUntilMs = nowMs + FRESH_MS
+      return undefined
+    } catch (error) {
+      freshUntilMs = nowMs + RETRY_MS
+      if (keys.length > 0) return undefined
+      // The message of whoever keeps the secrets might hold one.
+      const name =
+        error instanceof HookonceError ? error.message : error instanceof Error ? error.name : 'unknown'
+      return refuse('KEYS_UNAVAILABLE', `the secret could not be read (${name})`)
+    }
+  }
+
+  return {
+    get keys() {
+      return keys
+    },
+    refresh(nowMs) {
+      if (nowMs < freshUntilMs)
+        return keys.length > 0
+          ? undefined
+          : Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the secret could not be read a moment ago'))
+      reading ??= readAgain(nowMs).finally(() => {
+        reading = undefined
+      })
+      // Only who has no key at all waits.
+      return keys.length > 0 ? undefined : reading
+    },
+  }
+}
+
+function keysOf(description: CheckedDescription, secret: ResolvedSecret): SigningKey[] {
+  return placedSecrets(secret, description.provider).map((placed) => signingKey(description, placed))
+}

@@ -1,0 +1,42 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { TokenSignature } from '../signature.ts'
+import { signatureTexts } from './proof.ts'
+import { refuse } from './refuse.ts'
+import { MAX_HEADER_CHARS } from './signature-header.ts'
+import type { Verify, Verifying } from './verify.ts'
+
+/** The secret itself came with the delivery: compare it, in a time that tells nothing of it. */
+export function tokenVerifier({
+  signature,
+  keyring,
+  description,
+}: Pick<Verifying<TokenSignature>, 'signature' | 'keyring' | 'description'>): Verify {
+  const where = signature.algorithm === 'basic' ? { header: 'authorization' } : signature
+  const textsOf = signatureTexts(where, description)
+  return (delivery) => {
+    const texts = textsOf(delivery)
+    if (!Array.isArray(texts)) return texts
+    if (texts.some((text) => text.length > MAX_HEADER_CHARS))
+      return refuse('SIGNATURE_MALFORMED', `the token is longer than ${MAX_HEADER_CHARS} characters`)
+    for (const { key, position } of keyring.keys) {
+      const expected = tokenText(signature, key.export().toString())
+      if (texts.some((text) => isSameText(text, expected))) return { ok: true, secret: position }
+    }
+    return refuse('SIGNATURE_MISMATCH', `it is none of ${keyring.keys.length} secret(s)`)
+  }
+}
+
+/** The secret as it travels. */
+export function tokenText(signature: TokenSignature, secret: string): string {
+  if (signature.algorithm === 'basic') return `Basic ${Buffer.from(secret).toString('base64')}`
+  return signature.prefix + secret
+}
+
+/** By way of hashes: timingSafeEqual wants equal lengths, and the length of a secret is nobody's business. */
+export function isSameText(one: string, other: string): boolean {
+  return timingSafeEqual(sha256(one), sha256(other))
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod'
+import { strict } from '../model/checked.ts'
+import { checkTemplate, headerName, isRequestLocator, requestLocator } from './places.ts'
+
+/*
+ * How a provider proves that a delivery is its own. Every kind says where the proof is (`header`, or `at` when it
+ * is not in a header) and what it covers.
+ */
+
+const DIGESTS = [
+  'hmac-md5',
+  'hmac-sha1',
+  'hmac-sha256',
+  'hmac-sha384',
+  'hmac-sha512',
+  // No HMAC, but a plain hash of a text that holds the {secret}: older schemes.
+  'sha1',
+  'sha256',
+  'sha512',
+] as const
+
+const PUBLIC_KEYS = ['ed25519', 'ecdsa-p256-sha256', 'rsa-sha1', 'rsa-sha256', 'rsa-sha512'] as const
+
+const encoding = z.enum(['hex', 'base64', 'base64url'])
+
+const where = {
+  /** The header that holds it; of several, any may. */
+  header: z.union([headerName, z.array(headerName).min(1).max(16)]).optional(),
+  /** Where it is, when it is not in a header: `json:signature.signature`, `item:`, `form:`, `query:`. */
+  at: requestLocator.optional(),
+}
+
+const secretText = {
+  /** How the text of the secret becomes the key; a public key is recognised by its form. */
+  secretEncoding: z.enum(['utf8', 'utf8-nfkd', 'base64', 'hex']).default('utf8'),
+  /** Taken off the secret first, where it is there. */
+  secretPrefix: z.string().default(''),
+}
+
+const format = z.discriminatedUnion('kind', [
+  strict({ kind: z.literal('bare'), prefix: z.string().default('') }),
+  // `t=1,v1=aa,v1=bb` and `v1,AA= v1,BB=` alike: named items, of which several may be signatures.
+  strict({
+    kind: z.literal('list'),
+    itemSeparator: z.string().length(1),
+    fieldSeparator: z.string().length(1),
+    signatureField: z.string().min(1),
+    /** The item that lists signed headers, for {signedHeaders}. */
+    headersField: z.string().min(1).optional(),
+  }),
+])
+
+const NAMED = ['body', 'timestamp', 'url', 'method', 'secret', 'signedHeaders', 'sortedForm']
+
+const digest = strict({
+  algorithm: z.enum([...DIGESTS, ...PUBLIC_KEYS]),
+  ...where,
+  encoding,
+  format: format.default({ kind: 'bare', prefix: '' }),
+  /** What is signed: literal text with {body}, {timestamp}, {url}, {method}, {header:name}, {json:path}, … */
+  content: z
+    .string()
+    .default('{body}')
+    .superRefine((content, context) => checkTemplate(content, NAMED, context)),
+  /** 'not-body' admits that the provider leaves the body unsigned: whoever holds one delivery can change it. */
+  covers: z.enum(['body', 'not-body']).default('body'),
+  ...secretText,
+})
+
+/** The secret itself travels with each delivery. */
+const token = strict({ algorithm: z.literal('token'), ...where, prefix: z.string().default('') })
+
+/** HTTP basic authentication; the secret is `user:password`. */
+const basic = strict({ algorithm: z.literal('basic') })
+
+const claim = strict({ claim: z.string().min(1), encoding })
+
+/** A JSON Web Token; its claims may hold the hash of the body. */
+const jwt = strict({
+  algorithm: z.literal('jwt'),
+  ...where,
+  prefix: z.string().default(''),
+  algorithms: z.array(z.enum(['HS256', 'HS384', 'HS512'])).min(1),
+  issuer: z.string().optional(),
+  /** The claim with the SHA-256 of the body; left out, the body is not covered. */
+  bodyHash: claim.optional(),
+  /** The claim with the SHA-256 of the URL. */
+  urlHash: claim.optional(),
+  // Clocks differ; `exp`, `nbf` and `iat` are judged with this margin.
+  toleranceSeconds: z.number().positive().default(300),
+  ...secretText,
+})
+
+/** What data cannot say. `how` says it in words, for the provider's page. */
+const coded = strict({
+  algorithm: z.literal('coded'),
+  how: z.string().min(1),
+  /** Whether the date of the delivery is judged. */
+  dated: z.boolean().default(false),
+  /** 'none': keys are fetched, and no secret is shared. */
+  secret: z.enum(['needed', 'none']).default('needed'),
+  /** Whether the registered URL is signed. */
+  needsUrl: z.boolean().default(false),
+  covers: z.enum(['body', 'not-body']).default('body'),
+})
+
+export const signature = z.discriminatedUnion('algorithm', [digest, token, basic, jwt, coded], {
+  error: `expected one of ${[...DIGESTS, ...PUBLIC_KEYS, 'token', 'basic', 'jwt', 'coded'].map((name) => `"${name}"`).join('|')}`,
+})
+
+export type Signature = z.output<typeof signature>
+export type DigestSignature = z.output<typeof digest>
+export type TokenSignature = z.output<typeof token> | z.output<typeof basic>
+export type JwtSignature = z.output<typeof jwt>
+
+export function isDigest(signature: Signature): signature is DigestSignature {
+  return 'content' in signature
+}
+
+export function isPublicKey(algorithm: string): boolean {
+  return (PUBLIC_KEYS as readonly string[]).includes(algorithm)
+}
+
+/** Whether a change of the body would be noticed. */
+export function coversBody(signature: Signature): boolean {
+  if (signature.algorithm === 'jwt') return signature.bodyHash !== undefined
+  return 'covers' in signature && signature.covers === 'body'
+}
+
+export const unit = z.enum(['s', 'ms', 'iso'])
+
+export const timestamp = strict({
+  at: z.custom<`header:${string}` | `field:${string}` | `json:${string}`>(
+    (value) =>
+      typeof value === 'string' &&
+      (/^field:./.test(value) || (/^(header|json):/.test(value) && isRequestLocator(value))),
+    'expected header:<name>, json:<path>, or field:<name> of the signature header',
+  ),
+  unit,
+  // 300 s: what Stripe, Slack and Standard Webhooks use; enough for clocks that drift, short for a replay.
+  toleranceSeconds: z.number().positive().default(300),
+})
+
+export type Timestamp = z.output<typeof timestamp>
+export type Unit = z.output<typeof unit>
+
+interface Signed {
+  readonly signature: Signature
+  readonly timestamp?: Timestamp | undefined
+}
+
+/** What signature and date demand of each other. */
+export function checkSigned({ signature, timestamp }: Signed, context: z.RefinementCtx): void {
+  const complain = (path: string[], message: string): void =>
+    context.addIssue({ code: 'custom', path, message })
+  if ('header' in signature && (signature.header === undefined) === (signature.at === undefined))
+    complain(['signature', 'header'], 'say where the signature is: in a `header`, or `at` another place')
+  if (timestamp !== undefined && !isDigest(signature))
+    complain(['timestamp'], `a signature of the kind "${signature.algorithm}" has no date of its own`)
+  if (!isDigest(signature)) return
+
+  const bodies = signature.content.split('{body}').length - 1
+  // A signature that leaves the body out would let anyone change it.
+  if (bodies !== (signature.covers === 'body' ? 1 : 0))
+    complain(
+      ['signature', 'content'],
+      signature.covers === 'body'
+        ? '{body} must be signed, once'
+        : "{body} is signed: leave `covers: 'not-body'` out",
+    )
+  const isPlainHash = /^sha\d+$/.test(signature.algorithm)
+  if (isPlainHash !== signature.content.includes('{secret}'))
+    complain(
+      ['signature', 'content'],
+      isPlainHash
+        ? 'a plain hash proves nothing without {secret}'
+        : '{secret} is for plain hashes; here it is the key',
+    )
+  const listsHeaders = signature.format.kind === 'list' && signature.format.headersField !== undefined
+  if (listsHeaders !== signature.content.includes('{signedHeaders}'))
+    complain(['signature', 'format'], '{signedHeaders} and format.headersField need each other')
+  checkDate(signature, timestamp, complain)
+}
+
+function checkDate(
+  signature: DigestSignature,
+  timestamp: Timestamp | undefined,
+  complain: (path: string[], message: string) => void,
+): void {
+  const rendered = signature.content.includes('{timestamp}')
+  if (rendered && timestamp === undefined) complain(['timestamp'], '{timestamp} is signed: say where it is')
+  if (timestamp === undefined) return
+  const inSignedBody = timestamp.at.startsWith('json:') && signature.covers === 'body'
+  if (!rendered && !inSignedBody) {
+    // Anyone could put a fresh date on an old delivery.
+    complain(
+      ['timestamp'],
+      'a timestamp that is not signed proves nothing: put {timestamp} into signature.content',
+    )
+  }
+  if (timestamp.at.startsWith('field:') && signature.format.kind !== 'list')
+    complain(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list"')
+}

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { freshDatabase } from '../support/database.ts'
+import { deliver, testHooks } from '../support/hooks.ts'
+import { jobsAre } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
+
+test('a step runs once, however often its handler fails after it, and gives the same result and key again', async () => {
+  const db = await freshDatabase()
+  const ran: string[] = []
+  const results: unknown[] = []
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {
+    const result = await ctx.step(
+      'charge',
+      ({ idempotencyKey }) => {
+        ran.push(idempotencyKey)
+        return { attempt: ctx.attempt, ids: ['a', null] }
+      },
+      { input: { amount: 5, of: event.key } },
+    )
+    const nothing = await ctx.step('nothing', () => undefined)
+    results.push([result, nothing])
+    expect(ran).toEqual([ctx.idempotencyKey('charge')])
+    if (ctx.attempt < 3) throw new Error('after the step')
+  })
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'processed')
+  await hooks.replay(id)
+  await until('the replay is processed', () => results.length === 4)
+  expect(ran).toHaveLength(1)
+  expect(results).toEqual(Array.from({ length: 4 }, () => [{ attempt: 1, ids: ['a', null] }, undefined]))
+})
+
+test('a step that throws is run again; one whose fence went stale is not recorded', async () => {
+  const db = await freshDatabase()
+  let runs = 0
+  const faults: unknown[] = []
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {
+    await ctx
+      .step('fragile', async () => {
+        runs += 1
+        if (event.type === 'stale') await db.rows('update hookonce.job set fence = fence + 1')
+        else if (runs === 1) throw new Error('not this time')
+      })
+      .catch((error) => {
+        faults.push(error)
+        throw error
+      })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'processed')
+  expect(runs).toBe(2)
+  await deliver(hooks, { id: 'evt_2', type: 'stale' })
+  await until('it was refused', () => faults.length === 2)
+  expect(faults[1]).toMatchObject({ code: 'LEASE_LOST' })
+  expect(await db.number('select count(*) from hookonce.step')).toBe(1)
+})
+
+test.each([
+  { fault: 'STEP_REPEATED', says: '"a" was used before', results: ['a', 'a'] as unknown[] },
+  { fault: 'STEP_RESULT_TOO_LARGE', says: 'larger than 65536 bytes', results: ['x'.repeat(70_000)] },
+  { fault: 'RESULT_NOT_JSON', says: 'holds a Date at "at"', results: [{ at: new Date(0) }] },
+  { fault: 'RESULT_NOT_JSON', says: 'holds NaN at "0"', results: [[Number.NaN]] },
+  { fault: 'RESULT_NOT_JSON', says: 'holds a bigint', results: [1n] },
+  { fault: 'RESULT_NOT_JSON', says: 'holds a NUL character', results: ['\0'] },
+])('what a step may not return: $fault, $says', async ({ fault, says, results }) => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', async (_, ctx) => {
+    for (const result of results) await ctx.step('a', () => result)
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  const [job] = await db.rows<{ reason: string }>('select reason from hookonce.job')
+  expect(job?.reason).toContain(fault)
+  expect(job?.reason).toContain(says)
+})
+
+test('a step whose declared input changed between attempts is refused, not skipped', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on(
+    'test',
+    '*',
+    async (_, ctx) => {
+      await ctx.step('same', () => 1, { input: { b: 1, a: [2] } })
+      await ctx.step('charge', () => 1, { input: { amount: ctx.attempt } })
+      throw new Error('once more')
+    },
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select reason from hookonce.job')).toEqual([
+    { reason: expect.stringContaining('EFFECT_INPUT_CHANGED: step "charge"') },
+  ])
+})

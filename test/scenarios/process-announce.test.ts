@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { deliver, testHooks } from '../support/hooks.ts'
+import { until } from '../support/until.ts'
+
+/* Polls so seldom that no test lives to see one: what is found is found by announcement. */
+const NEVER_MS = 600_000
+
+const listeners = (db: TestDatabase): Promise<number> =>
+  db.number(
+    `select count(*) from pg_stat_activity where datname = current_database() and query like 'listen hookonce%'`,
+  )
+
+async function apart(db: TestDatabase) {
+  const handled: string[] = []
+  const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'app' })
+  const worker = testHooks(db, { pollMs: NEVER_MS }).on(
+    'test',
+    '*',
+    (event) => void handled.push(event.key),
+    {
+      name: 'app',
+    },
+  )
+  await worker.start()
+  await until('the worker listens', () => listeners(db))
+  return { receiver, handled }
+}
+
+test('work that one process leaves is announced to the worker of another', async () => {
+  const db = await freshDatabase()
+  const { receiver, handled } = await apart(db)
+  await deliver(receiver, { id: 'evt_1', type: 'a' })
+  await until('it is handled', () => handled.length === 1)
+  await Promise.all(
+    Array.from({ length: 50 }, (_, n) => deliver(receiver, { id: `evt_many_${n}`, type: 'a' })),
+  )
+  await until('all are handled', () => handled.length === 51)
+})
+
+test('a worker whose ear was cut off listens again, and hears of what came meanwhile', async () => {
+  const db = await freshDatabase()
+  const { receiver, handled } = await apart(db)
+  await db.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen hookonce%'
+    and datname = current_database()`)
+  await deliver(receiver, { id: 'evt_meanwhile', type: 'a' })
+  await until('it is handled', () => handled.length === 1)
+  await deliver(receiver, { id: 'evt_after', type: 'a' })
+  await until('the next one as well', () => handled.length === 2)
+  expect(await listeners(db)).toBe(1)
+})

@@ -1,0 +1,90 @@
+import type { Mode, World } from './crash-run.ts'
+
+/** Says what is wrong at the end of a run, or nothing. */
+type Oracle = (world: World) => Promise<string | undefined>
+
+const PATHS = ['/shared', '/own']
+
+/** Whatever the mode: every job came to its good end, and no effect is left in the middle. */
+async function unfinished({ rows }: World): Promise<string | undefined> {
+  const jobs = await rows<{ state: string; reason: string }>(
+    `select state::text, reason from hookonce.job where state <> 'processed'`,
+  )
+  if (jobs.length > 0) return `jobs are not processed: ${JSON.stringify(jobs)}`
+  const effects = await rows<{ key: string }>(
+    `select key, epoch, state::text from hookonce.effect e
+     where state in ('started', 'unknown') and epoch = (select max(epoch) from hookonce.effect where id = e.id)`,
+  )
+  return effects.length > 0 ? `effects are not ended: ${JSON.stringify(effects)}` : undefined
+}
+
+function external(check: (calls: number, acted: number, keys: number) => string | undefined): Oracle {
+  return async (world) => {
+    const left = await unfinished(world)
+    if (left !== undefined) return left
+    for (const path of PATHS) {
+      const calls = world.downstream.calls.filter((call) => call.path === path)
+      const keys = new Set(calls.map(({ key }) => key)).size
+      const fault = check(calls.length, world.downstream.acted(path), keys)
+      if (fault !== undefined) return `${path}: ${fault} (${calls.length} calls, ${keys} keys)`
+    }
+    return undefined
+  }
+}
+
+const once: Oracle = external((calls, acted, keys) => {
+  if (acted !== 1) return `the other side acted ${acted} times`
+  return calls === keys ? undefined : 'a key was used for more than one call'
+})
+
+function rowsAre(text: string, expected: unknown): Oracle {
+  return async (world) => {
+    const left = await unfinished(world)
+    if (left !== undefined) return left
+    const found = JSON.stringify(await world.rows(text))
+    return found === JSON.stringify(expected) ? undefined : `the business rows are ${found}`
+  }
+}
+
+export const oracles: Readonly<Record<Mode, Oracle>> = {
+  keyed: external((_, acted, keys) => {
+    if (keys !== 1) return 'more than one key was handed on'
+    return acted === 1 ? undefined : `the other side acted ${acted} times`
+  }),
+  // What was unknown was decided on by the truth, so it happened once; and no key was ever used twice.
+  atMostOnce: once,
+  reconcile: once,
+  atLeastOnce: external((calls) => (calls >= 1 ? undefined : 'it was never called')),
+  step: async (world) => {
+    const left = await unfinished(world)
+    if (left !== undefined) return left
+    const acted = ['/evt_1', '/evt_2', '/evt_3'].map((path) => world.downstream.acted(path))
+    const steps = await world.rows('select from hookonce.step')
+    if (steps.length !== 3) return `${steps.length} steps are recorded`
+    return acted.every((count) => count === 1) ? undefined : `the other side acted ${acted.join(', ')} times`
+  },
+  tx: rowsAre('select type, count(*)::int from effect group by type order by type', [
+    { type: 'own', count: 1 },
+    { type: 'shared', count: 1 },
+  ]),
+  // Versions in order of their commits never fall, each is applied once at most, and the last one is there.
+  latest: async (world) => {
+    const left = await unfinished(world)
+    if (left !== undefined) return left
+    const applied = await world.rows<{ entity: string; version: number }>(
+      'select entity, version from applied order by entity, version, at',
+    )
+    const all = applied.map(({ entity, version }) => `${entity} ${version}`)
+    const known = [
+      ['own 1', 'shared 1', 'shared 2'],
+      ['own 1', 'shared 2'],
+    ]
+    const isRight = known.some((right) => right.join() === all.join())
+    return isRight ? undefined : `the applied versions are ${all.join(', ')}`
+  },
+  write: rowsAre('select type, count(*)::int from effect group by type order by type', [
+    { type: 'evt_1', count: 1 },
+    { type: 'evt_2', count: 1 },
+    { type: 'evt_3', count: 1 },
+  ]),
+}

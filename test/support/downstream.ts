@@ -1,0 +1,73 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** One request that reached the other side. */
+export interface RecordedCall {
+  readonly path: string
+  readonly key: string
+  readonly body: string
+  /** Whether it acted on it, or recognised the key of a call before. */
+  readonly acted: boolean
+}
+
+/** How a request is answered; `hang` and `cut` act, and do not answer. */
+export type Reply = number | 'hang' | 'cut'
+
+/** A recording server that honours idempotency keys: what it did once under a key, it answers again. */
+export interface Downstream {
+  readonly url: string
+  readonly calls: readonly RecordedCall[]
+  /** How often it acted, by path. */
+  acted(path: string): number
+  /** Answers for the next requests to a path, in turn; 200 after that. */
+  reply(path: string, ...replies: Reply[]): void
+  close(): void
+}
+
+export async function startDownstream(): Promise<Downstream> {
+  const calls: RecordedCall[] = []
+  const done = new Map<string, { status: number; body: string }>()
+  const replies = new Map<string, Reply[]>()
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? ''
+    const key = String(request.headers['idempotency-key'] ?? '')
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    if (request.method === 'GET') return lookUp(path, response)
+    const known = done.get(key)
+    const reply = replies.get(path)?.shift() ?? 200
+    const acts = !known && (typeof reply !== 'number' || reply < 400)
+    calls.push({ path, key, body, acted: acts })
+    const answered = known ?? {
+      status: typeof reply === 'number' ? reply : 200,
+      body: JSON.stringify({ call: calls.length }),
+    }
+    if (acts) done.set(key, answered)
+    if (reply === 'cut') return void request.socket.destroy()
+    if (reply === 'hang') return
+    response.writeHead(answered.status, { 'content-type': 'application/json' }).end(answered.body)
+  }
+
+  /** `GET /keys/<key>` tells whether a call with this key was acted on. */
+  function lookUp(path: string, response: ServerResponse): void {
+    const found = done.get(path.slice('/keys/'.length))
+    response.writeHead(found ? 200 : 404).end(found?.body ?? '')
+  }
+
+  const server = createServer((request, response) => void answer(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  function close(): void {
+    server.close()
+    server.closeAllConnections()
+  }
+  onTestFinished(close)
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    acted: (path) => calls.filter((call) => call.path === path && call.acted).length,
+    reply: (path, ...next) => void replies.set(path, next),
+    close,
+  }
+}

@@ -1,0 +1,49 @@
+// A process of its own with keys in front of a handler. Each run of the handler is a row in `public.run`, and each
+// effect one in `public.effect`; it tells what happens in lines of JSON on standard output.
+import { createServer } from 'node:http'
+import pg from 'pg'
+import { nodeKeys, postgresKeys, redisKeys } from '../../dist/keys/index.js'
+
+const config = JSON.parse(process.env.APP_CONFIG)
+const pool = new pg.Pool({ connectionString: config.database, max: 4 })
+pool.on('error', () => undefined)
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const count = (db, table, type) =>
+  db.query(`insert into ${table} (type, pid) values ($1, $2)`, [type, process.pid])
+
+const store = config.redis
+  ? redisKeys({ url: config.redis })
+  : postgresKeys({ database: config.database, maxConnections: 4 })
+
+const behaviours = {
+  async count(db) {
+    await count(db, 'effect', 'count')
+  },
+  // Takes effect and does not come back: it is killed, or frozen and resumed.
+  async hang(db) {
+    await count(db, 'effect', 'hang')
+    say({ hanging: true })
+    await new Promise((resolve) => process.once('SIGUSR2', resolve))
+  },
+  async hangfirst(db) {
+    const { rows } = await pool.query(`select count(*)::int as runs from run`)
+    await (rows[0].runs > 1 ? behaviours.count(db) : behaviours.hang(db))
+  },
+}
+
+const keys = nodeKeys({
+  store,
+  tenant: 'global',
+  observe: (event) => say({ [event.what]: true }),
+  ...config.keys,
+})
+const server = createServer(
+  keys(async (request, response, { tx }) => {
+    const behaviour = request.url.slice(1)
+    await count(pool, 'run', behaviour)
+    await behaviours[behaviour](tx ?? pool)
+    response.writeHead(201, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ pid: process.pid }))
+  }),
+)
+server.listen(0, '127.0.0.1', () => say({ ready: true, port: server.address().port, pid: process.pid }))

@@ -1,0 +1,116 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { freePort } from './servers.ts'
+import { until } from './until.ts'
+
+/** A redis-server of a test's own, on its own port and directory. */
+export interface RedisServer {
+  readonly port: number
+  readonly url: string
+  readonly pid: number
+  /** As a power cut. */
+  kill(): Promise<void>
+  /** On the same port, with what its append-only file holds. */
+  start(): Promise<void>
+  remove(): Promise<void>
+}
+
+export async function startRedis(more: Record<string, string> = {}): Promise<RedisServer> {
+  requireRedis()
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-redis-'))
+  const port = await freePort()
+  const settings = {
+    bind: '127.0.0.1',
+    port: String(port),
+    dir,
+    save: '',
+    appendonly: 'yes',
+    appendfsync: 'always',
+    'maxmemory-policy': 'noeviction',
+    ...more,
+  }
+  let child: ChildProcess | undefined
+  async function start(): Promise<void> {
+    child = spawn(
+      'redis-server',
+      Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
+      { stdio: 'ignore' },
+    )
+    const client = quietClient(port)
+    await until(`redis-server answers on port ${port}`, () => client.ping().catch(() => undefined))
+    client.disconnect()
+  }
+  async function kill(): Promise<void> {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  }
+  await start()
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    get pid() {
+      return child?.pid ?? 0
+    },
+    start,
+    kill,
+    async remove() {
+      await kill()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface RedisCluster {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[]
+  remove(): Promise<void>
+}
+
+/** Three masters without replicas, all slots covered. */
+export async function startRedisCluster(): Promise<RedisCluster> {
+  const servers = await Promise.all(
+    [1, 2, 3].map(() => startRedis({ 'cluster-enabled': 'yes', 'cluster-node-timeout': '5000' })),
+  )
+  const addresses = servers.map(({ port }) => `127.0.0.1:${port}`)
+  execFileSync(
+    'redis-cli',
+    ['--cluster', 'create', ...addresses, '--cluster-replicas', '0', '--cluster-yes'],
+    {
+      stdio: 'ignore',
+    },
+  )
+  for (const { port } of servers) {
+    const client = quietClient(port)
+    await until(`node ${port} knows the whole cluster`, async () =>
+      (await client.cluster('INFO')).includes('cluster_state:ok'),
+    )
+    client.disconnect()
+  }
+  return {
+    nodes: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
+    remove: async () => void (await Promise.all(servers.map((server) => server.remove()))),
+  }
+}
+
+function quietClient(port: number): Redis {
+  // Refused connections while it starts.
+  return new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50 }).on('error', () => undefined)
+}
+
+function requireRedis(): void {
+  if (spawnSync('redis-server', ['--version']).status === 0) return
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get'))
+    throw new Error('the tests need redis-server and redis-cli in the PATH: install Redis 6.2 or later')
+  // RUNLEVEL=1 keeps the package from starting a server of its own.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  execFileSync('apt-get', ['update', '-qq'], { env, stdio: 'inherit' })
+  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], {
+    env,
+    stdio: 'inherit',
+  })
+}
