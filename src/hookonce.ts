@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Outbox } from './effects/message.ts'
 import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
 import { ledgerKeys } from './inline/ledger-keys.ts'
 import type { InlineOptions } from './inline/options.ts'
 import { backlog } from './ledger/inspect.ts'
+import { outboxBacklog } from './ledger/inspect-outbox.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { registerSource, registerSubscriber, setPaused } from './ledger/subscribers.ts'
+import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { scopedId } from './model/receipt-id.ts'
@@ -26,6 +29,8 @@ import {
 } from './options.ts'
 import type { Handler, Subscriber } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
+import { outboxPublishers } from './publish/publishers.ts'
+import { type Relay, startRelay } from './publish/relay.ts'
 import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
 import { type Diagnoses, diagnoses } from './receive/diagnoses.ts'
 import { receiveFetch, responseOf } from './receive/fetch.ts'
@@ -74,7 +79,7 @@ export interface Hookonce<S extends Sources> {
   node(options?: {
     readonly source?: keyof S & string
   }): (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Starts the worker. A process that never calls it only receives. */
+  /** Starts the worker, and the relay where there are publishers. A process that never calls it only receives. */
   start(): Promise<void>
   /** Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned. */
   stop(options?: { readonly drainMs?: number }): Promise<void>
@@ -126,12 +131,14 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const options = checkOptions(given)
   const meter = metrics()
   const observer = observers([meter.observer, logs(options.logger ?? jsonLogger())])
+  const publishers = outboxPublishers(options.outbox?.publishers)
   const subscriptions: Subscription[] = []
   /** Sources that are handled inside their requests. */
   const inlined = new Set<string>()
   let opening: Promise<Engine> | undefined
   let starting: Promise<void> | undefined
   let worker: Worker | undefined
+  let relay: Relay | undefined
   let upkeep: Upkeep | undefined
   let stopping = false
 
@@ -236,7 +243,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       await starting?.catch(() => undefined)
       await opened.acceptor.idle()
       await upkeep?.stop()
-      await worker?.stop(drainMs)
+      await Promise.all([worker?.stop(drainMs), relay?.stop(drainMs)])
       await opened.diagnoses.idle()
       await opened.rejections.stop()
       await keys.close()
@@ -256,7 +263,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
     async metrics() {
       const { ledger } = await engine()
-      return meter.render(await backlog(ledger.pool, ledger.shards))
+      const { pool, shards } = ledger
+      return meter.render(...(await Promise.all([backlog(pool, shards), outboxBacklog(pool, shards)])))
     },
 
     pause: (source, subscriber) => setPause(source, subscriber, true),
@@ -298,9 +306,42 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   async function startWorking(): Promise<void> {
     const { ledger, subscribers } = await engine()
     const { pool, business, shards, listen } = ledger
-    worker = await startWorker({ pool, business, shards, subscribers, listen, observer, ...options })
-    const isAlive = (): boolean => worker?.id !== undefined
-    upkeep = startUpkeep(ledger, { leaseMs: options.leaseMs, observer, isAlive })
+    const outbox: Outbox = { requirePublisher: publishers.require, committed: () => relay?.wake() }
+    relay ??= await startRelaying(ledger)
+    worker ??= await startWorker({
+      pool,
+      business,
+      shards,
+      subscribers,
+      listen,
+      observer,
+      ...options,
+      outbox,
+    })
+    upkeep = startUpkeep(ledger, {
+      leaseMs: options.leaseMs,
+      observer,
+      isAlive: () => worker?.id !== undefined && (!relay || relay.id !== undefined),
+      keepMessagesMs: relay && options.outbox ? options.outbox.keepDays * DAY_MS : undefined,
+    })
+  }
+
+  async function startRelaying({ pool, shards }: Ledger): Promise<Relay | undefined> {
+    if (!options.outbox || publishers.here.length === 0) return undefined
+    const { leaseMs, pollMs } = options
+    const { concurrency, timeoutMs } = options.outbox
+    const retry = retryPolicy(options.retry, options.outbox.retry)
+    return startRelay({
+      pool,
+      shards,
+      publishers: publishers.here,
+      concurrency,
+      timeoutMs,
+      retry,
+      leaseMs,
+      pollMs,
+      observer,
+    })
   }
 
   async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {
@@ -334,6 +375,7 @@ async function openEngine({ options, subscriptions, inlined, handOff, observer }
     migrate: options.migrate,
     maxConnections: options.maxConnections,
     prepare: options.prepare,
+    relays: options.outbox !== undefined,
   })
   try {
     const subscribers = await register({ ledger, options, subscriptions })

@@ -4,6 +4,7 @@ import { check, strict } from './model/checked.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './model/durations.ts'
 import type { Event } from './model/event.ts'
 import type { Logger } from './observe/logs.ts'
+import type { Publish } from './publishers/contract.ts'
 import { limitsSchema } from './receive/limits.ts'
 import type { Source } from './sources/contract.ts'
 
@@ -42,6 +43,26 @@ const retentionSchema = strict({
   keyDays: days.default(90),
 })
 
+const publish = z.custom<Publish>(
+  (value) => typeof value === 'function',
+  'must be a publisher: your function, or one of hookonce/publishers',
+)
+
+const outboxSchema = strict({
+  /** Who carries messages on, by topic or pattern; the first that matches. `elsewhere`: another process does. */
+  publishers: z.union([z.literal('elsewhere'), z.record(z.string().min(1), publish)], {
+    error: "must be publishers by topic, or 'elsewhere'",
+  }),
+  /** Lanes in flight for each publisher. */
+  concurrency: z.int().positive().default(32),
+  /** A broker answers in milliseconds, a slow HTTP endpoint in seconds. */
+  timeoutMs: timer.default(30 * SECOND_MS),
+  /** What is left out is as for jobs. */
+  retry: strict(retryFields).partial().prefault({}),
+  /** A week: enough to look into a complaint, and messages may hold personal data. */
+  keepDays: days.default(7),
+})
+
 const sourceName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a source is named by 1 to 64 letters, digits, "-" and "_"')
@@ -72,9 +93,14 @@ const optionsSchema = strict({
   limits: limitsSchema.prefault({}),
   retention: retentionSchema.prefault({}),
   retry: retrySchema.prefault({}),
+  outbox: outboxSchema.optional(),
   logger: z
     .custom<Logger>((value) => isLogger(value), 'must have the methods info, warn and error')
     .optional(),
+}).refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
+  path: ['outbox', 'keepDays'],
+  // A forgotten event that comes again is a new one, whose messages have the ids of the old.
+  message: 'must not exceed retention.keyDays: an event that was forgotten could not publish its messages',
 })
 
 const subscriberSchema = strict({
@@ -106,7 +132,7 @@ export function checkSubscriberOptions(options: unknown, where: string): Checked
   return check(subscriberSchema, options, where)
 }
 
-/** The policy of one subscriber: its own words first, then those for all. */
+/** The policy of one subscriber, or of the outbox: its own words first, then those for all. */
 export function retryPolicy(
   all: CheckedOptions['retry'],
   own: CheckedSubscriberOptions['retry'],

@@ -1,13 +1,20 @@
 // The story of an invoice that is paid: Stripe tells it late, twice and out of order, and a worker may die in the
-// middle. At the end there is one row with the latest status, and one receipt email.
+// middle. At the end there is one row with the latest status, a message for each change of it, and one receipt
+// email.
 import { createServer } from 'node:http'
 import { hookonce } from 'hookonce'
+import { toHttp } from 'hookonce/publishers'
 import { stripe } from 'hookonce/sources'
 import { createTables } from './tables.mjs'
 
 const hooks = hookonce({
   database: process.env.DATABASE_URL, // none: a real PostgreSQL, embedded, under .hookonce/
   sources: { stripe: stripe({ secret: process.env.STRIPE_WEBHOOK_SECRET }) },
+  outbox: {
+    publishers: {
+      'invoice.*': toHttp({ url: process.env.ACCOUNTING_URL, secret: process.env.ACCOUNTING_SECRET }),
+    },
+  },
   leaseMs: Number(process.env.LEASE_MS ?? 30_000),
 })
 
@@ -28,7 +35,8 @@ hooks.on(
            on conflict (id) do update set status = excluded.status, amount = excluded.amount`,
           [id, status, amount],
         )
-        // An internal message about the change belongs here, so that it is committed with it.
+        // Committed with the change, or not at all; the messages of one invoice go out in the order of their commits.
+        tx.publish('invoice.changed', { id, status }, { key: id })
       },
       { tie: 'refetch', refetch: () => fetchInvoice(id, ctx.signal) },
     )

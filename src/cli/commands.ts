@@ -3,6 +3,7 @@ import type { Command } from './command.ts'
 import { dev } from './dev.ts'
 import { events } from './events.ts'
 import { migrate } from './migrate.ts'
+import { outbox } from './outbox.ts'
 import { pause, resume } from './pause.ts'
 import { rejections } from './rejections.ts'
 import { replay } from './replay.ts'
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   show,
   replay,
   attention,
+  outbox,
   rejections,
   pause,
   resume,

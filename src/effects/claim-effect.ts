@@ -11,6 +11,7 @@ import {
   takeOverEffect,
 } from '../ledger/effects.ts'
 import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
+import type { Queryable } from '../ledger/statement.ts'
 import { requireLive } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
@@ -116,23 +117,23 @@ type LockedClaim =
 export async function claimLocked(
   run: HandlerRun,
   wanted: Wanted,
-  client: PoolClient,
+  db: Queryable,
 ): Promise<LockedClaim | undefined> {
-  const row = await lockEffect(client, wanted.effect)
+  const row = await lockEffect(db, wanted.effect)
   if (!row) return undefined
-  const decision = await decideOn(run, { wanted, row, client })
+  const decision = await decideOn(run, { wanted, row, db })
   switch (decision.kind) {
     case 'return':
       requireSameInput(`effect "${wanted.effect.key}"`, row.inputHash, wanted.inputHash)
       return { kind: 'done', result: fromRecord(row.result) }
     case 'next epoch': {
       const epoch = row.epoch + 1
-      const began = await startEffect(client, epochOf(wanted, run.job, epoch))
+      const began = await startEffect(db, epochOf(wanted, run.job, epoch))
       return began ? { kind: 'ours', call: opened(wanted, epoch) } : undefined
     }
     case 'take over':
       requireSameInput(`effect "${wanted.effect.key}"`, row.inputHash, wanted.inputHash)
-      await takeOverEffect(client, { ...wanted, job: run.job, epoch: row.epoch })
+      await takeOverEffect(db, { ...wanted, job: run.job, epoch: row.epoch })
       return { kind: 'ours', call: opened(wanted, row.epoch, row.startedAt) }
     case 'wait':
       return decision
@@ -144,12 +145,12 @@ export async function claimLocked(
 interface Deciding {
   readonly wanted: Wanted
   readonly row: EffectRow
-  readonly client: PoolClient
+  readonly db: Queryable
 }
 
-async function decideOn(run: HandlerRun, { wanted, row, client }: Deciding): Promise<Decision> {
+async function decideOn(run: HandlerRun, { wanted, row, db }: Deciding): Promise<Decision> {
   const caller = { ...row, shard: shardOf(row.receiptId, run.shards) }
-  const callerIsLive = row.state === 'started' && (await isLive(client, caller))
+  const callerIsLive = row.state === 'started' && (await isLive(db, caller))
   return decide(row, { ...wanted, callerIsLive })
 }
 

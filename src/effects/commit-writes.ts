@@ -1,15 +1,17 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../ledger/in-transaction.ts'
 import type { JobRef } from '../ledger/jobs.ts'
+import { addMessages, type NewMessage } from '../ledger/outbox.ts'
 import { pipeline } from '../ledger/pipeline.ts'
 import { completeWritten } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { CheckedWrite } from './write.ts'
 
-/** A job whose handler has returned, with the writes that it handed over. */
+/** A job whose handler has returned, with the writes and messages that it handed over. */
 export interface WrittenJob {
   readonly job: JobRef
   readonly writes: readonly CheckedWrite[]
+  readonly messages: readonly NewMessage[]
 }
 
 export type WriteOutcome =
@@ -45,6 +47,10 @@ async function together(client: PoolClient, batch: readonly WrittenJob[]): Promi
   const due = batch.flatMap(({ writes }, index) => (live[index] ? writes : []))
   const counts = await pipeline(client, due)
   for (const [index, write] of due.entries()) requireRows(write, counts[index])
+  await addMessages(
+    client,
+    batch.flatMap(({ messages }, index) => (live[index] ? messages : [])),
+  )
   await client.query('commit')
   return live.map((isLive) => ({ kind: isLive ? 'committed' : 'lost' }))
 }

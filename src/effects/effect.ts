@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type EffectId, type EffectMode, type EndedEffect, endEffect } from '../ledger/effects.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
 import { check, strict } from '../model/checked.ts'
 import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -8,7 +9,7 @@ import { NotDone } from '../model/handler-errors.ts'
 import { claimEffect, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
 import { type EffectFetch, effectFetch } from './fetch.ts'
 import { inputHash, toRecord } from './recorded.ts'
-import { type HandlerRun, sqlStateOf } from './run.ts'
+import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
 
 /** What became of a call whose reply was not recorded, as the other side tells it. */

@@ -1,6 +1,6 @@
-import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { type EntityId, lockVersion, recordFirstVersion, recordVersion } from '../ledger/entities.ts'
+import type { Queryable } from '../ledger/statement.ts'
 import { check, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
@@ -48,10 +48,10 @@ export interface News<Result, Current> {
 
 const entitySchema = z.string().min(1).max(512)
 
-/** Runs `work` in the transaction of `client` if the version is newer than the applied one, and records it there. */
+/** Runs `work` in the transaction of `db` if the version is newer than the applied one, and records it there. */
 export async function latest<Result, Current>(
   run: Pick<HandlerRun, 'tenant' | 'shards'>,
-  client: PoolClient,
+  db: Queryable,
   news: News<Result, Current>,
 ): Promise<Latest<Result>> {
   const name = check(entitySchema, news.entity, 'the name of an entity')
@@ -65,26 +65,26 @@ export async function latest<Result, Current>(
       const advice = 'the event has no version: give one, or a function `refetch` that reads the entity'
       throw new HookonceError('VERSION_INVALID', `entity "${name}": ${advice}`)
     }
-    await lockUnversioned(client, entity, deleted)
+    await lockUnversioned(db, entity, deleted)
     return applied(await news.work(await refetch()))
   }
 
   const version = versionOf(news.version)
   const next = { kind: version.as, version: version.value, deleted }
-  if (await recordFirstVersion(client, entity, next)) return applied(await news.work(undefined))
+  if (await recordFirstVersion(db, entity, next)) return applied(await news.work(undefined))
 
-  const before = await lockVersion(client, entity)
+  const before = await lockVersion(db, entity)
   const order = before.kind === NO_VERSION ? 1 : compare(name, version, before)
   if (order < 0) return stale({ name, version, before: before.version })
   if (order > 0) {
-    await recordVersion(client, entity, next)
+    await recordVersion(db, entity, next)
     return applied(await news.work(undefined))
   }
   // Of an update and a deletion with one version the deletion is the last, in whatever order they come.
   if (before.deleted && !deleted) return stale({ name, version, before: `${before.version}, deleted` })
   const isDeletion = deleted && !before.deleted
   if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
-  await recordVersion(client, entity, next)
+  await recordVersion(db, entity, next)
   const current = !isDeletion && tie === 'refetch' ? await refetch?.() : undefined
   return applied(await news.work(current))
 }
@@ -92,9 +92,9 @@ export async function latest<Result, Current>(
 /** An entity whose events carry no version is locked all the same: what was read last is written last. */
 const NO_VERSION = 'none'
 
-async function lockUnversioned(client: PoolClient, entity: EntityId, deleted: boolean): Promise<void> {
+async function lockUnversioned(db: Queryable, entity: EntityId, deleted: boolean): Promise<void> {
   const row = { kind: NO_VERSION, version: '', deleted }
-  if (!(await recordFirstVersion(client, entity, row))) await lockVersion(client, entity)
+  if (!(await recordFirstVersion(db, entity, row))) await lockVersion(db, entity)
 }
 
 function compare(name: string, version: Version, before: { kind: string; version: string }): number {

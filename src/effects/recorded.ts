@@ -37,8 +37,8 @@ export function inputHash(what: string, input: unknown): Buffer | null {
 }
 
 /** An input that was declared then and now must be the same; where either was silent there is nothing to compare. */
-export function requireSameInput(what: string, before: Buffer | null, now: Buffer | null): void {
-  if (!before || !now || before.equals(now)) return
+export function requireSameInput(what: string, before: Uint8Array | null, now: Uint8Array | null): void {
+  if (!before || !now || Buffer.compare(before, now) === 0) return
   throw new HookonceError(
     'EFFECT_INPUT_CHANGED',
     `${what} was recorded with another input: what was done is not what is asked for now`,

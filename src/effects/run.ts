@@ -1,20 +1,14 @@
 import type { Pool } from 'pg'
 import type { EffectId } from '../ledger/effects.ts'
-import type { JobRef } from '../ledger/jobs.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
 import { STALE_FENCE } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Latest } from './latest.ts'
+import type { MessageOrigin } from './message.ts'
 
 /** What the calls of one handler's run share. */
-export interface HandlerRun {
+export interface HandlerRun extends MessageOrigin {
   readonly pool: Pool
-  readonly shards: number
-  readonly job: JobRef
-  /** Raised by a replay that asks for everything to happen anew. */
-  readonly epoch: number
-  readonly tenant: string
-  /** The subscriber's name. */
-  readonly subscriber: string
   /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
   readonly lastStep: string | undefined
   /** How long the handler may run. */
@@ -57,8 +51,4 @@ export function stop<Stop extends Error>(run: HandlerRun, stop: Stop): Stop {
 export function asLeaseLost(error: unknown): unknown {
   if (sqlStateOf(error) !== STALE_FENCE) return error
   return new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
-}
-
-export function sqlStateOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }

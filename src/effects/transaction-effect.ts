@@ -1,6 +1,6 @@
-import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { endEffect, startEffect } from '../ledger/effects.ts'
+import type { Queryable } from '../ledger/statement.ts'
 import { check, strict } from '../model/checked.ts'
 import { busy, claimLocked, effectOf, stopIfUnknown, type Wanted } from './claim-effect.ts'
 import { effectDownstreamKey } from './downstream-key.ts'
@@ -36,7 +36,7 @@ export class MetUnknown extends Error {
  */
 export async function effectInTransaction<Result>(
   run: HandlerRun,
-  client: PoolClient,
+  db: Queryable,
   { key, work, options }: Asked<Result>,
 ): Promise<Result> {
   const { input } = check(optionsSchema, options, `tx.effect("${key}")`)
@@ -48,12 +48,12 @@ export async function effectInTransaction<Result>(
     reconciles: false,
     inputHash: inputHash(`effect "${key}"`, input),
   }
-  const claim = await claimInTransaction(run, client, wanted)
+  const claim = await claimInTransaction(run, db, wanted)
   if (claim.kind === 'done') return claim.result as Result
   const result = await work()
   const json = toRecord(`effect "${key}"`, result)
   const { epoch } = claim
-  await endEffect(client, { effect, job: run.job, epoch, state: 'done', result: json, reason: null })
+  await endEffect(db, { effect, job: run.job, epoch, state: 'done', result: json, reason: null })
   return result
 }
 
@@ -63,15 +63,15 @@ type ClaimInTransaction =
 
 async function claimInTransaction(
   run: HandlerRun,
-  client: PoolClient,
+  db: Queryable,
   wanted: Wanted,
 ): Promise<ClaimInTransaction> {
   const { effect, mode } = wanted
   const downstreamKey = effectDownstreamKey({ ...effect, epoch: 0 })
   const first = { effect, job: run.job, epoch: 0, mode, inputHash: wanted.inputHash, downstreamKey }
-  if (await startEffect(client, first)) return { kind: 'ours', epoch: 0 }
+  if (await startEffect(db, first)) return { kind: 'ours', epoch: 0 }
   for (;;) {
-    const claim = await claimLocked(run, wanted, client)
+    const claim = await claimLocked(run, wanted, db)
     if (claim?.kind === 'wait') throw stop(run, busy(effect))
     if (claim?.kind === 'stop') throw stop(run, new MetUnknown(wanted))
     if (claim?.kind === 'ours') return { kind: 'ours', epoch: claim.call.epoch }

@@ -1,44 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { PoolClient, QueryResult, QueryResultRow } from 'pg'
 import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
+import { addMessages } from '../ledger/outbox.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
+import type { Queryable } from '../ledger/statement.ts'
 import { completeWithStep, findStep, recordStep } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
-import type { VersionInput } from '../model/version.ts'
-import { type Latest, type LatestOptions, latest, staleReason } from './latest.ts'
+import type { TransactionAdapter } from './adapters/contract.ts'
+import { staleReason } from './latest.ts'
+import { type AdaptedTransaction, openTransaction, type Transaction } from './open-transaction.ts'
 import { fromRecord, limited } from './recorded.ts'
-import { asLeaseLost, claimName, type HandlerRun, sqlStateOf } from './run.ts'
-import {
-  effectInTransaction,
-  MetUnknown,
-  stopAtMet,
-  type TransactionEffectOptions,
-} from './transaction-effect.ts'
-
-/** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
-export interface Transaction {
-  query<Row extends QueryResultRow = QueryResultRow>(
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<QueryResult<Row>>
-  /** Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest stands. */
-  savepoint<Result>(work: () => Promise<Result>): Promise<Result>
-  /**
-   * Business writes that happen once for this key, whichever event asks: the key is committed with them. Whoever
-   * asks later gets the recorded result.
-   */
-  effect<Result>(
-    key: string,
-    work: () => Promise<Result>,
-    options?: TransactionEffectOptions,
-  ): Promise<Result>
-  /** Runs `work` only if this version of the entity is newer than the applied one; see ctx.latest. */
-  latest<Result, Current = unknown>(
-    entity: string,
-    version: VersionInput | undefined,
-    work: (current: Current | undefined) => Promise<Result>,
-    options?: LatestOptions<Current>,
-  ): Promise<Latest<Result>>
-}
+import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
+import { MetUnknown, stopAtMet } from './transaction-effect.ts'
 
 export interface TransactionOptions {
   /** A handler with several transactions names each: a name is done once for each job. */
@@ -47,9 +19,14 @@ export interface TransactionOptions {
   readonly last?: boolean
 }
 
+export interface AdapterOptions<Native> extends TransactionOptions {
+  /** A transaction of your own library, on the ledger's database. */
+  readonly on: TransactionAdapter<Native>
+}
+
 const DEFAULT_NAME = 'transaction'
-/** Serialization failures and deadlocks: the database says that trying again may help. */
-const TRY_AGAIN = new Set(['40001', '40P01'])
+/** Serialization failures and deadlocks, the last as Prisma calls both: trying again may help. */
+const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
 const MAX_TRIES = 5
 
 /** The transaction that the running code is part of, by name. */
@@ -65,25 +42,30 @@ export function refuseInside(what: string, instead: string): void {
   )
 }
 
+/** The handler's part. In a transaction of its own library it gets that one too, and of ours only what it lacks. */
+export type Work<Result> = (tx: Transaction, native: unknown) => PromiseLike<Result>
+
 /**
- * Business writes and "this is done" in one commit, refused when the fence is stale. A later attempt or a replay
- * does not run `work` again, it gets the recorded result.
- *
- * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT with our own last one.
+ * Business writes, messages, effect keys, versions of entities and "this is done" in one commit, refused when the
+ * fence is stale. A later attempt or a replay does not run `work` again, it gets the recorded result.
  */
 export async function transaction<Result>(
   run: HandlerRun,
-  work: (tx: Transaction) => Promise<Result>,
-  { name = DEFAULT_NAME, last = false }: TransactionOptions,
+  work: Work<Result>,
+  options: TransactionOptions & { readonly on?: TransactionAdapter<unknown> },
 ): Promise<Result> {
+  const { name = DEFAULT_NAME, last = false, on } = options
   claimName(run, name)
   // The first run of a job has nothing to find.
   const before = run.job.fence > 1 ? await doneBefore(run, name) : undefined
   // What was recorded is what `work` returned then.
   if (before) return before.result as Result
   for (let tries = 1; ; tries += 1) {
+    const step = stepOf(run, work, { name, last })
     try {
-      return await once(run, work, { name, last })
+      const result = await (on ? inTheirs(run, on, step) : inOurs(run, step))
+      step.committed()
+      return result
     } catch (error) {
       if (error instanceof MetUnknown) return stopAtMet(run, error)
       if (tries >= MAX_TRIES || !TRY_AGAIN.has(sqlStateOf(error))) throw error
@@ -100,116 +82,114 @@ async function doneBefore(
   return found && { result: fromRecord(found.result) }
 }
 
-async function once<Result>(
+/** One try of a transaction, whoever opened it. */
+interface Step<Result> extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs'> {
+  /** The handler's part. */
+  perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
+  /** Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is committed. */
+  lastWords(db: Queryable, result: Result): (() => Promise<void>)[]
+  committed(): void
+}
+
+function stepOf<Result>(
   run: HandlerRun,
-  work: (tx: Transaction) => Promise<Result>,
+  work: Work<Result>,
   { name, last }: Required<TransactionOptions>,
-): Promise<Result> {
+): Step<Result> {
   const { job, epoch } = run
-  return inTransaction(
-    run.pool,
-    async (client) => {
-      const open = transactionOn(client, run)
-      const result = await inside.run(name, () => work(open.tx)).finally(open.close)
+  const { messages, news, onOurs, onTheirs, close } = openTransaction(run, name)
+  return {
+    onOurs,
+    onTheirs,
+    async perform(tx, native) {
+      const working = inside.run(name, async () => work(tx as Transaction, native))
+      const result = await working.finally(close)
       // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
       if (run.stopped) throw run.stopped
-      const news = [...run.news, ...open.news]
-      await commit(client, () =>
-        last
-          ? completeWithStep(client, { job, name }, staleReason(news))
-          : recordStep(client, { job, epoch, name, result: toJson(name, result) }),
-      )
-      if (last) run.settled = 'processed'
-      run.news.push(...open.news)
       return result
-      // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.
     },
-    { idleMs: run.timeoutMs },
+    lastWords(db, result) {
+      const record = last ? null : toJson(name, result)
+      const done = (): Promise<void> =>
+        last
+          ? completeWithStep(db, { job, name }, staleReason([...run.news, ...news]))
+          : recordStep(db, { job, epoch, name, result: record })
+      const fenced = (): Promise<void> =>
+        done().catch((error) => {
+          throw asLeaseLost(error)
+        })
+      return [() => addMessages(db, messages), fenced]
+    },
+    committed() {
+      if (last) run.settled = 'processed'
+      run.news.push(...news)
+      if (messages.length > 0) run.outbox.committed()
+    },
+  }
+}
+
+/**
+ * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right behind our last
+ * words. If they failed, what commits is a rollback.
+ */
+function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Promise<Result> {
+  return inTransaction(
+    pool,
+    async (client) => {
+      const result = await step.perform(step.onOurs(client))
+      const words = step.lastWords(client, result)
+      await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query('commit')]))
+      return result
+    },
+    // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.
+    { idleMs: timeoutMs },
   )
 }
 
-interface OpenTransaction {
-  readonly tx: Transaction
-  /** What came of entities in it. */
-  readonly news: readonly Latest<unknown>[]
-  close(): void
-}
+const SET_IDLE_TIMEOUT = `select set_config('idle_in_transaction_session_timeout', $1, true)`
 
-function transactionOn(client: PoolClient, run: HandlerRun): OpenTransaction {
-  const news: Latest<unknown>[] = []
-  let closed = false
-  let savepoints = 0
-
-  function requireOpen(): void {
-    // The connection may be another transaction's by now.
-    if (closed)
-      throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
-  }
-
-  const tx: Transaction = {
-    async query(text, values = []) {
-      requireOpen()
-      refuseControl(text)
-      return client.query(text, [...values])
-    },
-    async savepoint(work) {
-      requireOpen()
-      savepoints += 1
-      const name = `hookonce_${savepoints}`
-      await client.query(`savepoint ${name}`)
-      try {
-        const result = await work()
-        await client.query(`release savepoint ${name}`)
-        return result
-      } catch (error) {
-        await client.query(`rollback to savepoint ${name}`)
-        throw error
-      }
-    },
-    async effect(key, work, options = {}) {
-      requireOpen()
-      return effectInTransaction(run, client, { key, work, options })
-    },
-    async latest(entity, version, work, options = {}) {
-      requireOpen()
-      const outcome = await latest(run, client, { entity, version, work, options })
-      news.push(outcome)
-      return outcome
-    },
-  }
-  return {
-    tx,
-    news,
-    close() {
-      closed = true
-    },
-  }
-}
-
-const CONTROL =
-  /^\s*(begin|start\s+transaction|commit|end|abort|rollback(?!\s+(work\s+|transaction\s+)?to\b)|prepare\s+transaction)\b/i
-
-/** Its end is ours to say: only then do the writes, the record and the fence go together. */
-function refuseControl(text: string): void {
-  const [, word] = CONTROL.exec(text) ?? []
-  if (word === undefined) return
-  throw new HookonceError(
-    'TRANSACTION_MISUSED',
-    `"${word}" inside a transaction: it is committed when its function returns, and rolled back when it throws`,
-  )
-}
-
-/** COMMIT follows our last words without waiting. If they failed, what commits is a rollback. */
-async function commit(client: PoolClient, say: () => Promise<void>): Promise<void> {
-  const [said, committed] = inOneWrite(client, () => [say(), client.query('commit')] as const)
-  const fenced = said.catch((error) => {
-    throw asLeaseLost(error)
+function inTheirs<Result>(
+  { timeoutMs }: HandlerRun,
+  adapter: TransactionAdapter<unknown>,
+  step: Step<Result>,
+): Promise<Result> {
+  return adapter.transaction(async (native, query) => {
+    const db: Queryable = {
+      async query({ text, values }) {
+        const rows = await query(text, values).catch(elsewhere)
+        return { rows: [...rows], rowCount: rows.length }
+      },
+    }
+    // As in ours: a frozen process must not keep its locks.
+    await query(SET_IDLE_TIMEOUT, [String(Math.ceil(timeoutMs))])
+    const result = await step.perform(step.onTheirs(db), native)
+    for (const say of step.lastWords(db, result)) await say()
+    return result
   })
-  await Promise.all([fenced, committed])
+}
+
+/** No such schema, no such table. */
+const NOT_THERE = new Set(['3F000', '42P01'])
+
+function elsewhere(error: unknown): never {
+  if (!NOT_THERE.has(sqlStateOf(error))) throw error
+  const fault = 'the transaction is on a database that has no ledger, so nothing can be committed with it'
+  throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 
 /** Leniently: what a query returned is often handed on without being looked at. */
 function toJson(name: string, result: unknown): string | null {
-  const json = JSON.stringify(result) as string | undefined
-  return json === undefined ? null : limited(`transaction "${name}"`, json)
+  const what = `transaction "${name}"`
+  const json = stringified(what, result)
+  return json === undefined ? null : limited(what, json)
+}
+
+/** Query builders like to return what JSON has no word for, such as a BigInt. */
+function stringified(what: string, result: unknown): string | undefined {
+  try {
+    return JSON.stringify(result)
+  } catch (error) {
+    const fault = `the result of ${what} is not JSON: return an id, or nothing`
+    throw new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
+  }
 }

@@ -1,7 +1,5 @@
-import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
-import { RetryAfter } from '../model/handler-errors.ts'
-import { retryAfterMs } from '../model/retry-after.ts'
+import { post } from '../outgoing/post.ts'
 import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import type { SigningSource } from '../sources/sign.ts'
 
@@ -20,8 +18,6 @@ interface ForwardContext {
 
 /** They concern the delivery to us, not the one from us. */
 const NOT_FORWARDED = new Set(['host', 'content-length', 'accept-encoding'])
-/** Enough of a failing destination's answer to see what it says. */
-const MAX_QUOTE_CHARS = 300
 
 /**
  * A handler that hands each event on: original bytes and headers, a `webhook-id` that is the same on every
@@ -35,12 +31,7 @@ export function forwardTo({
   const signer = standardWebhooks({ secret })
   return async (event, ctx) => {
     const headers = headersFor(event, signer, ctx.idempotencyKey('forward'))
-    const response = await post(url, { headers, body: event.body, signal: ctx.signal })
-    if (response.ok) {
-      await response.body?.cancel()
-      return
-    }
-    throw await failureOf(url, response)
+    await post({ url, headers, body: event.body, signal: ctx.signal, failure: 'FORWARD_FAILED' })
   }
 }
 
@@ -58,45 +49,5 @@ function headersFor(event: Event, signer: SigningSource, idempotencyKey: string)
     'idempotency-key': idempotencyKey,
     'hookonce-source': event.source,
     'hookonce-event-type': encodeURI(event.type),
-  }
-}
-
-interface Outgoing {
-  readonly headers: Record<string, string>
-  readonly body: Uint8Array
-  readonly signal: AbortSignal
-}
-
-async function post(url: string, { headers, body, signal }: Outgoing): Promise<Response> {
-  try {
-    // A redirect is not a receipt: following it could hand the event to someone else.
-    return await fetch(url, { method: 'POST', headers, body: Buffer.from(body), signal, redirect: 'manual' })
-  } catch (error) {
-    signal.throwIfAborted()
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-    throw new HookonceError('FORWARD_FAILED', `${url} could not be reached: ${cause}`, { cause: error })
-  }
-}
-
-async function failureOf(url: string, response: Response): Promise<Error> {
-  const quote = await quoteOf(response)
-  const text = `${url} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
-  const delayMs = retryAfterMs(response.headers.get('retry-after'))
-  return delayMs === undefined ? new HookonceError('FORWARD_FAILED', text) : new RetryAfter(delayMs, text)
-}
-
-// Reads the first chunk only: the destination decides how much it answers, not how much we read.
-async function quoteOf(response: Response): Promise<string> {
-  const reader = response.body?.getReader()
-  if (!reader) return ''
-  try {
-    const { value } = await reader.read()
-    return Buffer.from(value ?? [])
-      .toString('utf8')
-      .slice(0, MAX_QUOTE_CHARS)
-  } catch (error) {
-    return `(its body could not be read: ${String(error)})`
-  } finally {
-    await reader.cancel().catch(() => undefined)
   }
 }

@@ -34,7 +34,8 @@ const START = statement(
   `insert into hookonce.effect
      (shard, id, tenant, key, receipt_id, subscriber, fence, epoch, mode, input_hash, downstream_key, state)
    values ($1::smallint, $2::uuid, $3, $4, $5::uuid, $6::integer, $7::integer, $8::smallint, $9, $10::bytea, $11, 'started')
-   on conflict (shard, id, epoch) do nothing`,
+   on conflict (shard, id, epoch) do nothing
+   returning 1`,
 )
 
 /** False: somebody was there before. Waits for whoever is about to start the same epoch in another transaction. */
@@ -153,7 +154,7 @@ export async function markUnknown(
 
 const IS_LIVE = statement(
   'is_live',
-  `select from hookonce.job
+  `select 1 from hookonce.job
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
      and state = 'processing'`,
 )

@@ -19,7 +19,8 @@ const FIRST = statement(
   'first_version',
   `insert into hookonce.entity (shard, id, tenant, name, kind, version, deleted)
    values ($1::smallint, $2::uuid, $3, $4, $5, $6, $7::boolean)
-   on conflict (shard, id) do nothing`,
+   on conflict (shard, id) do nothing
+   returning 1`,
 )
 
 /** False: a version is known already. Waits for whoever is about to apply the first one. */

@@ -33,10 +33,14 @@ export interface LedgerOptions {
   readonly maxConnections: number
   /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
   readonly prepare: 'on' | 'off'
+  /** A relay works on it too. */
+  readonly relays?: boolean
 }
 
 /** Accepts, claims, settlements, writes, heartbeats and upkeep: each has at most one statement under way. */
 const ENGINE_CONNECTIONS = 6
+/** Its claims and its marks; its heartbeats are rare. */
+const RELAY_CONNECTIONS = 2
 /** A server that does not even answer: the provider's patience is shorter than the network's. */
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
@@ -70,7 +74,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
     ...(embedded ? { ssl: false } : {}),
   }
-  const pool = quiet(new pg.Pool({ ...config, max: ENGINE_CONNECTIONS, query_timeout: ANSWER_TIMEOUT_MS }))
+  const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
+  const pool = quiet(new pg.Pool({ ...config, max, query_timeout: ANSWER_TIMEOUT_MS }))
   // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
   const own = business
     ? undefined

@@ -213,6 +213,11 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'A transaction begins and ends with its function. Use tx.savepoint() for a part that may fail.',
   },
+  TRANSACTION_ELSEWHERE: {
+    retryable: false,
+    advice:
+      "The adapter of a transaction must reach the ledger's database. Give it the database that `database` names, or migrate that one.",
+  },
   WRITE_UNEXPECTED: {
     retryable: true,
     advice:
@@ -226,6 +231,27 @@ export const errorCatalogue = {
   FORWARD_FAILED: {
     retryable: true,
     advice: 'The destination did not answer with a 2xx status. The job will be tried again.',
+  },
+  MESSAGE_TOO_LARGE: {
+    retryable: false,
+    advice: 'Messages are kept in the ledger. Publish an id, and let the rest be read where it lives.',
+  },
+  PUBLISHER_MISSING: {
+    retryable: false,
+    advice:
+      "Nobody would carry this message on. Give its topic a publisher in `outbox.publishers`, or say `publishers: 'elsewhere'` where another process has it.",
+  },
+  PUBLISH_FAILED: {
+    retryable: true,
+    advice: 'What the message was handed to did not take it. The message will be tried again.',
+  },
+  PUBLISH_TIMEOUT: {
+    retryable: true,
+    advice: 'The publisher took too long. Let it honour its signal, or raise `outbox.timeoutMs`.',
+  },
+  MESSAGE_UNKNOWN: {
+    retryable: false,
+    advice: 'No message of the outbox has this id. `hookonce outbox` lists the latest.',
   },
   RECEIPT_UNKNOWN: {
     retryable: false,

@@ -95,6 +95,22 @@ export function logs(logger: Logger): Observer {
         fact.buried ? 'job buried: its worker died with it too often' : 'job rescued from a worker that died',
       )
     },
+    message(fact) {
+      const fields = {
+        message_id: fact.messageId,
+        topic: fact.topic,
+        key: fact.key,
+        attempt: fact.attempt,
+        duration_ms: Math.round(fact.durationMs),
+        status: fact.outcome,
+        ...(fact.error === undefined ? {} : { error: textOfThrown(fact.error) }),
+      }
+      if (fact.outcome === 'failed')
+        logger.error(fields, 'message failed: it will not be published until it is replayed')
+      else if (fact.outcome === 'published' || fact.outcome === 'returned')
+        logger.info(fields, `message ${fact.outcome}`)
+      else logger.warn(fields, `message ${fact.outcome}`)
+    },
     trouble(fact) {
       logger.error({ error: textOfThrown(fact.error) }, `trouble while ${fact.doing}`)
     },

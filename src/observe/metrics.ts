@@ -1,12 +1,13 @@
 import type { Backlog } from '../ledger/inspect.ts'
+import type { OutboxBacklog } from '../ledger/inspect-outbox.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import type { Observer } from './observer.ts'
 
 /** Counters and histograms of this process, in the text format of Prometheus. */
 export interface Metrics {
   readonly observer: Observer
-  /** `backlog` is read from the ledger at each scrape, so that every process tells the same of it. */
-  render(backlog: readonly Backlog[]): string
+  /** What waits is read from the ledger at each scrape, so that every process tells the same of it. */
+  render(backlog: readonly Backlog[], outbox?: readonly OutboxBacklog[]): string
 }
 
 /** Seconds. An accept is a commit away from a millisecond; a handler may take its minute. */
@@ -31,6 +32,12 @@ const COUNTERS = {
   hookonce_returned_total: 'Attempts handed back by a process that drained.',
   hookonce_lost_total: 'Attempts whose outcome was refused because their lease was lost.',
   hookonce_rescued_total: 'Jobs taken back from workers that died.',
+  hookonce_messages_published_total: 'Messages of the outbox that were handed over.',
+  hookonce_messages_retrying_total: 'Attempts to publish that failed and will be made again.',
+  hookonce_messages_failed_total: 'Messages that were given up.',
+  hookonce_messages_returned_total: 'Messages handed back by a process that drained.',
+  hookonce_messages_lost_total: 'Messages whose outcome was refused because the lease was lost.',
+  hookonce_messages_crashed_total: 'Lanes of the outbox taken back from relays that died.',
   hookonce_trouble_total: 'Failures inside hookonce itself, such as an unreachable ledger.',
 } as const
 
@@ -48,6 +55,7 @@ export function metrics(): Metrics {
   const counters = new Map<string, number>()
   const accepts = new Map<string, Histogram>()
   const attempts = new Map<string, Histogram>()
+  const publishes = new Map<string, Histogram>()
 
   function count(name: CounterName, labels: Labels): void {
     const key = `${name}{${labelText(labels)}}`
@@ -73,12 +81,16 @@ export function metrics(): Metrics {
       count(`hookonce_${fact.outcome}_total`, labels)
     },
     rescue: () => count('hookonce_rescued_total', {}),
+    message(fact) {
+      if (fact.outcome !== 'crashed') observe(publishes, { topic: fact.topic }, fact.durationMs)
+      count(`hookonce_messages_${fact.outcome}_total`, { topic: fact.topic })
+    },
     trouble: () => count('hookonce_trouble_total', {}),
   }
 
   return {
     observer,
-    render: (backlog) =>
+    render: (backlog, outbox = []) =>
       [
         ...Object.entries(COUNTERS).flatMap(([name, help]) => [
           `# HELP ${name} ${help}`,
@@ -89,6 +101,7 @@ export function metrics(): Metrics {
         ]),
         ...histogramLines('hookonce_accept_seconds', 'From the whole body read to the answer.', accepts),
         ...histogramLines('hookonce_attempt_seconds', 'Time of one run of a handler.', attempts),
+        ...histogramLines('hookonce_publish_seconds', 'Time of one attempt to publish a message.', publishes),
         ...gaugeLines(
           'hookonce_processing_lag_seconds',
           'Age of the oldest job that is due.',
@@ -124,6 +137,19 @@ export function metrics(): Metrics {
           'Effects whose outcome is unknown.',
           backlog,
           (b) => b.effectsUnknown,
+        ),
+        ...gaugeLines(
+          'hookonce_outbox_lag_seconds',
+          'Age of the oldest message that waits.',
+          outbox,
+          (o) => o.lagSeconds,
+        ),
+        ...gaugeLines('hookonce_outbox_waiting', 'Messages not yet published.', outbox, (o) => o.waiting),
+        ...gaugeLines(
+          'hookonce_outbox_failed',
+          'Messages that were given up and wait for a replay.',
+          outbox,
+          (o) => o.failed,
         ),
         '',
       ].join('\n'),
@@ -161,19 +187,18 @@ function histogramLines(name: string, help: string, histograms: ReadonlyMap<stri
   return lines
 }
 
-function gaugeLines(
+function gaugeLines<Row extends Backlog | OutboxBacklog>(
   name: string,
   help: string,
-  backlog: readonly Backlog[],
-  of: (row: Backlog) => number,
+  backlog: readonly Row[],
+  of: (row: Row) => number,
 ): string[] {
   const head = [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`]
-  return [
-    ...head,
-    ...backlog.map(
-      (row) => `${name}{${labelText({ source: row.source, subscriber: row.subscriber })}} ${of(row)}`,
-    ),
-  ]
+  return [...head, ...backlog.map((row) => `${name}{${labelText(labelsOf(row))}} ${of(row)}`)]
+}
+
+function labelsOf(row: Backlog | OutboxBacklog): Labels {
+  return 'topic' in row ? { topic: row.topic } : { source: row.source, subscriber: row.subscriber }
 }
 
 function labelText(labels: Labels): string {

@@ -11,9 +11,13 @@ test('an observer that throws keeps neither the others nor the work from going o
     delivery: () => void told.push('delivery'),
     attempt: () => void told.push('attempt'),
     rescue: () => void told.push('rescue'),
+    message: () => void told.push('message'),
     trouble: () => void told.push('trouble'),
   }
-  const all = observers([{ delivery: broken, attempt: broken, rescue: broken, trouble: broken }, whole])
+  const all = observers([
+    { delivery: broken, attempt: broken, rescue: broken, message: broken, trouble: broken },
+    whole,
+  ])
   all.delivery({ source: 'test', outcome: 'recorded', status: 202, durationMs: 1 })
   all.attempt({
     source: 'test',
@@ -24,8 +28,9 @@ test('an observer that throws keeps neither the others nor the work from going o
     durationMs: 1,
   })
   all.rescue({ receiptId: '', buried: false })
+  all.message({ messageId: '', topic: 'a', key: null, attempt: 1, outcome: 'lost', durationMs: 1 })
   all.trouble({ doing: 'nothing', error: undefined })
-  expect(told).toEqual(['delivery', 'attempt', 'rescue', 'trouble'])
-  expect(warned).toHaveBeenCalledTimes(4)
+  expect(told).toEqual(['delivery', 'attempt', 'rescue', 'message', 'trouble'])
+  expect(warned).toHaveBeenCalledTimes(5)
   warned.mockRestore()
 })

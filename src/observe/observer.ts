@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../model/errors.ts'
 
 /**
- * The one place where deliveries, attempts and upkeep are observed. Metrics and logs hang on it; nothing else
+ * The one place where deliveries, attempts, messages and upkeep are observed. Metrics and logs hang on it; nothing else
  * in the stages counts or prints. Facts carry names and ids, never a secret or a body.
  */
 export interface Observer {
@@ -12,6 +12,7 @@ export interface Observer {
   keyFinding?(fact: KeyFindingFact): void
   attempt(fact: AttemptFact): void
   rescue(fact: RescueFact): void
+  message(fact: MessageFact): void
   /** Something went wrong that no delivery or attempt tells of. */
   trouble(fact: TroubleFact): void
 }
@@ -72,6 +73,17 @@ export interface RescueFact {
   readonly buried: boolean
 }
 
+export interface MessageFact {
+  readonly messageId: string
+  readonly topic: string
+  readonly key: string | null
+  readonly attempt: number
+  /** `lost`: the outcome was refused, because the lease had gone to another relay; `crashed`: its relay died. */
+  readonly outcome: 'published' | 'retrying' | 'failed' | 'returned' | 'lost' | 'crashed'
+  readonly durationMs: number
+  readonly error?: unknown
+}
+
 export interface TroubleFact {
   readonly doing: string
   readonly error: unknown
@@ -85,6 +97,7 @@ export function observers(all: readonly Observer[]): Observer {
     keyFinding: (fact) => tell(all, (observer) => observer.keyFinding?.(fact)),
     attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
     rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
+    message: (fact) => tell(all, (observer) => observer.message(fact)),
     trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),
   }
 }

@@ -6,8 +6,8 @@ import type { Settlement } from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
-import { attempt, Draining, type Run } from './attempt.ts'
-import { interruption } from './interruption.ts'
+import { Draining, interruption } from '../work/interruption.ts'
+import { attempt, type Run } from './attempt.ts'
 import type { Ending } from './settler.ts'
 import type { Handler } from './subscriber.ts'
 
@@ -53,7 +53,8 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
 }
 
 /** These handlers write nothing. */
-const nowhere = { pool: undefined as unknown as Pool, shards: 16 }
+const noOutbox = { requirePublisher: () => undefined, committed: () => undefined }
+const nowhere = { pool: undefined as unknown as Pool, shards: 16, outbox: noOutbox }
 
 async function ending(run: Run, took = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
   const settlements: Settlement[] = []
@@ -62,6 +63,7 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
     delivery: () => undefined,
     attempt: (fact) => void facts.push(fact),
     rescue: () => undefined,
+    message: () => undefined,
     trouble: () => undefined,
   }
   const settle = async ({ settlement }: Ending): Promise<WriteOutcome> => {

@@ -1,13 +1,12 @@
 import type { WriteOutcome } from '../effects/commit-writes.ts'
-import type { CheckedWrite } from '../effects/write.ts'
 import type { JobRef, Settlement } from '../ledger/jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { Deferred } from '../model/handler-errors.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
+import { Draining, type Interruption } from '../work/interruption.ts'
+import { afterFailure } from '../work/retry.ts'
 import { type Business, type Gathered, openContext } from './context.ts'
-import type { Interruption } from './interruption.ts'
-import { afterFailure } from './retry.ts'
 import type { Ending } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -40,7 +39,8 @@ export interface AttemptDeps {
 type Ended = { readonly event: Event | undefined } & (
   | {
       readonly ok: true
-      readonly writes: readonly CheckedWrite[]
+      readonly writes: Gathered['writes']
+      readonly messages: Gathered['messages']
       readonly settled: boolean
       /** Why nothing came of it. */
       readonly stale: string | null
@@ -87,13 +87,13 @@ interface Settling {
 
 async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promise<WriteOutcome> {
   if (ended.settled) return { kind: 'committed' }
-  return deps.settle({ settlement, writes: ended.ok ? ended.writes : [] })
+  const { writes, messages } = ended.ok ? ended : NOTHING
+  const outcome = await deps.settle({ settlement, writes, messages })
+  if (outcome.kind === 'committed' && messages.length > 0) deps.business.outbox.committed()
+  return outcome
 }
 
-/** A process that drains aborts with this: the run is handed back and does not count. */
-export class Draining extends Error {
-  override readonly name = 'Draining'
-}
+const NOTHING = { writes: [], messages: [] }
 
 async function perform(run: Run, business: Business): Promise<Ended> {
   const { subscriber, interruption } = run
@@ -118,11 +118,11 @@ async function perform(run: Run, business: Business): Promise<Ended> {
 
 /** A commit of the handler's own stands, whatever the handler did after it; so does a reason to stop. */
 function endedOf(event: Event | undefined, gathered: Gathered, thrown?: { error: unknown }): Ended {
-  const { writes, settled, stopped, stale, askPerson } = gathered
-  if (settled === 'processed') return { ok: true, event, writes: [], settled: true, stale }
+  const { writes, messages, settled, stopped, stale, askPerson } = gathered
+  if (settled === 'processed') return { ok: true, event, ...NOTHING, settled: true, stale }
   if (stopped) return { ok: false, event, error: stopped, settled: settled === 'attention' }
   if (thrown) return { ok: false, event, ...thrown, settled: false, askPerson }
-  return { ok: true, event, writes, settled: false, stale }
+  return { ok: true, event, writes, messages, settled: false, stale }
 }
 
 function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {

@@ -1,14 +1,17 @@
 import type { Pool } from 'pg'
+import type { TransactionAdapter } from '../effects/adapters/contract.ts'
 import { stopAtUnknown } from '../effects/claim-effect.ts'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
 import { effect } from '../effects/effect.ts'
 import { fetchOnce } from '../effects/fetch-once.ts'
 import { type Latest, staleReason } from '../effects/latest.ts'
+import { type Outbox, outgoing } from '../effects/message.ts'
 import { type HandlerRun, stop } from '../effects/run.ts'
 import { step } from '../effects/step.ts'
-import { refuseInside, transaction } from '../effects/transaction.ts'
+import { refuseInside, type TransactionOptions, transaction, type Work } from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
+import type { NewMessage } from '../ledger/outbox.ts'
 import { HookonceError } from '../model/errors.ts'
 import { Deferred } from '../model/handler-errors.ts'
 import type { Run } from './attempt.ts'
@@ -23,6 +26,7 @@ export interface OpenContext {
 
 export interface Gathered {
   readonly writes: readonly CheckedWrite[]
+  readonly messages: readonly NewMessage[]
   /** A commit of the handler's own has settled the job already. */
   readonly settled: HandlerRun['settled']
   /** Why the run had to end, whatever the handler made of it. */
@@ -36,18 +40,20 @@ export interface Gathered {
   readonly askPerson: (() => Promise<never>) | undefined
 }
 
-/** The database that handlers work on. */
+/** What handlers work on: the ledger's database, and the outbox in it. */
 export interface Business {
   readonly pool: Pool
   readonly shards: number
+  readonly outbox: Outbox
 }
 
-export function openContext(run: Run, { pool, shards }: Business): OpenContext {
+export function openContext(run: Run, { pool, shards, outbox }: Business): OpenContext {
   const { job, epoch, attempt, subscriber, interruption, lastStep } = run
   const writes: CheckedWrite[] = []
   const doing: HandlerRun = {
     pool,
     shards,
+    outbox,
     job,
     epoch,
     tenant: subscriber.tenant,
@@ -65,6 +71,7 @@ export function openContext(run: Run, { pool, shards }: Business): OpenContext {
     stopped: undefined,
     news: [],
   }
+  const atTheEnd = outgoing(doing, WRITE_STEP)
   let closed = false
 
   function requireHeld(): void {
@@ -99,12 +106,19 @@ export function openContext(run: Run, { pool, shards }: Business): OpenContext {
       // A replay: they were committed with the completion of the earlier run.
       if (lastStep !== WRITE_STEP) writes.push(...checked)
     },
-    async transaction(work, options = {}) {
+    publish(topic, payload, options) {
+      requireOpen('ctx.publish()')
+      return atTheEnd.publish(topic, payload, options)
+    },
+    async transaction<Result>(
+      work: Work<Result>,
+      options: TransactionOptions & { on?: TransactionAdapter<unknown> } = {},
+    ) {
       requireOutside('ctx.transaction()')
-      if (options.last && writes.length > 0) {
+      if (options.last && (writes.length > 0 || atTheEnd.messages.length > 0)) {
         throw new HookonceError(
           'CONTEXT_CLOSED',
-          'a last transaction would leave the writes of ctx.write() behind',
+          'a last transaction would leave behind what ctx.write() and ctx.publish() gathered: use tx.query() and tx.publish()',
         )
       }
       return transaction(doing, work, options)
@@ -144,7 +158,9 @@ export function openContext(run: Run, { pool, shards }: Business): OpenContext {
       const [open] = doing.open.values()
       const reason = 'it was called, no reply was recorded, and its job has no attempts left'
       const askPerson = open && (() => stopAtUnknown(doing, { ...open, reason }))
-      return { writes, settled, stopped, stale: staleReason(news), askPerson }
+      // A replay: they were committed with the completion of the earlier run, as the writes.
+      const messages = lastStep === WRITE_STEP ? [] : atTheEnd.messages
+      return { writes, messages, settled, stopped, stale: staleReason(news), askPerson }
     },
   }
 }

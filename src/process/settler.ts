@@ -1,21 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { commitWrites, type WriteOutcome } from '../effects/commit-writes.ts'
 import type { CheckedWrite } from '../effects/write.ts'
 import { type GroupCommit, groupCommit } from '../ledger/group-commit.ts'
 import { type Settlement, settleJobs } from '../ledger/jobs.ts'
+import type { NewMessage } from '../ledger/outbox.ts'
 import type { Observer } from '../observe/observer.ts'
+import { persistently } from '../work/persistently.ts'
 
-/** How a run ended, with what its handler wants written where it ended well. */
+/** How a run ended, with what its handler wants written and published where it ended well. */
 export interface Ending {
   readonly settlement: Settlement
   readonly writes: readonly CheckedWrite[]
+  readonly messages: readonly NewMessage[]
 }
 
 /** One statement carries this many outcomes; more would only make its locks last longer. */
 const MAX_BATCH = 500
-const FIRST_PAUSE_MS = 50
-const LONGEST_PAUSE_MS = 2_000
 
 export interface SettlerOptions {
   readonly pool: Pool
@@ -25,26 +25,25 @@ export interface SettlerOptions {
 }
 
 /**
- * Settles runs in group commits. While the ledger is down it holds on to what happened and tries again: the
- * work is done, only the record is missing. A settlement that was committed although its reply was lost finds
- * nothing to change the second time.
+ * Settles runs in group commits. While the ledger is down it holds on to what happened and tries again. A
+ * settlement that was committed although its reply was lost finds nothing to change the second time.
  */
 export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
   async function commit(batch: readonly Ending[]): Promise<WriteOutcome[]> {
-    const plain = batch.filter(({ writes }) => writes.length === 0)
-    const written = batch.filter(({ writes }) => writes.length > 0)
+    const plain = batch.filter((ending) => !hasWritten(ending))
+    const written = batch.filter(hasWritten)
     const [settled, committed] = await Promise.all([
-      persistently(plain, async () => {
+      keepTrying(plain, async () => {
         const took = await settleJobs(
           pool,
           plain.map(({ settlement }) => settlement),
         )
         return took.map((isOurs) => ({ kind: isOurs ? 'committed' : 'lost' }))
       }),
-      persistently(written, () =>
+      keepTrying(written, () =>
         commitWrites(
           pool,
-          written.map(({ settlement, writes }) => ({ job: settlement, writes })),
+          written.map(({ settlement, ...handedOver }) => ({ job: settlement, ...handedOver })),
         ),
       ),
     ])
@@ -52,23 +51,20 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
     return batch.map((ending) => outcomes.get(ending) ?? { kind: 'lost' })
   }
 
-  async function persistently(
+  async function keepTrying(
     endings: readonly Ending[],
     settle: () => Promise<WriteOutcome[]>,
   ): Promise<WriteOutcome[]> {
     if (endings.length === 0) return []
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-      try {
-        return await settle()
-      } catch (error) {
-        observer.trouble({ doing: `settling ${endings.length} jobs`, error })
-        if (signal.aborted) return endings.map(() => ({ kind: 'lost' }))
-        await delay(pauseMs, undefined, { signal }).catch(() => undefined)
-      }
-    }
+    const doing = `settling ${endings.length} jobs`
+    return (await persistently(settle, { doing, observer, signal })) ?? []
   }
 
   return groupCommit(commit, { maxItems: MAX_BATCH })
+}
+
+function hasWritten({ writes, messages }: Ending): boolean {
+  return writes.length > 0 || messages.length > 0
 }
 
 function pairs(endings: readonly Ending[], outcomes: readonly WriteOutcome[]): [Ending, WriteOutcome][] {

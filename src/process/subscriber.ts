@@ -1,12 +1,15 @@
 import type { EffectOptions, EffectWork } from '../effects/effect.ts'
 import type { FetchOnceInit } from '../effects/fetch-once.ts'
 import type { Latest, LatestOptions } from '../effects/latest.ts'
+import type { PublishOptions } from '../effects/message.ts'
+import type { AdaptedTransaction, Transaction } from '../effects/open-transaction.ts'
 import type { Call, StepOptions } from '../effects/step.ts'
-import type { Transaction, TransactionOptions } from '../effects/transaction.ts'
+import type { AdapterOptions, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
 import type { Event } from '../model/event.ts'
 import type { VersionInput } from '../model/version.ts'
 import type { Source } from '../sources/contract.ts'
+import type { RetryPolicy } from '../work/retry.ts'
 
 /** What a handler may use besides the event. */
 export interface Context {
@@ -25,6 +28,19 @@ export interface Context {
    * and a replay does not repeat them. To throw is to drop them.
    */
   write(...statements: Write[]): void
+  /**
+   * Hands over a message, which is committed together with the completion of the job when the handler returns, and
+   * then carried on by its publisher. To throw is to drop it. Returns its id.
+   */
+  publish(topic: string, payload: unknown, options?: PublishOptions): string
+  /**
+   * As below, in a transaction of your own library on the ledger's database: `on` is an adapter of
+   * hookonce/adapters/….
+   */
+  transaction<Result, Native>(
+    work: (tx: AdaptedTransaction, native: Native) => PromiseLike<Result>,
+    options: AdapterOptions<Native>,
+  ): Promise<Result>
   /**
    * Business writes on the ledger's database in a transaction of their own, committed together with the record
    * that this was done. A later attempt or a replay gets the recorded result instead of running it again.
@@ -67,14 +83,6 @@ export interface Context {
 }
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown
-
-/** How often and how long a job is tried. */
-export interface RetryPolicy {
-  readonly maxAttempts: number
-  readonly maxAgeMs: number
-  readonly baseDelayMs: number
-  readonly maxDelayMs: number
-}
 
 /** A handler that wants events of one source, as the worker runs it. */
 export interface Subscriber {

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import type { Outbox } from '../effects/message.ts'
 import type { Listening } from '../ledger/announce.ts'
 import { bytesOf } from '../ledger/escaped-bytes.ts'
 import {
@@ -15,10 +15,11 @@ import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import { recordedEvent } from '../sources/event.ts'
-import { attempt, Draining, handedBack, type Run } from './attempt.ts'
-import { bell } from './bell.ts'
-import { interruption } from './interruption.ts'
-import { type Lease, takeLease } from './lease.ts'
+import { bell } from '../work/bell.ts'
+import { Draining, interruption } from '../work/interruption.ts'
+import { type Lease, takeLease } from '../work/lease.ts'
+import { withinMs } from '../work/within.ts'
+import { attempt, handedBack, type Run } from './attempt.ts'
 import { settler } from './settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -26,6 +27,7 @@ export interface WorkerOptions {
   readonly pool: Pool
   /** For the transactions of handlers. */
   readonly business: Pool
+  readonly outbox: Outbox
   readonly shards: number
   readonly subscribers: readonly Subscriber[]
   /** Jobs in flight in this process. */
@@ -72,7 +74,7 @@ const ABORT_GRACE_MS = 1_000
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { pool, observer, concurrency } = options
-  const business = { pool: options.business, shards: options.shards }
+  const business = { pool: options.business, shards: options.shards, outbox: options.outbox }
   const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
   const inFlight = new Map<string, Run>()
   const taken = new Map<number, number>()
@@ -165,7 +167,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function handBack(job: JobRef, attempt: number): Promise<void> {
-    await settling.add({ settlement: handedBack(job, attempt), writes: [] })
+    await settling.add({ settlement: handedBack(job, attempt), writes: [], messages: [] })
   }
 
   function abortAll(reason: Error): void {
@@ -404,10 +406,4 @@ function shuffled<T>(items: readonly T[]): T[] {
     .map((item) => ({ item, at: Math.random() }))
     .sort((a, b) => a.at - b.at)
     .map(({ item }) => item)
-}
-
-async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
-  const over = new AbortController()
-  await Promise.race([work, delay(ms, undefined, { signal: over.signal }).catch(() => undefined)])
-  over.abort()
 }

@@ -1,4 +1,5 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { sweepMessages } from '../ledger/outbox.ts'
 import { markBodiesSwept, sweepBodies, sweepKeys } from '../ledger/retention.ts'
 
 /** Small, so that no lock is held for long and vacuum can keep up. */
@@ -21,6 +22,15 @@ export async function prune({ pool, shards }: LedgerTables): Promise<Pruned> {
     receipts += await inBatches(() => sweepKeys(pool, shard, BATCH))
   }
   return { bodies, receipts }
+}
+
+/** Sweeps finished messages of the outbox that were kept long enough. */
+export async function pruneOutbox({ pool, shards }: LedgerTables, keepMs: number): Promise<number> {
+  let messages = 0
+  for (let shard = 0; shard < shards; shard += 1) {
+    messages += await inBatches(() => sweepMessages(pool, { shard, keepMs, limit: BATCH }))
+  }
+  return messages
 }
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {

@@ -2,7 +2,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Observer } from '../observe/observer.ts'
 import { wakeLanes } from './lanes.ts'
 import { lintKeys } from './lint-keys.ts'
-import { prune } from './prune.ts'
+import { prune, pruneOutbox } from './prune.ts'
 import { rescue } from './rescue.ts'
 
 export interface Upkeep {
@@ -18,10 +18,13 @@ export interface UpkeepOptions {
   readonly observer: Observer
   /** Whether the worker of this process holds its lease. */
   readonly isAlive: () => boolean
+  /** How long finished messages of the outbox are kept; undefined: whoever relays them says so. */
+  readonly keepMessagesMs?: number | undefined
 }
 
 /** Runs the chores beside a worker. Every process runs them; each is safe when all do it at once. */
-export function startUpkeep(ledger: LedgerTables, { leaseMs, observer, isAlive }: UpkeepOptions): Upkeep {
+export function startUpkeep(ledger: LedgerTables, options: UpkeepOptions): Upkeep {
+  const { leaseMs, observer, isAlive, keepMessagesMs } = options
   const chores = [
     // A process whose event loop was blocked would first of all declare itself dead, and its own jobs crashed.
     every(leaseMs / 3, async () => (isAlive() ? rescue(ledger, observer) : 0)),
@@ -30,6 +33,9 @@ export function startUpkeep(ledger: LedgerTables, { leaseMs, observer, isAlive }
     every(LINT_EVERY_MS, async () => {
       for (const found of await lintKeys(ledger)) observer.keyFinding?.(found)
     }),
+    ...(keepMessagesMs === undefined
+      ? []
+      : [every(PRUNE_EVERY_MS, () => pruneOutbox(ledger, keepMessagesMs))]),
   ]
 
   function every(ms: number, chore: () => Promise<unknown>): Upkeep {

@@ -42,6 +42,12 @@ test.each([
   expect(read(document)).toContain(`<!-- ${example} -->\n\`\`\`js\n${read(example)}\`\`\``)
 })
 
+test('the example of the outbox is the example that runs', () => {
+  expect(read('docs/reference/outbox.md')).toContain(
+    `<!-- examples/outbox.mjs -->\n\`\`\`js\n${read('examples/outbox.mjs')}\`\`\``,
+  )
+})
+
 test('every command of the command line is in its reference', () => {
   const reference = read('docs/reference/cli.md')
   const missing = commands.filter(({ name }) => !reference.includes(`\`hookonce ${name}`))

@@ -296,6 +296,29 @@ test('a transaction that meets an effect of unknown outcome is rolled back, and 
   expect(await db.rows('select type from effect')).toEqual([{ type: 'before' }, { type: 'before' }])
 })
 
+test('a result that JSON cannot hold is refused with what to do, and nothing is written', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) =>
+    ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, event.type])
+      return { inserted: 1n }
+    }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await until('the job has failed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'failed'`),
+  )
+  expect(await db.rows('select reason from hookonce.job')).toEqual([
+    {
+      reason: expect.stringContaining(
+        'the result of transaction "transaction" is not JSON: return an id, or nothing',
+      ),
+    },
+  ])
+  expect(await db.number('select count(*) from effect')).toBe(0)
+})
+
 async function processed(db: TestDatabase, count = 1): Promise<void> {
   await until(`${count} jobs are processed`, async () => {
     return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === count

@@ -1,57 +1,23 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
 import { expect, onTestFinished, test } from 'vitest'
-import { stripe } from '../../src/sources/index.ts'
 import { freshDatabase } from '../support/database.ts'
-import { startRedis } from '../support/redis.ts'
-import { freePort } from '../support/servers.ts'
+import { startExample } from '../support/example.ts'
 import { until } from '../support/until.ts'
-
-const EXAMPLE = fileURLToPath(new URL('../../examples/invoices.mjs', import.meta.url))
-const INLINE = fileURLToPath(new URL('../../examples/inline.mjs', import.meta.url))
-const SECRET = 'whsec_of_the_example'
 
 test('the example of the README sends one receipt for an invoice that Stripe reports three times', async () => {
   const db = await freshDatabase()
-  const port = await freePort()
-  const env = {
-    ...process.env,
-    DATABASE_URL: db.url,
-    STRIPE_WEBHOOK_SECRET: SECRET,
-    PORT: String(port),
-  }
-  const app = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const gone = once(app, 'exit')
-  onTestFinished(async () => {
-    app.kill('SIGKILL')
-    await gone
-  })
-  let printed = ''
-  app.stdout.on('data', (chunk) => {
-    printed += String(chunk)
-  })
-
-  const body = JSON.stringify({
-    id: 'evt_1',
-    type: 'invoice.paid',
-    created: 1_700_000_000,
-    data: { object: { id: 'in_123' } },
-  })
-  const deliver = (): Promise<Response | undefined> =>
-    fetch(`http://127.0.0.1:${port}/webhooks/stripe`, {
-      method: 'POST',
-      body,
-      headers: stripe({ secret: SECRET }).sign({ body }),
-    }).catch(() => undefined)
-  const first = await until('the example receives', deliver)
-  const statuses = [first.status, (await deliver())?.status, (await deliver())?.status]
-
+  const example = await startExample('invoices.mjs', db)
+  const statuses = [
+    await example.deliver('in_123'),
+    await example.deliver('in_123'),
+    await example.deliver('in_123'),
+  ]
   expect(statuses).toEqual([202, 200, 200])
-  await until('the receipt is sent', () => printed.includes('in_123'))
-  app.kill('SIGTERM')
-  await gone
-  expect(printed.match(/receipt for in_123/g)).toHaveLength(1)
+  await until('the receipt is sent', () => example.printed().includes('in_123'))
+  await example.stop()
+  expect(example.printed().match(/receipt for in_123/g)).toHaveLength(1)
   expect(await db.rows('select state::text, attempt from hookonce.job')).toEqual([
     { state: 'processed', attempt: 1 },
   ])
@@ -59,41 +25,35 @@ test('the example of the README sends one receipt for an invoice that Stripe rep
   expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 2 }])
 })
 
-test('the example of inline receivers does the same with nothing but Redis', async () => {
-  const redis = await startRedis()
-  const port = await freePort()
-  const env = {
-    ...process.env,
-    REDIS_URL: redis.url,
-    STRIPE_WEBHOOK_SECRET: SECRET,
-    PORT: String(port),
-  }
-  const app = spawn(process.execPath, [INLINE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const gone = once(app, 'exit')
-  onTestFinished(async () => {
-    app.kill('SIGKILL')
-    await gone
-    await redis.remove()
+test('the example of the outbox tells shipping once of an invoice that Stripe reports twice', async () => {
+  const db = await freshDatabase()
+  const secret = `whsec_${Buffer.from('the secret of shipping').toString('base64')}`
+  const got: { headers: IncomingHttpHeaders; body: string }[] = []
+  const shipping = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    got.push({ headers: request.headers, body })
+    response.writeHead(204).end()
   })
-  let printed = ''
-  app.stdout.on('data', (chunk) => {
-    printed += String(chunk)
+  await new Promise<void>((resolve) => shipping.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    shipping.close()
+    shipping.closeAllConnections()
   })
-  const body = JSON.stringify({
-    id: 'evt_1',
-    type: 'invoice.paid',
-    created: 1_700_000_000,
-    data: { object: { id: 'in_123' } },
+  const url = `http://127.0.0.1:${(shipping.address() as AddressInfo).port}/messages`
+  const example = await startExample('outbox.mjs', db, { SHIPPING_URL: url, SHIPPING_SECRET: secret })
+  expect([await example.deliver('in_123'), await example.deliver('in_123')]).toEqual([202, 200])
+  await until('both messages are published', async () => {
+    return (await db.number(`select count(*) from hookonce.outbox where state = 'published'`)) === 2
   })
-  const deliver = async (): Promise<unknown> => {
-    const headers = stripe({ secret: SECRET }).sign({ body })
-    const reply = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body, headers }).catch(
-      () => undefined,
-    )
-    return reply && [reply.status, await reply.json()]
-  }
-  const first = await until('the example receives', deliver)
-  expect([first, await deliver(), await deliver()]).toEqual(Array(3).fill([200, { status: 'processed' }]))
-  await until('the receipt is sent', () => printed.includes('in_123'))
-  expect(printed.match(/receipt for in_123/g)).toHaveLength(1)
+  await example.stop()
+  expect(got).toHaveLength(1)
+  const [message] = got
+  expect(
+    new Webhook(secret).verify(String(message?.body), message?.headers as Record<string, string>),
+  ).toEqual({
+    invoice: 'in_123',
+  })
+  expect(example.printed()).toMatch(/^audit [0-9a-f-]{36}: \{"invoice":"in_123","event":"evt_in_123"\}$/m)
+  expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
 })

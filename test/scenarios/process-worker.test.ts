@@ -17,6 +17,7 @@ const deaf: Observer = {
   delivery: () => undefined,
   attempt: () => undefined,
   rescue: () => undefined,
+  message: () => undefined,
   trouble: () => undefined,
 }
 
@@ -53,6 +54,7 @@ async function workerOn(
     listen: undefined,
     pool,
     business: pool,
+    outbox: { requirePublisher: () => undefined, committed: () => undefined },
     shards: 16,
     subscribers: [
       {

@@ -54,6 +54,11 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
     says: ['retention.keyDays'],
   },
   {
+    name: 'messages kept for longer than keys',
+    making: () => make({ outbox: { publishers: 'elsewhere', keepDays: 100 } }),
+    says: ['outbox.keepDays', 'retention.keyDays'],
+  },
+  {
     name: 'a handler with a month to run',
     making: () => on('test', 'a', nothing, { timeoutMs: 3e9 }),
     says: ['timeoutMs'],

@@ -13,6 +13,7 @@ const deaf: Observer = {
   delivery: () => undefined,
   attempt: () => undefined,
   rescue: () => undefined,
+  message: () => undefined,
   trouble: () => undefined,
 }
 

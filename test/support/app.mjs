@@ -75,6 +75,16 @@ const behaviours = {
     })
     if (at === 'after' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
   },
+  async publishcrash(event, ctx) {
+    const at = event.type.split('.')[1]
+    ctx.publish('end', 0)
+    await ctx.transaction(async (tx) => {
+      await tx.query(WRITE, [event.receiptId, event.type, process.pid])
+      tx.publish('transaction', 0)
+      if (at === 'inside' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+    })
+    if (at === 'after' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+  },
   // The same, but only in the first attempt; the next one takes effect at once.
   async hangfirst(event, ctx) {
     await (ctx.attempt === 1 ? behaviours.hang(event) : effect(event))

@@ -17,9 +17,12 @@ export interface AppConfig {
   readonly works?: boolean
   readonly stop?: { drainMs: number }
   readonly env?: Record<string, string>
+  /** Another script than app.mjs, with a configuration of its own. */
+  readonly script?: string
+  readonly more?: Record<string, unknown>
 }
 
-/** A process of its own, running test/support/app.mjs. */
+/** A process of its own, running test/support/app.mjs or another script. */
 export interface App {
   readonly pid: number
   readonly process: ChildProcess
@@ -37,10 +40,14 @@ const SCRIPT = fileURLToPath(new URL('./app.mjs', import.meta.url))
 
 export async function startApp(
   database: Pick<TestDatabase, 'url'>,
-  { env, ...config }: AppConfig = {},
+  { env, script = SCRIPT, more, ...config }: AppConfig = {},
 ): Promise<App> {
-  const child = spawn(process.execPath, [SCRIPT], {
-    env: { ...process.env, ...env, APP_CONFIG: JSON.stringify({ database: database.url, ...config }) },
+  const child = spawn(process.execPath, [script], {
+    env: {
+      ...process.env,
+      ...env,
+      APP_CONFIG: JSON.stringify({ database: database.url, ...config, ...more }),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said: Record<string, unknown>[] = []

@@ -2,10 +2,10 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { listens } from './brokers.ts'
 import { freePort, unprivileged } from './servers.ts'
 import { until } from './until.ts'
 
@@ -48,13 +48,6 @@ export async function pooled(databaseUrl: string): Promise<string> {
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
   return url.toString()
-}
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(socket.destroy() && true)).once('error', () => resolve(false))
-  })
 }
 
 function install(): void {

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { HookonceError } from '../model/errors.ts'
 import { Permanent, RetryAfter } from '../model/handler-errors.ts'
-import { afterFailure } from './retry.ts'
-import type { RetryPolicy } from './subscriber.ts'
+import { afterFailure, type RetryPolicy } from './retry.ts'
 
 const HOUR_MS = 3_600_000
 const usual: RetryPolicy = {

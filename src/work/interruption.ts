@@ -35,3 +35,8 @@ export function interruption(): Interruption {
     interrupted,
   }
 }
+
+/** A process that drains interrupts with this: the run is handed back and does not count. */
+export class Draining extends Error {
+  override readonly name = 'Draining'
+}

@@ -1,7 +1,14 @@
 import { HookonceError } from '../model/errors.ts'
 import { Deferred, Permanent, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
-import type { RetryPolicy } from './subscriber.ts'
+
+/** How often and how long a job or a message is tried. */
+export interface RetryPolicy {
+  readonly maxAttempts: number
+  readonly maxAgeMs: number
+  readonly baseDelayMs: number
+  readonly maxDelayMs: number
+}
 
 export type Verdict =
   | {
@@ -25,7 +32,7 @@ const MAX_REASON_CHARS = 2_000
 const LONGEST_DELAY_MS = 2 ** 31 - 1
 const SHORTEST_DEFERRAL_MS = 100
 
-/** What becomes of a job whose run failed. */
+/** What becomes of a job whose run failed, or of a message that could not be published. */
 export function afterFailure(
   failure: Failure,
   policy: RetryPolicy,

@@ -36,6 +36,7 @@ const deaf: Observer = {
   delivery: () => undefined,
   attempt: () => undefined,
   rescue: () => undefined,
+  message: () => undefined,
   trouble: () => undefined,
 }
 

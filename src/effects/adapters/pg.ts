@@ -1,0 +1,24 @@
+import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '../../ledger/in-transaction.ts'
+import type { TransactionAdapter } from './contract.ts'
+
+/**
+ * A pool of yours.
+ *
+ * ```ts
+ * await ctx.transaction(async (tx, client) => void (await client.query('insert …')), { on: pgAdapter(pool) })
+ * ```
+ */
+export function pgAdapter(pool: Pool): TransactionAdapter<PoolClient> {
+  return {
+    transaction: (work) =>
+      inTransaction(pool, async (client) => {
+        const result = await work(
+          client,
+          async (text, values) => (await client.query(text, [...values])).rows,
+        )
+        await client.query('commit')
+        return result
+      }),
+  }
+}

@@ -1,0 +1,31 @@
+import type { TransactionAdapter } from './contract.ts'
+
+interface PrismaClient<Transaction, Options> {
+  $transaction<Result>(work: (tx: Transaction) => Promise<Result>, options?: Options): Promise<Result>
+}
+
+interface PrismaTransaction {
+  $queryRawUnsafe(query: string, ...values: unknown[]): PromiseLike<unknown>
+}
+
+/**
+ * A client of Prisma. Its interactive transactions end after five seconds unless the options say otherwise.
+ *
+ * ```ts
+ * const on = prismaAdapter(prisma)
+ * await ctx.transaction(async (tx, db) => void (await db.payment.create({ data: { invoice } })), { on })
+ * ```
+ */
+export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
+  client: PrismaClient<Transaction, Options>,
+  options?: Options,
+): TransactionAdapter<Transaction> {
+  return {
+    transaction: (work) =>
+      client.$transaction(
+        // Awaited: a promise of Prisma does nothing until somebody waits for it.
+        (tx) => work(tx, async (text, values) => (await tx.$queryRawUnsafe(text, ...values)) as unknown[]),
+        options,
+      ),
+  }
+}

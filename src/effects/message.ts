@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { JobRef } from '../ledger/jobs.ts'
+import type { NewMessage } from '../ledger/outbox.ts'
+import { check, strict } from '../model/checked.ts'
+import { HookonceError } from '../model/errors.ts'
+import { shardOf } from '../model/receipt-id.ts'
+
+const topicSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,254}$/,
+    'a topic is 1 to 255 letters, digits, ".", "_", ":", "/", "-"',
+  )
+
+const optionsSchema = strict({
+  /** Messages of one topic and key are published in the order of their commits; others beside each other. */
+  key: z
+    .string()
+    .min(1)
+    .max(1024)
+    .regex(/^[^\0]*$/, 'must not hold a NUL')
+    .optional(),
+  /** Handed on by the publisher, as it can: headers of HTTP, of NATS, fields of a stream's entry. */
+  headers: z
+    .record(
+      z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'not the name of a header'),
+      z.string().regex(/^[\t\x20-\x7e]{0,4096}$/, 'the value of a header is printable ASCII'),
+    )
+    .optional(),
+})
+
+export type PublishOptions = z.input<typeof optionsSchema>
+
+/** What may be published into: the outbox as the handlers of this process see it. */
+export interface Outbox {
+  /** Throws where nobody would carry a message of this topic on. */
+  requirePublisher(topic: string): void
+  /** Messages were committed: the relay of this process need not wait until it looks again. */
+  committed(): void
+}
+
+/** The job whose handler publishes. */
+export interface MessageOrigin {
+  readonly job: JobRef
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
+  readonly shards: number
+  readonly tenant: string
+  /** The subscriber's name. */
+  readonly subscriber: string
+  readonly outbox: Outbox
+}
+
+/** Gathers the messages of one step, to be committed with it. */
+export interface Outgoing {
+  readonly messages: readonly NewMessage[]
+  publish(topic: string, payload: unknown, options?: PublishOptions): string
+  /** Drops what was published after the first `count` messages: the part of the step that published it is undone. */
+  keep(count: number): void
+}
+
+/** A message should say what happened, and where to read more. What carries it on has limits of the same order. */
+const MAX_PAYLOAD_BYTES = 256 * 1024
+
+/**
+ * A message's id is made of the job, its epoch, the step and its place in the step: a step that is tried again
+ * after a failure makes the same messages under the same ids.
+ */
+export function outgoing(origin: MessageOrigin, step: string): Outgoing {
+  const { job, epoch, shards, tenant, subscriber, outbox } = origin
+  const messages: NewMessage[] = []
+  return {
+    messages,
+    publish(topic, payload, options = {}) {
+      check(topicSchema, topic, 'publish() topic')
+      const { key = null, headers = null } = check(optionsSchema, options, `publish('${topic}') options`)
+      outbox.requirePublisher(topic)
+      const id = uuid('message', job.receiptId, subscriber, step, String(messages.length), String(epoch))
+      // Without a key there is nothing to keep in order: a lane of its own.
+      const lane = key === null ? id : uuid('lane', tenant, topic, key)
+      messages.push({
+        shard: shardOf(lane, shards),
+        id,
+        lane,
+        tenant,
+        topic,
+        key,
+        payload: toJson(topic, payload),
+        headers,
+        receiptId: job.receiptId,
+        subscriber: job.subscriber,
+      })
+      return id
+    },
+    keep(count) {
+      messages.length = count
+    },
+  }
+}
+
+function toJson(topic: string, payload: unknown): string {
+  const json = stringified(topic, payload)
+  if (Buffer.byteLength(json) <= MAX_PAYLOAD_BYTES) return json
+  throw new HookonceError(
+    'MESSAGE_TOO_LARGE',
+    `the payload of "${topic}" is larger than ${MAX_PAYLOAD_BYTES} bytes: publish an id, and let it be read where it lives`,
+  )
+}
+
+function stringified(topic: string, payload: unknown): string {
+  try {
+    const json: string | undefined = JSON.stringify(payload)
+    if (json !== undefined) return json
+  } catch (error) {
+    throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): the payload is not JSON`, {
+      cause: error,
+    })
+  }
+  throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): there is no payload`)
+}
+
+/** Length-prefixed, so that ("a", "bc") and ("ab", "c") differ. */
+function uuid(...parts: string[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:${part}`)
+  const hex = hash.digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
+}

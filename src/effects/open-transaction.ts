@@ -1,0 +1,135 @@
+import type { PoolClient, QueryResult, QueryResultRow } from 'pg'
+import type { NewMessage } from '../ledger/outbox.ts'
+import type { Queryable } from '../ledger/statement.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { VersionInput } from '../model/version.ts'
+import { type Latest, type LatestOptions, latest } from './latest.ts'
+import { outgoing, type PublishOptions } from './message.ts'
+import type { HandlerRun } from './run.ts'
+import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
+
+/** What can be said in a transaction, also in one of another library. */
+export interface AdaptedTransaction {
+  /** A message that is committed with the transaction, and then carried on by its publisher. Returns its id. */
+  publish(topic: string, payload: unknown, options?: PublishOptions): string
+  /**
+   * Business writes that happen once for this key, whichever event asks: the key is committed with them. Whoever
+   * asks later gets the recorded result.
+   */
+  effect<Result>(
+    key: string,
+    work: () => Promise<Result>,
+    options?: TransactionEffectOptions,
+  ): Promise<Result>
+  /** Runs `work` only if this version of the entity is newer than the applied one; see ctx.latest. */
+  latest<Result, Current = unknown>(
+    entity: string,
+    version: VersionInput | undefined,
+    work: (current: Current | undefined) => Promise<Result>,
+    options?: LatestOptions<Current>,
+  ): Promise<Latest<Result>>
+}
+
+/** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
+export interface Transaction extends AdaptedTransaction {
+  query<Row extends QueryResultRow = QueryResultRow>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<QueryResult<Row>>
+  /** Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest stands. */
+  savepoint<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+/** What is told in one transaction, to be committed with it. */
+export interface OpenTransaction {
+  readonly messages: readonly NewMessage[]
+  /** What came of entities in it. */
+  readonly news: readonly Latest<unknown>[]
+  onTheirs(db: Queryable): AdaptedTransaction
+  onOurs(client: PoolClient): Transaction
+  close(): void
+}
+
+export function openTransaction(run: HandlerRun, name: string): OpenTransaction {
+  const { messages, publish, keep } = outgoing(run, name)
+  const news: Latest<unknown>[] = []
+  let closed = false
+  let savepoints = 0
+
+  function requireOpen(): void {
+    // The connection may be another transaction's by now.
+    if (closed)
+      throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
+  }
+
+  function onTheirs(db: Queryable): AdaptedTransaction {
+    return {
+      publish(topic, payload, options) {
+        requireOpen()
+        return publish(topic, payload, options)
+      },
+      async effect(key, work, options = {}) {
+        requireOpen()
+        return effectInTransaction(run, db, { key, work, options })
+      },
+      async latest(entity, version, work, options = {}) {
+        requireOpen()
+        const outcome = await latest(run, db, { entity, version, work, options })
+        news.push(outcome)
+        return outcome
+      },
+    }
+  }
+
+  function onOurs(client: PoolClient): Transaction {
+    return {
+      ...onTheirs(client),
+      async query(text, values = []) {
+        requireOpen()
+        refuseControl(text)
+        return client.query(text, [...values])
+      },
+      async savepoint(work) {
+        requireOpen()
+        savepoints += 1
+        const savepoint = `hookonce_${savepoints}`
+        const toldBefore = { messages: messages.length, news: news.length }
+        await client.query(`savepoint ${savepoint}`)
+        try {
+          const result = await work()
+          await client.query(`release savepoint ${savepoint}`)
+          return result
+        } catch (error) {
+          // What it told of is undone.
+          keep(toldBefore.messages)
+          news.length = toldBefore.news
+          await client.query(`rollback to savepoint ${savepoint}`)
+          throw error
+        }
+      },
+    }
+  }
+
+  return {
+    messages,
+    news,
+    onTheirs,
+    onOurs,
+    close() {
+      closed = true
+    },
+  }
+}
+
+const CONTROL =
+  /^\s*(begin|start\s+transaction|commit|end|abort|rollback(?!\s+(work\s+|transaction\s+)?to\b)|prepare\s+transaction)\b/i
+
+/** Its end is ours to say: only then do the writes, the record and the fence go together. */
+function refuseControl(text: string): void {
+  const [, word] = CONTROL.exec(text) ?? []
+  if (word === undefined) return
+  throw new HookonceError(
+    'TRANSACTION_MISUSED',
+    `"${word}" inside a transaction: it is committed when its function returns, and rolled back when it throws`,
+  )
+}

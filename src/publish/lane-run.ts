@@ -1,0 +1,126 @@
+import type { WaitingMessage } from '../ledger/outbox.ts'
+import type { ClaimedLane, LaneSettlement } from '../ledger/outbox-lanes.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { MessageFact, Observer } from '../observe/observer.ts'
+import type { Message, Publish } from '../publishers/contract.ts'
+import { Draining, type Interruption } from '../work/interruption.ts'
+import { afterFailure, type RetryPolicy } from '../work/retry.ts'
+
+/** A leased lane with its first messages, to be published one after the other. */
+export interface LaneRun {
+  readonly lane: ClaimedLane
+  readonly messages: readonly WaitingMessage[]
+  /** The lane holds no more than these, as far as could be seen when it was claimed. */
+  readonly isAll: boolean
+  readonly publish: Publish
+  readonly interruption: Interruption
+}
+
+export interface LaneRunDeps {
+  readonly timeoutMs: number
+  readonly retry: RetryPolicy
+  /** Whether another message may be started: the lease is held, and the process does not drain. */
+  readonly mayGoOn: () => boolean
+  /** False: the lease was lost before. */
+  readonly settle: (settlement: LaneSettlement) => Promise<boolean>
+  readonly observer: Observer
+}
+
+type Fact = Omit<MessageFact, 'outcome'> & {
+  readonly outcome: 'published' | 'retrying' | 'failed' | 'returned'
+}
+
+/** How far a run has come. */
+interface Progress {
+  readonly doneTo: number
+  readonly failure?: string
+  readonly left: LaneSettlement['left']
+  readonly facts: readonly Fact[]
+}
+
+/**
+ * Publishes the messages of a lane in order, each after the one before it was handed over, and settles the lane.
+ * The first that fails ends the run: what comes after it in its lane waits until it is published or given up.
+ * Never throws.
+ */
+export async function runLane(run: LaneRun, deps: LaneRunDeps): Promise<void> {
+  const { doneTo, failure, left, facts } = await publishInOrder(run, deps)
+  const { shard, lane, fence, attempt } = run.lane
+  const first = run.messages[0]?.seq ?? 0
+  const took = await deps.settle({ shard, lane, fence, doneTo, first, attempt, failure, left })
+  for (const fact of facts) deps.observer.message(took ? fact : { ...fact, outcome: 'lost' })
+}
+
+async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress> {
+  const facts: Fact[] = []
+  let doneTo = 0
+  for (const [index, message] of run.messages.entries()) {
+    // Attempts are counted for the first of the lane only: the others are not tried before they are first.
+    const attempt = index === 0 ? run.lane.attempt : 1
+    if (!deps.mayGoOn()) return { doneTo, left: untouched(attempt), facts }
+    const startedAt = performance.now()
+    const ended = await publishOne(run, messageOf(message, attempt), deps.timeoutMs)
+    const durationMs = performance.now() - startedAt
+    const told = { messageId: message.id, topic: message.topic, key: message.key, attempt, durationMs }
+    if (ended.ok) {
+      doneTo = message.seq
+      facts.push({ ...told, outcome: 'published' })
+      continue
+    }
+    const { error } = ended
+    if (run.interruption.reason instanceof Draining) {
+      facts.push({ ...told, outcome: 'returned' })
+      return { doneTo, left: untouched(attempt), facts }
+    }
+    const verdict = afterFailure({ error, attempt, ageMs: message.ageMs + durationMs }, deps.retry)
+    facts.push({ ...told, outcome: verdict.state, error })
+    if (verdict.state === 'failed')
+      return { doneTo: message.seq, failure: verdict.reason, left: untouched(1), facts }
+    return { doneTo, left: { attempt, delayMs: verdict.delayMs, reason: verdict.reason }, facts }
+  }
+  // Places that hold no message, at the end of the lane, are done too.
+  return { doneTo: run.isAll ? Math.max(doneTo, run.lane.tail) : doneTo, left: untouched(1), facts }
+}
+
+/** The message that is left was not tried, or that does not count. */
+function untouched(attempt: number): LaneSettlement['left'] {
+  return { attempt: attempt - 1, delayMs: 0, reason: undefined }
+}
+
+type Ended = { readonly ok: true } | { readonly ok: false; readonly error: unknown }
+
+async function publishOne(
+  { publish, interruption }: LaneRun,
+  message: Message,
+  timeoutMs: number,
+): Promise<Ended> {
+  const timer = setTimeout(() => {
+    const fault = `publishing a message of "${message.topic}" took longer than ${timeoutMs} ms`
+    interruption.interrupt(new HookonceError('PUBLISH_TIMEOUT', fault))
+  }, timeoutMs)
+  try {
+    // A publisher that ignores its signal goes on, but nobody waits for it: the message comes again under its id.
+    await Promise.race([publish(message, { signal: interruption.signal }), interruption.interrupted])
+    return { ok: true }
+  } catch (error) {
+    return { ok: false, error }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function messageOf(waiting: WaitingMessage, attempt: number): Message {
+  const { id, topic, key, body, headers, tenant, receiptId, createdAt } = waiting
+  return {
+    id,
+    topic,
+    key: key ?? undefined,
+    payload: JSON.parse(body),
+    body,
+    headers: headers ?? {},
+    tenant,
+    receiptId,
+    createdAt,
+    attempt,
+  }
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { check, strict } from '../model/checked.ts'
+import { post } from '../outgoing/post.ts'
+import { standardWebhooks } from '../sources/index.ts'
+import type { Publish } from './contract.ts'
+
+const schema = strict({
+  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }),
+  /** `whsec_…`: signs what we send, as Standard Webhooks describe it. */
+  secret: z.string(),
+})
+
+/**
+ * Posts each message, signed as Standard Webhooks describe it, with its id as `webhook-id` and `idempotency-key`. A
+ * 2xx is the receipt; anything else is tried again. A receiver whose answer was lost is called again: let it
+ * remember the id.
+ *
+ * ```ts
+ * publishers: { 'invoice.*': toHttp({ url: 'https://app.example/messages', secret: process.env.MESSAGE_SECRET }) }
+ * ```
+ */
+export function toHttp(options: z.input<typeof schema>): Publish {
+  const { url, secret } = check(schema, options, 'toHttp()')
+  const signer = standardWebhooks({ secret })
+  return async ({ id, topic, key, headers, body }, { signal }) => {
+    const bytes = Buffer.from(body)
+    await post({
+      url,
+      headers: {
+        ...lowerCased(headers),
+        ...signer.sign({ body: bytes, id }),
+        'idempotency-key': id,
+        'hookonce-topic': topic,
+        ...(key === undefined ? {} : { 'hookonce-key': encodeURIComponent(key) }),
+      },
+      body: bytes,
+      signal,
+      failure: 'PUBLISH_FAILED',
+    })
+  }
+}
+
+// So that a header of the message's own never stands beside ours under another spelling.
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { stripe } from '../../src/sources/index.ts'
+import type { TestDatabase } from './database.ts'
+import { freePort } from './servers.ts'
+import { until } from './until.ts'
+
+const SECRET = 'whsec_of_the_example'
+
+/** An example of the repository, running as its reader would run it. */
+export interface Example {
+  printed(): string
+  /** Delivers `invoice.paid` as Stripe would; undefined while the example does not listen yet. */
+  deliver(invoice: string): Promise<number>
+  stop(): Promise<void>
+}
+
+export async function startExample(
+  name: string,
+  db: TestDatabase,
+  more: Record<string, string> = {},
+): Promise<Example> {
+  const port = await freePort()
+  const script = fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
+  const app = spawn(process.execPath, [script], {
+    env: {
+      ...process.env,
+      DATABASE_URL: db.url,
+      STRIPE_WEBHOOK_SECRET: SECRET,
+      PORT: String(port),
+      ...more,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const gone = once(app, 'exit')
+  onTestFinished(async () => {
+    app.kill('SIGKILL')
+    await gone
+  })
+  let printed = ''
+  app.stdout.on('data', (chunk) => {
+    printed += String(chunk)
+  })
+  return {
+    printed: () => printed,
+    async deliver(invoice) {
+      const body = JSON.stringify({
+        id: `evt_${invoice}`,
+        type: 'invoice.paid',
+        created: 1_700_000_000,
+        data: { object: { id: invoice } },
+      })
+      const headers = stripe({ secret: SECRET }).sign({ body })
+      const url = `http://127.0.0.1:${port}/webhooks/stripe`
+      const answer = await until('the example answers', () =>
+        fetch(url, { method: 'POST', body, headers }).catch(() => undefined),
+      )
+      return answer.status
+    },
+    async stop() {
+      app.kill('SIGTERM')
+      await gone
+    },
+  }
+}

@@ -1,0 +1,53 @@
+// A process that only relays, to be killed and frozen by the tests at a named point of publishing. Runs on the built
+// package. It posts each message to the tests' recorder, and tells what happens in lines of JSON on standard output.
+import { hookonce } from '../../dist/index.js'
+import { custom } from '../../dist/sources/index.js'
+
+const config = JSON.parse(process.env.APP_CONFIG)
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
+let left = config.crash?.nth ?? Number.POSITIVE_INFINITY
+
+/** Ends or freezes this process, the nth time that the point is reached. */
+function at(point) {
+  if (point !== config.crash?.at) return
+  left -= 1
+  if (left === 0) process.kill(process.pid, config.crash.signal)
+}
+
+async function publish({ id, topic, key, body }, { signal }) {
+  if (body === config.poison) process.kill(process.pid, 'SIGKILL')
+  at('before')
+  const headers = { id, topic, key }
+  const response = await fetch(config.recorder, { method: 'POST', body, headers, signal })
+  // The recorder has it, and its answer is on the way.
+  at('during')
+  await response.text()
+  at('between')
+}
+
+const hooks = hookonce({
+  database: config.database,
+  sources: {
+    test: custom({
+      provider: 'test',
+      secret: 'secret-of-the-tests',
+      signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
+      event: { key: 'json:id', type: 'json:type' },
+      unwanted: 'record',
+    }),
+  },
+  outbox: { publishers: { '*': publish } },
+  logger: {
+    info: (fields) => (fields.message_id && fields.status === 'published' ? at('marked') : undefined),
+    warn: (fields) => say(fields),
+    error: (fields) => say(fields),
+  },
+  ...config.options,
+})
+// Before it begins: it may not come to say so afterwards.
+say({ ready: true, pid: process.pid })
+await hooks.start()
+process.once('SIGTERM', async () => {
+  await hooks.stop()
+  process.exit(0)
+})
