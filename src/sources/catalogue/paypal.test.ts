@@ -46,10 +46,12 @@ function certified(name: string, subject: string, issuer?: Certified, extensions
     '-out',
     request,
   )
+  // The leaves expire long before their issuers.
+  const days = extensions === AUTHORITY ? '30' : '2'
   const by = issuer
     ? ['-CA', `${issuer.name}.pem`, '-CAkey', `${issuer.name}.key`, '-CAcreateserial']
     : ['-signkey', key]
-  openssl('x509', '-req', '-in', request, ...by, '-days', '2', '-extfile', `${name}.ext`, '-out', pem)
+  openssl('x509', '-req', '-in', request, ...by, '-days', days, '-extfile', `${name}.ext`, '-out', pem)
   return { name, key: readFileSync(join(dir, key), 'utf8'), pem: readFileSync(join(dir, pem), 'utf8') }
 }
 
