@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { stripe } from '../../src/sources/index.ts'
+import { isSignable } from '../../src/sources/signature.ts'
 import { everyProvider, secretFor } from '../support/catalogue.ts'
 import { cli } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
@@ -71,13 +72,13 @@ test('what every provider of the catalogue sends is genuine by its own descripti
   onTestFinished(() => void server.close())
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   // Who fetches its keys can be signed for by nobody else.
-  const every = (await everyProvider()).filter(({ description }) => !isKeyless(description.signature))
+  const every = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
   // One for each way to sign: a process for each of some hundred providers would only take long.
   const different = new Map(
     every.map((one) => [one.description.signature.algorithm + String(one.description.batch), one]),
   )
   for (const { id, make, description } of different.values()) {
-    const secret = secretFor(description.signature.algorithm)
+    const secret = secretFor(description.signature)
     const settings = Object.keys(description.settings).flatMap((name) => ['--setting', `${name}=the-${name}`])
     const ran = await cli(
       ['trigger', id, '--url', `${origin}/${id}`, '--secret', 'env:SECRET', ...settings],
@@ -126,7 +127,3 @@ test.each([
   expect(ran.stderr).toContain(says)
   expect(ran.stderr).not.toMatch(/^\s+at /m)
 })
-
-function isKeyless(signature: { readonly algorithm: string; readonly secret?: unknown }): boolean {
-  return signature.algorithm === 'coded' && signature.secret === 'none'
-}

@@ -5,7 +5,7 @@ import { findProvider, providerIds } from '../../src/sources/index.ts'
 import type { SourceOptions } from '../../src/sources/options.ts'
 import type { Provider } from '../../src/sources/provider.ts'
 import type { SignedDelivery } from '../../src/sources/sign.ts'
-import { isPublicKey } from '../../src/sources/signature.ts'
+import { type Signature, takesPublicKey } from '../../src/sources/signature.ts'
 
 /** One provider of the catalogue, with options that suffice for it. */
 export interface Listed {
@@ -23,7 +23,7 @@ export function everyProvider(): Promise<Listed[]> {
       const description = checkDescription(make.description)
       const settings = Object.keys(description.settings).map((name) => [name, `the-${name}`])
       const options: SourceOptions = {
-        secret: secretFor(description.signature.algorithm),
+        secret: secretFor(description.signature),
         url: 'https://example.com/in/x',
         settings: Object.fromEntries(settings),
       }
@@ -33,8 +33,9 @@ export function everyProvider(): Promise<Listed[]> {
 }
 
 /** A secret of the kind that an algorithm takes; of public keys the private one, so that the source can sign. */
-export function secretFor(algorithm: string): string {
-  if (!isPublicKey(algorithm)) return '5ec5e7'.repeat(8)
+export function secretFor(signature: Signature, which: 0 | 1 = 0): string {
+  const { algorithm } = signature
+  if (!takesPublicKey(signature)) return (['5ec5e7'.repeat(8), 'abcdef'.repeat(8)] as const)[which]
   const pem = { format: 'pem', type: 'pkcs8' } as const
   if (algorithm === 'ed25519') return generateKeyPairSync('ed25519').privateKey.export(pem).toString()
   if (algorithm.startsWith('ecdsa'))

@@ -1,6 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { secretFor } from '../../../test/support/catalogue.ts'
 import type { Delivery } from '../contract.ts'
 import { checkDescription } from '../description.ts'
 import { findProvider, providerIds } from '../index.ts'
@@ -8,7 +8,7 @@ import type { SourceOptions } from '../options.ts'
 import { sampleOf } from '../sample.ts'
 import { STAMP_HEADER } from '../schemes/identify.ts'
 import type { SignedDelivery } from '../sign.ts'
-import { coversBody, isSignable, type Signature, takesPublicKey } from '../signature.ts'
+import { coversBody, isSignable, takesPublicKey } from '../signature.ts'
 
 /*
  * Every provider of the catalogue, by its description alone: what is signed verifies and identifies, and whatever is
@@ -24,16 +24,6 @@ const found = await Promise.all(
     return { id, make, description: checkDescription(make.description) }
   }),
 )
-
-function secretFor(signature: Signature, which: 0 | 1): string {
-  const { algorithm } = signature
-  if (!takesPublicKey(signature)) return (['5ec5e7'.repeat(8), 'abcdef'.repeat(8)] as const)[which]
-  const pem = { format: 'pem', type: 'pkcs8' } as const
-  if (algorithm === 'ed25519') return generateKeyPairSync('ed25519').privateKey.export(pem).toString()
-  if (algorithm.startsWith('ecdsa'))
-    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(pem).toString()
-  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(pem).toString()
-}
 
 function arriving(signed: SignedDelivery, changed: Partial<Delivery> = {}): Delivery {
   const headers: Record<string, string> = { ...signed.headers, [STAMP_HEADER]: 'stamp' }
