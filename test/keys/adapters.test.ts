@@ -1,6 +1,10 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import express from 'express'
 import Fastify, { type FastifyContextConfig } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { expressKeys } from '../../src/keys/http/adapters/express.ts'
 import { fastifyKeys } from '../../src/keys/http/adapters/fastify.ts'
 import { type KeyEvent, memoryKeys } from '../../src/keys/index.ts'
 import { startExpress } from '../support/frameworks/express.ts'
@@ -27,6 +31,8 @@ const PARSES_BEFORE = new Set(['NestJS on Express', 'NestJS on Fastify', 'Fastif
 interface Served {
   readonly runs: () => number
   readonly events: readonly KeyEvent[]
+  /** The server has noticed that its clients are gone. */
+  abandoned(): Promise<unknown>
   post(body?: object, init?: RequestInit): Promise<Response>
 }
 
@@ -47,9 +53,12 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       },
     })
     onTestFinished(async () => void (await app.close()))
+    let closed = 0
+    app.server.on('connection', (socket) => socket.once('close', () => closed++))
     return {
       runs: () => runs,
       events,
+      abandoned: () => until('the server has noticed that its client is gone', () => closed > 0),
       post: (body = { n: 1 }, init = {}) =>
         fetch(`${app.url}/api/orders`, {
           method: 'POST',
@@ -193,6 +202,20 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     },
   )
 
+  test.each(['off', 'on'] as const)(
+    'a long stream arrives whole and in order, compression %s',
+    async (compression) => {
+      const pieces = Array.from({ length: 60 }, (_, n) => Buffer.alloc(50_000, String(n % 10)))
+      const app = await served(
+        () => ({ headers: { 'content-type': 'text/plain' }, body: Readable.from(pieces) }),
+        { compression },
+      )
+      expect((await bytesOf(await app.post())).equals(Buffer.concat(pieces))).toBe(true)
+      expect((await app.post()).status).toBe(409)
+      expect(app.runs()).toBe(1)
+    },
+  )
+
   test('a client that hangs up while the handler works: it ends its work, and the retry gets the reply', async () => {
     let finish: () => void = () => undefined
     const gate = new Promise<void>((resolve) => {
@@ -207,6 +230,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     await until('the first runs', () => app.runs() === 1)
     abort.abort()
     await expect(first).rejects.toThrow()
+    await app.abandoned()
     finish()
     await until('the reply is kept', () => app.events.some(({ what }) => what === 'ran'))
     const retry = await app.post()
@@ -216,7 +240,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
   test('a client that hangs up in the middle of a long reply: that it was made is kept', async () => {
     let made = 0
     async function* long(): AsyncGenerator<Buffer> {
-      for (; made < 40; made++) yield Buffer.alloc(100_000, 'x')
+      for (; made < 200; made++) yield Buffer.alloc(100_000, 'x')
     }
     const app = await served(() => ({
       headers: { 'content-type': 'text/plain', location: '/orders/7' },
@@ -226,6 +250,9 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     const first = await app.post({ n: 1 }, { signal: abort.signal })
     await first.body?.getReader().read()
     abort.abort()
+    await app.abandoned()
+    // Koa destroys what it was sending.
+    if (name !== 'Koa') await until('the whole of it was made', () => made === 200)
     const retry = await app.post()
     expect([retry.status, retry.headers.get('location'), app.runs()]).toEqual([409, '/orders/7', 1])
     expect(await retry.json()).toMatchObject({ type: 'urn:hookonce:problem:body-not-stored' })
@@ -278,4 +305,21 @@ describe('options of a route', () => {
     const wrong = { lockMs: 0 }
     await expect(fastify(wrong)).rejects.toThrow(/CONFIG_INVALID.*config.keys of \/orders.*lockMs/)
   })
+})
+
+test('Express: a key that was used below one router is another request below another', async () => {
+  const app = express()
+  const orders = express.Router().post('/orders', expressKeys({ store: memoryKeys(), tenant: 'global' }))
+  app.use(['/eu', '/us'], orders, (_request, response) => void response.send('done'))
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const post = async (path: string) => {
+    const headers = { 'idempotency-key': 'one', connection: 'close' }
+    return (await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers })).status
+  }
+  expect([await post('/eu/orders'), await post('/eu/orders'), await post('/us/orders')]).toEqual([
+    200, 200, 422,
+  ])
 })

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
+import { EventEmitter, once } from 'node:events'
+import { pipeline, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { fetchKeys, type KeyRecord, keyId, memoryKeys, type Seal, sealedKeys } from '../../src/keys/index.ts'
 import { keyedServer } from '../support/keyed-server.ts'
@@ -147,6 +148,39 @@ describe('store5xx, as the first version of the API of Stripe has it', () => {
     const post = () =>
       handle(new Request('https://shop.test/', { method: 'POST', headers: { 'idempotency-key': KEY } }))
     expect([(await post()).status, (await post()).status, runs]).toEqual([500, 500, 1])
+  })
+})
+
+describe('a long reply', () => {
+  const pieces = Array.from({ length: 60 }, (_, n) => Buffer.alloc(50_000, String(n % 10)))
+
+  test('that a pipeline writes arrives whole, and the pipeline hears that it has ended', async () => {
+    const ended = new EventEmitter()
+    const heard = once(ended, 'ended')
+    const server = await keyedServer((_request, response) => {
+      pipeline(Readable.from(pieces), response, (error) => ended.emit('ended', error))
+    })
+    const body = Buffer.from(await (await server.post(KEY)).arrayBuffer())
+    expect(body.equals(Buffer.concat(pieces))).toBe(true)
+    expect(await heard).toEqual([undefined])
+  })
+
+  test('whose client hangs up is written to its end', async () => {
+    let written = 0
+    const server = await keyedServer(async (_request, response) => {
+      for (const piece of pieces) {
+        if (!response.write(piece)) await once(response, 'drain')
+        written++
+      }
+      response.end()
+    })
+    const abort = new AbortController()
+    const first = await server.post(KEY, '1', { signal: abort.signal })
+    await first.body?.getReader().read()
+    abort.abort()
+    await until('all of it is written', () => written === pieces.length)
+    expect((await server.post(KEY, '1')).status).toBe(409)
+    expect(server.runs()).toBe(1)
   })
 })
 

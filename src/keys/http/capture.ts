@@ -1,8 +1,10 @@
+import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { ChunkQueue, type Done } from './chunk-queue.ts'
-import { grouped, type Reply } from './message.ts'
+import { grouped, isEvents, type Reply } from './message.ts'
 import { sendBody } from './send-body.ts'
+import { drain } from './to-the-end.ts'
 
 /*
  * Turns what a handler does to its ServerResponse into a Reply, and sends one. In between nothing reaches the client:
@@ -22,7 +24,7 @@ export interface Capture {
 type Chunk = Uint8Array | string
 
 export function capture(response: ServerResponse): Capture {
-  const { writeHead, write, end, flushHeaders, emit, destroy } = response
+  const { writeHead, write, end, flushHeaders, emit, destroy, on, addListener } = response
   const before = response.getHeaders()
   const queue = new ChunkQueue(() => emit.call(response, 'drain'))
   let begun = false
@@ -50,15 +52,25 @@ export function capture(response: ServerResponse): Capture {
   function watch(source: Readable): void {
     finished(source, { writable: false }, (error) => error && fail(error))
   }
-  function release(): void {
-    Object.assign(response, { writeHead, write, end, flushHeaders, emit, destroy })
-    Reflect.deleteProperty(response, 'headersSent')
-    Reflect.deleteProperty(response, 'writableEnded')
-    response.off('pipe', watch)
+  /** The head is its own again, as it was before the handler. */
+  function releaseHead(): void {
+    Object.assign(response, { writeHead, flushHeaders })
     // What a handler set whose reply is not sent must not go out with another.
     for (const name of response.getHeaderNames()) response.removeHeader(name)
     setAll(response, before)
+  }
+  /** A handler that has begun to write and not ended goes on to write into the queue, whatever is sent meanwhile. */
+  function releaseBody(): void {
+    if (begun && !ended) return
+    Object.assign(response, { write, end, destroy, on, addListener })
+    Reflect.deleteProperty(response, 'headersSent')
+    Reflect.deleteProperty(response, 'writableEnded')
+    response.off('pipe', watch)
+  }
+  function tellOfClose(): void {
+    response.emit = emit
     if (closed) emit.call(response, 'close')
+    closed = false
   }
 
   Object.defineProperty(response, 'headersSent', { configurable: true, get: () => begun })
@@ -92,6 +104,9 @@ export function capture(response: ServerResponse): Capture {
       fail(error ?? new Error('the response was destroyed before its end'))
       return response
     },
+    // Compression takes `drain` for that of its own stream; who writes into the queue waits for that of the queue.
+    on: EventEmitter.prototype.on,
+    addListener: EventEmitter.prototype.on,
     // A client that hangs up must not stop what streams into the response.
     emit(event: string, ...args: unknown[]) {
       if (event === 'close') {
@@ -105,13 +120,28 @@ export function capture(response: ServerResponse): Capture {
   return {
     reply,
     fail,
-    release,
+    release() {
+      releaseHead()
+      releaseBody()
+      tellOfClose()
+    },
     async send(answer) {
-      release()
+      releaseHead()
+      releaseBody()
+      // Events may have no end: their handler must hear at once that nobody listens any more.
+      if (isEvents(answer)) tellOfClose()
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status
       for (const [name, values] of grouped(answer.headers)) response.setHeader(name, values)
-      await sendBody(response, answer.body)
+      await sendBody(response, answer.body, {
+        write: (chunk) => write.call(response, chunk, 'utf8'),
+        end: (chunk) => void end.call(response, chunk, 'utf8'),
+        destroy: (error) => void destroy.call(response, error),
+        onDrain: (listener) => void on.call(response, 'drain', listener),
+      })
+      if (begun && !ended) void drain(queue)
+      releaseBody()
+      tellOfClose()
     },
   }
 }

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
-import { headerOf, type Reply } from './message.ts'
+import { headerOf, isEvents, type Reply } from './message.ts'
 
 /** A body whose end was seen within the limit, or one that goes on: what was read of it comes first in `body`. */
 export type Collected =
@@ -12,7 +12,7 @@ export async function collect(reply: Reply, limit: number): Promise<Collected> {
   if (body instanceof Uint8Array)
     return body.length > limit ? { whole: false, body } : { whole: true, bytes: body }
   // Events are sent as they come: waiting for the end would keep them back.
-  if (headerOf(reply, 'content-type')?.startsWith('text/event-stream')) return { whole: false, body }
+  if (isEvents(reply)) return { whole: false, body }
   const iterator = body[Symbol.asyncIterator]()
   const chunks: Uint8Array[] = []
   let size = 0

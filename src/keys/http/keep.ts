@@ -1,7 +1,7 @@
 import type { Ended } from '../run.ts'
 import { endOf } from './classify.ts'
 import { collect, identityBytes } from './collect.ts'
-import { headerOf, type Reply } from './message.ts'
+import { headerOf, isEvents, type Reply } from './message.ts'
 import type { CheckedKeysOptions, Spill } from './options.ts'
 import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './stored-reply.ts'
 
@@ -47,8 +47,7 @@ async function store(
       : { stored: { ...head, body: 'none', bytes: nothing }, value }
   }
   const value = { ...reply, body: collected.body }
-  const isStream = headerOf(reply, 'content-type')?.startsWith('text/event-stream')
-  if (!spill || isStream || headerOf(reply, 'content-encoding') !== undefined)
+  if (!spill || isEvents(reply) || headerOf(reply, 'content-encoding') !== undefined)
     return { stored: { ...head, body: 'none', bytes: nothing }, value }
   const spilled = await spill.put(chunksOf(collected.body), { name, expiresInMs: ttlMs })
   const body = await spill.get(spilled)

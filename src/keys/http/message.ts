@@ -25,6 +25,11 @@ export function headerOf(reply: Pick<Reply, 'headers'>, name: string): string | 
   return reply.headers.find(([header]) => header.toLowerCase() === name)?.[1]
 }
 
+/** Server-sent events: they are sent as they come, and may have no end. */
+export function isEvents(reply: Pick<Reply, 'headers'>): boolean {
+  return headerOf(reply, 'content-type')?.startsWith('text/event-stream') === true
+}
+
 /** With a header said anew; what was said before under the name is dropped. */
 export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))

@@ -1,4 +1,4 @@
-import { headerOf, type Reply } from './message.ts'
+import { isEvents, type Reply } from './message.ts'
 
 /**
  * The body of a reply for a reader who may leave: it is read to its end all the same, because the handler is still
@@ -6,9 +6,7 @@ import { headerOf, type Reply } from './message.ts'
  */
 export function toTheEnd(reply: Reply): Uint8Array | AsyncIterable<Uint8Array> {
   const { body } = reply
-  if (body instanceof Uint8Array || headerOf(reply, 'content-type')?.startsWith('text/event-stream'))
-    return body
-  return outliving(body)
+  return body instanceof Uint8Array || isEvents(reply) ? body : outliving(body)
 }
 
 async function* outliving(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -25,13 +23,13 @@ async function* outliving(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
     over = true
     throw error
   } finally {
-    if (!over) void drain(iterator)
+    if (!over) void drain({ [Symbol.asyncIterator]: () => iterator })
   }
 }
 
-async function drain(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+export async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
   try {
-    while (!(await iterator.next()).done);
+    for await (const _ of body);
   } catch {
     // It broke off, and there is nobody left to tell: what is kept of it was settled before.
   }

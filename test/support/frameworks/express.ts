@@ -33,6 +33,7 @@ export async function startExpress({ keys, behaviour, ...setup }: Setup): Promis
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
+    server,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async close() {
       server.closeAllConnections()

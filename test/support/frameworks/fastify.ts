@@ -22,5 +22,6 @@ export async function startFastify({ keys, behaviour, ...setup }: Setup): Promis
     })
     return reply.code(status).headers(headers).send(body)
   })
-  return { url: await app.listen({ port: 0, host: '127.0.0.1' }), close: () => app.close() }
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { url, server: app.server, close: () => app.close() }
 }

@@ -1,3 +1,4 @@
+import type { Server } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { KeyEvent, KeysOptions, RunContext } from '../../../src/keys/index.ts'
 
@@ -27,6 +28,7 @@ export interface Setup {
 export interface Running {
   /** Where it listens. */
   readonly url: string
+  readonly server: Server
   close(): Promise<unknown>
 }
 

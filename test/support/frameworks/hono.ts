@@ -38,6 +38,7 @@ export async function startHono({ keys, behaviour, ...setup }: Setup): Promise<R
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
+    server,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async close() {
       if ('closeAllConnections' in server) server.closeAllConnections()

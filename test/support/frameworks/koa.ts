@@ -43,6 +43,7 @@ export async function startKoa({ keys, behaviour, ...setup }: Setup): Promise<Ru
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
+    server,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async close() {
       server.closeAllConnections()

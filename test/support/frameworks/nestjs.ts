@@ -92,5 +92,5 @@ export async function startNestOnFastify(setup: Setup): Promise<Running> {
 
 async function running(app: INestApplication): Promise<Running> {
   await app.listen(0, '127.0.0.1')
-  return { url: await app.getUrl(), close: () => app.close() }
+  return { url: await app.getUrl(), server: app.getHttpServer(), close: () => app.close() }
 }
