@@ -46,6 +46,16 @@ export interface InlineParts {
 export function inlineAs(where: string, { source, handler, options, tell }: InlineParts): Inline {
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
+  if (source.split)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${where}: ${source.provider} sends many events in one request, and one reply cannot be kept for each: receive it with hookonce()`,
+    )
+  if (source.stampHeader)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${where}: nothing that ${source.provider} sends tells a repeated delivery from a new one, so no handler can run once`,
+    )
   const receiver = inlineReceiver({
     ...checkInlineOptions(options, source, where),
     source,

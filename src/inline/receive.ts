@@ -9,7 +9,7 @@ import { type ErrorCode, type ErrorEntry, errorCatalogue, HookonceError } from '
 import type { Event } from '../model/event.ts'
 import { receiptIds } from '../model/receipt-id.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
-import type { Delivery, Identified, Source } from '../sources/contract.ts'
+import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
 import { eventOf } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
 import type { CheckedInlineOptions } from './options.ts'
@@ -31,7 +31,7 @@ export interface Head {
 
 /** One delivery and its end, for whoever counts them. */
 export interface InlineFact {
-  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'rejected'
+  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected'
   readonly status: number
   readonly code?: ErrorCode
   readonly detail?: string
@@ -66,7 +66,7 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
   }
 
   function admit(head: Head): Reply | undefined {
-    if (head.method !== 'POST')
+    if (head.method !== 'POST' && !source.handshakeMethods?.includes(head.method))
       return withHeaders(refuse('METHOD_NOT_ALLOWED', `the method is ${head.method}`), { allow: 'POST' })
     const encoding = head.header('content-encoding')?.toLowerCase()
     if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
@@ -76,6 +76,12 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
 
   async function receive(head: Head, body: Uint8Array): Promise<Reply> {
     const delivery = { ...head, body, receivedAtMs: Date.now() }
+    const unprepared = await source.prepare?.(delivery)
+    if (unprepared) return refuse(unprepared.code, unprepared.detail)
+    const handshake = source.handshake?.(delivery)
+    if (handshake) return answerHandshake(handshake)
+    if (head.method !== 'POST')
+      return withHeaders(refuse('METHOD_NOT_ALLOWED', `the method is ${head.method}`), { allow: 'POST' })
     const verified = source.verify(delivery)
     if (!verified.ok) return refuse(verified.code, verified.detail, source.refusedStatus)
     const identified = source.identify(delivery)
@@ -88,6 +94,16 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
     const { reply, ...end } = await answer(identified, delivery, headerLines(head.headerPairs))
     tell({ ...end, status: reply.status, ...about })
     return reply
+  }
+
+  /** It leaves nothing in the store. */
+  async function answerHandshake(handshake: HandshakeAnswer | Refusal): Promise<Reply> {
+    const refused = handshake.ok ? await handshake.perform?.() : handshake
+    if (refused) return refuse(refused.code, refused.detail, source.refusedStatus)
+    if (!handshake.ok) return refuse(handshake.code, handshake.detail, source.refusedStatus)
+    const { status, headers, body } = handshake
+    tell({ outcome: 'handshake', status })
+    return { status, headers: Object.entries(headers), body: Buffer.from(body) }
   }
 
   async function answer(identified: Identified, delivery: Delivery, headers: string): Promise<Answered> {

@@ -5,11 +5,11 @@ import { crashRun, modes } from '../support/crash-run.ts'
  * Real processes killed and frozen at random points of the protocol, against a real database and a recording server.
  * `npm run crash -- --runs 500 [--mode keyed] [--seed 1]` runs more of them; a failure names the command that repeats it.
  */
-const runs = Number(process.env.CRASH_RUNS ?? 2)
+const runs = Number(process.env.CRASH_RUNS ?? 1)
 const firstSeed = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 1e9))
 const wanted = modes.filter((mode) => mode === (process.env.CRASH_MODE ?? mode))
 /** A run waits most of its time for a lease to end. */
-const AT_ONCE = 8
+const AT_ONCE = 4
 
 test(
   `what was stopped anywhere happens once: ${runs} runs of ${wanted.join(', ')} from seed ${firstSeed}`,
@@ -41,5 +41,6 @@ test(
     expect(failures).toEqual([])
     expect(crashes.size).toBeGreaterThan(0)
   },
-  60_000 + runs * wanted.length * 10_000,
+  // Far more than it takes: a machine that is busy with other tests loses leases, and a run then goes round once more.
+  60_000 + runs * wanted.length * 30_000,
 )

@@ -1,9 +1,11 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { hookonce } from '../../src/index.ts'
 import { type InlineHandler, type InlineOptions, inline } from '../../src/inline/index.ts'
 import { type KeyStore, memoryKeys, postgresKeys, redisKeys } from '../../src/keys/index.ts'
+import { sendgrid, slack } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { startKeyedApp } from '../support/keyed-app.ts'
 import { silent } from '../support/receiving.ts'
@@ -13,6 +15,9 @@ import { until } from '../support/until.ts'
 
 /** Short enough to run out within a test, long enough for what happens in it. */
 const LOCK_MS = 1_500
+const PUBLIC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ format: 'pem', type: 'spki' })
+  .toString()
 const EVENT = signed({ id: 'evt_1', type: 'count' })
 
 async function redisUrl(): Promise<string> {
@@ -254,4 +259,21 @@ test('hooks.inline() needs no store: its keys are in the database of the ledger,
     /CONFIG_INVALID: .inline\('test'\).*lockMs/,
   )
   await hooks.stop()
+})
+
+test('a handshake is answered and leaves nothing behind; a source of batches is refused when it is mounted', async () => {
+  const handled: string[] = []
+  const store = memoryKeys()
+  const source = slack({ secret: 'secret' })
+  const hooks = inline(source, (event) => void handled.push(event.key), { store })
+  const body = JSON.stringify({ type: 'url_verification', challenge: 'abc123' })
+  const asked = { method: 'POST', body, headers: source.sign({ body }) }
+  const answer = await hooks.fetch(new Request('http://app.test/', asked))
+  expect(answer.status).toBe(200)
+  expect(await answer.text()).toContain('abc123')
+  expect((await hooks.fetch(new Request('http://app.test/'))).status).toBe(405)
+  expect(handled).toEqual([])
+  expect(() => inline(sendgrid({ secret: PUBLIC_KEY }), () => undefined, { store })).toThrow(
+    /many events in one request/,
+  )
 })
