@@ -44,10 +44,10 @@ const hooks = hookonce({
   },
   ...config.options,
 })
-// Before it begins: it may not come to say so afterwards.
-say({ ready: true, pid: process.pid })
-await hooks.start()
 process.once('SIGTERM', async () => {
   await hooks.stop()
   process.exit(0)
 })
+// Before it begins: it may be stopped in the middle of beginning, and not come to say so afterwards.
+say({ ready: true, pid: process.pid })
+await hooks.start()
