@@ -1,43 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outbox } from './effects/message.ts'
+import { type Engine, openEngine } from './engine.ts'
 import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
 import { ledgerKeys } from './inline/ledger-keys.ts'
 import type { InlineOptions } from './inline/options.ts'
 import { backlog } from './ledger/inspect.ts'
 import { outboxBacklog } from './ledger/inspect-outbox.ts'
-import { type Ledger, openLedger } from './ledger/ledger.ts'
-import { registerSource, registerSubscriber, setPaused } from './ledger/subscribers.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import { setPaused } from './ledger/subscribers.ts'
 import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
-import { scopedId } from './model/receipt-id.ts'
-import { typeMatcher } from './model/type-pattern.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
 import { metrics } from './observe/metrics.ts'
-import { type Observer, observers } from './observe/observer.ts'
-import {
-  bodySeconds,
-  type CheckedOptions,
-  type CheckedSubscriberOptions,
-  checkOptions,
-  checkSubscriberOptions,
-  keySeconds,
-  type Options,
-  retryPolicy,
-  type Sources,
-  type SubscriberOptions,
-} from './options.ts'
-import type { Handler, Subscriber } from './process/subscriber.ts'
+import { observers } from './observe/observer.ts'
+import { checkOptions, type Options, retryPolicy, type Sources, type SubscriberOptions } from './options.ts'
+import type { Handler } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
 import { outboxPublishers } from './publish/publishers.ts'
 import { type Relay, startRelay } from './publish/relay.ts'
-import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
-import { type Diagnoses, diagnoses } from './receive/diagnoses.ts'
+import type { HandOff } from './receive/accept.ts'
 import { receiveFetch, responseOf } from './receive/fetch.ts'
 import { receiveNode, respond } from './receive/node.ts'
-import { type Receiver, receiver, unavailable } from './receive/receive.ts'
-import { type RejectionLog, rejectionLog } from './receive/rejections.ts'
+import { unavailable } from './receive/receive.ts'
 import type { Source } from './sources/contract.ts'
+import { type Subscription, sourceNamed, subscription } from './subscription.ts'
 import {
   type Attention,
   type Decided,
@@ -104,24 +91,6 @@ export interface Hookonce<S extends Sources> {
 /** The types of a source flow to the function that orders its events, too. */
 type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> & {
   readonly ordered?: (event: E) => string
-}
-
-interface Subscription {
-  readonly source: string
-  readonly pattern: string
-  readonly handler: Handler
-  readonly name: string
-  readonly options: CheckedSubscriberOptions
-}
-
-/** The stages, wired together over one ledger. */
-interface Engine {
-  readonly ledger: Ledger
-  readonly subscribers: readonly Subscriber[]
-  readonly acceptor: Acceptor
-  readonly receiver: Receiver
-  readonly rejections: RejectionLog
-  readonly diagnoses: Diagnoses
 }
 
 /** In-flight work gets this long at a stop; orchestrators commonly kill after 30 s. */
@@ -357,170 +326,6 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   }
 
   return self
-}
-
-interface Wiring {
-  readonly options: CheckedOptions
-  readonly subscriptions: readonly Subscription[]
-  readonly inlined: ReadonlySet<string>
-  readonly handOff: HandOff
-  readonly observer: Observer
-}
-
-async function openEngine({ options, subscriptions, inlined, handOff, observer }: Wiring): Promise<Engine> {
-  requireSubscribers(options, new Set([...inlined, ...subscriptions.map(({ source }) => source)]))
-  const ledger = await openLedger({
-    database: options.database,
-    dir: options.dir,
-    migrate: options.migrate,
-    maxConnections: options.maxConnections,
-    prepare: options.prepare,
-    relays: options.outbox !== undefined,
-  })
-  try {
-    const subscribers = await register({ ledger, options, subscriptions })
-    const rejections = rejectionLog(ledger.pool, observer)
-    const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
-    const diagnosing = diagnoses(sources, rejections, observer)
-    const accepting = acceptor(ledger, handOff, observer)
-    const receiving = receiver({
-      sources: sources.map(({ name, source }) => ({
-        name,
-        source,
-        keySeconds: keySeconds(options, source),
-        subscribers: subscribers
-          .filter((subscriber) => subscriber.sourceName === name)
-          .map(({ id, pattern, ordered }) => ({
-            id,
-            matches: typeMatcher(pattern),
-            laneOf: ordered && laneReader(id, ordered, observer),
-          })),
-      })),
-      shards: ledger.shards,
-      acceptor: accepting,
-      rejections,
-      diagnoses: diagnosing,
-      limits: options.limits,
-      observer,
-    })
-    return {
-      ledger,
-      subscribers,
-      acceptor: accepting,
-      receiver: receiving,
-      rejections,
-      diagnoses: diagnosing,
-    }
-  } catch (error) {
-    await ledger.close()
-    throw error
-  }
-}
-
-/**
- * The lane of an event. A function that fails must not cost the delivery, nor the order: its events share one lane.
- */
-function laneReader(
-  subscriber: number,
-  ordered: (event: Event) => string,
-  observer: Observer,
-): (event: Event) => string {
-  return (event) => {
-    let key = ''
-    try {
-      key = String(ordered(event))
-    } catch (error) {
-      observer.trouble({ doing: `asking for the order of event ${event.key}`, error })
-    }
-    return scopedId('lane', String(subscriber), key)
-  }
-}
-
-type Registered = Subscriber & Pick<CheckedSubscriberOptions, 'ordered'> & { readonly pattern: string }
-
-interface Registration {
-  readonly ledger: Ledger
-  readonly options: CheckedOptions
-  readonly subscriptions: readonly Subscription[]
-}
-
-/** Makes sources and subscribers known to the ledger, where jobs name them by number. */
-async function register({ ledger, options, subscriptions }: Registration): Promise<Registered[]> {
-  for (const [name, source] of Object.entries(options.sources)) {
-    await registerSource(ledger.pool, {
-      tenant: source.tenant,
-      name,
-      keySeconds: keySeconds(options, source),
-      bodySeconds: bodySeconds(options),
-    })
-  }
-  const subscribers: Registered[] = []
-  for (const { source: sourceName, pattern, name, handler, options: own } of subscriptions) {
-    const source = options.sources[sourceName]
-    if (!source) throw new HookonceError('CONFIG_INVALID', `no source is named "${sourceName}"`)
-    const { tenant } = source
-    const id = await registerSubscriber(ledger.pool, { tenant, source: sourceName, name, pattern })
-    subscribers.push({
-      id,
-      tenant,
-      sourceName,
-      source,
-      name,
-      pattern,
-      handler,
-      concurrency: own.concurrency ?? options.concurrency,
-      timeoutMs: own.timeoutMs,
-      retry: retryPolicy(options.retry, own.retry),
-      ordered: own.ordered,
-    })
-  }
-  return subscribers
-}
-
-interface NewSubscription {
-  readonly source: string
-  readonly pattern: string
-  readonly handler: Handler
-  readonly options: SubscriberOptions
-}
-
-function subscription(
-  options: CheckedOptions,
-  existing: readonly Subscription[],
-  given: NewSubscription,
-): Subscription {
-  const { source, pattern, handler } = given
-  const where = `.on('${source}', '${pattern}')`
-  sourceNamed(options, source, where)
-  if (typeof handler !== 'function')
-    throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
-  const own = checkSubscriberOptions(given.options, where)
-  const name = own.name ?? pattern
-  if (existing.some((other) => other.source === source && other.name === name)) {
-    throw new HookonceError(
-      'CONFIG_INVALID',
-      `${where}: "${name}" is there already: give each a name in the options`,
-    )
-  }
-  return { source, pattern, handler, name, options: own }
-}
-
-function sourceNamed({ sources }: CheckedOptions, name: string, where: string): Source {
-  const source = Object.hasOwn(sources, name) ? sources[name] : undefined
-  if (source) return source
-  const known = Object.keys(sources).join(', ') || 'none'
-  throw new HookonceError('CONFIG_INVALID', `${where}: no source is named "${name}" (there are: ${known})`)
-}
-
-/** A source that nobody listens to would acknowledge and forget: that is never what was meant. */
-function requireSubscribers(options: CheckedOptions, wanted: ReadonlySet<string>): void {
-  for (const [name, source] of Object.entries(options.sources)) {
-    if (source.unwanted === 'record' || wanted.has(name)) continue
-    throw new HookonceError(
-      'SUBSCRIBER_MISSING',
-      `nothing listens to source "${name}", its events would be ignored`,
-    )
-  }
 }
 
 function lastSegment(url: string): string {

@@ -1,4 +1,6 @@
 import type { Event } from '../model/event.ts'
+import { scopedId } from '../model/receipt-id.ts'
+import type { Observer } from '../observe/observer.ts'
 import type { ReceivingSource } from './receive.ts'
 
 export type Lanes = (
@@ -15,5 +17,24 @@ export function lanesOf({ subscribers }: ReceivingSource): Lanes | undefined {
     if (concerned.length === 0) return undefined
     const event = read()
     return new Map(concerned.map(({ id, laneOf }) => [id, laneOf(event)]))
+  }
+}
+
+/**
+ * The lane of an event. A function that fails must not cost the delivery, nor the order: its events share one lane.
+ */
+export function laneReader(
+  subscriber: number,
+  ordered: (event: Event) => string,
+  observer: Observer,
+): (event: Event) => string {
+  return (event) => {
+    let key = ''
+    try {
+      key = String(ordered(event))
+    } catch (error) {
+      observer.trouble({ doing: `asking for the order of event ${event.key}`, error })
+    }
+    return scopedId('lane', String(subscriber), key)
   }
 }

@@ -1,0 +1,146 @@
+import { type Ledger, openLedger } from './ledger/ledger.ts'
+import { registerSource, registerSubscriber } from './ledger/subscribers.ts'
+import { HookonceError } from './model/errors.ts'
+import { typeMatcher } from './model/type-pattern.ts'
+import type { Observer } from './observe/observer.ts'
+import {
+  bodySeconds,
+  type CheckedOptions,
+  type CheckedSubscriberOptions,
+  keySeconds,
+  retryPolicy,
+} from './options.ts'
+import type { Subscriber } from './process/subscriber.ts'
+import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
+import { type Diagnoses, diagnoses } from './receive/diagnoses.ts'
+import { laneReader } from './receive/lanes.ts'
+import { type Receiver, receiver } from './receive/receive.ts'
+import { type RejectionLog, rejectionLog } from './receive/rejections.ts'
+import type { Subscription } from './subscription.ts'
+
+/** The stages, wired together over one ledger. */
+export interface Engine {
+  readonly ledger: Ledger
+  readonly subscribers: readonly Subscriber[]
+  readonly acceptor: Acceptor
+  readonly receiver: Receiver
+  readonly rejections: RejectionLog
+  readonly diagnoses: Diagnoses
+}
+
+interface Wiring {
+  readonly options: CheckedOptions
+  readonly subscriptions: readonly Subscription[]
+  readonly inlined: ReadonlySet<string>
+  readonly handOff: HandOff
+  readonly observer: Observer
+}
+
+/** Opens the ledger and wires what receives over it. What works is started apart. */
+export async function openEngine({
+  options,
+  subscriptions,
+  inlined,
+  handOff,
+  observer,
+}: Wiring): Promise<Engine> {
+  requireSubscribers(options, new Set([...inlined, ...subscriptions.map(({ source }) => source)]))
+  const ledger = await openLedger({
+    database: options.database,
+    dir: options.dir,
+    migrate: options.migrate,
+    maxConnections: options.maxConnections,
+    prepare: options.prepare,
+    relays: options.outbox !== undefined,
+  })
+  try {
+    const subscribers = await register({ ledger, options, subscriptions })
+    const rejections = rejectionLog(ledger.pool, observer)
+    const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
+    const diagnosing = diagnoses(sources, rejections, observer)
+    const accepting = acceptor(ledger, handOff, observer)
+    const receiving = receiver({
+      sources: sources.map(({ name, source }) => ({
+        name,
+        source,
+        keySeconds: keySeconds(options, source),
+        subscribers: subscribers
+          .filter((subscriber) => subscriber.sourceName === name)
+          .map(({ id, pattern, ordered }) => ({
+            id,
+            matches: typeMatcher(pattern),
+            laneOf: ordered && laneReader(id, ordered, observer),
+          })),
+      })),
+      shards: ledger.shards,
+      acceptor: accepting,
+      rejections,
+      diagnoses: diagnosing,
+      limits: options.limits,
+      observer,
+    })
+    return {
+      ledger,
+      subscribers,
+      acceptor: accepting,
+      receiver: receiving,
+      rejections,
+      diagnoses: diagnosing,
+    }
+  } catch (error) {
+    await ledger.close()
+    throw error
+  }
+}
+
+type Registered = Subscriber & Pick<CheckedSubscriberOptions, 'ordered'> & { readonly pattern: string }
+
+interface Registration {
+  readonly ledger: Ledger
+  readonly options: CheckedOptions
+  readonly subscriptions: readonly Subscription[]
+}
+
+/** Makes sources and subscribers known to the ledger, where jobs name them by number. */
+async function register({ ledger, options, subscriptions }: Registration): Promise<Registered[]> {
+  for (const [name, source] of Object.entries(options.sources)) {
+    await registerSource(ledger.pool, {
+      tenant: source.tenant,
+      name,
+      keySeconds: keySeconds(options, source),
+      bodySeconds: bodySeconds(options),
+    })
+  }
+  const subscribers: Registered[] = []
+  for (const { source: sourceName, pattern, name, handler, options: own } of subscriptions) {
+    const source = options.sources[sourceName]
+    if (!source) throw new HookonceError('CONFIG_INVALID', `no source is named "${sourceName}"`)
+    const { tenant } = source
+    const id = await registerSubscriber(ledger.pool, { tenant, source: sourceName, name, pattern })
+    subscribers.push({
+      id,
+      tenant,
+      sourceName,
+      source,
+      name,
+      pattern,
+      handler,
+      concurrency: own.concurrency ?? options.concurrency,
+      timeoutMs: own.timeoutMs,
+      retry: retryPolicy(options.retry, own.retry),
+      ordered: own.ordered,
+    })
+  }
+  return subscribers
+}
+
+/** A source that nobody listens to would acknowledge and forget: that is never what was meant. */
+function requireSubscribers(options: CheckedOptions, wanted: ReadonlySet<string>): void {
+  for (const [name, source] of Object.entries(options.sources)) {
+    if (source.unwanted === 'record' || wanted.has(name)) continue
+    throw new HookonceError(
+      'SUBSCRIBER_MISSING',
+      `nothing listens to source "${name}", its events would be ignored`,
+    )
+  }
+}

@@ -1,0 +1,54 @@
+import { HookonceError } from './model/errors.ts'
+import {
+  type CheckedOptions,
+  type CheckedSubscriberOptions,
+  checkSubscriberOptions,
+  type SubscriberOptions,
+} from './options.ts'
+import type { Handler } from './process/subscriber.ts'
+import type { Source } from './sources/contract.ts'
+
+/** A handler with the events that it wants, as it was given to `.on()`; the ledger does not know it yet. */
+export interface Subscription {
+  readonly source: string
+  readonly pattern: string
+  readonly handler: Handler
+  readonly name: string
+  readonly options: CheckedSubscriberOptions
+}
+
+interface NewSubscription {
+  readonly source: string
+  readonly pattern: string
+  readonly handler: Handler
+  readonly options: SubscriberOptions
+}
+
+/** Checks what was given to `.on()`. */
+export function subscription(
+  options: CheckedOptions,
+  existing: readonly Subscription[],
+  given: NewSubscription,
+): Subscription {
+  const { source, pattern, handler } = given
+  const where = `.on('${source}', '${pattern}')`
+  sourceNamed(options, source, where)
+  if (typeof handler !== 'function')
+    throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
+  const own = checkSubscriberOptions(given.options, where)
+  const name = own.name ?? pattern
+  if (existing.some((other) => other.source === source && other.name === name)) {
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${where}: "${name}" is there already: give each a name in the options`,
+    )
+  }
+  return { source, pattern, handler, name, options: own }
+}
+
+export function sourceNamed({ sources }: CheckedOptions, name: string, where: string): Source {
+  const source = Object.hasOwn(sources, name) ? sources[name] : undefined
+  if (source) return source
+  const known = Object.keys(sources).join(', ') || 'none'
+  throw new HookonceError('CONFIG_INVALID', `${where}: no source is named "${name}" (there are: ${known})`)
+}
