@@ -27,6 +27,13 @@ export const contenders = [
     version: undefined,
   },
   {
+    name: 'bare-commit',
+    file: 'bare-commit.mjs',
+    does: 'id and body in a group commit, nothing else: the physical limit',
+    version: versionOf('./node_modules/pg/package.json', 'pg'),
+    recorded: ({ db }) => count(db, 'select count(*) as n from bare_event'),
+  },
+  {
     name: 'hookonce',
     file: 'hookonce.mjs',
     does: 'group-committed accept',
