@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { keep, restore } from '../keys/http/keep.ts'
 import { retryAfter } from '../keys/http/keyed.ts'
 import { type Reply, withHeaders } from '../keys/http/message.ts'
@@ -134,7 +133,7 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
           return keep(
             reply,
             { ...policy, storeHeaders: [], store5xx: 'off' },
-            { name: `${id}-${randomUUID()}`, requestId: event.receiptId },
+            { id, requestId: event.receiptId },
           )
         },
       })

@@ -28,9 +28,9 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
   let controller: AbortController | undefined
   let lost: HookonceError | undefined
   let stopped = false
-  let expiry: NodeJS.Timeout
+  // Set at the first beat: most handlers are done before that, and a timer for each would be for nothing.
+  let expiry: NodeJS.Timeout | undefined
   const beats = setInterval(beat, lock.lockMs / BEATS_PER_LOCK).unref()
-  expireFrom(options.heldSince)
 
   function expireFrom(renewedAt: number): void {
     clearTimeout(expiry)
@@ -47,6 +47,7 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
   }
   async function beat(): Promise<void> {
     const sentAt = performance.now()
+    if (expiry === undefined) expireFrom(options.heldSince)
     try {
       const held = await store.extend(id, fence, lock)
       if (stopped) return

@@ -13,19 +13,37 @@ export function keyId(tenant: string, key: string): KeyId {
 const ONE_SHOT_BYTES = 16 * 1024
 const LENGTH_BYTES = 8
 
+/** Shared by all: it is filled and read in one go. */
+const scratch = Buffer.allocUnsafeSlow(ONE_SHOT_BYTES)
+
 /** SHA-256 over parts, each prefixed by its length. */
 export function digest(parts: readonly (string | Uint8Array)[]): string {
-  const pieces = parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))
-  const prefixed = pieces.flatMap((piece) => [lengthOf(piece), piece])
-  const size = pieces.reduce((sum, piece) => sum + LENGTH_BYTES + piece.length, 0)
-  if (size <= ONE_SHOT_BYTES) return hash('sha256', Buffer.concat(prefixed, size), 'hex')
+  let size = 0
+  for (const part of parts) size += LENGTH_BYTES + Buffer.byteLength(part)
+  if (size > ONE_SHOT_BYTES) return incremental(parts)
+  let at = 0
+  for (const part of parts) {
+    const start = at + LENGTH_BYTES
+    let length = part.length
+    if (typeof part === 'string') length = scratch.write(part, start)
+    else scratch.set(part, start)
+    writeLength(scratch, length, at)
+    at = start + length
+  }
+  return hash('sha256', scratch.subarray(0, size), 'hex')
+}
+
+function incremental(parts: readonly (string | Uint8Array)[]): string {
   const sha = createHash('sha256')
-  for (const piece of prefixed) sha.update(piece)
+  const length = Buffer.alloc(LENGTH_BYTES)
+  for (const part of parts) {
+    writeLength(length, Buffer.byteLength(part), 0)
+    sha.update(length).update(part)
+  }
   return sha.digest('hex')
 }
 
-function lengthOf(bytes: Uint8Array): Uint8Array {
-  const length = Buffer.alloc(LENGTH_BYTES)
-  length.writeUIntBE(bytes.length, 2, 6)
-  return length
+function writeLength(out: Buffer, length: number, at: number): void {
+  out.writeUInt16BE(0, at)
+  out.writeUIntBE(length, at + 2, 6)
 }

@@ -2,7 +2,15 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { fetchKeys, type KeyRecord, keyId, memoryKeys, type Seal, sealedKeys } from '../../src/keys/index.ts'
+import {
+  fetchKeys,
+  type KeyRecord,
+  keyId,
+  memoryKeys,
+  nodeKeys,
+  type Seal,
+  sealedKeys,
+} from '../../src/keys/index.ts'
 import { keyedServer } from '../support/keyed-server.ts'
 import { until } from '../support/until.ts'
 
@@ -149,6 +157,48 @@ describe('store5xx, as the first version of the API of Stripe has it', () => {
       handle(new Request('https://shop.test/', { method: 'POST', headers: { 'idempotency-key': KEY } }))
     expect([(await post()).status, (await post()).status, runs]).toEqual([500, 500, 1])
   })
+})
+
+test('keys within keys: what the inner ones answer reaches the client, once and again', async () => {
+  const inner = nodeKeys({ store: memoryKeys(), tenant: 'global' })
+  let handled = 0
+  const handler = inner((_request, response) => {
+    handled += 1
+    response.writeHead(201, { 'x-order': '7' })
+    response.write('or')
+    response.end('der')
+  })
+  const server = await keyedServer((request, response) => handler(request, response), {
+    tenant: () => 'outer',
+  })
+  for (const replayed of [null, 'true']) {
+    const reply = await server.post(KEY, '{}')
+    expect([reply.status, await reply.text()]).toEqual([201, 'order'])
+    expect(reply.headers.get('idempotent-replayed')).toBe(replayed)
+  }
+  expect(handled).toBe(1)
+})
+
+test('what a handler had set does not go out with a refusal that is sent instead', async () => {
+  const store = memoryKeys()
+  const server = await keyedServer(
+    async (_request, response) => {
+      response.setHeader('x-secret', 'of the handler')
+      const record = await store.read(keyId('global', KEY))
+      await store.settle(keyId('global', KEY), record?.fence ?? 0, { to: 'released', ttlMs: 60_000 })
+      await store.acquire(keyId('global', KEY), {
+        fingerprint: record?.fingerprint ?? '',
+        holder: 'another',
+        lockMs: 60_000,
+        ttlMs: 60_000,
+        onCrash: 'takeover',
+      })
+      response.end('mine')
+    },
+    { store },
+  )
+  const reply = await server.post(KEY, '{}')
+  expect([reply.status, reply.headers.get('x-secret')]).toEqual([503, null])
 })
 
 describe('a long reply', () => {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { ChunkQueue, type Done } from './chunk-queue.ts'
-import { grouped, isEvents, type Reply } from './message.ts'
+import { grouped, isEvents, type Reply, toHeader } from './message.ts'
 import { sendBody } from './send-body.ts'
 import { drain } from './to-the-end.ts'
 
@@ -23,12 +23,40 @@ export interface Capture {
 
 type Chunk = Uint8Array | string
 
-export function capture(response: ServerResponse): Capture {
+/** What a response shows of itself while it is captured. */
+interface Shown {
+  begun: boolean
+  ended: boolean
+  /** It shows the truth again. */
+  over: boolean
+  /** Two may capture the same response, one inside the other. */
+  readonly outer: Shown | undefined
+}
+
+const SHOWN = Symbol('shown by the capture')
+
+/*
+ * One function for all responses, and never taken away again: an accessor of its own for each, or a deleted one, would
+ * make every response an object of another shape, and all of node:http slow.
+ */
+const shows = (property: 'headersSent' | 'writableEnded', as: 'begun' | 'ended'): PropertyDescriptor => ({
+  configurable: true,
+  get(this: ServerResponse & { [SHOWN]?: Shown }): boolean {
+    let shown = this[SHOWN]
+    while (shown?.over) shown = shown.outer
+    return shown ? shown[as] : Reflect.get(Object.getPrototypeOf(this), property, this)
+  },
+})
+const onAny = EventEmitter.prototype.on as ServerResponse['on']
+const SHOWS_HEADERS_SENT = shows('headersSent', 'begun')
+const SHOWS_WRITABLE_ENDED = shows('writableEnded', 'ended')
+
+export function capture(captured: ServerResponse): Capture {
+  const response: ServerResponse & { [SHOWN]?: Shown } = captured
   const { writeHead, write, end, flushHeaders, emit, destroy, on, addListener } = response
   const before = response.getHeaders()
-  const queue = new ChunkQueue(() => emit.call(response, 'drain'))
-  let begun = false
-  let ended = false
+  const shown: Shown = { begun: false, ended: false, over: false, outer: response[SHOWN] }
+  let queue: ChunkQueue | undefined
   let closed = false
   let resolveReply: (reply: Reply) => void
   let rejectReply: (error: unknown) => void
@@ -39,33 +67,38 @@ export function capture(response: ServerResponse): Capture {
   // It may fail while nobody waits for it yet, or any more.
   reply.catch(() => undefined)
 
+  function streamed(): ChunkQueue {
+    queue ??= new ChunkQueue(() => emit.call(response, 'drain'))
+    return queue
+  }
   function begin(body: Reply['body']): void {
-    if (begun) return
-    begun = true
+    if (shown.begun) return
+    shown.begun = true
     resolveReply({ status: response.statusCode, headers: pairsOf(response.getHeaders()), body })
   }
   function fail(error: unknown): void {
     rejectReply(error)
-    queue.break(error)
+    queue?.break(error)
   }
   /** A source that breaks off never ends the response: without this, its reply would be awaited forever. */
   function watch(source: Readable): void {
     finished(source, { writable: false }, (error) => error && fail(error))
   }
-  /** The head is its own again, as it was before the handler. */
-  function releaseHead(): void {
-    Object.assign(response, { writeHead, flushHeaders })
-    // What a handler set whose reply is not sent must not go out with another.
-    for (const name of response.getHeaderNames()) response.removeHeader(name)
-    setAll(response, before)
+  /** The head is its own again. What a handler set whose reply is not sent must not go out with another. */
+  function releaseHead(headers: Reply['headers']): void {
+    response.writeHead = writeHead
+    response.flushHeaders = flushHeaders
+    setOnly(response, before, headers)
   }
   /** A handler that has begun to write and not ended goes on to write into the queue, whatever is sent meanwhile. */
   function releaseBody(): void {
-    if (begun && !ended) return
-    Object.assign(response, { write, end, destroy, on, addListener })
-    Reflect.deleteProperty(response, 'headersSent')
-    Reflect.deleteProperty(response, 'writableEnded')
-    response.off('pipe', watch)
+    if (shown.begun && !shown.ended) return
+    response.write = write
+    response.end = end
+    response.destroy = destroy
+    response.on = on
+    response.addListener = addListener
+    shown.over = true
   }
   function tellOfClose(): void {
     response.emit = emit
@@ -73,77 +106,82 @@ export function capture(response: ServerResponse): Capture {
     closed = false
   }
 
-  Object.defineProperty(response, 'headersSent', { configurable: true, get: () => begun })
-  Object.defineProperty(response, 'writableEnded', { configurable: true, get: () => ended })
-  response.on('pipe', watch)
-  Object.assign(response, {
-    writeHead(status: number, ...more: unknown[]) {
-      response.statusCode = status
-      if (typeof more[0] === 'string') response.statusMessage = more[0]
-      setAll(response, more.at(-1))
-      return response
-    },
-    write(chunk: Chunk, ...more: unknown[]) {
-      begin(queue)
-      return queue.push(bytesOf(chunk, more), doneOf(more))
-    },
-    end(...args: unknown[]) {
-      const [chunk, ...more] = typeof args[0] === 'function' ? [undefined, ...args] : args
-      const last = chunk === undefined || chunk === null ? new Uint8Array() : bytesOf(chunk as Chunk, more)
-      const done = doneOf(more)
-      if (done) response.once('finish', done)
-      ended = true
-      if (begun) {
-        if (last.length > 0) queue.push(last)
-        queue.end()
-      } else begin(last)
-      return response
-    },
-    flushHeaders: () => begin(queue),
-    destroy(error?: Error) {
-      fail(error ?? new Error('the response was destroyed before its end'))
-      return response
-    },
-    // Compression takes `drain` for that of its own stream; who writes into the queue waits for that of the queue.
-    on: EventEmitter.prototype.on,
-    addListener: EventEmitter.prototype.on,
+  response[SHOWN] = shown
+  Object.defineProperty(response, 'headersSent', SHOWS_HEADERS_SENT)
+  Object.defineProperty(response, 'writableEnded', SHOWS_WRITABLE_ENDED)
+  response.writeHead = (status: number, ...more: unknown[]) => {
+    response.statusCode = status
+    if (typeof more[0] === 'string') response.statusMessage = more[0]
+    setAll(response, more.at(-1))
+    return response
+  }
+  response.write = (chunk: Chunk, ...more: unknown[]) => {
+    begin(streamed())
+    return streamed().push(bytesOf(chunk, more), doneOf(more))
+  }
+  response.end = (...args: unknown[]) => {
+    const [chunk, ...more] = typeof args[0] === 'function' ? [undefined, ...args] : args
+    const last = chunk === undefined || chunk === null ? new Uint8Array() : bytesOf(chunk as Chunk, more)
+    const done = doneOf(more)
+    if (done) response.once('finish', done)
+    shown.ended = true
+    if (shown.begun) {
+      if (last.length > 0) queue?.push(last)
+      queue?.end()
+    } else begin(last)
+    return response
+  }
+  response.flushHeaders = () => begin(streamed())
+  response.destroy = (error?: Error) => {
+    fail(error ?? new Error('the response was destroyed before its end'))
+    return response
+  }
+  // Compression takes `drain` for that of its own stream; who writes into the queue waits for that of the queue.
+  response.on = onAny
+  response.addListener = onAny
+  response.emit = (event: string | symbol, ...args: unknown[]) => {
+    if (event === 'pipe') watch(args[0] as Readable)
+    if (event !== 'close') return emit.call(response, event, ...args)
     // A client that hangs up must not stop what streams into the response.
-    emit(event: string, ...args: unknown[]) {
-      if (event === 'close') {
-        closed = true
-        return true
-      }
-      return emit.call(response, event, ...args)
-    },
-  })
+    closed = true
+    return true
+  }
 
   return {
     reply,
     fail,
     release() {
-      releaseHead()
+      releaseHead([])
       releaseBody()
       tellOfClose()
     },
     async send(answer) {
-      releaseHead()
+      releaseHead(answer.headers)
       releaseBody()
       // Events may have no end: their handler must hear at once that nobody listens any more.
       if (isEvents(answer)) tellOfClose()
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status
-      for (const [name, values] of grouped(answer.headers)) response.setHeader(name, values)
       await sendBody(response, answer.body, {
         write: (chunk) => write.call(response, chunk, 'utf8'),
         end: (chunk) => void end.call(response, chunk, 'utf8'),
         destroy: (error) => void destroy.call(response, error),
         onDrain: (listener) => void on.call(response, 'drain', listener),
       })
-      if (begun && !ended) void drain(queue)
+      if (shown.begun && !shown.ended) void drain(streamed())
       releaseBody()
       tellOfClose()
     },
   }
+}
+
+/** These headers and no others. Most are there already: the reply that is sent is mostly the one that was captured. */
+function setOnly(response: ServerResponse, before: OutgoingHttpHeaders, headers: Reply['headers']): void {
+  const wanted = grouped(headers)
+  for (const [name, value] of Object.entries(before))
+    if (value !== undefined && !wanted.has(name)) wanted.set(name, toHeader(value))
+  for (const name of response.getHeaderNames()) if (!wanted.has(name)) response.removeHeader(name)
+  for (const [name, value] of wanted) if (response.getHeader(name) !== value) response.setHeader(name, value)
 }
 
 function bytesOf(chunk: Chunk, [encoding]: readonly unknown[]): Uint8Array {

@@ -54,8 +54,16 @@ export function refingerprint(
   return recipe && fingerprint(request, recipe)
 }
 
-function nameOf({ json, fields, headers }: Recipe): string {
-  return `${VERSION}-${digest([canonicalJson({ json, fields, headers })]).slice(0, 8)}`
+/** A recipe is there for as long as its route; its name is worked out once. */
+const names = new WeakMap<Recipe, string>()
+
+function nameOf(recipe: Recipe): string {
+  const known = names.get(recipe)
+  if (known !== undefined) return known
+  const { json, fields, headers } = recipe
+  const name = `${VERSION}-${digest([canonicalJson({ json, fields, headers })]).slice(0, 8)}`
+  names.set(recipe, name)
+  return name
 }
 
 function bodyOf(

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { Ended } from '../run.ts'
+import type { KeyId } from '../store.ts'
 import { endOf } from './classify.ts'
 import { collect, identityBytes } from './collect.ts'
 import { headerOf, isEvents, type Reply } from './message.ts'
@@ -9,8 +11,7 @@ import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './store
  * From a handler's reply to what is kept of it, and back.
  */
 export interface About {
-  /** Names what is spilled: unique for each run. */
-  readonly name: string
+  readonly id: KeyId
   readonly requestId: string | undefined
 }
 
@@ -29,7 +30,7 @@ export async function keep(reply: Reply, options: Keeping, about: About): Promis
 async function store(
   reply: Reply,
   { maxResultBytes, storeHeaders, spill, ttlMs }: Keeping,
-  { name, requestId }: About,
+  { id, requestId }: About,
 ): Promise<{ stored: StoredReply; value: Reply }> {
   const head = {
     status: reply.status,
@@ -49,6 +50,8 @@ async function store(
   const value = { ...reply, body: collected.body }
   if (!spill || isEvents(reply) || headerOf(reply, 'content-encoding') !== undefined)
     return { stored: { ...head, body: 'none', bytes: nothing }, value }
+  // Unique for each run: one that has lost its lock must not write over what its successor has spilled.
+  const name = `${id}-${randomUUID()}`
   const spilled = await spill.put(chunksOf(collected.body), { name, expiresInMs: ttlMs })
   const body = await spill.get(spilled)
   if (body === undefined) throw new Error(`spill.get does not find ${spilled}, which spill.put has just made`)

@@ -57,7 +57,7 @@ async function answerWithKey(
   const { store, observe = () => undefined, reconcile, ...policy } = options
   const id = keyId(await tenantOf(options, origin), key)
   const requestId = options.requestId?.(origin as never)
-  const about = { name: `${id}-${randomUUID()}`, requestId }
+  const about = { id, requestId }
   let began = false
   /** What is thrown is kept too, as the 500 that it is answered with. */
   function failed(error: unknown): Reply {

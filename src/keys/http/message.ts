@@ -42,14 +42,17 @@ export function withHeaders(reply: Reply, headers: Readonly<Record<string, strin
   }
 }
 
-/** By name, as setHeader of node:http takes them: several values of one name are a list. */
+/** By lower-case name, as setHeader of node:http takes them: several values of one name are a list. */
 export function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string, string | string[]> {
   const groups = new Map<string, string | string[]>()
   for (const [name, value] of pairs) {
-    const known = groups.get(name)
-    const values = [known ?? [], Array.isArray(value) ? value.map(String) : String(value)].flat()
-    const [only = ''] = values
-    groups.set(name, values.length === 1 ? only : values)
+    const lower = name.toLowerCase()
+    const known = groups.get(lower)
+    groups.set(lower, known === undefined ? toHeader(value) : [known, toHeader(value)].flat())
   }
   return groups
+}
+
+export function toHeader(value: unknown): string | string[] {
+  return Array.isArray(value) ? value.map(String) : String(value)
 }

@@ -93,7 +93,12 @@ function keyedRequest(request: IncomingMessage, target: string, body: Uint8Array
 
 /** From the raw headers: they are there too where a framework makes requests up, to test its handlers. */
 function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
-  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name)
+  const values: string[] = []
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const [header = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]]
+    if (header.length === name.length && header.toLowerCase() === name) values.push(value)
+  }
+  return values
 }
 
 /** The handler threw; `observe` has heard of it. */

@@ -21,7 +21,7 @@ export function keptHeaders(
   headers: Reply['headers'],
   more: readonly string[],
 ): readonly (readonly [string, string])[] {
-  const names = new Set([...KEPT_HEADERS, ...more])
+  const names = more.length === 0 ? KEPT_HEADERS : new Set([...KEPT_HEADERS, ...more])
   return headers
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => names.has(name))

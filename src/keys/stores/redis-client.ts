@@ -13,7 +13,8 @@ export interface IoredisLike {
 
 /** Of the package redis, version 5 or later: `createClient()` and `createCluster()`. */
 export interface NodeRedisLike {
-  withTypeMapping(mapping: Record<number, unknown>): {
+  /** `never`: what it takes is declared by each version in its own way, and refused by none. */
+  withCommandOptions(options: never): {
     evalSha(sha: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>
     eval(script: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>
   }
@@ -26,7 +27,7 @@ interface AnswersBytes {
 }
 
 export interface RunsScripts {
-  run(script: Script, key: string, args: readonly (string | Buffer)[]): Promise<unknown>
+  run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown>
 }
 
 /** The type of a bulk string in the protocol, `$`: what the package redis is told to hand out as bytes. */
@@ -35,18 +36,20 @@ const BULK_STRING = '$'.charCodeAt(0)
 export function runsScripts(client: unknown): RunsScripts {
   if (isIoredis(client)) {
     return {
-      run: (script, key, args) =>
+      run: (script, keys, args) =>
         orLoaded(
-          () => client.evalshaBuffer(script.sha, 1, key, ...args),
-          () => client.evalBuffer(script.text, 1, key, ...args),
+          () => client.evalshaBuffer(script.sha, keys.length, ...keys, ...args),
+          () => client.evalBuffer(script.text, keys.length, ...keys, ...args),
         ),
     }
   }
   if (isNodeRedis(client)) {
-    const bytes = client.withTypeMapping({ [BULK_STRING]: Buffer })
+    // Without its time limit: ours is the one that counts, and its own costs as much again as the command.
+    const options = { typeMapping: { [BULK_STRING]: Buffer }, timeout: undefined }
+    const bytes = client.withCommandOptions(options as never)
     return {
-      run(script, key, args) {
-        const options = { keys: [key], arguments: [...args] }
+      run(script, keys, args) {
+        const options = { keys: [...keys], arguments: [...args] }
         return orLoaded(
           () => bytes.evalSha(script.sha, options),
           () => bytes.eval(script.text, options),
@@ -75,5 +78,7 @@ function isIoredis(client: unknown): client is AnswersBytes {
 }
 
 function isNodeRedis(client: unknown): client is NodeRedisLike {
-  return typeof client === 'object' && client !== null && 'withTypeMapping' in client && 'evalSha' in client
+  return (
+    typeof client === 'object' && client !== null && 'withCommandOptions' in client && 'evalSha' in client
+  )
 }

@@ -1,111 +1,104 @@
 import { createHash } from 'node:crypto'
 
 /*
- * One script a verb: Redis runs a script as one atomic step, on the node that holds the key. The clock is the server's.
- * A record is a hash; its steps are fields of it, so that they live and end together.
+ * One script a verb: Redis runs a script as one atomic step, on the node that holds the key. The clock is the server's,
+ * which also sees to it that an expired record is not there.
+ *
+ * A record is one string, because a hash is read and written field by field: a line of fields, those that change first,
+ * then the bytes of the result. KEYS: the record, and the hash of its steps, which lives as long.
+ *
+ *   state fence lockUntil expiresAt after lockedAt fingerprint holder ⏎ result
  */
 export interface Script {
   readonly sha: string
   readonly text: string
 }
 
-const FIELDS = `'state', 'fence', 'fingerprint', 'holder', 'after', 'lockedAt', 'lockUntil', 'expiresAt', 'result'`
-
 const PRELUDE = `
-local key = KEYS[1]
+local key, steps = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function text(number) return string.format('%.0f', number) end
-local function held(fence)
-  local r = redis.call('HMGET', key, 'state', 'fence', 'expiresAt')
-  return r[1] and tonumber(r[3]) > now and r[2] == fence and r[1] or nil
+local value = redis.call('GET', key)
+`
+
+/** `rest`: everything of the line that no settlement and no heartbeat changes. */
+const OPEN = `
+local state, fence, lockUntil, expiresAt, rest = string.match(value or '', '^(%a+) (%d+) (%d+) (%d+) (.-\\n)')
+local function write(newState, result)
+  value = newState .. ' ' .. fence .. ' ' .. lockUntil .. ' ' .. expiresAt .. ' ' .. rest .. result
+  redis.call('SET', key, value, 'PXAT', expiresAt)
 end
 `
 
-/** ARGV: fingerprint, holder, lock, ttl, onCrash. As decideAcquire, line by line. */
+/**
+ * ARGV: fingerprint, holder, lock, ttl, onCrash. As decideAcquire, but that `standing` is left to the caller: what has
+ * ended does not change any more, so that its fingerprint need not be compared here.
+ */
 const ACQUIRE = `
-local fingerprint, holder, lock, ttl, onCrash = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local r = redis.call('HMGET', key, ${FIELDS})
-local function answer(outcome)
-  return {outcome, text(now), r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]}
+local lock, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
+if not value then
+  local expiresAt = now + lock + ttl
+  local line = 'locked ' .. now .. ' ' .. now + lock .. ' ' .. expiresAt .. ' nothing ' .. now
+  redis.call('SET', key, line .. ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. '\\n', 'PXAT', expiresAt)
+  redis.call('DEL', steps)
+  return {'new', now}
 end
+local first = string.sub(value, 1, 1)
+if first == 'c' or first == 'u' then return {'standing', now, value} end
+${OPEN}
+local fingerprint, holder = string.match(rest, '^%a+ %d+ (%S*) (%S*)\\n')
 local function take(after)
-  local fence = math.max((tonumber(r[2]) or 0) + 1, now)
-  if r[1] then
-    if after == 'nothing' then redis.call('DEL', key) else redis.call('HDEL', key, 'result') end
-  end
-  local expiresAt = text(now + lock + ttl)
-  r = {'locked', text(fence), fingerprint, holder, after, text(now), text(now + lock), expiresAt, false}
-  redis.call('HSET', key, 'state', r[1], 'fence', r[2], 'fingerprint', r[3], 'holder', r[4], 'after', r[5],
-    'lockedAt', r[6], 'lockUntil', r[7], 'expiresAt', r[8])
-  redis.call('PEXPIREAT', key, expiresAt)
-  return answer('acquired')
+  fence, lockUntil, expiresAt = math.max(fence + 1, now), now + lock, now + lock + ttl
+  rest = after .. ' ' .. now .. ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. '\\n'
+  redis.call('PEXPIREAT', steps, expiresAt)
+  write('locked', '')
+  return {'acquired', now, value}
 end
-if not r[1] or tonumber(r[8]) <= now then return take('nothing') end
-if r[3] ~= fingerprint then return answer('mismatch') end
-if r[1] == 'released' then return take('release') end
-if r[1] ~= 'locked' then return answer(r[1]) end
-if r[4] == holder then return answer('acquired') end
-if tonumber(r[7]) > now then return answer('locked') end
-if onCrash == 'takeover' then return take('crash') end
-redis.call('HSET', key, 'state', 'unknown')
-r[1] = 'unknown'
-return answer('unknown')
+if fingerprint ~= ARGV[1] then return {'mismatch', now, value} end
+if state == 'released' then return take('release') end
+if holder == ARGV[2] then return {'acquired', now, value} end
+if tonumber(lockUntil) > now then return {'locked', now, value} end
+if ARGV[5] == 'takeover' then return take('crash') end
+write('unknown', '')
+return {'unknown', now, value}
 `
 
 /** ARGV: fence, lock, ttl. */
 const EXTEND = `
-if held(ARGV[1]) ~= 'locked' then return 0 end
-local lockUntil = now + tonumber(ARGV[2])
-local expiresAt = text(lockUntil + tonumber(ARGV[3]))
-redis.call('HSET', key, 'lockUntil', text(lockUntil), 'expiresAt', expiresAt)
-redis.call('PEXPIREAT', key, expiresAt)
+${OPEN}
+if state ~= 'locked' or fence ~= ARGV[1] then return 0 end
+lockUntil = now + tonumber(ARGV[2])
+expiresAt = lockUntil + tonumber(ARGV[3])
+write('locked', '')
+redis.call('PEXPIREAT', steps, expiresAt)
 return 1
 `
 
 /** ARGV: fence, state, ttl, result. */
 const SETTLE = `
-local state = held(ARGV[1])
-if state ~= 'locked' and state ~= 'unknown' then return 0 end
-local expiresAt = text(now + tonumber(ARGV[3]))
-if ARGV[2] == 'completed' then
-  redis.call('HSET', key, 'state', ARGV[2], 'expiresAt', expiresAt, 'result', ARGV[4])
-  -- More fields than a record has: steps, which end here.
-  if redis.call('HLEN', key) > 9 then
-    for _, field in ipairs(redis.call('HKEYS', key)) do
-      if string.sub(field, 1, 5) == 'step:' then redis.call('HDEL', key, field) end
-    end
-  end
-else
-  redis.call('HSET', key, 'state', ARGV[2], 'expiresAt', expiresAt)
-end
-redis.call('PEXPIREAT', key, expiresAt)
+${OPEN}
+if fence ~= ARGV[1] or (state ~= 'locked' and state ~= 'unknown') then return 0 end
+expiresAt = now + tonumber(ARGV[3])
+write(ARGV[2], ARGV[4])
+if ARGV[2] == 'completed' then redis.call('DEL', steps) else redis.call('PEXPIREAT', steps, expiresAt) end
 return 1
 `
 
 const READ = `
-local record = redis.call('HMGET', key, ${FIELDS})
-if not record[1] or tonumber(record[8]) <= now then return {} end
-return record
+return value
 `
 
 /** ARGV: fence, name, result. */
 const SAVE_STEP = `
-if held(ARGV[1]) ~= 'locked' then return 0 end
-redis.call('HSET', key, 'step:' .. ARGV[2], ARGV[3])
+${OPEN}
+if state ~= 'locked' or fence ~= ARGV[1] then return 0 end
+redis.call('HSET', steps, ARGV[2], ARGV[3])
+redis.call('PEXPIREAT', steps, expiresAt)
 return 1
 `
 
 const LOAD_STEPS = `
-local steps = {}
-local all = redis.call('HGETALL', key)
-for at = 1, #all, 2 do
-  if string.sub(all[at], 1, 5) == 'step:' then
-    table.insert(steps, string.sub(all[at], 6))
-    table.insert(steps, all[at + 1])
-  end
-end
-return steps
+return value and redis.call('HGETALL', steps) or {}
 `
 
 function script(body: string): Script {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check, strict } from '../../model/checked.ts'
 import { HookonceError } from '../../model/errors.ts'
-import type { AcquireOutcome } from '../decide.ts'
+import { type AcquireOutcome, decideAcquire } from '../decide.ts'
 import type { KeyRecord, KeyState } from '../record.ts'
 import type { KeyId, KeyStore } from '../store.ts'
 import { type IoredisLike, type NodeRedisLike, type RunsScripts, runsScripts } from './redis-client.ts'
@@ -35,9 +35,10 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
   async function ask(verb: keyof typeof scripts, id: KeyId, args: (string | number | Uint8Array)[]) {
     const runner: RunsScripts = theirs ?? (await opened())
     // In braces: everything of one key is on one node of a cluster.
+    const key = `${prefix}{${id}}`
     return runner.run(
       scripts[verb],
-      `${prefix}{${id}}`,
+      [key, `${key}:steps`],
       args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
     )
   }
@@ -49,15 +50,16 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
     Number(await ask(...asking)) === 1
 
   return {
-    async acquire(id, { fingerprint, holder, lockMs, ttlMs, onCrash }) {
-      const [outcome, now, ...record] = bulks(
-        await ask('acquire', id, [fingerprint, holder, lockMs, ttlMs, onCrash]),
-      )
-      return {
-        outcome: String(outcome) as AcquireOutcome,
-        now: Number(String(now)),
-        record: recordOf(record),
-      }
+    async acquire(id, request) {
+      const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
+      const texts = [fingerprint, holder].map(encodeURIComponent)
+      const [said, time, value] = bulks(await ask('acquire', id, [...texts, lockMs, ttlMs, onCrash]))
+      const outcome = String(said)
+      const now = Number(time)
+      if (outcome === 'new') return { ...decideAcquire(undefined, request, now), now }
+      const record = recordOf(value)
+      if (outcome === 'standing') return { ...decideAcquire(record, request, now), now }
+      return { outcome: outcome as AcquireOutcome, record, now }
     },
     extend: (id, fence, { lockMs, ttlMs }) => didIt('extend', id, [fence, lockMs, ttlMs]),
     settle: (id, fence, settlement) =>
@@ -68,16 +70,15 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
         settlement.to === 'completed' ? settlement.result : '',
       ]),
     async read(id) {
-      const fields = bulks(await ask('read', id, []))
-      return fields.length === 0 ? undefined : recordOf(fields)
+      const value = await ask('read', id, [])
+      return value === null ? undefined : recordOf(value)
     },
     steps: {
       save: (id, fence, name, result) => didIt('saveStep', id, [fence, name, result]),
       async load(id) {
         const pairs = bulks(await ask('loadSteps', id, []))
         const steps = new Map<string, Uint8Array>()
-        for (let at = 0; at + 1 < pairs.length; at += 2)
-          steps.set(String(pairs[at]), pairs[at + 1] ?? new Uint8Array())
+        for (let at = 0; at + 1 < pairs.length; at += 2) steps.set(String(pairs[at]), bytesOf(pairs[at + 1]))
         return steps
       },
     },
@@ -90,23 +91,34 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
   }
 }
 
-function bulks(reply: unknown): (Buffer | null)[] {
+function bulks(reply: unknown): readonly unknown[] {
   if (Array.isArray(reply)) return reply
   throw new Error(`Redis answered ${typeof reply} where a list was expected`)
 }
 
-function recordOf(fields: readonly (Buffer | null)[]): KeyRecord {
-  const [state, fence, fingerprint, holder, after, lockedAt, lockUntil, expiresAt, result] = fields
+function bytesOf(reply: unknown): Buffer {
+  if (Buffer.isBuffer(reply)) return reply
+  throw new Error(`Redis answered ${typeof reply} where bytes were expected`)
+}
+
+const NEWLINE = 0x0a
+
+/** The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space is in them. */
+function recordOf(reply: unknown): KeyRecord {
+  const value = bytesOf(reply)
+  const end = value.indexOf(NEWLINE)
+  const fields = value.toString('latin1', 0, end).split(' ')
+  const [state, fence, lockUntil, expiresAt, after, lockedAt, fingerprint = '', holder = ''] = fields
   return {
-    state: String(state) as KeyState,
-    fence: Number(String(fence)),
-    fingerprint: String(fingerprint),
-    holder: String(holder),
-    after: String(after) as KeyRecord['after'],
-    lockedAt: Number(String(lockedAt)),
-    lockUntil: Number(String(lockUntil)),
-    expiresAt: Number(String(expiresAt)),
-    result: result ?? undefined,
+    state: state as KeyState,
+    fence: Number(fence),
+    fingerprint: decodeURIComponent(fingerprint),
+    holder: decodeURIComponent(holder),
+    after: after as KeyRecord['after'],
+    lockedAt: Number(lockedAt),
+    lockUntil: Number(lockUntil),
+    expiresAt: Number(expiresAt),
+    result: state === 'completed' ? value.subarray(end + 1) : undefined,
   }
 }
 
