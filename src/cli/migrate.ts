@@ -1,22 +1,39 @@
 import pg from 'pg'
+import { ensurePostgresTable } from '../keys/index.ts'
 import { checkedUrl } from '../ledger/ledger.ts'
 import { migrate as migrateSchema } from '../ledger/migrate.ts'
 import { HookonceError } from '../model/errors.ts'
-import { type Command, parse } from './command.ts'
+import { type Command, parse, usageError } from './command.ts'
 import { print, printJson } from './print.ts'
 
-const usage = `DATABASE_URL=postgres://… hookonce migrate [--json]
+const usage = `DATABASE_URL=postgres://… hookonce migrate [--keys [--table NAME]] [--json]
 
-Brings the schema \`hookonce\` of the database up to date. Two at once is safe.`
+Brings the schema \`hookonce\` of the database up to date. Two at once is safe.
+
+  --keys        makes the table of postgresKeys() instead, for apps whose own user may not
+  --table NAME  what it is called, where not hookonce_key`
 
 export const migrate: Command = {
   name: 'migrate',
   summary: 'bring the schema of DATABASE_URL up to date',
   usage,
   async run(args) {
-    const { values } = parse({ usage }, args, { json: { type: 'boolean', default: false } })
+    const { values } = parse({ usage }, args, {
+      json: { type: 'boolean', default: false },
+      keys: { type: 'boolean', default: false },
+      table: { type: 'string' },
+    })
     const url = process.env.DATABASE_URL
     if (!url) throw new HookonceError('CONFIG_INVALID', 'set DATABASE_URL to the database to migrate')
+    if (values.table !== undefined && !values.keys)
+      throw usageError({ usage }, '--table is the table of keys: it needs --keys')
+    if (values.keys) {
+      const { table = 'hookonce_key' } = values
+      await ensurePostgresTable({ database: checkedUrl(url), table })
+      if (values.json) printJson({ table })
+      else print(`the table ${table} is there`)
+      return
+    }
     const pool = new pg.Pool({
       connectionString: checkedUrl(url),
       max: 1,

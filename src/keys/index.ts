@@ -36,7 +36,7 @@ export type {
   FirestoreTransaction,
 } from './stores/firestore-client.ts'
 export { type MemoryKeysOptions, memoryKeys } from './stores/memory.ts'
-export { type PostgresKeysOptions, postgresKeys } from './stores/postgres.ts'
+export { ensurePostgresTable, type PostgresKeysOptions, postgresKeys } from './stores/postgres.ts'
 export { type RedisKeysOptions, redisKeys } from './stores/redis.ts'
 export type { IoredisLike, NodeRedisLike } from './stores/redis-client.ts'
 export { type Seal, sealedKeys } from './stores/sealed.ts'

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -31,4 +40,19 @@ test.each([
   })
   expect(said).toMatch(/^CLIENT_MISSING /)
   expect(said).toContain(advice)
+})
+
+test('bundlers leave clients that are not installed to the run', () => {
+  const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /(?<!test)\.ts$/.test(file),
+  )
+  const loading = sources.flatMap((file) =>
+    readFileSync(join('src', file), 'utf8')
+      .split('\n')
+      .filter((line) => /await import\([^)]*'[^.]/.test(line)),
+  )
+  const optional = loading.filter((line) => !line.includes("'pg'"))
+  expect(optional).toHaveLength(3)
+  // webpack, and with it Next.js, would refuse to build without them.
+  for (const line of optional) expect(line).toContain('/* webpackIgnore: true */')
 })

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { keyId, once, postgresKeys } from '../../src/keys/index.ts'
 import { cli, temporaryDirectory } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
 
@@ -74,6 +75,22 @@ test('migrate applies each migration once: again, and two at once', async () => 
   const again = await cli(['migrate'], env)
   expect(again).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' })
   expect(await db.number('select count(*) from hookonce.migration')).toBe(names.length)
+})
+
+test('migrate --keys makes the table that a store without the right to does not make', async () => {
+  const { url, pool } = await freshDatabase()
+  const env = { DATABASE_URL: url }
+  const store = postgresKeys({ database: url, table: 'order_keys', migrate: 'off' })
+  onTestFinished(() => store.close())
+  await expect(store.read(keyId('global', 'a'))).rejects.toThrow(/order_keys/)
+  for (let n = 0; n < 2; n += 1) {
+    const ended = await cli(['migrate', '--keys', '--table', 'order_keys'], env)
+    expect(ended).toMatchObject({ code: 0, stdout: 'the table order_keys is there\n' })
+  }
+  expect(await once(store, 'a', () => 'ran', { tenant: 'global' })).toBe('ran')
+  expect((await pool.query('select state from order_keys')).rows).toEqual([{ state: 'completed' }])
+  const refused = await cli(['migrate', '--table', 'order_keys'], env)
+  expect(refused.stderr).toContain('it needs --keys')
 })
 
 test('looking in does not migrate: it says that the schema is missing', async () => {

@@ -23,7 +23,7 @@ interface Connection {
 }
 
 export async function connect(theirs: DynamoLike | undefined): Promise<Connection> {
-  const sdk = await import('@aws-sdk/client-dynamodb').catch((error) => {
+  const sdk = await import(/* webpackIgnore: true */ '@aws-sdk/client-dynamodb').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
       'dynamoKeys() needs @aws-sdk/client-dynamodb: npm install @aws-sdk/client-dynamodb',

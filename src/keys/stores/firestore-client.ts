@@ -38,7 +38,7 @@ export interface OpenFirestore {
 
 export async function openFirestore(theirs: FirestoreLike | undefined): Promise<OpenFirestore> {
   if (theirs) return { client: theirs, close: async () => undefined }
-  const { Firestore } = await import('@google-cloud/firestore').catch((error) => {
+  const { Firestore } = await import(/* webpackIgnore: true */ '@google-cloud/firestore').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
       'firestoreKeys() needs @google-cloud/firestore: npm install @google-cloud/firestore, or hand over your own `client`',

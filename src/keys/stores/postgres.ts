@@ -147,6 +147,19 @@ function bytesOf(id: KeyId): Buffer {
 /** Any fixed number: two processes that start at once make the table one after the other. */
 const CREATION_LOCK = 0x6b_65_79_73
 
+/** Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at once is safe. */
+export async function ensurePostgresTable(
+  options: Pick<PostgresKeysOptions, 'database' | 'table'>,
+): Promise<void> {
+  const { table, ...reaching } = check(optionsSchema, options, 'ensurePostgresTable()')
+  const pools = openPools(reaching)
+  try {
+    await createTable(await pools.keys(), statements(table).create)
+  } finally {
+    await pools.close()
+  }
+}
+
 async function createTable(pool: Pool, create: string): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [CREATION_LOCK])

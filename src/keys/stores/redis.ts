@@ -128,7 +128,7 @@ interface OwnClient {
 }
 
 async function openClient(url: string): Promise<OwnClient> {
-  const { Redis } = await import('ioredis').catch((error) => {
+  const { Redis } = await import(/* webpackIgnore: true */ 'ioredis').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
       'redisKeys({ url }) needs ioredis: npm install ioredis, or hand over your own `client`',
