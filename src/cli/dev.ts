@@ -35,7 +35,7 @@ export const dev: Command = {
     })
     const port = portOf({ usage }, values.port)
     const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
-    // Who signs its URL is asked for it with a port that is not known yet.
+    // For those that sign their URL: with --port 0 it is not known before it listens.
     const found = await environmentSources(process.env, (provider) =>
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )

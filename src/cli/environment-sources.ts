@@ -1,9 +1,14 @@
 import { makeSource } from '../gateway/config.ts'
 import { HookonceError } from '../model/errors.ts'
 import { findProvider, providerIds } from '../sources/catalogue/index.ts'
-import { checkDescription, needsUrl } from '../sources/description.ts'
-import { environmentOptions, secretVariable, settingVariable, urlVariable } from '../sources/environment.ts'
-import type { Provider } from '../sources/provider.ts'
+import { checkDescription, needsUrl, type ProviderDescription } from '../sources/description.ts'
+import {
+  type EnvironmentOptions,
+  environmentOptions,
+  secretVariable,
+  settingVariable,
+  urlVariable,
+} from '../sources/environment.ts'
 import type { SigningSource } from '../sources/sign.ts'
 
 export interface EnvironmentSources {
@@ -16,7 +21,10 @@ export interface EnvironmentSources {
   readonly leftOut: readonly { readonly variable: string; readonly why: string }[]
 }
 
-/** A source for each provider of the catalogue whose secret is in the environment. Who signs its URL is given `localUrl`, unless that is set too. */
+/**
+ * A source for each provider of the catalogue whose secret is in the environment. One that signs its URL gets `localUrl`,
+ * unless that is in the environment too.
+ */
 export async function environmentSources(
   env: NodeJS.ProcessEnv,
   localUrl: (provider: string) => string | undefined,
@@ -33,17 +41,25 @@ export async function environmentSources(
       opened.push({ variable, name, source })
     } catch (error) {
       if (!(error instanceof HookonceError)) throw error
-      leftOut.push({ variable, why: whyNot(make, env) ?? error.message.replace(`${error.code}: `, '') })
+      const missing = missingVariables(make.description, { url, ...held })
+      const why =
+        missing.length > 0
+          ? `${name} needs ${missing.join(' and ')} too`
+          : error.message.replace(`${error.code}: `, '')
+      leftOut.push({ variable, why })
     }
   }
   return { opened, leftOut }
 }
 
-/** Which other variables are missing, if that is the reason. */
-function whyNot({ description }: Provider, env: NodeJS.ProcessEnv): string | undefined {
+function missingVariables(
+  description: ProviderDescription,
+  { url, settings: held }: Omit<EnvironmentOptions, 'secret'>,
+): string[] {
   const { provider, settings = {} } = description
-  const needed = Object.keys(settings).map((name) => settingVariable(provider, name))
-  if (needsUrl(checkDescription(description))) needed.push(urlVariable(provider))
-  const missing = needed.filter((variable) => !env[variable])
-  return missing.length === 0 ? undefined : `${provider} needs ${missing.join(' and ')} too`
+  const missing = Object.keys(settings)
+    .filter((name) => held[name] === undefined)
+    .map((name) => settingVariable(provider, name))
+  if (url === undefined && needsUrl(checkDescription(description))) missing.push(urlVariable(provider))
+  return missing
 }

@@ -136,7 +136,7 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ stat
   }
 }
 
-/** What to do, where a receiver of ours was started without the source or with another secret. Its log tells of the rest. */
+/** What to do, where a receiver of ours was started without the source or with another secret. Its log tells the rest. */
 function adviceOn(answers: readonly Answered[], { origin, pathname }: URL, start: string): string[] {
   const advice: Readonly<Record<string, string>> = {
     SOURCE_UNKNOWN: `${origin} has no source for ${pathname}: start it with the secret that is used here (${start}), or name the path of another source with --url`,

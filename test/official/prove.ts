@@ -55,7 +55,10 @@ export function deliver(
   }
 }
 
-/** What we sign the provider's code believes, and what it signs we believe; what was changed, or signed with another secret, neither. */
+/**
+ * What we sign the provider's code believes, and what it signs we believe; what was changed, or signed with another
+ * secret, neither.
+ */
 export function prove(proofs: readonly Proof[]): void {
   describe.each(proofs)('$evidence', ({ make, secret, bodies, believes, sign }) => {
     const { fixed, random } = BODIES[bodies]

@@ -121,6 +121,7 @@ test('a provider whose secret is in the environment is received, and trigger pla
     ...braintree,
     ...standard,
     META_WEBHOOK_SECRET: 'without its verify token',
+    TRELLO_WEBHOOK_SECRET: 'without its URL',
     DISCORD_WEBHOOK_SECRET: 'no key',
   })
   expect(ready.environment).toEqual({
@@ -133,6 +134,7 @@ test('a provider whose secret is in the environment is received, and trigger pla
   expect(ready.leftOut).toEqual([
     { variable: 'DISCORD_WEBHOOK_SECRET', why: expect.stringContaining('not a public key') },
     { variable: 'META_WEBHOOK_SECRET', why: 'meta needs META_VERIFY_TOKEN too' },
+    { variable: 'TRELLO_WEBHOOK_SECRET', why: 'trello needs TRELLO_WEBHOOK_URL too' },
   ])
 
   const triggered = (provider: string, env: Record<string, string>) =>

@@ -177,7 +177,10 @@ function isSpace(code: number): boolean {
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-/** Just after the value that begins at `at`. By codes: every character of a batch passes here, and `text[at]` would make a string of each. */
+/**
+ * Just after the value that begins at `at`. By codes: every character of a batch passes here, and `text[at]` would make
+ * a string of each.
+ */
 function endOf(text: string, at: number): number {
   let depth = 0
   let next = at
