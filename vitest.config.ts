@@ -24,6 +24,14 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'official',
+          include: ['test/official/*.test.ts'],
+          globalSetup: ['test/official/install.ts'],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: 'server',
           include: ['test/embedded/**/*.test.ts'],
           testTimeout: 60_000,

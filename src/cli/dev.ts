@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type GatewayConfig, makeSource, readConfig } from '../gateway/config.ts'
+import { type GatewayConfig, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { startGateway } from '../gateway/server.ts'
 import type { Hookonce } from '../hookonce.ts'
@@ -11,22 +11,15 @@ import type { Sources } from '../options.ts'
 import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, portOf } from './command.ts'
+import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
 import { print, safe } from './print.ts'
 import { untilStopped } from './running.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--dir .hookonce] [--json]
 
-Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. A source
-is there for each secret in the environment (${'STRIPE_WEBHOOK_SECRET'} and so on), and "demo" to try it out.`
-
-/** The sources that `dev` offers when their secret is in the environment. */
-const FROM_ENVIRONMENT = {
-  stripe: 'STRIPE_WEBHOOK_SECRET',
-  github: 'GITHUB_WEBHOOK_SECRET',
-  shopify: 'SHOPIFY_WEBHOOK_SECRET',
-  lemonsqueezy: 'LEMONSQUEEZY_WEBHOOK_SECRET',
-  'standard-webhooks': 'STANDARD_WEBHOOKS_SECRET',
-} as const
+Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. A source is there
+for each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and so on: \`hookonce sources <id>\` names it),
+for each of --config, and "demo" to try it out.`
 
 export const dev: Command = {
   name: 'dev',
@@ -42,9 +35,14 @@ export const dev: Command = {
     })
     const port = portOf({ usage }, values.port)
     const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
+    // For those that sign their URL: with --port 0 it is not known before it listens.
+    const found = await environmentSources(process.env, (provider) =>
+      port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
+    )
     const config = await devConfig({
       path: values.config,
       demo,
+      found,
       forwardTo: values['forward-to'],
       dir: values.dir,
     })
@@ -71,7 +69,7 @@ export const dev: Command = {
     })
     // Before it says that it is ready: whoever waits for that may stop it at once.
     const stopped = untilStopped(hooks, server)
-    await greet({ hooks, port: server.port, config, demo, json: values.json })
+    await greet({ hooks, port: server.port, config, demo, found, json: values.json })
     await stopped
   },
 }
@@ -79,23 +77,20 @@ export const dev: Command = {
 interface DevInput {
   readonly path: string | undefined
   readonly demo: SigningSource
+  readonly found: EnvironmentSources
   readonly forwardTo: string | undefined
   readonly dir: string
 }
 
-async function devConfig({ path, demo, forwardTo, dir }: DevInput): Promise<GatewayConfig> {
+async function devConfig({ path, demo, found, forwardTo, dir }: DevInput): Promise<GatewayConfig> {
   const written = path === undefined ? { sources: {}, destinations: [] } : await readConfig(path, process.env)
-  const found: Record<string, SigningSource> = {}
-  for (const [provider, variable] of Object.entries(FROM_ENVIRONMENT)) {
-    const secret = process.env[variable]
-    if (secret) found[provider] = await makeSource(provider, { secret })
-  }
+  const opened = Object.fromEntries(found.opened.map(({ name, source }) => [name, source]))
   const forward =
     forwardTo === undefined
       ? []
       : [{ name: 'forward', url: forwardTo, types: '*', secret: keptSecret(dir, 'forward-secret') }]
   return {
-    sources: { demo, ...found, ...written.sources },
+    sources: { demo, ...opened, ...written.sources },
     destinations: [...written.destinations, ...forward],
   }
 }
@@ -125,21 +120,34 @@ interface Greeting {
   readonly port: number
   readonly config: GatewayConfig
   readonly demo: SigningSource
+  readonly found: EnvironmentSources
   readonly json: boolean
 }
 
-async function greet({ hooks, port, config, demo, json }: Greeting): Promise<void> {
+async function greet({ hooks, port, config, demo, found, json }: Greeting): Promise<void> {
   const body = '{"id":"evt_1","type":"invoice.paid"}'
   const signature = demo.sign({ body })['demo-signature']
   const curl = `curl -d '${body}' -H 'demo-signature: ${signature}' http://127.0.0.1:${port}/in/demo`
   const { url } = await hooks.ledger()
   const sources = Object.keys(config.sources)
-  if (json) return print(JSON.stringify({ ready: true, port, sources, curl, database: url }))
+  // What a file says of the same name stands.
+  const opened = found.opened.filter(({ name, source }) => config.sources[name] === source)
+  const variables = Object.fromEntries(opened.map(({ name, variable }) => [name, variable]))
+  const { leftOut } = found
+  if (json)
+    return print(
+      JSON.stringify({ ready: true, port, sources, environment: variables, leftOut, curl, database: url }),
+    )
+  const listed = sources.map((name) => {
+    const variable = variables[name]
+    return `POST /in/${name}${variable === undefined ? '' : ` (${variable})`}`
+  })
   print(
     [
       `hookonce is ready at http://127.0.0.1:${port}`,
       '',
-      `  sources    ${sources.map((name) => `POST /in/${name}`).join(', ')}`,
+      `  sources    ${listed.join('\n             ')}`,
+      ...leftOut.map(({ variable, why }) => safe(`  left out   ${variable}: ${why}`)),
       ...config.destinations.map(({ url, secret }) => `  forwards   to ${url}, signed with ${secret}`),
       `  ledger     ${url}`,
       '',

@@ -1,6 +1,8 @@
 import { makeSource, readConfig, resolveSecret } from '../gateway/config.ts'
 import { HookonceError } from '../model/errors.ts'
+import { findProvider } from '../sources/catalogue/index.ts'
 import type { NamedSource } from '../sources/diagnose/diagnose.ts'
+import { environmentOptions, secretVariable } from '../sources/environment.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, usageError } from './command.ts'
 
@@ -24,7 +26,7 @@ export interface OneSource {
   readonly all: readonly NamedSource[]
 }
 
-/** The source of a configuration file by its name, or else one of a provider, with the secret that the options name. */
+/** The source of a configuration file by its name, or else one of a provider, with what the options and the environment tell. */
 export async function oneSource(
   command: Pick<Command, 'usage'>,
   name: string,
@@ -40,22 +42,19 @@ export async function oneSource(
       )
     return { source, all: Object.entries(sources).map(([each, one]) => ({ name: each, source: one })) }
   }
-  const { secret = process.env[environmentName(name)] && `env:${environmentName(name)}` } = asked
+  const { description = { provider: name } } = (await findProvider(name)) ?? {}
+  const held = environmentOptions(description, process.env)
+  const url = asked.registeredUrl ?? held.url
   const source = await makeSource(name, {
     // Who shares no secret has none to name; who needs one says so.
-    secret: secret ? resolveSecret(secret, '--secret', process.env) : undefined,
-    ...(asked.registeredUrl === undefined ? {} : { url: asked.registeredUrl }),
-    settings: settingsOf(command, asked.setting),
+    secret: asked.secret ? resolveSecret(asked.secret, '--secret', process.env) : held.secret,
+    ...(url === undefined ? {} : { url }),
+    settings: { ...held.settings, ...settingsOf(command, asked.setting) },
   }).catch((error) => {
     if (!(error instanceof HookonceError) || error.code !== 'SECRET_MISSING') throw error
-    throw usageError(command, `name the secret by --secret env:NAME, or set ${environmentName(name)}`)
+    throw usageError(command, `name the secret by --secret env:NAME, or set ${secretVariable(name)}`)
   })
   return { source, all: [{ name, source }] }
-}
-
-/** `STRIPE_WEBHOOK_SECRET`: where a secret is looked for that is not named. */
-function environmentName(provider: string): string {
-  return `${provider.toUpperCase().replaceAll('-', '_')}_WEBHOOK_SECRET`
 }
 
 function settingsOf(command: Pick<Command, 'usage'>, given: readonly string[]): Record<string, string> {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
+import { secretVariable, urlVariable } from '../sources/environment.ts'
 import { fixtureOf } from '../sources/fixtures/index.ts'
 import { type SampleEvent, sampleOf } from '../sources/sample.ts'
 import type { SignedDelivery, SigningSource } from '../sources/sign.ts'
@@ -14,7 +15,8 @@ const usage = `hookonce trigger <provider> [type] [--url URL] [--secret env:NAME
 
 Sends signed sample events of a provider to any URL, as the provider would: nothing but that URL is asked.
 --url         where to; http://127.0.0.1:4400/in/<provider> without it
---secret      env:NAME or file:/path; without it STRIPE_WEBHOOK_SECRET and so on. A private key for public-key providers
+--secret      env:NAME or file:/path; without it STRIPE_WEBHOOK_SECRET and so on, as \`hookonce dev\` reads it. A private key
+              for public-key providers
 --config      <provider> is the name of a source of that file
 --id          the event key; a random one without it
 --times       delivers the same event so many times, each signed anew, as a provider that retries
@@ -41,7 +43,10 @@ export const trigger: Command = {
     if (name === undefined || others.length > 0)
       throw usageError({ usage }, 'give a provider and at most one type')
     const url = targetOf(values.url ?? `http://127.0.0.1:4400/in/${name}`)
-    const { source } = await oneSource({ usage }, name, { ...values, registeredUrl: url.href })
+    const { source } = await oneSource({ usage }, name, {
+      ...values,
+      registeredUrl: process.env[urlVariable(name)] || url.href,
+    })
     const times = timesOf(values.times)
     const sending = { source, url, type, id: values.id, overrides: overridesOf({ usage }, values.override) }
     await ready(source)
@@ -52,9 +57,15 @@ export const trigger: Command = {
       ? await Promise.all(sends.map((start) => start()))
       : await oneByOne(sends)
     if (answers.some(({ status }) => status < 200 || status > 299)) process.exitCode = 1
-    if (values.json) return printJson(answers)
-    for (const { status, body, key, type: sent } of answers)
-      print(safe(`${status}  ${sent}  ${key}  ${body}`))
+    if (values.json) printJson(answers)
+    else
+      for (const { status, body, key, type: sent } of answers)
+        print(safe(`${status}  ${sent}  ${key}  ${body}`))
+    const start =
+      values.config === undefined
+        ? `${secretVariable(source.provider)}=… npx hookonce dev`
+        : `npx hookonce dev --config ${values.config}`
+    for (const advice of adviceOn(answers, url, start)) process.stderr.write(`${advice}\n`)
   },
 }
 
@@ -117,10 +128,22 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ stat
     return { status: response.status, text: (await response.text()).slice(0, 500) }
   } catch (error) {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    throw new HookonceError('CONFIG_INVALID', `${url.origin} did not answer: ${textOfThrown(cause)}`, {
-      cause: error,
-    })
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${url.origin} did not answer: ${textOfThrown(cause)}; is \`hookonce dev\` running? --url names another receiver`,
+      { cause: error },
+    )
   }
+}
+
+/** What to do, where a receiver of ours was started without the source or with another secret. Its log tells the rest. */
+function adviceOn(answers: readonly Answered[], { origin, pathname }: URL, start: string): string[] {
+  const advice: Readonly<Record<string, string>> = {
+    SOURCE_UNKNOWN: `${origin} has no source for ${pathname}: start it with the secret that is used here (${start}), or name the path of another source with --url`,
+    SIGNATURE_MISMATCH: `${origin} has another secret or another URL for ${pathname}: start it with the secret that is used here (${start})`,
+  }
+  const codes = new Set(answers.map(({ body }) => /^\{"error":"([A-Z_]+)"/.exec(body)?.[1] ?? ''))
+  return [...codes].flatMap((code) => advice[code] ?? [])
 }
 
 async function oneByOne(sends: readonly (() => Promise<Answered>)[]): Promise<Answered[]> {

@@ -1,4 +1,5 @@
 import { type CheckedDescription, needsUrl } from './description.ts'
+import { secretVariable, settingVariable, urlVariable } from './environment.ts'
 import { coversBody, isDigest, isPublicKey, type Signature } from './signature.ts'
 
 /** The documentation of a provider, in Markdown: its description is all that it is made of. */
@@ -49,14 +50,20 @@ function intro(description: CheckedDescription): string {
   ]
   const name = provider.replace(/-(.)/g, (_match, letter: string) => letter.toUpperCase())
   const isKeyless = description.signature.algorithm === 'coded' && description.signature.secret === 'none'
-  const options = [...(isKeyless ? [] : [`secret: process.env.${name.toUpperCase()}_SECRET`]), ...more]
+  const options = [...(isKeyless ? [] : [`secret: process.env.${secretVariable(provider)}`]), ...more]
   return [
     `Provider \`${provider}\`, ${about?.category ?? 'custom'}. How sure: ${SURE[about?.confidence ?? 'uncertain']}.`,
     '',
     '```ts',
     `${name}({ ${options.join(', ')} })`,
     '```',
-    ...Object.entries(settings).map(([setting, meaning]) => `\n\`settings.${setting}\`: ${meaning}.`),
+    ...(needsUrl(description)
+      ? [`\n\`url\`: as it was registered (for the commands: \`${urlVariable(provider)}\`).`]
+      : []),
+    ...Object.entries(settings).map(
+      ([setting, meaning]) =>
+        `\n\`settings.${setting}\`: ${meaning} (for the commands: \`${settingVariable(provider, setting)}\`).`,
+    ),
   ].join('\n')
 }
 

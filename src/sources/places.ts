@@ -94,9 +94,13 @@ export function checkTemplate(template: string, named: readonly string[], contex
   }
 }
 
+export function placeholdersOf(template: string): string[] {
+  return templatePieces(template).flatMap(({ placeholder }) => placeholder ?? [])
+}
+
 /** The names of the settings that a template reads. */
 export function settingsOf(template: string): string[] {
-  return templatePieces(template).flatMap(({ placeholder }) =>
-    placeholder?.startsWith('setting:') ? [placeholder.slice('setting:'.length)] : [],
+  return placeholdersOf(template).flatMap((placeholder) =>
+    placeholder.startsWith('setting:') ? [placeholder.slice('setting:'.length)] : [],
   )
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 import type { Delivery, Source } from './contract.ts'
 import type { CheckedDescription } from './description.ts'
-import { partsOf, templatePieces } from './places.ts'
+import { partsOf, placeholdersOf, templatePieces } from './places.ts'
 import { digester } from './schemes/digest.ts'
 import type { Endpoint } from './schemes/endpoint.ts'
 import { signToken } from './schemes/jwt.ts'
@@ -10,6 +10,7 @@ import type { SigningKey } from './schemes/key.ts'
 import type { Keyring } from './schemes/keyring.ts'
 import { arraySteps } from './schemes/locate.ts'
 import { bodyParser, writeBody } from './schemes/payload.ts'
+import { proofParser } from './schemes/proof.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
@@ -149,7 +150,8 @@ function signatureOf(
   const seen = only === undefined ? deliveryOf(draft) : deliveryOf(alone(draft, only))
   const secret = signature.content.includes('{secret}') ? key.key.export().toString() : ''
   const render = signedContentRenderer(signature.content, description, endpoint)
-  const content = render(seen, { timestamp: signedAt, headers: names, secret })
+  const parse = proofParser(placeholdersOf(signature.content), description)
+  const content = render(seen, parse(seen), { timestamp: signedAt, headers: names, secret })
   if ('ok' in content) throw new HookonceError(content.code, content.detail)
   const body = signature.covers === 'body' ? draft.body : new Uint8Array()
   const encoded = digester(signature.algorithm).make(key, content, body).toString(signature.encoding)

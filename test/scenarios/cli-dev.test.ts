@@ -10,6 +10,8 @@ import { until } from '../support/until.ts'
 interface Ready {
   readonly port: number
   readonly sources: string[]
+  readonly environment: Record<string, string>
+  readonly leftOut: { variable: string; why: string }[]
   readonly curl: string
   readonly database: string
 }
@@ -22,11 +24,11 @@ interface Listed {
 }
 
 /** `dev` on its own embedded server, or on DATABASE_URL, as the project says. */
-async function dev(...more: string[]) {
+async function dev(variables: Record<string, string> = {}) {
   const dir = temporaryDirectory()
   const env: Record<string, string> =
     inject('server') === 'installed' ? { DATABASE_URL: (await freshDatabase()).url } : {}
-  const running = startCli(['dev', '--port', '0', '--dir', dir, '--json', ...more], env)
+  const running = startCli(['dev', '--port', '0', '--dir', dir, '--json'], { ...env, ...variables })
   const ready = await running.line<Ready>('ready')
   const pool = new pg.Pool({ connectionString: ready.database, max: 1 })
   pool.on('error', () => undefined)
@@ -103,6 +105,75 @@ test('dev greets with a line that works twice, and the other commands look in wh
     return true
   })
   expect(await running.stop()).toBe(0)
+})
+
+test('a provider whose secret is in the environment is received, and trigger plays it with the same variables', async () => {
+  const stripe = { STRIPE_WEBHOOK_SECRET: 'whsec_try' }
+  const square = {
+    SQUARE_WEBHOOK_SECRET: 'signature-key',
+    SQUARE_WEBHOOK_URL: 'https://tunnel.example/in/square',
+  }
+  const braintree = { BRAINTREE_WEBHOOK_SECRET: 'private', BRAINTREE_PUBLIC_KEY: 'public' }
+  const standard = { STANDARD_WEBHOOKS_SECRET: `whsec_${Buffer.alloc(24, 1).toString('base64')}` }
+  const { ready, rows, url } = await dev({
+    ...stripe,
+    ...square,
+    ...braintree,
+    ...standard,
+    META_WEBHOOK_SECRET: 'without its verify token',
+    TRELLO_WEBHOOK_SECRET: 'without its URL',
+    DISCORD_WEBHOOK_SECRET: 'no key',
+  })
+  expect(ready.environment).toEqual({
+    stripe: 'STRIPE_WEBHOOK_SECRET',
+    square: 'SQUARE_WEBHOOK_SECRET',
+    braintree: 'BRAINTREE_WEBHOOK_SECRET',
+    'standard-webhooks': 'STANDARD_WEBHOOKS_SECRET',
+  })
+  expect(ready.sources.toSorted()).toEqual(['demo', ...Object.keys(ready.environment)].toSorted())
+  expect(ready.leftOut).toEqual([
+    { variable: 'DISCORD_WEBHOOK_SECRET', why: expect.stringContaining('not a public key') },
+    { variable: 'META_WEBHOOK_SECRET', why: 'meta needs META_VERIFY_TOKEN too' },
+    { variable: 'TRELLO_WEBHOOK_SECRET', why: 'trello needs TRELLO_WEBHOOK_URL too' },
+  ])
+
+  const triggered = (provider: string, env: Record<string, string>) =>
+    cli(['trigger', provider, '--url', `${url}/in/${provider}`, '--times', '3', '--json'], env)
+  for (const [provider, env] of Object.entries({
+    stripe,
+    square,
+    braintree,
+    'standard-webhooks': standard,
+  })) {
+    const ran = await triggered(provider, env)
+    expect(ran, `${provider}: ${ran.stdout}`).toMatchObject({ code: 0, stderr: '' })
+  }
+  expect(
+    await rows('select source, count(*)::int from hookonce.receipt group by source order by source'),
+  ).toEqual(['braintree', 'square', 'standard-webhooks', 'stripe'].map((source) => ({ source, count: 1 })))
+
+  const unknown = await triggered('github', { GITHUB_WEBHOOK_SECRET: 'x' })
+  expect(unknown).toMatchObject({ code: 1 })
+  expect(unknown.stderr).toContain('has no source for /in/github')
+  expect(unknown.stderr).toContain('GITHUB_WEBHOOK_SECRET=… npx hookonce dev')
+  const other = await triggered('stripe', { STRIPE_WEBHOOK_SECRET: 'whsec_other' })
+  expect(other).toMatchObject({ code: 1 })
+  expect(other.stderr).toContain('has another secret')
+  expect(other.stderr).toContain('STRIPE_WEBHOOK_SECRET=… npx hookonce dev')
+})
+
+test('dev lists the sources that it opened, each with its variable', async () => {
+  const dir = temporaryDirectory()
+  const env: Record<string, string> =
+    inject('server') === 'installed' ? { DATABASE_URL: (await freshDatabase()).url } : {}
+  const { output } = startCli(['dev', '--port', '0', '--dir', dir], {
+    ...env,
+    STRIPE_WEBHOOK_SECRET: 'whsec_try',
+    META_WEBHOOK_SECRET: 'x',
+  })
+  await until('it greets', () => output.stdout.includes('Look in from another terminal'))
+  expect(output.stdout).toContain('POST /in/stripe (STRIPE_WEBHOOK_SECRET)')
+  expect(output.stdout).toContain('left out   META_WEBHOOK_SECRET: meta needs META_VERIFY_TOKEN too')
 })
 
 test('pause holds the jobs of a source in the ledger, resume lets them go', async () => {

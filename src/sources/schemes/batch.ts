@@ -63,7 +63,8 @@ function arrayItems(paths: readonly string[][]): (text: string) => Parts {
     if (isRoot && paths.length === 1 && !Array.isArray(payload)) return [text]
     const found: string[] = []
     const budget = { chars: text.length * MAX_GROWTH + FREE_CHARS }
-    const complete = cutDown({ text, paths, found, budget }, skipSpace(text, 0), ['', ''])
+    const at = skipSpace(text, 0)
+    const complete = cutDown({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
     return complete ? found : 'too-large'
   }
 }
@@ -75,19 +76,26 @@ interface Cutting {
   readonly budget: { chars: number }
 }
 
-/** Finds the events under the value at `at`; `around` is what encloses it. False: too many, or too large. */
+/** Where a value stands in the text. */
+interface Span {
+  readonly at: number
+  readonly end: number
+}
+
+/** Finds the events under a value; `around` is what encloses it. False: too many, or too large. */
 function cutDown(
   { text, paths, found, budget }: Cutting,
-  at: number,
+  span: Span,
   around: readonly [before: string, after: string],
 ): boolean {
+  const { at, end } = span
   const deeper = paths.filter((path) => path.length > 0)
   if (deeper.length < paths.length) {
     // What may be an event or hold events is one when it holds none: WhatsApp's changes, with messages or without.
     const known = found.length
-    if (deeper.length > 0 && !cutDown({ text, paths: deeper, found, budget }, at, around)) return false
+    if (deeper.length > 0 && !cutDown({ text, paths: deeper, found, budget }, span, around)) return false
     if (found.length > known) return true
-    const event = around[0] + text.slice(at, endOf(text, at)) + around[1]
+    const event = around[0] + text.slice(at, end) + around[1]
     budget.chars -= event.length
     found.push(event)
     return budget.chars >= 0 && found.length <= MAX_EVENTS
@@ -99,9 +107,8 @@ function cutDown(
 
   if (text[at] === '[') {
     const inner: [string, string] = [`${around[0]}[`, `]${around[1]}`]
-    return children(text, at).every(({ value }) =>
-      cutDown({ text, paths: below('[]'), found, budget }, value, inner),
-    )
+    const each = { text, paths: below('[]'), found, budget }
+    return children(text, at).every((child) => cutDown(each, child, inner))
   }
   if (text[at] !== '{') return true
   // Of a name that is there twice, JSON.parse takes the last.
@@ -110,17 +117,16 @@ function cutDown(
       .filter(({ name }) => paths.some(([step]) => step === name))
       .map((child) => [child.name, child] as const),
   )
-  const end = endOf(text, at)
-  for (const [name, { value }] of members) {
+  for (const [name, member] of members) {
     // The other arrays of events are emptied: this delivery is about one event.
     let before = ''
     let after = ''
     let from = at
-    for (const other of [...members.values()].sort((a, b) => a.value - b.value)) {
-      const piece = text.slice(from, other.value)
-      from = endOf(text, other.value)
-      const content = other.value === value ? '' : text[other.value] === '[' ? '[]' : 'null'
-      if (other.value <= value) before += piece + content
+    for (const other of [...members.values()].sort((a, b) => a.at - b.at)) {
+      const piece = text.slice(from, other.at)
+      from = other.end
+      const content = other === member ? '' : text[other.at] === '[' ? '[]' : 'null'
+      if (other.at <= member.at) before += piece + content
       else after += piece + content
     }
     after += text.slice(from, end)
@@ -128,14 +134,13 @@ function cutDown(
     // Text that is built for nothing counts too.
     budget.chars -= inner[0].length + inner[1].length
     if (budget.chars < 0) return false
-    if (!cutDown({ text, paths: below(name), found, budget }, value, inner)) return false
+    if (!cutDown({ text, paths: below(name), found, budget }, member, inner)) return false
   }
   return true
 }
 
-interface Child {
+interface Child extends Span {
   readonly name: string
-  readonly value: number
 }
 
 /** The members of the object, or the elements of the array, at `at`. */
@@ -151,8 +156,9 @@ function children(text: string, at: number): Child[] {
       name = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
       next = skipSpace(text, skipSpace(text, end) + 1)
     }
-    list.push({ name, value: next })
-    next = skipSpace(text, endOf(text, next))
+    const end = endOf(text, next)
+    list.push({ name, at: next, end })
+    next = skipSpace(text, end)
     if (text[next] === ',') next = skipSpace(text, next + 1)
   }
   return list
@@ -160,21 +166,31 @@ function children(text: string, at: number): Child[] {
 
 function skipSpace(text: string, at: number): number {
   let next = at
-  while (text[next] === ' ' || text[next] === '\n' || text[next] === '\r' || text[next] === '\t') next += 1
+  while (isSpace(text.charCodeAt(next))) next += 1
   return next
 }
 
-/** Just after the value that begins at `at`. */
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+/**
+ * Just after the value that begins at `at`. By codes: every character of a batch passes here, and `text[at]` would make
+ * a string of each.
+ */
 function endOf(text: string, at: number): number {
   let depth = 0
   let next = at
   do {
-    const char = text[next]
-    if (char === '"') next = endOfString(text, next)
-    else if (char === '{' || char === '[') {
+    const code = text.charCodeAt(next)
+    if (code === QUOTE) next = endOfString(text, next)
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       depth += 1
       next += 1
-    } else if (char === '}' || char === ']') {
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       depth -= 1
       next += 1
     } else if (depth > 0) next += 1
@@ -185,12 +201,17 @@ function endOf(text: string, at: number): number {
 
 function endOfString(text: string, at: number): number {
   let next = at + 1
-  while (next < text.length && text[next] !== '"') next += text[next] === '\\' ? 2 : 1
+  for (let code = text.charCodeAt(next); next < text.length && code !== QUOTE; code = text.charCodeAt(next))
+    next += code === BACKSLASH ? 2 : 1
   return next + 1
 }
 
 function endOfWord(text: string, at: number): number {
   let next = at
-  while (next < text.length && !',]} \n\r\t'.includes(text[next] ?? ' ')) next += 1
+  while (next < text.length) {
+    const code = text.charCodeAt(next)
+    if (code === COMMA || code === CLOSE_ARRAY || code === CLOSE_OBJECT || isSpace(code)) break
+    next += 1
+  }
   return next
 }

@@ -5,8 +5,7 @@ import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
 import { type Locator, partsOf } from '../places.ts'
 import { type Batch, itemOf, type Read, textAt, valueAt } from './locate.ts'
-import { outlineOf } from './outline.ts'
-import { bodyParser, describeUnparsable, type ParseBody } from './payload.ts'
+import { bodyParser, describeUnparsable, glanceAt, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -24,7 +23,8 @@ export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
   parse: ParseBody = bodyParser(body),
 ): (delivery: Delivery) => Identified | Refusal {
-  const glance = glanceAt({ event, batch, body }) ?? parse
+  const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
+  const glance = glanceAt(places, { batch, body }) ?? parse
   const keyOf = keyReader(event.key, batch)
   const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
@@ -59,22 +59,6 @@ export function identifier(
     const whole = glance === parse ? payload : undefined
     return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
-}
-
-/**
- * What identity needs of a body, without the rest of it; undefined where it must be parsed as a whole: to find one event
- * of a batch, or the fields of a form.
- */
-function glanceAt({
-  event,
-  batch,
-  body,
-}: Pick<CheckedDescription, 'event' | 'batch' | 'body'>): ParseBody | undefined {
-  if (batch !== undefined || body !== 'json') return undefined
-  const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
-  const paths = places.map(partsOf).filter(([kind]) => kind === 'json')
-  const outline = outlineOf(paths.map(([, path]) => path.split('.')))
-  return (delivery) => outline(delivery.body)
 }
 
 /** All places in these parts of a description, however they are put together there. */

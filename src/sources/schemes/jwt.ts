@@ -3,7 +3,7 @@ import type { Delivery, Refusal } from '../contract.ts'
 import type { JwtSignature } from '../signature.ts'
 import { type Claims, parseToken } from './jws.ts'
 import type { SigningKey } from './key.ts'
-import { signatureTexts } from './proof.ts'
+import { proofParser, signatureTexts } from './proof.ts'
 import { refuse } from './refuse.ts'
 import { MAX_HEADER_CHARS } from './signature-header.ts'
 import { isSameText } from './token.ts'
@@ -15,10 +15,11 @@ type Algorithm = keyof typeof HASHES
 /** A token signed with the secret, whose claims say who made it, when, and over which body. */
 export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
   const { signature, keyring, endpoint, toleranceSeconds } = verifying
+  const parse = proofParser([signature.at], verifying.description)
   const textsOf = signatureTexts(signature, verifying.description)
 
   return (delivery) => {
-    const texts = textsOf(delivery)
+    const texts = textsOf(delivery, parse(delivery))
     if (!Array.isArray(texts)) return texts
     const [text = ''] = texts
     const token =

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
+import { partsOf } from '../places.ts'
 import { formFields } from './form.ts'
+import { outlineOf } from './outline.ts'
 import { parseXmlText, writeXml } from './xml.ts'
 
 /** The parsed body of a delivery, or nothing where it is not what this provider sends. */
@@ -18,6 +20,20 @@ export function bodyParser(body: CheckedDescription['body']): ParseBody {
     const json = formFields(delivery)?.[field]
     return typeof json === 'string' ? parseJsonText(json) : undefined
   }
+}
+
+/**
+ * Only these places of a body, without the rest of it; undefined where it must be parsed as a whole: to find one event of
+ * a batch, or the fields of a form.
+ */
+export function glanceAt(
+  places: readonly string[],
+  { batch, body }: Pick<CheckedDescription, 'batch' | 'body'>,
+): ParseBody | undefined {
+  if (batch !== undefined || body !== 'json') return undefined
+  const paths = places.map(partsOf).filter(([kind]) => kind === 'json')
+  const outline = outlineOf(paths.map(([, path]) => path.split('.')))
+  return (delivery) => outline(delivery.body)
 }
 
 /** JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */

@@ -2,10 +2,27 @@ import type { Delivery, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { RequestLocator } from '../places.ts'
 import { textAt } from './locate.ts'
-import { bodyParser } from './payload.ts'
+import { bodyParser, glanceAt, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 
-interface Where {
+const IN_BODY = /^(?:json|item|form):/
+
+export function isInBody(place: string | undefined): boolean {
+  return place !== undefined && IN_BODY.test(place)
+}
+
+/** The body as far as a proof reads it: of these places, nothing where all are elsewhere. */
+export function proofParser(
+  places: readonly (string | undefined)[],
+  description: Pick<CheckedDescription, 'body' | 'batch'>,
+): ParseBody {
+  const read = places.filter((place) => place !== undefined).filter(isInBody)
+  if (read.length === 0) return () => undefined
+  const glance = read.every((place) => place.startsWith('json:')) ? glanceAt(read, description) : undefined
+  return glance ?? bodyParser(description.body)
+}
+
+export interface Where {
   readonly header?: string | readonly string[] | undefined
   readonly at?: RequestLocator | undefined
 }
@@ -13,13 +30,12 @@ interface Where {
 /** Finds the text of the signature, or the texts where several headers may each hold one. */
 export function signatureTexts(
   { header, at }: Where,
-  { body, batch }: Pick<CheckedDescription, 'body' | 'batch'>,
-): (delivery: Delivery) => string[] | Refusal {
+  { batch }: Pick<CheckedDescription, 'batch'>,
+): (delivery: Delivery, payload: unknown) => string[] | Refusal {
   if (at !== undefined) {
     const read = textAt(at, batch)
-    const parse = /^(?:json|item|form):/.test(at) ? bodyParser(body) : () => undefined
-    return (delivery) => {
-      const text = read(delivery, parse(delivery))
+    return (delivery, payload) => {
+      const text = read(delivery, payload)
       return text === undefined ? refuse('SIGNATURE_MISSING', `there is nothing at ${at}`) : [text]
     }
   }

@@ -4,7 +4,6 @@ import { isRequestLocator, templatePieces } from '../places.ts'
 import type { Endpoint } from './endpoint.ts'
 import { formFields } from './form.ts'
 import { valueAt } from './locate.ts'
-import { bodyParser } from './payload.ts'
 import { refuse } from './refuse.ts'
 
 /** What is signed around the body, as byte strings (one character a byte): the body itself is never copied. */
@@ -26,9 +25,9 @@ type Part = (delivery: Delivery, payload: unknown, said: SaidBySignature) => str
 /** Fills a content template such as `{header:webhook-id}.{timestamp}.{body}`, but for the body. */
 export function signedContentRenderer(
   content: string,
-  description: Pick<CheckedDescription, 'body' | 'batch'>,
+  description: Pick<CheckedDescription, 'batch'>,
   endpoint: Endpoint,
-): (delivery: Delivery, said: SaidBySignature) => SignedContent | Refusal {
+): (delivery: Delivery, payload: unknown, said: SaidBySignature) => SignedContent | Refusal {
   const sides: [Part[], Part[]] = [[], []]
   let side = sides[0]
   for (const { literal, placeholder } of templatePieces(content)) {
@@ -42,10 +41,8 @@ export function signedContentRenderer(
   const [before, after] = sides
   const nothing: SignedContent = { before: '', after: '' }
   if (before.length === 0 && after.length === 0) return () => nothing
-  const parse = /\{(?:json|item|form):/.test(content) ? bodyParser(description.body) : () => undefined
 
-  return (delivery, said) => {
-    const payload = parse(delivery)
+  return (delivery, payload, said) => {
     const left = render(before, delivery, payload, said)
     if (typeof left !== 'string') return left
     const right = render(after, delivery, payload, said)
@@ -123,6 +120,8 @@ const sortedForm: Part = (delivery) => {
 }
 
 function bytesOf(text: string): string {
+  // The rule: ASCII is its own bytes.
+  if (/^[\0-\x7f]*$/.test(text)) return text
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 

@@ -1,8 +1,7 @@
 import type { Delivery, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { Unit } from '../signature.ts'
-import { textAt } from './locate.ts'
-import { bodyParser } from './payload.ts'
+import { type Read, textAt } from './locate.ts'
 import { refuse } from './refuse.ts'
 
 // Up to 15 digits a number is exact; longer ones are no date of ours.
@@ -21,9 +20,9 @@ interface SignedAt {
 /** Finds the date of a signature, in a header of its own or as a field of the signature header. */
 export function signedAtReader({
   timestamp,
-  body,
-}: Pick<CheckedDescription, 'timestamp' | 'body'>): (
+}: Pick<CheckedDescription, 'timestamp'>): (
   delivery: Delivery,
+  payload: unknown,
   field: string | undefined,
 ) => SignedAt | Refusal {
   if (timestamp === undefined) {
@@ -31,9 +30,9 @@ export function signedAtReader({
     return () => none
   }
   const { at, unit } = timestamp
-  const readText = dateText(at, body)
-  return (delivery, field) => {
-    const text = field ?? readText(delivery)
+  const readText = dateText(at)
+  return (delivery, payload, field) => {
+    const text = field ?? readText(delivery, payload)
     if (!text) return refuse('SIGNATURE_MISSING', `the signed date (${at}) is not there`)
     const epochMs = parseTimestamp(text, unit)
     if (epochMs === undefined) {
@@ -43,15 +42,12 @@ export function signedAtReader({
   }
 }
 
-function dateText(at: string, body: CheckedDescription['body']): (delivery: Delivery) => string | undefined {
+function dateText(at: string): Read<string> {
   if (at.startsWith('header:')) {
     const name = at.slice('header:'.length).toLowerCase()
     return (delivery) => delivery.header(name)
   }
-  if (!at.startsWith('json:')) return () => undefined
-  const parse = bodyParser(body)
-  const read = textAt(at as `json:${string}`)
-  return (delivery) => read(delivery, parse(delivery))
+  return at.startsWith('json:') ? textAt(at as `json:${string}`) : () => undefined
 }
 
 export function parseTimestamp(text: string, unit: Unit): number | undefined {

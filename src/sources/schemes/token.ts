@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { TokenSignature } from '../signature.ts'
-import { signatureTexts } from './proof.ts'
+import { proofParser, signatureTexts, type Where } from './proof.ts'
 import { refuse } from './refuse.ts'
 import { MAX_HEADER_CHARS } from './signature-header.ts'
 import type { Verify, Verifying } from './verify.ts'
@@ -11,10 +11,11 @@ export function tokenVerifier({
   keyring,
   description,
 }: Pick<Verifying<TokenSignature>, 'signature' | 'keyring' | 'description'>): Verify {
-  const where = signature.algorithm === 'basic' ? { header: 'authorization' } : signature
+  const where: Where = signature.algorithm === 'basic' ? { header: 'authorization' } : signature
+  const parse = proofParser([where.at], description)
   const textsOf = signatureTexts(where, description)
   return (delivery) => {
-    const texts = textsOf(delivery)
+    const texts = textsOf(delivery, parse(delivery))
     if (!Array.isArray(texts)) return texts
     if (texts.some((text) => text.length > MAX_HEADER_CHARS))
       return refuse('SIGNATURE_MALFORMED', `the token is longer than ${MAX_HEADER_CHARS} characters`)

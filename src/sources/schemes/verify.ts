@@ -1,10 +1,11 @@
 import type { Delivery, Refusal, Verified } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
+import { placeholdersOf } from '../places.ts'
 import type { DigestSignature } from '../signature.ts'
 import { digester } from './digest.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Keyring } from './keyring.ts'
-import { signatureTexts } from './proof.ts'
+import { isInBody, proofParser, signatureTexts } from './proof.ts'
 import { refuse } from './refuse.ts'
 import { MAX_HEADER_CHARS, signatureHeaderReader } from './signature-header.ts'
 import { signedContentRenderer } from './signed-content.ts'
@@ -35,12 +36,19 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   const readHeader = signatureHeaderReader(signature, description.timestamp)
   const readSignedAt = signedAtReader(description)
   const renderContent = signedContentRenderer(signature.content, description, endpoint)
+  const parse = proofParser(
+    [signature.at, description.timestamp?.at, ...placeholdersOf(signature.content)],
+    description,
+  )
+  const isSignatureInBody = isInBody(signature.at)
   const digest = digester(algorithm)
   const isSecretSigned = signature.content.includes('{secret}')
   const isBodySigned = signature.covers === 'body'
 
   return (delivery) => {
-    const texts = textsOf(delivery)
+    // Parsed once; and where a header should hold the signature, not before it does.
+    const parsed = isSignatureInBody ? parse(delivery) : undefined
+    const texts = textsOf(delivery, parsed)
     if (!Array.isArray(texts)) return texts
     let signatures: readonly Buffer[] = []
     let field: string | undefined
@@ -55,16 +63,17 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
     }
     if (signatures.length === 0)
       return refuse('SIGNATURE_MALFORMED', `there is no ${algorithm} signature in what should hold it`)
-    const signedAt = readSignedAt(delivery, field)
+    const payload = parsed ?? parse(delivery)
+    const signedAt = readSignedAt(delivery, payload, field)
     if ('ok' in signedAt) return signedAt
     const body = isBodySigned ? delivery.body : NO_BODY
     const said = { timestamp: signedAt.text, headers, secret: '' }
-    let content = renderContent(delivery, said)
+    let content = renderContent(delivery, payload, said)
     if ('ok' in content) return content
 
     for (const key of keyring.keys) {
       if (isSecretSigned) {
-        content = renderContent(delivery, { ...said, secret: key.key.export().toString() })
+        content = renderContent(delivery, payload, { ...said, secret: key.key.export().toString() })
         if ('ok' in content) return content
       }
       if (!digest.matches(key, content, body, signatures)) continue

@@ -6,7 +6,6 @@ import { validateWebhook } from 'replicate'
 import { Resend } from 'resend'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
-import { base64Secret, type Proof, plainSecret, prove, text } from '../../../test/support/official.ts'
 import {
   anthropic,
   bigcommerce,
@@ -18,7 +17,8 @@ import {
   resend,
   supabaseAuthHooks,
   svix,
-} from '../index.ts'
+} from '../../src/sources/index.ts'
+import { base64Secret, type Proof, plainSecret, prove, text } from './prove.ts'
 
 /* Providers that follow Standard Webhooks or Svix, against their own code. */
 

@@ -1,0 +1,65 @@
+import { makeSource } from '../gateway/config.ts'
+import { HookonceError } from '../model/errors.ts'
+import { findProvider, providerIds } from '../sources/catalogue/index.ts'
+import { checkDescription, needsUrl, type ProviderDescription } from '../sources/description.ts'
+import {
+  type EnvironmentOptions,
+  environmentOptions,
+  secretVariable,
+  settingVariable,
+  urlVariable,
+} from '../sources/environment.ts'
+import type { SigningSource } from '../sources/sign.ts'
+
+export interface EnvironmentSources {
+  readonly opened: readonly {
+    readonly variable: string
+    readonly name: string
+    readonly source: SigningSource
+  }[]
+  /** Whose secret is there, but who cannot be opened with what is there. */
+  readonly leftOut: readonly { readonly variable: string; readonly why: string }[]
+}
+
+/**
+ * A source for each provider of the catalogue whose secret is in the environment. One that signs its URL gets `localUrl`,
+ * unless that is in the environment too.
+ */
+export async function environmentSources(
+  env: NodeJS.ProcessEnv,
+  localUrl: (provider: string) => string | undefined,
+): Promise<EnvironmentSources> {
+  const opened = []
+  const leftOut = []
+  for (const name of providerIds) {
+    const variable = secretVariable(name)
+    const make = env[variable] ? await findProvider(name) : undefined
+    if (make === undefined) continue
+    const { url = localUrl(name), ...held } = environmentOptions(make.description, env)
+    try {
+      const source = await makeSource(name, { ...held, ...(url === undefined ? {} : { url }) })
+      opened.push({ variable, name, source })
+    } catch (error) {
+      if (!(error instanceof HookonceError)) throw error
+      const missing = missingVariables(make.description, { url, ...held })
+      const why =
+        missing.length > 0
+          ? `${name} needs ${missing.join(' and ')} too`
+          : error.message.replace(`${error.code}: `, '')
+      leftOut.push({ variable, why })
+    }
+  }
+  return { opened, leftOut }
+}
+
+function missingVariables(
+  description: ProviderDescription,
+  { url, settings: held }: Omit<EnvironmentOptions, 'secret'>,
+): string[] {
+  const { provider, settings = {} } = description
+  const missing = Object.keys(settings)
+    .filter((name) => held[name] === undefined)
+    .map((name) => settingVariable(provider, name))
+  if (url === undefined && needsUrl(checkDescription(description))) missing.push(urlVariable(provider))
+  return missing
+}
