@@ -1,16 +1,11 @@
 import type { Pool } from 'pg'
 import type { Outbox } from '../effects/message.ts'
 import type { Listening } from '../ledger/announce.ts'
+import { type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
 import { bytesOf } from '../ledger/escaped-bytes.ts'
-import {
-  type ClaimedJob,
-  claimJobs,
-  type DueShard,
-  dueShards,
-  type JobRef,
-  jobsLeasedTo,
-} from '../ledger/jobs.ts'
+import type { JobRef } from '../ledger/job-ref.ts'
 import { lanePasser } from '../ledger/lanes.ts'
+import { jobsLeasedTo } from '../ledger/rescue-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
