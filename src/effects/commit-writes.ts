@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../ledger/in-transaction.ts'
-import type { JobRef } from '../ledger/jobs.ts'
+import type { JobRef } from '../ledger/job-ref.ts'
 import { addMessages, type NewMessage } from '../ledger/outbox.ts'
 import { pipeline } from '../ledger/pipeline.ts'
 import { completeWritten } from '../ledger/steps.ts'

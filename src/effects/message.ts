@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { JobRef } from '../ledger/jobs.ts'
+import type { JobRef } from '../ledger/job-ref.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
 import { check, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'

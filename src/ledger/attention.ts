@@ -1,5 +1,5 @@
 import type { EffectId } from './effects.ts'
-import type { JobRef } from './jobs.ts'
+import type { JobRef } from './job-ref.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*

@@ -1,4 +1,4 @@
-import type { JobRef } from './jobs.ts'
+import type { JobRef } from './job-ref.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*

@@ -1,5 +1,5 @@
 import * as binary from './binary.ts'
-import { byKey, type JobRef } from './jobs.ts'
+import { byKey, type JobRef } from './job-ref.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /** A step of a job. Its name is done once in each epoch of the job. */

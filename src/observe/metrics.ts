@@ -1,7 +1,7 @@
 import type { Backlog } from '../ledger/inspect.ts'
 import type { OutboxBacklog } from '../ledger/inspect-outbox.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
-import type { Observer } from './observer.ts'
+import type { AttemptFact, Observer } from './observer.ts'
 
 /** Counters and histograms of this process, in the text format of Prometheus. */
 export interface Metrics {
@@ -52,40 +52,53 @@ interface Histogram {
 }
 
 export function metrics(): Metrics {
-  const counters = new Map<string, number>()
+  const counters = remembered((_name: string) => new Map<string, number>())
   const accepts = new Map<string, Histogram>()
   const attempts = new Map<string, Histogram>()
   const publishes = new Map<string, Histogram>()
 
-  function count(name: CounterName, labels: Labels): void {
-    const key = `${name}{${labelText(labels)}}`
-    counters.set(key, (counters.get(key) ?? 0) + 1)
+  // Events come by the thousand, names and labels by the dozen: their texts are made once.
+  const ofSource = remembered((source: string) => labelText({ source }))
+  const ofTopic = remembered((topic: string) => labelText({ topic }))
+  const ofReason = remembered((source: string) =>
+    remembered((reason: string) => labelText({ source, reason })),
+  )
+  const ofSubscriber = remembered((source: string) =>
+    remembered((subscriber: string) => labelText({ source, subscriber })),
+  )
+  const attemptsEnded = remembered((outcome: AttemptFact['outcome']) => `hookonce_${outcome}_total` as const)
+
+  function count(name: CounterName, labels: string): void {
+    const samples = counters(name)
+    samples.set(labels, (samples.get(labels) ?? 0) + 1)
   }
 
   const observer: Observer = {
     delivery(fact) {
       if (fact.outcome === 'rejected' || fact.outcome === 'shadowed')
-        return count(`hookonce_${fact.outcome}_total`, { source: fact.source, reason: fact.code ?? '' })
-      if (fact.outcome === 'handshake') return count('hookonce_handshake_total', { source: fact.source })
-      observe(accepts, { source: fact.source }, fact.durationMs)
-      if (fact.outcome === 'recorded') return count('hookonce_received_total', { source: fact.source })
-      if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', { source: fact.source })
-      if (fact.outcome === 'unwanted') return count('hookonce_unwanted_total', { source: fact.source })
-      count('hookonce_duplicate_total', { source: fact.source })
+        return count(`hookonce_${fact.outcome}_total`, ofReason(fact.source)(fact.code ?? ''))
+      const labels = ofSource(fact.source)
+      if (fact.outcome === 'handshake') return count('hookonce_handshake_total', labels)
+      observe(accepts, labels, fact.durationMs)
+      if (fact.outcome === 'recorded') return count('hookonce_received_total', labels)
+      if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', labels)
+      if (fact.outcome === 'unwanted') return count('hookonce_unwanted_total', labels)
+      count('hookonce_duplicate_total', labels)
     },
     attempt(fact) {
-      const labels = { source: fact.source, subscriber: fact.subscriber }
+      const labels = ofSubscriber(fact.source)(fact.subscriber)
       observe(attempts, labels, fact.durationMs)
       if (fact.outcome === 'stale') count('hookonce_processed_total', labels)
       if (fact.error instanceof EffectBusy) count('hookonce_effect_conflicts_total', labels)
-      count(`hookonce_${fact.outcome}_total`, labels)
+      count(attemptsEnded(fact.outcome), labels)
     },
-    rescue: () => count('hookonce_rescued_total', {}),
+    rescue: () => count('hookonce_rescued_total', ''),
     message(fact) {
-      if (fact.outcome !== 'crashed') observe(publishes, { topic: fact.topic }, fact.durationMs)
-      count(`hookonce_messages_${fact.outcome}_total`, { topic: fact.topic })
+      const labels = ofTopic(fact.topic)
+      if (fact.outcome !== 'crashed') observe(publishes, labels, fact.durationMs)
+      count(`hookonce_messages_${fact.outcome}_total`, labels)
     },
-    trouble: () => count('hookonce_trouble_total', {}),
+    trouble: () => count('hookonce_trouble_total', ''),
   }
 
   return {
@@ -95,9 +108,7 @@ export function metrics(): Metrics {
         ...Object.entries(COUNTERS).flatMap(([name, help]) => [
           `# HELP ${name} ${help}`,
           `# TYPE ${name} counter`,
-          ...[...counters]
-            .filter(([key]) => key.startsWith(`${name}{`))
-            .map(([key, value]) => `${key} ${value}`),
+          ...[...counters(name)].map(([labels, value]) => `${name}{${labels}} ${value}`),
         ]),
         ...histogramLines('hookonce_accept_seconds', 'From the whole body read to the answer.', accepts),
         ...histogramLines('hookonce_attempt_seconds', 'Time of one run of a handler.', attempts),
@@ -156,12 +167,24 @@ export function metrics(): Metrics {
   }
 }
 
-function observe(histograms: Map<string, Histogram>, labels: Labels, ms: number): void {
-  const text = labelText(labels)
-  let histogram = histograms.get(text)
+/** What was made for a key, made once. */
+function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const made = new Map<Key, Value>()
+  return (key) => {
+    let value = made.get(key)
+    if (value === undefined) {
+      value = make(key)
+      made.set(key, value)
+    }
+    return value
+  }
+}
+
+function observe(histograms: Map<string, Histogram>, labels: string, ms: number): void {
+  let histogram = histograms.get(labels)
   if (!histogram) {
-    histogram = { labels: text, counts: BUCKETS.map(() => 0), sum: 0, count: 0 }
-    histograms.set(text, histogram)
+    histogram = { labels, counts: BUCKETS.map(() => 0), sum: 0, count: 0 }
+    histograms.set(labels, histogram)
   }
   const seconds = ms / 1000
   const bucket = BUCKETS.findIndex((limit) => seconds <= limit)

@@ -1,5 +1,6 @@
 import type { WriteOutcome } from '../effects/commit-writes.ts'
-import type { JobRef, Settlement } from '../ledger/jobs.ts'
+import type { JobRef } from '../ledger/job-ref.ts'
+import type { Settlement } from '../ledger/settle-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { Deferred } from '../model/handler-errors.ts'

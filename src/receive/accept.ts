@@ -1,7 +1,7 @@
 import { announcer } from '../ledger/announce.ts'
 import { groupCommit } from '../ledger/group-commit.ts'
 import type { NewReceipt, NewWork } from '../ledger/insert-receipts.ts'
-import type { JobRef } from '../ledger/jobs.ts'
+import type { JobRef } from '../ledger/job-ref.ts'
 import { lanePasser } from '../ledger/lanes.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type Accepted, acceptReceipts } from '../ledger/receipts.ts'

@@ -1,6 +1,6 @@
 import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
-import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/jobs.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/replay-jobs.ts'
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/subscribers.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'

@@ -1,6 +1,6 @@
-import { rescueJobs } from '../ledger/jobs.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type RescuedLane, rescueLanes } from '../ledger/outbox-lanes.ts'
+import { rescueJobs } from '../ledger/rescue-jobs.ts'
 import { deadWorkers, forgetWorkers } from '../ledger/workers.ts'
 import type { Observer } from '../observe/observer.ts'
 

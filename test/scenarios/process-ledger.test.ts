@@ -1,15 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  type ClaimedJob,
-  claimJobs,
-  type JobRef,
-  type Replay,
-  replayJobs,
-  rescueJobs,
-  type Settlement,
-  settleJobs,
-} from '../../src/ledger/jobs.ts'
+import { type ClaimedJob, claimJobs } from '../../src/ledger/claim-jobs.ts'
+import type { JobRef } from '../../src/ledger/job-ref.ts'
+import { type Replay, replayJobs } from '../../src/ledger/replay-jobs.ts'
+import { rescueJobs } from '../../src/ledger/rescue-jobs.ts'
+import { type Settlement, settleJobs } from '../../src/ledger/settle-jobs.ts'
 import type { Queryable } from '../../src/ledger/statement.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import type { JobRef } from '../../src/ledger/jobs.ts'
+import type { JobRef } from '../../src/ledger/job-ref.ts'
 import type { Event } from '../../src/model/event.ts'
 import type { Observer } from '../../src/observe/observer.ts'
 import type { Handler } from '../../src/process/subscriber.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { claimJobs } from '../../src/ledger/jobs.ts'
+import { claimJobs } from '../../src/ledger/claim-jobs.ts'
 import type { LedgerTables } from '../../src/ledger/ledger.ts'
 import { heartbeat, retireWorker } from '../../src/ledger/workers.ts'
 import type { Observer } from '../../src/observe/observer.ts'

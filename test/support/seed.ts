@@ -1,4 +1,4 @@
-import type { JobRef } from '../../src/ledger/jobs.ts'
+import type { JobRef } from '../../src/ledger/job-ref.ts'
 import { enlistWorker } from '../../src/ledger/workers.ts'
 import type { TestDatabase } from './database.ts'
 

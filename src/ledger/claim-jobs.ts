@@ -1,0 +1,124 @@
+import * as binary from './binary.ts'
+import type { JobRef } from './job-ref.ts'
+import { type Queryable, rows, statement } from './statement.ts'
+
+/** A leased job with the receipt that it is about. */
+export interface ClaimedJob extends JobRef {
+  readonly attempt: number
+  readonly crashes: number
+  /** The step whose commit completed an earlier run of this job. */
+  readonly lastStep: string | null
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
+  /** Milliseconds since the job was born. */
+  readonly ageMs: number
+  /** Of an ordered subscriber. */
+  readonly lane: string | null
+  readonly eventKey: string
+  readonly eventType: string
+  readonly objectId: string | null
+  readonly occurredAtMs: number | null
+  readonly receivedAtMs: number
+  readonly headers: string | null
+  /** As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. */
+  readonly body: string | null
+}
+
+/*
+ * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once; the claim
+ * that follows names one. LATERAL with LIMIT makes each pair one index probe, whatever the backlog.
+ */
+const DUE = statement(
+  'due',
+  `select s.shard, array_agg(u.id) as subscribers
+   from generate_series(0, $1::integer - 1) s(shard)
+   cross join (
+     select sub.id from hookonce.subscriber sub
+     join hookonce.source o on o.tenant = sub.tenant and o.name = sub.source
+     where sub.id = any($2::integer[]) and sub.paused_at is null and o.paused_at is null
+   ) u
+   cross join lateral (
+     select from hookonce.job j
+     where j.shard = s.shard and j.subscriber = u.id and j.state in ('received', 'retrying') and j.due_at <= now()
+       and (j.crashes = 0 or $3::boolean)
+     limit 1
+   ) due
+   group by s.shard`,
+)
+
+export interface DueShard {
+  readonly shard: number
+  readonly subscribers: readonly number[]
+}
+
+export interface DueQuestion {
+  readonly shards: number
+  readonly subscribers: readonly number[]
+  /** Whether jobs whose worker crashed before count as well. */
+  readonly suspects: boolean
+}
+
+export async function dueShards(db: Queryable, question: DueQuestion): Promise<DueShard[]> {
+  return rows(db, DUE, [question.shards, binary.integers(question.subscribers), question.suspects])
+}
+
+/*
+ * Claim in one shard, up to so many jobs for each subscriber.
+ * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
+ * - A pause is looked at here too: what was found due may have been paused since.
+ * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
+ * - A claim does not wait for the disk. Lost in a crash of the server, it was never made: the job is due again, and of
+ *   two runs with one fence only one finds its job processing. Whatever a run commits reaches the disk after its claim.
+ */
+const CLAIM = statement(
+  'claim',
+  `with hurried as materialized (
+     select set_config('synchronous_commit', 'off', true)
+   ), picked as materialized (
+     select j.receipt_id, j.subscriber
+     from hurried
+     cross join unnest($2::integer[], $3::integer[]) want(subscriber, slots)
+     join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
+     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     cross join lateral (
+       select d.receipt_id, d.subscriber from hookonce.job d
+       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
+         and d.due_at <= now() and (d.crashes = 0 or $5::boolean)
+       order by d.due_at limit want.slots
+       for update skip locked
+     ) j
+   ), leased as (
+     update hookonce.job j
+     set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
+     from picked p
+     where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch, j.lane
+   )
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane,
+     (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
+     r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
+     (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",
+     (extract(epoch from r.received_at) * 1000)::float8 as "receivedAtMs",
+     r.headers, encode(r.body, 'escape') as body
+   from leased l
+   join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
+)
+
+export interface Claim {
+  readonly shard: number
+  readonly worker: number
+  /** How many jobs each subscriber has room for. */
+  readonly slots: ReadonlyMap<number, number>
+  readonly suspects: boolean
+}
+
+export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  const claimed = await rows<Omit<ClaimedJob, 'shard'>>(db, CLAIM, [
+    claim.shard,
+    binary.integers([...claim.slots.keys()]),
+    binary.integers([...claim.slots.values()]),
+    claim.worker,
+    claim.suspects,
+  ])
+  return claimed.map((job) => Object.assign(job, { shard: claim.shard }))
+}

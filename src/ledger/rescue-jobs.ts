@@ -1,0 +1,76 @@
+import * as binary from './binary.ts'
+import type { JobRef } from './job-ref.ts'
+import { type Queryable, rows, statement } from './statement.ts'
+
+/** Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really runs. */
+const LEASED_TO = statement(
+  'leased_to',
+  `select j.shard, j.receipt_id as "receiptId", j.subscriber, j.fence
+   from generate_series(0, $1::integer - 1) s(shard)
+   join hookonce.job j on j.shard = s.shard and j.worker = $2::integer and j.state = 'processing'
+   where j.started_at < now() - $3::integer * interval '1 millisecond'`,
+)
+
+export interface LeaseQuestion {
+  readonly shards: number
+  readonly worker: number
+  readonly olderThanMs: number
+}
+
+export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Promise<JobRef[]> {
+  return rows(db, LEASED_TO, [question.shards, question.worker, question.olderThanMs])
+}
+
+/*
+ * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that decided on
+ * an older snapshot would overwrite completed work. It raises the fence, so that a worker that was only frozen
+ * finds its writes refused. The wait doubles with each crash; a job that was in flight in `poisonCrashes`
+ * crashes is buried.
+ */
+const RESCUE = statement(
+  'rescue',
+  `with orphan as materialized (
+     select j.receipt_id, j.subscriber from hookonce.job j
+     where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
+     order by j.receipt_id, j.subscriber limit $3::integer
+     for update skip locked
+   ), rescued as (
+     update hookonce.job j
+     set state = (case when j.crashes + 1 >= $4::integer then 'failed' else 'retrying' end)::hookonce.job_state,
+       fence = j.fence + 1, crashes = j.crashes + 1, worker = null,
+       due_at = now() + least(60, 2 ^ j.crashes) * interval '1 second',
+       finished_at = case when j.crashes + 1 >= $4::integer then now() end,
+       reason = case when j.crashes + 1 >= $4::integer
+         then 'POISON: its worker died ' || (j.crashes + 1) || ' times while running it'
+         else 'its worker died while running it' end
+     from orphan o
+     where j.shard = $1::smallint and j.receipt_id = o.receipt_id and j.subscriber = o.subscriber
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at, 'crashed', reason from rescued
+   )
+   select receipt_id as "receiptId", subscriber, state = 'failed' as buried from rescued`,
+)
+
+export interface Rescue {
+  readonly shard: number
+  readonly deadWorkers: readonly number[]
+  readonly limit: number
+  readonly poisonCrashes: number
+}
+
+export interface Rescued {
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly buried: boolean
+}
+
+export async function rescueJobs(db: Queryable, rescue: Rescue): Promise<Rescued[]> {
+  return rows(db, RESCUE, [
+    rescue.shard,
+    binary.integers(rescue.deadWorkers),
+    rescue.limit,
+    rescue.poisonCrashes,
+  ])
+}

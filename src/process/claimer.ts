@@ -1,0 +1,142 @@
+import type { Pool } from 'pg'
+import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
+import type { Observer } from '../observe/observer.ts'
+import type { Bell } from '../work/bell.ts'
+import type { Slots } from './slots.ts'
+
+export interface ClaimerOptions {
+  readonly pool: Pool
+  readonly shards: number
+  readonly subscribers: readonly number[]
+  readonly slots: Slots
+  readonly pollMs: number
+  readonly observer: Observer
+  /** The worker to lease jobs to; undefined while nothing may be started. */
+  readonly worker: () => number | undefined
+  /** Takes over a job that was leased to `worker`, with the slot that was taken for it. */
+  readonly start: (job: ClaimedJob, worker: number) => void
+  readonly handBack: (job: ClaimedJob) => Promise<void>
+  /** Rings when there is reason to look for work before it is time to poll. */
+  readonly nudge: Bell
+  readonly stopping: AbortSignal
+}
+
+/** Claims due jobs for the free slots, and no second suspect while one runs. */
+export interface Claimer {
+  /** Due work may be waiting in the ledger. */
+  readonly backlog: boolean
+  /** What is known of due work is old: ask the ledger before the next claim. */
+  lookAnew(): void
+  /** The next suspect may be claimed. */
+  suspectEnded(): void
+  /** Settles after `stopping`, when nothing is being claimed any more. */
+  readonly ended: Promise<void>
+}
+
+/** One claim leases at most this many: a batch that a single process can lose should stay small. */
+const MAX_CLAIM = 100
+
+export function startClaimer(options: ClaimerOptions): Claimer {
+  const { pool, slots, observer, nudge, stopping } = options
+  let suspectRunning = false
+  let backlog = true
+  let due = new Map<number, DueShard>()
+  let dueUntil = 0
+
+  async function claimLoop(): Promise<void> {
+    while (!stopping.aborted) {
+      nudge.reset()
+      const claimed = await claimOnce().catch((error) => {
+        observer.trouble({ doing: 'claiming due jobs', error })
+        return 0
+      })
+      // Until there is reason to look again: a freed slot, new work of our own, or the time to poll.
+      if (claimed === 0) await nudge.wait(options.pollMs * (0.5 + Math.random()))
+    }
+  }
+
+  /** Claims for the free slots, shard by shard. Returns how many jobs were claimed. */
+  async function claimOnce(): Promise<number> {
+    if (slots.free === 0 || options.worker() === undefined) return 0
+    await findDue()
+    let count = 0
+    for (const { shard, subscribers } of [...due.values()]) {
+      const worker = options.worker()
+      if (worker === undefined) break
+      const wanted = slots.share(subscribers, MAX_CLAIM)
+      if (wanted.size === 0) continue
+      const claimed = await claimIn({ shard, worker, slots: wanted })
+      // Fewer than there was room for: this shard has no more.
+      if (claimed < sum(wanted.values())) due.delete(shard)
+      count += claimed
+    }
+    return count
+  }
+
+  /** Which shards have due work. Asked again when all that was found is claimed, or when it is time to look anew. */
+  async function findDue(): Promise<void> {
+    if (due.size > 0 && performance.now() < dueUntil) return
+    const { shards, subscribers } = options
+    const found = await dueShards(pool, { shards, subscribers, suspects: !suspectRunning })
+    due = new Map(shuffled(found).map((entry) => [entry.shard, entry]))
+    dueUntil = performance.now() + options.pollMs
+    backlog = due.size > 0
+  }
+
+  /** The slots were taken before; those that no job came for are given back. */
+  async function claimIn(claim: Omit<Claim, 'suspects'>): Promise<number> {
+    const jobs = await claimJobs(pool, { ...claim, suspects: !suspectRunning }).catch((error) => {
+      giveBackUnused(claim.slots, [])
+      throw error
+    })
+    giveBackUnused(claim.slots, jobs)
+    for (const job of await withoutFurtherSuspects(jobs)) options.start(job, claim.worker)
+    return jobs.length
+  }
+
+  function giveBackUnused(taken: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]): void {
+    for (const [id, count] of taken) {
+      const used = jobs.reduce((sum, job) => sum + (job.subscriber === id ? 1 : 0), 0)
+      slots.giveBack(id, count - used)
+    }
+  }
+
+  /** Keeps one suspect. The others are handed back, and that is committed, before it is started. */
+  async function withoutFurtherSuspects(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
+    const suspects = jobs.filter((job) => job.crashes > 0)
+    if (suspects.length === 0) return jobs
+    const [first, ...others] = suspects
+    suspectRunning = true
+    await Promise.all(others.map((job) => options.handBack(job)))
+    for (const job of others) slots.giveBack(job.subscriber, 1)
+    return jobs.filter((job) => job.crashes === 0 || job === first)
+  }
+
+  return {
+    get backlog() {
+      return backlog
+    },
+    lookAnew() {
+      backlog = true
+      dueUntil = 0
+    },
+    suspectEnded() {
+      suspectRunning = false
+    },
+    ended: claimLoop(),
+  }
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0
+  for (const value of values) total += value
+  return total
+}
+
+// Every worker would otherwise start at shard 0 and meet the others there.
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
+}
