@@ -57,6 +57,7 @@ export function effect<Result>(
   work: EffectWork<Result>,
   options: EffectOptions<Result>,
 ): Promise<Result> {
+  run.effects ??= new Map()
   const asked = run.effects.get(key)
   const answer = asked ?? runEffect(run, { key, work, options })
   run.effects.set(key, answer)
@@ -87,7 +88,7 @@ async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise
   const open = { effect: wanted.effect, call: claim.call, mode }
   if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, asked.work)
 
-  const answer = await reconcile({ idempotencyKey, signal: run.signal, calledAt })
+  const answer = await reconcile({ idempotencyKey, signal: run.interruption.signal, calledAt })
   if (answer.outcome === 'done') return record(run, open, answer.result as Result)
   if (answer.outcome === 'unknown') {
     const reason = 'it was called, and the other side cannot tell what came of it'
@@ -108,10 +109,15 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
   const { mode, call } = open
   const { idempotencyKey } = call
   await requireHeld(run, open)
+  run.open ??= new Map()
   if (mode !== 'atLeastOnce') run.open.set(open.effect.id, { effect: open.effect, epoch: call.epoch })
   let result: Result
   try {
-    result = await work({ idempotencyKey, signal: run.signal, fetch: effectFetch(run, idempotencyKey) })
+    result = await work({
+      idempotencyKey,
+      signal: run.interruption.signal,
+      fetch: effectFetch(run, idempotencyKey),
+    })
   } catch (error) {
     // Everything else leaves open whether it happened, and so does a refusal of a second call, which says nothing of
     // the first: the row stays as it is, and the next to ask will see.
@@ -169,7 +175,7 @@ async function end(
   for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
     try {
       const isOurs = await endEffect(run.pool, { effect, job: run.job, epoch: call.epoch, ...outcome })
-      run.open.delete(effect.id)
+      run.open?.delete(effect.id)
       if (isOurs) return
       throw new HookonceError('LEASE_LOST', `another run has taken over effect "${effect.key}"`)
     } catch (error) {

@@ -31,7 +31,11 @@ export function effectFetch(run: HandlerRun, idempotencyKey: string): EffectFetc
     const { timeoutMs } = check(timeoutSchema, { timeoutMs: given ?? DEFAULT_TIMEOUT_MS }, 'fetch()')
     const headers = new Headers(init.headers)
     headers.set('idempotency-key', idempotencyKey)
-    const signals = [run.signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])]
+    const signals = [
+      run.interruption.signal,
+      AbortSignal.timeout(timeoutMs),
+      ...(init.signal ? [init.signal] : []),
+    ]
     run.requireHeld()
     const reply = await exchange(url, {
       ...init,

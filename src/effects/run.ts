@@ -6,22 +6,23 @@ import { HookonceError } from '../model/errors.ts'
 import type { Latest } from './latest.ts'
 import type { MessageOrigin } from './message.ts'
 
-/** What the calls of one handler's run share. */
+/** What the calls of one handler's run share. Collections are made by who needs them: most handlers need none. */
 export interface HandlerRun extends MessageOrigin {
   readonly pool: Pool
   /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
   readonly lastStep: string | undefined
   /** How long the handler may run. */
   readonly timeoutMs: number
-  readonly signal: AbortSignal
+  /** Its signal is made for who looks at it. */
+  readonly interruption: { readonly signal: AbortSignal }
   /** Throws where the run is over, or its lease is by our own clock: nothing new may be started. */
   readonly requireHeld: () => void
   /** Names of steps and transactions that this run has used. */
-  readonly names: Set<string>
+  names?: Set<string>
   /** Effects that this run has asked for: who asks twice shares the answer. */
-  readonly effects: Map<string, Promise<unknown>>
+  effects?: Map<string, Promise<unknown>>
   /** Calls that this run made and has not told the outcome of, by the effect's id. */
-  readonly open: Map<string, { readonly effect: EffectId; readonly epoch: number }>
+  open?: Map<string, { readonly effect: EffectId; readonly epoch: number }>
   /** Set when a commit of the run itself has settled the job. */
   settled: 'processed' | 'attention' | undefined
   /** Why the run must end here, whatever the handler makes of it. */
@@ -32,6 +33,7 @@ export interface HandlerRun extends MessageOrigin {
 
 /** A name is done once in a run: a second use would be skipped in silence by the next attempt. */
 export function claimName(run: HandlerRun, name: string): void {
+  run.names ??= new Set()
   if (run.names.has(name)) {
     throw new HookonceError(
       'STEP_REPEATED',

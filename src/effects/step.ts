@@ -33,7 +33,7 @@ export async function step<Result>(
   const { input } = check(stepOptions, options, `ctx.step("${name}")`)
   const hash = inputHash(what, input)
   claimName(run, name)
-  const { pool, job, epoch, subscriber, signal } = run
+  const { pool, job, epoch, subscriber, interruption } = run
   // The first run of a job has nothing to find.
   const before = job.fence > 1 ? await findStep(pool, { job, epoch, name }) : undefined
   if (before) {
@@ -41,7 +41,7 @@ export async function step<Result>(
     return fromRecord(before.result) as Result
   }
   const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber, name, epoch })
-  const result = await work({ idempotencyKey, signal })
+  const result = await work({ idempotencyKey, signal: interruption.signal })
   const record = toRecord(what, result)
   await recordStep(pool, { job, epoch, name, result: record, inputHash: hash }).catch((error) => {
     throw asLeaseLost(error)

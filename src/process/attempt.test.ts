@@ -6,7 +6,7 @@ import type { Settlement } from '../ledger/settle-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
-import { Draining, interruption } from '../work/interruption.ts'
+import { Draining, Interruption } from '../work/interruption.ts'
 import { attempt, type Run } from './attempt.ts'
 import type { Ending } from './settler.ts'
 import type { Handler } from './subscriber.ts'
@@ -47,7 +47,7 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
     lastStep: undefined,
     isHeld: () => true,
     event: () => event,
-    interruption: interruption(),
+    interruption: new Interruption(),
     ...more,
   }
 }

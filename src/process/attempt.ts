@@ -108,7 +108,7 @@ async function perform(run: Run, business: Business): Promise<Ended> {
     if (interruption.reason) throw interruption.reason
     event = run.event()
     // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
-    await Promise.race([subscriber.handler(event, context.ctx), interruption.interrupted])
+    await interruption.during(Promise.resolve(subscriber.handler(event, context.ctx)))
     return endedOf(event, context.close())
   } catch (error) {
     return endedOf(event, context.close(), { error })
@@ -129,7 +129,19 @@ function endedOf(event: Event | undefined, gathered: Gathered, thrown?: { error:
 function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
   const { job, attempt } = run
   if (ended.ok) {
-    return { ...job, state: 'processed', delayMs: 0, returnAttempt: false, reason: ended.stale ?? undefined }
+    // Field by field: spreading the job costs as much as all the rest.
+    const { shard, receiptId, subscriber, fence } = job
+    const reason = ended.stale ?? undefined
+    return {
+      shard,
+      receiptId,
+      subscriber,
+      fence,
+      state: 'processed',
+      delayMs: 0,
+      returnAttempt: false,
+      reason,
+    }
   }
   if (run.interruption.reason instanceof Draining) return handedBack(job, attempt)
   const verdict = afterFailure(

@@ -14,6 +14,7 @@ import { type CheckedWrite, checkWrite } from '../effects/write.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
 import { HookonceError } from '../model/errors.ts'
 import { Deferred } from '../model/handler-errors.ts'
+import type { Interruption } from '../work/interruption.ts'
 import type { Run } from './attempt.ts'
 import type { Context } from './subscriber.ts'
 
@@ -47,6 +48,16 @@ export interface Business {
   readonly outbox: Outbox
 }
 
+const INTERRUPTION = Symbol('interruption')
+
+/** One accessor for all contexts: with one each, every context would have a shape of its own. */
+const SIGNAL: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { readonly [INTERRUPTION]: Interruption }) {
+    return this[INTERRUPTION].signal
+  },
+}
+
 export function openContext(run: Run, { pool, shards, outbox }: Business): OpenContext {
   const { job, epoch, attempt, subscriber, interruption, lastStep } = run
   const writes: CheckedWrite[] = []
@@ -60,13 +71,8 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
     subscriber: subscriber.name,
     lastStep,
     timeoutMs: subscriber.timeoutMs,
-    get signal() {
-      return interruption.signal
-    },
+    interruption,
     requireHeld,
-    names: new Set(),
-    effects: new Map(),
-    open: new Map(),
     settled: undefined,
     stopped: undefined,
     news: [],
@@ -93,11 +99,9 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
     refuseInside(what, 'call it before or after, or use what tx offers')
   }
 
-  const ctx: Context = {
+  const ctx = {
     attempt,
-    get signal() {
-      return interruption.signal
-    },
+    [INTERRUPTION]: interruption,
     idempotencyKey: (name) =>
       downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch }),
     write(...statements) {
@@ -148,14 +152,14 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
       requireOpen('ctx.defer()')
       throw stop(doing, new Deferred(delayMs, reason))
     },
-  }
+  } satisfies Omit<Context, 'signal'> & { [INTERRUPTION]: Interruption }
 
   return {
-    ctx,
+    ctx: Object.defineProperty(ctx, 'signal', SIGNAL) as typeof ctx & Pick<Context, 'signal'>,
     close() {
       closed = true
       const { settled, stopped, news } = doing
-      const [open] = doing.open.values()
+      const [open] = doing.open?.values() ?? []
       const reason = 'it was called, no reply was recorded, and its job has no attempts left'
       const askPerson = open && (() => stopAtUnknown(doing, { ...open, reason }))
       // A replay: they were committed with the completion of the earlier run, as the writes.

@@ -3,8 +3,8 @@ import { bytesOf } from '../ledger/escaped-bytes.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
-import { recordedEvent } from '../sources/event.ts'
-import { interruption } from '../work/interruption.ts'
+import { type Recorded, recordedEvent } from '../sources/event.ts'
+import { Interruption } from '../work/interruption.ts'
 import type { Run } from './attempt.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -23,7 +23,7 @@ export function claimedRun(job: ClaimedJob, { subscriber, isHeld }: Terms): Run 
     lane: job.lane ?? undefined,
     isHeld,
     event: () => readEvent(job, subscriber),
-    interruption: interruption(),
+    interruption: new Interruption(),
   }
 }
 
@@ -39,33 +39,45 @@ export function bornLeasedRun(job: JobRef, event: () => Event, { subscriber, isH
     lane: undefined,
     isHeld,
     event,
-    interruption: interruption(),
+    interruption: new Interruption(),
   }
 }
 
 function readEvent(job: ClaimedJob, subscriber: Subscriber): Event {
-  const { body, headers } = job
-  if (body === null || headers === null) {
-    throw new HookonceError('BODY_EXPIRED', `the body of receipt ${job.receiptId} is gone`)
-  }
-  let bytes: Buffer | undefined
   const identity = {
     key: job.eventKey,
     type: job.eventType,
     objectId: job.objectId ?? undefined,
     occurredAtMs: job.occurredAtMs ?? undefined,
   }
-  return recordedEvent(subscriber.source, identity, {
-    receiptId: job.receiptId,
-    tenant: subscriber.tenant,
-    source: subscriber.sourceName,
-    receivedAt: new Date(job.receivedAtMs),
-    headers,
-    get body() {
-      bytes ??= bytesOf(body)
-      return bytes
-    },
-  })
+  return recordedEvent(subscriber.source, identity, new ClaimedReceipt(job, subscriber))
+}
+
+/** The receipt as it was claimed. Its body is decoded for who looks at it. */
+class ClaimedReceipt implements Recorded {
+  readonly receiptId: string
+  readonly tenant: string
+  readonly source: string
+  readonly receivedAt: Date
+  readonly headers: string
+  readonly #encoded: string
+  #body: Buffer | undefined
+
+  constructor({ receiptId, receivedAtMs, headers, body }: ClaimedJob, { tenant, sourceName }: Subscriber) {
+    if (body === null || headers === null)
+      throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receiptId} is gone`)
+    this.receiptId = receiptId
+    this.tenant = tenant
+    this.source = sourceName
+    this.receivedAt = new Date(receivedAtMs)
+    this.headers = headers
+    this.#encoded = body
+  }
+
+  get body(): Buffer {
+    this.#body ??= bytesOf(this.#encoded)
+    return this.#body
+  }
 }
 
 function refOf({ shard, receiptId, subscriber, fence }: JobRef): JobRef {

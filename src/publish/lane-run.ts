@@ -100,7 +100,7 @@ async function publishOne(
   }, timeoutMs)
   try {
     // A publisher that ignores its signal goes on, but nobody waits for it: the message comes again under its id.
-    await Promise.race([publish(message, { signal: interruption.signal }), interruption.interrupted])
+    await interruption.during(Promise.resolve(publish(message, { signal: interruption.signal })))
     return { ok: true }
   } catch (error) {
     return { ok: false, error }

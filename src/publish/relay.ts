@@ -14,7 +14,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Publish } from '../publishers/contract.ts'
 import { bell } from '../work/bell.ts'
-import { Draining, interruption } from '../work/interruption.ts'
+import { Draining, Interruption } from '../work/interruption.ts'
 import { takeLease } from '../work/lease.ts'
 import { persistently } from '../work/persistently.ts'
 import type { RetryPolicy } from '../work/retry.ts'
@@ -198,7 +198,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
       const messages = waiting.filter((message) => message.lane === lane.lane)
       const publish = publisherOf(lane.topic)?.publish
       if (!publish) throw new Error(`claimed a lane of "${lane.topic}", which this process does not publish`)
-      start({ lane, messages, isAll: messages.length < limit, publish, interruption: interruption() }, worker)
+      start(
+        { lane, messages, isAll: messages.length < limit, publish, interruption: new Interruption() },
+        worker,
+      )
     }
   }
 

@@ -19,29 +19,59 @@ export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredA
 
 /** The event as a handler sees it. */
 export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded): Event {
+  return new RecordedEvent(identified, recorded)
+}
+
+/*
+ * What costs something is worked out for who looks at it. Its properties are the event's own all the same, so that it can
+ * be spread and logged like the plain object that it seems; the functions behind them are shared by all events, as
+ * objects with accessors of their own are slow to make and to collect.
+ */
+class RecordedEvent implements Event {
+  readonly receiptId: string
+  readonly tenant: string
+  readonly source: string
+  readonly key: string
+  readonly type: string
+  readonly objectId: string | undefined
+  readonly occurredAt: Date | undefined
+  readonly receivedAt: Date
+  declare readonly version: Version | undefined
+  declare readonly payload: unknown
+  declare readonly object: unknown
+  declare readonly body: Uint8Array
+  declare readonly headers: Readonly<Record<string, string>>
+  readonly #identified: Omit<Identified, 'ok'>
+  readonly #recorded: Recorded
+
+  constructor(identified: Omit<Identified, 'ok'>, recorded: Recorded) {
+    this.receiptId = recorded.receiptId
+    this.tenant = recorded.tenant
+    this.source = recorded.source
+    this.key = identified.key
+    this.type = identified.type
+    this.objectId = identified.objectId
+    this.occurredAt = identified.occurredAtMs === undefined ? undefined : new Date(identified.occurredAtMs)
+    this.receivedAt = recorded.receivedAt
+    this.#identified = identified
+    this.#recorded = recorded
+    for (const [name, accessor] of RecordedEvent.#LAZY) Object.defineProperty(this, name, accessor)
+  }
+
+  static readonly #LAZY = Object.entries({
+    version: lazily((event: RecordedEvent) => versionFrom(event.#identified)),
+    payload: lazily((event: RecordedEvent) => event.#identified.payload),
+    object: lazily((event: RecordedEvent) => event.#identified.object),
+    body: lazily((event: RecordedEvent) => event.#recorded.body),
+    headers: lazily((event: RecordedEvent) => headerRecord(event.#recorded.headers)),
+  })
+}
+
+function lazily(read: (event: RecordedEvent) => unknown): PropertyDescriptor {
   return {
-    receiptId: recorded.receiptId,
-    tenant: recorded.tenant,
-    source: recorded.source,
-    key: identified.key,
-    type: identified.type,
-    objectId: identified.objectId,
-    occurredAt: identified.occurredAtMs === undefined ? undefined : new Date(identified.occurredAtMs),
-    get version() {
-      return versionFrom(identified)
-    },
-    receivedAt: recorded.receivedAt,
-    get payload() {
-      return identified.payload
-    },
-    get object() {
-      return identified.object
-    },
-    get body() {
-      return recorded.body
-    },
-    get headers() {
-      return headerRecord(recorded.headers)
+    enumerable: true,
+    get(this: RecordedEvent) {
+      return read(this)
     },
   }
 }
@@ -59,26 +89,46 @@ function versionFrom({
  * its payload is read from the recorded bytes when somebody looks at it. They were verified when they came.
  */
 export function recordedEvent(source: Source, identity: Identity, recorded: Recorded): Event {
-  let read: Identified | undefined
-  function identified(): Identified {
-    const again = read ?? source.identify(recordedDelivery(recorded))
-    if (!again.ok) throw new HookonceError(again.code, again.detail)
-    read = again
-    return again
+  return eventOf(new ReadAgain(source, identity, recorded), recorded)
+}
+
+class ReadAgain implements Omit<Identified, 'ok'> {
+  readonly key: string
+  readonly type: string
+  readonly objectId: string | undefined
+  readonly occurredAtMs: number | undefined
+  readonly #source: Source
+  readonly #recorded: Recorded
+  #read: Identified | undefined
+
+  constructor(source: Source, { key, type, objectId, occurredAtMs }: Identity, recorded: Recorded) {
+    this.key = key
+    this.type = type
+    this.objectId = objectId
+    this.occurredAtMs = occurredAtMs
+    this.#source = source
+    this.#recorded = recorded
   }
-  const lazily = {
-    ...identity,
-    get payload() {
-      return identified().payload
-    },
-    get object() {
-      return identified().object
-    },
-    get version() {
-      return identified().version
-    },
+
+  get payload(): unknown {
+    return this.#identified().payload
   }
-  return eventOf(lazily, recorded)
+
+  get object(): unknown {
+    return this.#identified().object
+  }
+
+  get version(): Version | undefined {
+    return this.#identified().version
+  }
+
+  #identified(): Identified {
+    if (this.#read) return this.#read
+    const read = this.#source.identify(recordedDelivery(this.#recorded))
+    if (!read.ok) throw new HookonceError(read.code, read.detail)
+    this.#read = read
+    return read
+  }
 }
 
 function recordedDelivery(recorded: Recorded): Delivery {
