@@ -5,7 +5,7 @@ import type { KeyId, KeyStore } from './store.ts'
 /** Keeps a lock alive while its holder works, and says when it is gone. */
 export interface Heartbeat {
   /** Aborted when the lock was taken, or may have been: the local clock says that it ran out unrenewed. */
-  readonly signal: AbortSignal
+  signal(): AbortSignal
   stop(): void
 }
 
@@ -63,7 +63,7 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
     clearTimeout(expiry)
   }
   return {
-    get signal() {
+    signal() {
       controller ??= new AbortController()
       if (lost) controller.abort(lost)
       return controller.signal

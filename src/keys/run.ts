@@ -190,15 +190,19 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
   }
 }
 
+const HEARTBEAT = Symbol('heartbeat')
+
+/** One accessor for all contexts: with one each, every context would have a shape of its own. */
+const SIGNAL: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { readonly [HEARTBEAT]: Heartbeat }) {
+    return this[HEARTBEAT].signal()
+  },
+}
+
 function contextOf({ record, steps, heartbeat }: Held, tx: unknown): RunContext {
-  return {
-    get signal() {
-      return heartbeat.signal
-    },
-    fence: record.fence,
-    step: steps.step,
-    tx,
-  }
+  const context = { fence: record.fence, step: steps.step, tx, [HEARTBEAT]: heartbeat }
+  return Object.defineProperty(context, 'signal', SIGNAL) as typeof context & Pick<RunContext, 'signal'>
 }
 
 async function settle<Value>(
@@ -208,7 +212,7 @@ async function settle<Value>(
 ): Promise<Outcome<Value>> {
   const { store, id, policy, observe } = task
   held.heartbeat.stop()
-  const settlement = settlementOf(end, policy, held.steps.begun)
+  const settlement = settlementOf(end, policy, held.steps.begun())
   try {
     const { settled, instead } = await askToSettle(store, id, held.record.fence, {
       settlement,
@@ -259,7 +263,7 @@ async function settleFailure<Value>(
 ): Promise<KeyRecord | undefined> {
   observe({ what: 'failed', error: thrown })
   held.heartbeat.stop()
-  const settlement = settlementOf({ to: 'failed' }, policy, held.steps.begun)
+  const settlement = settlementOf({ to: 'failed' }, policy, held.steps.begun())
   try {
     const { settled, instead } = await askToSettle(store, id, held.record.fence, {
       settlement,

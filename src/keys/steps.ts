@@ -14,7 +14,7 @@ export type Step = <Value>(name: string, run: (step: StepContext) => Value | Pro
 /** The steps of one run: how many began, and, where the handler is resumable, what the finished ones returned. */
 export interface Steps {
   readonly step: Step
-  readonly begun: number
+  begun(): number
 }
 
 export interface StepsOptions {
@@ -39,9 +39,7 @@ export function trackSteps({ id, fence, handler, kept, again, maxResultBytes }: 
   }
 
   return {
-    get begun() {
-      return begun
-    },
+    begun: () => begun,
     async step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
       if (names.has(name)) throw new HookonceError('STEP_REPEATED', `two steps are named "${name}"`)
       names.add(name)

@@ -1,5 +1,5 @@
 import * as binary from './binary.ts'
-import { type Queryable, rows, statement } from './statement.ts'
+import { AT_MOST, type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not messages: the one that
@@ -83,6 +83,7 @@ const CLAIM = statement(
        order by d.due_at limit want.slots
        for update skip locked
      ) l
+     ${AT_MOST}
    )
    update hookonce.outbox_lane l
    set worker = $4::integer, fence = nextval('hookonce.outbox_fence'), attempt = l.attempt + 1, started_at = now()
@@ -214,11 +215,13 @@ export async function lanesLeasedTo(
 const RESCUE = statement(
   'rescue_lanes',
   `with orphan as materialized (
-     select l.id, l.topic, l.attempt, l.crashes + 1 as crashes, l.crashes + 1 >= $4::integer as poison
-     from hookonce.outbox_lane l
-     where l.shard = $1::smallint and l.worker = any($2::integer[])
-     order by l.id limit $3::integer
-     for update skip locked
+     select * from (
+       select l.id, l.topic, l.attempt, l.crashes + 1 as crashes, l.crashes + 1 >= $4::integer as poison
+       from hookonce.outbox_lane l
+       where l.shard = $1::smallint and l.worker = any($2::integer[])
+       order by l.id limit $3::integer
+       for update skip locked
+     ) o ${AT_MOST}
    ), rescued as (
      update hookonce.outbox_lane l
      set worker = null, fence = nextval('hookonce.outbox_fence'),

@@ -1,6 +1,6 @@
 import * as binary from './binary.ts'
 import type { JobRef } from './job-ref.ts'
-import { type Queryable, rows, statement } from './statement.ts'
+import { AT_MOST, type Queryable, rows, statement } from './statement.ts'
 
 /** Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really runs. */
 const LEASED_TO = statement(
@@ -30,10 +30,12 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
 const RESCUE = statement(
   'rescue',
   `with orphan as materialized (
-     select j.receipt_id, j.subscriber from hookonce.job j
-     where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
-     order by j.receipt_id, j.subscriber limit $3::integer
-     for update skip locked
+     select * from (
+       select j.receipt_id, j.subscriber from hookonce.job j
+       where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
+       order by j.receipt_id, j.subscriber limit $3::integer
+       for update skip locked
+     ) o ${AT_MOST}
    ), rescued as (
      update hookonce.job j
      set state = (case when j.crashes + 1 >= $4::integer then 'failed' else 'retrying' end)::hookonce.job_state,

@@ -1,4 +1,4 @@
-import { change, type Queryable, statement } from './statement.ts'
+import { AT_MOST, change, type Queryable, statement } from './statement.ts'
 
 /*
  * Retention has two clocks: bodies go early, keys stay at least as long as any provider can retry. Each
@@ -13,14 +13,16 @@ const SWEEP_BODIES = statement(
        coalesce((select bodies_swept_to from hookonce.sweep where shard = $1::smallint), '-infinity') as since
      from hookonce.source
    ), due as materialized (
-     select r.id, r.received_at from hookonce.receipt r
-     where r.shard = $1::smallint
-       and r.received_at >= (select since from clock) and r.received_at <= (select until from clock)
-       and r.body is not null
-       and not exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
-         and j.state in ('received', 'processing', 'retrying', 'attention'))
-     order by r.received_at limit $2::integer
-     for update skip locked
+     select * from (
+       select r.id from hookonce.receipt r
+       where r.shard = $1::smallint
+         and r.received_at >= (select since from clock) and r.received_at <= (select until from clock)
+         and r.body is not null
+         and not exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
+           and j.state in ('received', 'processing', 'retrying', 'attention'))
+       order by r.received_at limit $2::integer
+       for update skip locked
+     ) d ${AT_MOST}
    )
    update hookonce.receipt r set body_sha256 = sha256(r.body), body = null, headers = null from due d
    where r.shard = $1::smallint and r.id = d.id`,
@@ -59,13 +61,15 @@ export async function markBodiesSwept(db: Queryable, shard: number): Promise<voi
 const SWEEP_KEYS = statement(
   'sweep_keys',
   `with due as materialized (
-     select r.id from hookonce.receipt r
-     where r.shard = $1::smallint
-       and r.received_at <= (select now() - max(key_seconds) * interval '1 second' from hookonce.source)
-       and not exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
-         and j.state in ('received', 'processing', 'retrying', 'attention'))
-     order by r.received_at limit $2::integer
-     for update skip locked
+     select * from (
+       select r.id from hookonce.receipt r
+       where r.shard = $1::smallint
+         and r.received_at <= (select now() - max(key_seconds) * interval '1 second' from hookonce.source)
+         and not exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
+           and j.state in ('received', 'processing', 'retrying', 'attention'))
+       order by r.received_at limit $2::integer
+       for update skip locked
+     ) d ${AT_MOST}
    ), jobs as (
      delete from hookonce.job j using due d where j.shard = $1::smallint and j.receipt_id = d.id
    ), attempts as (
