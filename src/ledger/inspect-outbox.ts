@@ -1,3 +1,4 @@
+import { idRange } from './id-prefix.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /* What a person looks at in the outbox. Plain reads: they lock nothing and may run on a replica. */
@@ -87,9 +88,8 @@ export interface FoundMessage extends MessageRow {
 
 /** At most two: more than one means that the prefix is not enough. */
 export async function findMessages(db: Queryable, shards: number, idPrefix: string): Promise<FoundMessage[]> {
-  const hex = idPrefix.replaceAll('-', '').toLowerCase()
-  if (!/^[0-9a-f]{1,32}$/.test(hex)) return []
-  return rows(db, FIND_MESSAGES, [shards, hex.padEnd(32, '0'), hex.padEnd(32, 'f')])
+  const range = idRange(idPrefix)
+  return range ? rows(db, FIND_MESSAGES, [shards, ...range]) : []
 }
 
 const FAILED_MESSAGES = statement(

@@ -1,5 +1,6 @@
 import { type DecisionRow, decisionsOn } from './audit.ts'
 import { type EffectStory, effectsOfReceipt } from './effects.ts'
+import { idRange } from './id-prefix.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /* What a person looks at. Plain reads: they lock nothing and may run on a replica. */
@@ -90,9 +91,8 @@ export interface ReceiptRow {
 
 /** At most two: more than one means that the prefix is not enough. */
 export async function findReceipts(db: Queryable, shards: number, idPrefix: string): Promise<ReceiptRow[]> {
-  const hex = idPrefix.replaceAll('-', '').toLowerCase()
-  if (!/^[0-9a-f]{1,32}$/.test(hex)) return []
-  return rows(db, FIND_RECEIPTS, [shards, hex.padEnd(32, '0'), hex.padEnd(32, 'f')])
+  const range = idRange(idPrefix)
+  return range ? rows(db, FIND_RECEIPTS, [shards, ...range]) : []
 }
 
 const RECEIPT_JOBS = statement(

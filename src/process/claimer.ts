@@ -7,25 +7,19 @@ import {
   dueShards,
   MAX_CLAIM,
 } from '../ledger/claim-jobs.ts'
-import type { Observer } from '../observe/observer.ts'
-import type { Bell } from '../work/bell.ts'
+import { type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
 import type { Slots } from './slots.ts'
 
-export interface ClaimerOptions {
+export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
   readonly pool: Pool
   readonly shards: number
   readonly subscribers: readonly number[]
   readonly slots: Slots
-  readonly pollMs: number
-  readonly observer: Observer
   /** The worker to lease jobs to; undefined while nothing may be started. */
   readonly worker: () => number | undefined
   /** Takes over a job that was leased to `worker`, with the slot that was taken for it. */
   readonly start: (job: ClaimedJob, worker: number) => void
   readonly handBack: (job: ClaimedJob) => Promise<void>
-  /** Rings when there is reason to look for work before it is time to poll. */
-  readonly nudge: Bell
-  readonly stopping: AbortSignal
 }
 
 /** Claims due jobs for the free slots, and no second suspect while one runs. */
@@ -41,23 +35,11 @@ export interface Claimer {
 }
 
 export function startClaimer(options: ClaimerOptions): Claimer {
-  const { pool, slots, observer, nudge, stopping } = options
+  const { pool, slots } = options
   let suspectRunning = false
   let backlog = true
   let due = new Map<number, DueShard>()
   let dueUntil = 0
-
-  async function claimLoop(): Promise<void> {
-    while (!stopping.aborted) {
-      nudge.reset()
-      const claimed = await claimOnce().catch((error) => {
-        observer.trouble({ doing: 'claiming due jobs', error })
-        return 0
-      })
-      // Until there is reason to look again: a freed slot, new work of our own, or the time to poll.
-      if (claimed === 0) await nudge.wait(options.pollMs * (0.5 + Math.random()))
-    }
-  }
 
   /** Claims for the free slots, shard by shard. Returns how many jobs were claimed. */
   async function claimOnce(): Promise<number> {
@@ -127,7 +109,7 @@ export function startClaimer(options: ClaimerOptions): Claimer {
     suspectEnded() {
       suspectRunning = false
     },
-    ended: claimLoop(),
+    ended: claimLoop({ ...options, claim: claimOnce, doing: 'claiming due jobs' }),
   }
 }
 

@@ -14,6 +14,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Publish } from '../publishers/contract.ts'
 import { bell } from '../work/bell.ts'
+import { claimLoop } from '../work/claim-loop.ts'
 import { Draining, Interruption } from '../work/interruption.ts'
 import { takeLease } from '../work/lease.ts'
 import { persistently } from '../work/persistently.ts'
@@ -95,7 +96,14 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     onLost: () => abortAll(new HookonceError('LEASE_LOST', 'this relay was silent for too long')),
     onBeat: returnStrays,
   })
-  const claiming = claimLoop()
+  const claiming = claimLoop({
+    claim: claimOnce,
+    doing: 'claiming lanes of the outbox',
+    pollMs: options.pollMs,
+    nudge,
+    observer,
+    stopping: stopping.signal,
+  })
 
   function publisherOf(topic: string): TopicPublisher | undefined {
     return publishers.find(({ takes }) => takes(topic))
@@ -137,17 +145,6 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   }
 
   // --- claiming
-
-  async function claimLoop(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      nudge.reset()
-      const claimed = await claimOnce().catch((error) => {
-        observer.trouble({ doing: 'claiming lanes of the outbox', error })
-        return 0
-      })
-      if (claimed === 0) await nudge.wait(options.pollMs * (0.5 + Math.random()))
-    }
-  }
 
   /** Claims for the free slots, shard by shard. Returns how many lanes were claimed. */
   async function claimOnce(): Promise<number> {

@@ -1,18 +1,12 @@
+import { onlyOne } from '../ledger/id-prefix.ts'
 import { type FoundMessage, failedMessages, findMessages } from '../ledger/inspect-outbox.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { replayMessages } from '../ledger/outbox.ts'
-import { HookonceError } from '../model/errors.ts'
 
 /** Finds one message of the outbox by its id or by the beginning of it. */
 export async function messageById({ pool, shards }: LedgerTables, id: string): Promise<FoundMessage> {
-  const [found, another] = await findMessages(pool, shards, id)
-  if (!found) throw new HookonceError('MESSAGE_UNKNOWN', `no message has an id that begins with "${id}"`)
-  if (another)
-    throw new HookonceError(
-      'MESSAGE_UNKNOWN',
-      `more than one message has an id that begins with "${id}": give more of it`,
-    )
-  return found
+  const found = await findMessages(pool, shards, id)
+  return onlyOne(found, { prefix: id, noun: 'message', code: 'MESSAGE_UNKNOWN' })
 }
 
 export interface ReplayedMessage {

@@ -1,3 +1,4 @@
+import { onlyOne } from '../ledger/id-prefix.ts'
 import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/replay-jobs.ts'
@@ -8,14 +9,8 @@ import { type FreshPlan, planFresh, replayFresh } from './replay-fresh.ts'
 
 /** Finds one receipt by its id or by the beginning of it. */
 export async function receiptById({ pool, shards }: LedgerTables, id: string): Promise<ReceiptRow> {
-  const [found, another] = await findReceipts(pool, shards, id)
-  if (!found) throw new HookonceError('RECEIPT_UNKNOWN', `no receipt has an id that begins with "${id}"`)
-  if (another)
-    throw new HookonceError(
-      'RECEIPT_UNKNOWN',
-      `more than one receipt has an id that begins with "${id}": give more of it`,
-    )
-  return found
+  const found = await findReceipts(pool, shards, id)
+  return onlyOne(found, { prefix: id, noun: 'receipt', code: 'RECEIPT_UNKNOWN' })
 }
 
 export interface ReplayedOne {

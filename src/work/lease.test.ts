@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Queryable } from '../ledger/statement.ts'
-import type { Observer } from '../observe/observer.ts'
+import { observers } from '../observe/observer.ts'
 import { takeLease } from './lease.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -32,13 +32,7 @@ function ledger(reply: () => Reply): Queryable & { enlisted: number; beats: numb
   }
 }
 
-const deaf: Observer = {
-  delivery: () => undefined,
-  attempt: () => undefined,
-  rescue: () => undefined,
-  message: () => undefined,
-  trouble: () => undefined,
-}
+const deaf = observers([])
 
 async function lease(reply: () => Reply) {
   const db = ledger(reply)

@@ -3,7 +3,7 @@ import { Permanent } from '../../src/index.ts'
 import { jsonLogger } from '../../src/observe/logs.ts'
 import { freshDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
-import { SECRET, signed } from '../support/source.ts'
+import { SENDER, signed } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
 function sample(text: string, series: string): number | undefined {
@@ -104,7 +104,7 @@ test('the log tells of events by their ids, and never a secret, a signature or a
 
     const log = written.join('')
     const signature = Object.values(signed({ id: 'evt_good', type: 'good', card }).headers).join()
-    for (const never of [SECRET, card, signature, 'ab'.repeat(32)]) expect(log).not.toContain(never)
+    for (const never of [SENDER.secret, card, signature, 'ab'.repeat(32)]) expect(log).not.toContain(never)
     const lines = written.map((line) => JSON.parse(line) as Record<string, unknown>)
     const failed = lines.find((line) => line.status === 'failed')
     expect(failed).toMatchObject({

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import type { JobRef } from '../../src/ledger/job-ref.ts'
 import type { Event } from '../../src/model/event.ts'
-import type { Observer } from '../../src/observe/observer.ts'
+import { observers } from '../../src/observe/observer.ts'
 import type { Handler } from '../../src/process/subscriber.ts'
 import { startWorker, type Worker } from '../../src/process/worker.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -13,13 +13,7 @@ import { until } from '../support/until.ts'
 
 /* The moments between two steps of a worker, held open by a pool that takes its time. */
 
-const deaf: Observer = {
-  delivery: () => undefined,
-  attempt: () => undefined,
-  rescue: () => undefined,
-  message: () => undefined,
-  trouble: () => undefined,
-}
+const deaf = observers([])
 
 const JOB = 'select state::text, fence, attempt, crashes from hookonce.job'
 

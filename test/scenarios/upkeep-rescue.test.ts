@@ -2,20 +2,14 @@ import { expect, test } from 'vitest'
 import { claimJobs } from '../../src/ledger/claim-jobs.ts'
 import type { LedgerTables } from '../../src/ledger/ledger.ts'
 import { heartbeat, retireWorker } from '../../src/ledger/workers.ts'
-import type { Observer } from '../../src/observe/observer.ts'
+import { observers } from '../../src/observe/observer.ts'
 import { rescue } from '../../src/upkeep/rescue.ts'
 import { startUpkeep } from '../../src/upkeep/upkeep.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { seedJobs, seedWorker } from '../support/seed.ts'
 import { until } from '../support/until.ts'
 
-const deaf: Observer = {
-  delivery: () => undefined,
-  attempt: () => undefined,
-  rescue: () => undefined,
-  message: () => undefined,
-  trouble: () => undefined,
-}
+const deaf = observers([])
 
 function ledgerOf(db: TestDatabase, pool: Pick<LedgerTables['pool'], 'query'> = db.pool): LedgerTables {
   return { pool: pool as LedgerTables['pool'], shards: 16 }

@@ -13,14 +13,7 @@ const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const hooks = hookonce({
   database: config.database,
-  sources: {
-    test: custom({
-      provider: 'test',
-      secret: 'secret-of-the-tests',
-      signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
-      event: { key: 'json:id', type: 'json:type' },
-    }),
-  },
+  sources: { test: custom(config.sender) },
   ...config.options,
 })
 

@@ -54,14 +54,7 @@ const pool = new pg.Pool({ connectionString: config.database, max: 4, pipeline, 
 pool.on('error', () => undefined)
 const hooks = hookonce({
   database: pool,
-  sources: {
-    test: custom({
-      provider: 'test',
-      secret: 'secret-of-the-tests',
-      signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
-      event: { key: 'json:id', type: 'json:type' },
-    }),
-  },
+  sources: { test: custom(config.sender) },
   logger: { info: () => undefined, warn: () => undefined, error: () => undefined },
   ...config.options,
 })

@@ -11,7 +11,7 @@ import { crashHandler } from './crash-handler.mjs'
 import { oracles } from './crash-oracles.ts'
 import { type Downstream, type Reply, startDownstream } from './downstream.ts'
 import { databaseUrl, TEMPLATE } from './servers.ts'
-import { signed, testSource } from './source.ts'
+import { SENDER, signed, testSource } from './source.ts'
 import { until } from './until.ts'
 
 const HANDLER = ['the handler begins', 'the handler ends', 'before settle', 'after settle']
@@ -231,6 +231,7 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
   if (duringCall) hang(world.downstream, ['hang'])
   const config = {
     database: world.url,
+    sender: SENDER,
     downstream: world.downstream.url,
     mode,
     crash,

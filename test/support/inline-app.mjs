@@ -16,15 +16,9 @@ const count = (table, type) =>
 const store = config.redis
   ? redisKeys({ url: config.redis })
   : postgresKeys({ database: config.database, maxConnections: 4 })
-const source = custom({
-  provider: 'test',
-  secret: 'secret-of-the-tests',
-  signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
-  event: { key: 'json:id', type: 'json:type' },
-})
 
 const hooks = inline(
-  source,
+  custom(config.sender),
   async ({ type }, { step }) => {
     await count('run', type)
     const first = await step('effect', async () => {

@@ -27,15 +27,7 @@ async function publish({ id, topic, key, body }, { signal }) {
 
 const hooks = hookonce({
   database: config.database,
-  sources: {
-    test: custom({
-      provider: 'test',
-      secret: 'secret-of-the-tests',
-      signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
-      event: { key: 'json:id', type: 'json:type' },
-      unwanted: 'record',
-    }),
-  },
+  sources: { test: custom({ ...config.sender, unwanted: 'record' }) },
   outbox: { publishers: { '*': publish } },
   logger: {
     info: (fields) => (fields.message_id && fields.status === 'published' ? at('marked') : undefined),

@@ -1,18 +1,17 @@
 import { custom } from '../../src/sources/index.ts'
 
-/** Must be the same in app.mjs: a sender that signs with an HMAC and names its events in the body. */
-export const SECRET = 'secret-of-the-tests'
+/** A sender that signs with an HMAC and names its events in the body. Processes of their own are told of it. */
+export const SENDER = {
+  provider: 'test',
+  secret: 'secret-of-the-tests',
+  signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
+  event: { key: 'json:id', type: 'json:type' },
+} as const
 
 export function testSource(
   options: { unwanted?: 'ignore' | 'record'; mismatch?: 'keep-first' | 'reject' } = {},
 ) {
-  return custom<TestPayload, TestPayload>({
-    provider: 'test',
-    secret: SECRET,
-    signature: { algorithm: 'hmac-sha256', header: 'test-signature', encoding: 'hex' },
-    event: { key: 'json:id', type: 'json:type' },
-    ...options,
-  })
+  return custom<TestPayload, TestPayload>({ ...SENDER, ...options })
 }
 
 export interface TestPayload {

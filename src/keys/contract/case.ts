@@ -70,6 +70,13 @@ export async function acquireOnceNot(
   throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 looks` })
 }
 
+/** Waits by the store's time, as another key shows it: the keys of the case are not asked for meanwhile. */
+export async function passed(store: KeyStore, ms: number): Promise<void> {
+  const clock = freshId()
+  await acquired(store, clock, { lockMs: ms })
+  await acquireOnceNot('locked', store, clock)
+}
+
 export async function gone(store: KeyStore, id: KeyId): Promise<void> {
   for (let looks = 0; looks < 500; looks++) {
     if ((await store.read(id)) === undefined) return

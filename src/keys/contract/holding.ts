@@ -7,6 +7,7 @@ import {
   freshId,
   gone,
   LONG_MS,
+  passed,
   released,
   request,
   SHORT_MS,
@@ -26,9 +27,7 @@ export const holdingCases: readonly ContractCase[] = [
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
       assert.equal(await store.extend(id, record.fence, { lockMs: 3 * LONG_MS, ttlMs: 1 }), true)
-      const clock = freshId()
-      await acquired(store, clock, { lockMs: SHORT_MS * 2 })
-      await acquireOnceNot('locked', store, clock)
+      await passed(store, SHORT_MS * 2)
       assert.equal((await store.acquire(id, request())).outcome, 'locked')
       const { lockUntil, expiresAt } = await standing(store, id)
       assert.ok(lockUntil > record.lockUntil)
@@ -40,9 +39,7 @@ export const holdingCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
-      const clock = freshId()
-      await acquired(store, clock, { lockMs: SHORT_MS })
-      await acquireOnceNot('locked', store, clock)
+      await passed(store, SHORT_MS)
       assert.equal(await store.extend(id, record.fence, lock), true)
       assert.equal((await store.acquire(id, request())).outcome, 'locked')
     },
@@ -86,9 +83,7 @@ export const holdingCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
-      const clock = freshId()
-      await acquired(store, clock, { lockMs: SHORT_MS })
-      await acquireOnceNot('locked', store, clock)
+      await passed(store, SHORT_MS)
       const [settled, second] = await Promise.all([
         store.settle(id, record.fence, completion('late')),
         store.acquire(id, request()),
@@ -102,9 +97,7 @@ export const holdingCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
-      const clock = freshId()
-      await acquired(store, clock, { lockMs: SHORT_MS })
-      await acquireOnceNot('locked', store, clock)
+      await passed(store, SHORT_MS)
       assert.equal(await store.settle(id, record.fence, completion('late')), true)
       assert.equal((await store.acquire(id, request())).outcome, 'completed')
     },

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, lstat, mkdir, readFile, symlink } from 'node:fs/promises'
+import { chmod, mkdir, readFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 import type { Account } from './account.ts'
 import { copyReadable, renameUnlessThere } from './copy.ts'
-import { hasCode, readSmallFile } from './home.ts'
+import { hasCode, isThere, readSmallFile } from './home.ts'
 import { canReach } from './run.ts'
 
 /** The PostgreSQL programs of this platform, from its npm package or a copy of it. */
@@ -81,7 +81,7 @@ export async function prepareBinaries(
   const complete = await makeLinks(found.root)
   if (complete && (await canReach(use.account, reachedPaths(found)))) return found
   const copy = at(join(use.copyRoot, `postgresql-${found.version}`), found.version)
-  if (!(await exists(copy.root))) await copyTo(copy.root, found)
+  if (!(await isThere(copy.root))) await copyTo(copy.root, found)
   return copy
 }
 
@@ -115,7 +115,7 @@ async function makeLinks(root: string): Promise<boolean> {
   const links: readonly { source: string; target: string }[] = JSON.parse(list)
   for (const { source, target } of links) {
     const path = join(root, target)
-    if (await exists(path)) continue
+    if (await isThere(path)) continue
     try {
       await symlink(basename(source), path)
     } catch (error) {
@@ -125,14 +125,4 @@ async function makeLinks(root: string): Promise<boolean> {
     }
   }
   return true
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
 }

@@ -1,21 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  realpath,
-  rename,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, chown, mkdir, open, readdir, realpath, rename, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 import type { Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { type Home, hasCode, readSmallFile, removeIfThere } from './home.ts'
+import { type Home, hasCode, isThere, readSmallFile, removeIfThere } from './home.ts'
 import { canReach, run } from './run.ts'
 
 /** Where root keeps what an unprivileged account must reach and the user's own directories do not let it. */
@@ -134,16 +123,6 @@ async function syncDirectory(path: string): Promise<void> {
     await directory.sync()
   } finally {
     await directory.close()
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
   }
 }
 

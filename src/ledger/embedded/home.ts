@@ -4,6 +4,7 @@ import {
   chown,
   type FileHandle,
   lchown,
+  lstat,
   mkdir,
   open,
   readFile,
@@ -96,6 +97,16 @@ export async function logSince(home: Home, from: number): Promise<string> {
 export function lastLines(text: string): string {
   // 15 lines hold the FATAL, its DETAIL and HINT and what led to them, and still fit on a screen.
   return text.trimEnd().split('\n').slice(-15).join('\n')
+}
+
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
 }
 
 export async function removeIfThere(path: string): Promise<void> {

@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import compression from 'compression'
 import express, { type ErrorRequestHandler } from 'express'
 import { expressKeys, keyContext } from '../../../src/keys/http/adapters/express.ts'
-import { type Running, type Setup, told } from './framework.ts'
+import { type Running, running, type Setup, told } from './framework.ts'
 
 export async function startExpress({ keys, behaviour, ...setup }: Setup): Promise<Running> {
   const app = express()
@@ -30,14 +28,5 @@ export async function startExpress({ keys, behaviour, ...setup }: Setup): Promis
     response.status(status).json(body)
   }
   app.use(onError)
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    server,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+  return running(app.listen(0, '127.0.0.1'))
 }

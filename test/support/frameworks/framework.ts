@@ -1,4 +1,6 @@
-import type { Server } from 'node:net'
+import { once } from 'node:events'
+import type { Server as HttpServer } from 'node:http'
+import type { AddressInfo, Server } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { KeyEvent, KeysOptions, RunContext } from '../../../src/keys/index.ts'
 
@@ -30,6 +32,19 @@ export interface Running {
   readonly url: string
   readonly server: Server
   close(): Promise<unknown>
+}
+
+/** Of a framework that leaves listening to Node. */
+export async function running(server: HttpServer): Promise<Running> {
+  await once(server, 'listening')
+  return {
+    server,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
 }
 
 /** Thrown by a behaviour: the error handler of each app answers with its status and message. */

@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import Koa, { type Middleware } from 'koa'
 import compress from 'koa-compress'
 import { keyContext, koaKeys } from '../../../src/keys/http/adapters/koa.ts'
-import { type Running, type Setup, told } from './framework.ts'
+import { type Running, running, type Setup, told } from './framework.ts'
 
 /** As the body parsers for Koa do. */
 const parser: Middleware = async (ctx, next) => {
@@ -40,14 +38,5 @@ export async function startKoa({ keys, behaviour, ...setup }: Setup): Promise<Ru
     ctx.set(headers)
     ctx.body = body
   })
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    server,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+  return running(app.listen(0, '127.0.0.1'))
 }

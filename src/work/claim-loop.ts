@@ -1,0 +1,26 @@
+import type { Observer } from '../observe/observer.ts'
+import type { Bell } from './bell.ts'
+
+export interface ClaimLoopOptions {
+  /** Returns how many were claimed. */
+  readonly claim: () => Promise<number>
+  readonly doing: string
+  readonly pollMs: number
+  /** Rings when there is reason to look again: a freed slot, new work of our own. */
+  readonly nudge: Bell
+  readonly observer: Observer
+  readonly stopping: AbortSignal
+}
+
+/** Claims while there is something, and looks again when it is nudged or when it is time to poll. */
+export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
+  while (!options.stopping.aborted) {
+    nudge.reset()
+    const claimed = await claim().catch((error) => {
+      options.observer.trouble({ doing, error })
+      return 0
+    })
+    // At random around the time: processes that began together would ask together ever after.
+    if (claimed === 0) await nudge.wait(options.pollMs * (0.5 + Math.random()))
+  }
+}
