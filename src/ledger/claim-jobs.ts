@@ -62,16 +62,12 @@ export async function dueShards(db: Queryable, question: DueQuestion): Promise<D
   return rows(db, DUE, [question.shards, binary.integers(question.subscribers), question.suspects])
 }
 
-/** One claim leases at most this many: a batch that a single process can lose should stay small. */
-export const MAX_CLAIM = 100
-
 /*
  * Claim in one shard, up to so many jobs for each subscriber.
  * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
  * - A pause is looked at here too: what was found due may have been paused since.
- * - By their place in the table, as they are locked there: otherwise each would be looked up a second time. One that
- *   was changed between the snapshot and the lock is at another place: it stays due, for the next claim.
- * - The literal limit tells the planner how few they are; see AT_MOST.
+ * - By their place in the table, where they are locked: in a join the planner, which cannot know how few they are, would
+ *   rather read the whole shard. One that was changed between snapshot and lock is elsewhere: it stays due, for the next.
  * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
  * - A claim does not wait for the disk. Lost in a crash of the server, it was never made: the job is due again, and of
  *   two runs with one fence only one finds its job processing. Whatever a run commits reaches the disk after its claim.
@@ -93,12 +89,10 @@ const CLAIM = statement(
        order by d.due_at limit want.slots
        for update skip locked
      ) j
-     limit ${MAX_CLAIM}
    ), leased as (
      update hookonce.job j
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
-     from picked p
-     where j.shard = $1::smallint and j.ctid = p.at
+     where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch, j.lane
    )
    select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane,

@@ -1,5 +1,5 @@
 import * as binary from './binary.ts'
-import { AT_MOST, type Queryable, rows, statement } from './statement.ts'
+import { type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not messages: the one that
@@ -75,20 +75,18 @@ export async function dueLanes(db: Queryable, shards: number): Promise<DueLanes[
 const CLAIM = statement(
   'claim_lanes',
   `with picked as materialized (
-     select l.id from unnest($2::text[], $3::integer[]) want(topic, slots)
+     select l.at from unnest($2::text[], $3::integer[]) want(topic, slots)
      cross join lateral (
-       select d.id from hookonce.outbox_lane d
+       select d.ctid as at from hookonce.outbox_lane d
        where d.shard = $1::smallint and d.topic = want.topic and d.worker is null and d.due_at <= now()
          and (d.crashes > 0) = $5::boolean
        order by d.due_at limit want.slots
        for update skip locked
      ) l
-     ${AT_MOST}
    )
    update hookonce.outbox_lane l
    set worker = $4::integer, fence = nextval('hookonce.outbox_fence'), attempt = l.attempt + 1, started_at = now()
-   from picked p
-   where l.shard = $1::smallint and l.id = p.id
+   where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
    returning l.shard, l.id as lane, l.fence::float8 as fence, l.topic, l.tail::float8 as tail, l.attempt, l.crashes`,
 )
 
@@ -215,22 +213,19 @@ export async function lanesLeasedTo(
 const RESCUE = statement(
   'rescue_lanes',
   `with orphan as materialized (
-     select * from (
-       select l.id, l.topic, l.attempt, l.crashes + 1 as crashes, l.crashes + 1 >= $4::integer as poison
-       from hookonce.outbox_lane l
-       where l.shard = $1::smallint and l.worker = any($2::integer[])
-       order by l.id limit $3::integer
-       for update skip locked
-     ) o ${AT_MOST}
+     select l.ctid as at, l.id, l.topic, l.attempt, l.crashes + 1 as crashes, l.crashes + 1 >= $4::integer as poison
+     from hookonce.outbox_lane l
+     where l.shard = $1::smallint and l.worker = any($2::integer[])
+     limit $3::integer
+     for update skip locked
    ), rescued as (
      update hookonce.outbox_lane l
      set worker = null, fence = nextval('hookonce.outbox_fence'),
-       crashes = case when o.poison then 0 else o.crashes end,
-       attempt = case when o.poison then 0 else o.attempt end,
-       due_at = now() + case when o.poison then 0 else least(60, 2 ^ (o.crashes - 1)) end * interval '1 second',
-       reason = case when o.poison then null else 'its relay died while publishing it' end
-     from orphan o
-     where l.shard = $1::smallint and l.id = o.id
+       crashes = case when l.crashes + 1 >= $4::integer then 0 else l.crashes + 1 end,
+       attempt = case when l.crashes + 1 >= $4::integer then 0 else l.attempt end,
+       due_at = now() + case when l.crashes + 1 >= $4::integer then 0 else least(60, 2 ^ l.crashes) end * interval '1 second',
+       reason = case when l.crashes + 1 >= $4::integer then null else 'its relay died while publishing it' end
+     where l.shard = $1::smallint and l.ctid = any(array(select at from orphan))
    ), first as materialized (
      select o.id as lane, o.topic, o.attempt, o.crashes, o.poison, m.id
      from orphan o

@@ -1,4 +1,4 @@
-import { AT_MOST, change, type Queryable, rows, statement } from './statement.ts'
+import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
  * The messages of the outbox. Each waits in a lane (see outbox-lanes.ts) until it is published or given up.
@@ -141,14 +141,12 @@ export async function replayMessages(db: Queryable, { shard, ids, states }: Mess
 const SWEEP_MESSAGES = statement(
   'sweep_messages',
   `with due as materialized (
-     select * from (
-       select id from hookonce.outbox
-       where shard = $1::smallint and state <> 'waiting' and finished_at <= now() - $2::float8 * interval '1 millisecond'
-       order by finished_at limit $3::integer
-       for update skip locked
-     ) d ${AT_MOST}
+     select ctid as at from hookonce.outbox
+     where shard = $1::smallint and state <> 'waiting' and finished_at <= now() - $2::float8 * interval '1 millisecond'
+     order by finished_at limit $3::integer
+     for update skip locked
    )
-   delete from hookonce.outbox m using due d where m.shard = $1::smallint and m.id = d.id`,
+   delete from hookonce.outbox m where m.shard = $1::smallint and m.ctid = any(array(select at from due))`,
 )
 
 export interface MessageSweep {

@@ -1,6 +1,6 @@
 import * as binary from './binary.ts'
 import type { JobRef } from './job-ref.ts'
-import { AT_MOST, type Queryable, rows, statement } from './statement.ts'
+import { type Queryable, rows, statement } from './statement.ts'
 
 /** Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really runs. */
 const LEASED_TO = statement(
@@ -25,17 +25,15 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
  * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that decided on
  * an older snapshot would overwrite completed work. It raises the fence, so that a worker that was only frozen
  * finds its writes refused. The wait doubles with each crash; a job that was in flight in `poisonCrashes`
- * crashes is buried.
+ * crashes is buried. In no order: who skips what is locked waits for nobody, and sorting would read all orphans each time.
  */
 const RESCUE = statement(
   'rescue',
   `with orphan as materialized (
-     select * from (
-       select j.receipt_id, j.subscriber from hookonce.job j
-       where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
-       order by j.receipt_id, j.subscriber limit $3::integer
-       for update skip locked
-     ) o ${AT_MOST}
+     select j.ctid as at from hookonce.job j
+     where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
+     limit $3::integer
+     for update skip locked
    ), rescued as (
      update hookonce.job j
      set state = (case when j.crashes + 1 >= $4::integer then 'failed' else 'retrying' end)::hookonce.job_state,
@@ -45,8 +43,7 @@ const RESCUE = statement(
        reason = case when j.crashes + 1 >= $4::integer
          then 'POISON: its worker died ' || (j.crashes + 1) || ' times while running it'
          else 'its worker died while running it' end
-     from orphan o
-     where j.shard = $1::smallint and j.receipt_id = o.receipt_id and j.subscriber = o.subscriber
+     where j.shard = $1::smallint and j.ctid = any(array(select at from orphan))
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
    ), told as (
      insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)

@@ -15,12 +15,6 @@ export interface Statement {
   readonly text: string
 }
 
-/**
- * No statement takes more rows than this at once, and those that take some say so: a limit that is a parameter counts
- * for the planner as a tenth of all that matches, and to change so many it would rather read the whole shard.
- */
-export const AT_MOST = 'limit 1000'
-
 /** Statements are constants at the head of their table's file. */
 export function statement(name: string, text: string): Statement {
   return { name: `hookonce_${name}`, text }

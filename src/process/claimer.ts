@@ -1,12 +1,5 @@
 import type { Pool } from 'pg'
-import {
-  type Claim,
-  type ClaimedJob,
-  claimJobs,
-  type DueShard,
-  dueShards,
-  MAX_CLAIM,
-} from '../ledger/claim-jobs.ts'
+import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
 import { type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
 import type { Slots } from './slots.ts'
 
@@ -33,6 +26,9 @@ export interface Claimer {
   /** Settles after `stopping`, when nothing is being claimed any more. */
   readonly ended: Promise<void>
 }
+
+/** One claim leases at most this many: a batch that a single process can lose should stay small. */
+const MAX_CLAIM = 100
 
 export function startClaimer(options: ClaimerOptions): Claimer {
   const { pool, slots } = options
