@@ -56,7 +56,8 @@ function ticksOf(pid) {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name of the program may hold anything, so count from the parenthesis behind it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return Number(fields[11]) + Number(fields[12])
+    // With the children that have ended: a server ends helpers of its own while it is measured.
+    return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0)
   } catch {
     // It ended meanwhile: what it used is lost to the sum.
     return 0

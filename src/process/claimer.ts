@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
 import { type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
@@ -29,6 +30,8 @@ export interface Claimer {
 
 /** One claim leases at most this many: a batch that a single process can lose should stay small. */
 const MAX_CLAIM = 100
+/** A claim for one slot costs nearly as much as one for fifty: where most are taken, others have this long to come free. */
+const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): Claimer {
   const { pool, slots } = options
@@ -43,6 +46,7 @@ export function startClaimer(options: ClaimerOptions): Claimer {
     await findDue()
     let count = 0
     for (const { shard, subscribers } of [...due.values()]) {
+      if (slots.areMostTaken) await delay(GATHER_MS)
       const worker = options.worker()
       if (worker === undefined) break
       const wanted = slots.share(subscribers, MAX_CLAIM)

@@ -4,6 +4,8 @@ import type { Subscriber } from './subscriber.ts'
 export interface Slots {
   readonly free: number
   readonly areAllFree: boolean
+  /** More than three of four. */
+  readonly areMostTaken: boolean
   /** One slot. False: there is no room. */
   take(subscriber: number): boolean
   /** Shares the free slots out, and takes them; together never more than are free, and no more than `most`. */
@@ -31,6 +33,9 @@ export function slotsOf(subscribers: ReadonlyMap<number, Subscriber>, concurrenc
     },
     get areAllFree() {
       return free === concurrency
+    },
+    get areMostTaken() {
+      return free * 4 < concurrency
     },
     take(id) {
       if (roomFor(id) <= 0) return false
