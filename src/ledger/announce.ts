@@ -7,12 +7,19 @@ import { type Queryable, rows, statement } from './statement.ts'
  */
 
 const CHANNEL = 'hookonce_work'
-/** Notifications share one lock of the whole server: the first goes at once, further ones at most this often. */
-const APART_MS = 100
+/**
+ * Notifications share one lock of the whole server, until they are committed: the first goes at once, further ones at
+ * most this often, and none waits for the disk.
+ */
+const APART_MS = 10
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
 
-const ANNOUNCE = statement('announce', `select pg_notify('${CHANNEL}', '')`)
+const ANNOUNCE = statement(
+  'announce',
+  `with hurried as materialized (select set_config('synchronous_commit', 'off', true))
+   select pg_notify('${CHANNEL}', '') from hurried`,
+)
 
 /** Returns what announces work. Never inside the transaction that made it. */
 export function announcer(db: Queryable): () => void {
