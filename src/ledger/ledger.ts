@@ -3,6 +3,7 @@ import { HookonceError } from '../model/errors.ts'
 import { type Listening, listen } from './announce.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { checkSchema, migrate } from './migrate.ts'
+import { cutWhenSilent } from './silent-server.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
 /** What it takes to work on the ledger's tables. */
@@ -75,7 +76,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     ...(embedded ? { ssl: false } : {}),
   }
   const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
-  const pool = quiet(new pg.Pool({ ...config, max, query_timeout: ANSWER_TIMEOUT_MS }))
+  const pool = cutWhenSilent(quiet(new pg.Pool({ ...config, max })), ANSWER_TIMEOUT_MS)
   // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
   const own = business
     ? undefined
