@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import { check, strict } from './model/checked.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './model/durations.ts'
+import { DAY_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
 import type { Event } from './model/event.ts'
 import type { Logger } from './observe/logs.ts'
 import type { Publish } from './publishers/contract.ts'
@@ -106,8 +106,7 @@ const optionsSchema = strict({
 const subscriberSchema = strict({
   name: z.string().min(1).max(200).optional(),
   concurrency: z.int().positive().optional(),
-  /** A minute: longer work belongs into steps. */
-  timeoutMs: timer.default(MINUTE_MS),
+  timeoutMs: timer.default(HANDLER_MS),
   /** Events with the same key run one at a time, in the order in which they were recorded. */
   ordered: z
     .custom<(event: Event) => string>((value) => typeof value === 'function', 'must be a function')

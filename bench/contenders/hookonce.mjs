@@ -28,7 +28,7 @@ const effects = {
   },
   tx: () => (event, ctx) => {
     requireContext(ctx, 'transaction')
-    return ctx.transaction((/** @type {any} */ tx) => tx.query(WRITE.text, rowOf(event.payload)), {
+    return ctx.transaction((/** @type {any} */ tx) => tx.query({ ...WRITE, values: rowOf(event.payload) }), {
       last: true,
     })
   },

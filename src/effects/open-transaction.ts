@@ -36,8 +36,17 @@ export interface Transaction extends AdaptedTransaction {
     text: string,
     values?: readonly unknown[],
   ): Promise<QueryResult<Row>>
+  /** With a name, the server parses and plans it once a connection. */
+  query<Row extends QueryResultRow = QueryResultRow>(statement: NamedStatement): Promise<QueryResult<Row>>
   /** Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest stands. */
   savepoint<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+/** A statement as pg takes it. */
+export interface NamedStatement {
+  readonly name?: string
+  readonly text: string
+  readonly values?: readonly unknown[]
 }
 
 /** What is told in one transaction, to be committed with it. */
@@ -84,10 +93,11 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   function onOurs(client: PoolClient): Transaction {
     return {
       ...onTheirs(client),
-      async query(text, values = []) {
+      async query(given: string | NamedStatement, values: readonly unknown[] = []) {
         requireOpen()
-        refuseControl(text)
-        return client.query(text, [...values])
+        const statement = typeof given === 'string' ? { text: given, values } : { values, ...given }
+        refuseControl(statement.text)
+        return client.query({ ...statement, values: [...statement.values] })
       },
       async savepoint(work) {
         requireOpen()

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
+import { COMMIT, inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
 import { addMessages } from '../ledger/outbox.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import type { Queryable } from '../ledger/statement.ts'
@@ -138,7 +138,7 @@ function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Pr
     async (client) => {
       const result = await step.perform(step.onOurs(client))
       const words = step.lastWords(client, result)
-      await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query('commit')]))
+      await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query(COMMIT)]))
       return result
     },
     // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.

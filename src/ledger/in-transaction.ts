@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
+import { statement } from './statement.ts'
 
 /** Runs `work` on one connection of the pool. A connection that `work` left broken is not used again. */
 export async function withConnection<Result>(
@@ -23,7 +24,25 @@ export async function withConnection<Result>(
 }
 
 /** Between two statements of ours lies a turn of the event loop; who needs longer than this is frozen. */
-const IDLE_MS = 5_000
+export const IDLE_MS = 5_000
+
+/** The pools whose connections have a limit of their own. */
+const idleLimits = new WeakMap<Pool, number>()
+
+/**
+ * Has the server end a transaction on this pool's connections that says nothing for `idleMs`: said once a connection,
+ * and not in each transaction. Not behind a pooler, where a connection is somebody else's the next time.
+ */
+export function limitIdle(pool: Pool, idleMs: number): Pool {
+  idleLimits.set(pool, idleMs)
+  const { onConnect } = pool.options
+  // Waited for before a new connection is handed out.
+  pool.options.onConnect = async (client) => {
+    await onConnect?.(client)
+    await client.query(`set ${limit(idleMs)}`)
+  }
+  return pool
+}
 
 /**
  * Runs `work` after BEGIN. `work` sends the COMMIT itself, because it may travel together with its last
@@ -38,7 +57,7 @@ export function inTransaction<Result>(
   work: (client: PoolClient) => Promise<Result>,
   { idleMs = IDLE_MS }: { readonly idleMs?: number } = {},
 ): Promise<Result> {
-  const begin = `begin; set local idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
+  const begin = idleLimits.get(pool) === idleMs ? BEGIN : { text: `begin; set local ${limit(idleMs)}` }
   return withConnection(pool, async (client) => {
     try {
       const [begun, worked] = inOneWrite(client, () => [client.query(begin), work(client)] as const)
@@ -50,6 +69,14 @@ export function inTransaction<Result>(
       throw error
     }
   })
+}
+
+/* Prepared: the server need not parse even these each time. */
+const BEGIN = statement('begin', 'begin')
+export const COMMIT = statement('commit', 'commit')
+
+function limit(idleMs: number): string {
+  return `idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
 }
 
 /** What `send` hands to the connection goes out in one write: a system call costs more than a small statement. */

@@ -1,7 +1,9 @@
 import pg from 'pg'
+import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Listening, listen } from './announce.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
+import { IDLE_MS, limitIdle } from './in-transaction.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { cutWhenSilent } from './silent-server.ts'
 import { UnpreparedClient } from './unprepared.ts'
@@ -76,11 +78,12 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     ...(embedded ? { ssl: false } : {}),
   }
   const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
-  const pool = cutWhenSilent(quiet(new pg.Pool({ ...config, max })), ANSWER_TIMEOUT_MS)
+  const limited = options.prepare === 'off' ? (opened: pg.Pool) => opened : limitIdle
+  const pool = limited(cutWhenSilent(quiet(new pg.Pool({ ...config, max })), ANSWER_TIMEOUT_MS), IDLE_MS)
   // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
   const own = business
     ? undefined
-    : quiet(new pg.Pool({ ...config, max: options.maxConnections, pipeline: true }))
+    : limited(quiet(new pg.Pool({ ...config, max: options.maxConnections, pipeline: true })), HANDLER_MS)
   const close = async (): Promise<void> => {
     await Promise.all([pool.end(), own?.end()])
     await embedded?.leave()

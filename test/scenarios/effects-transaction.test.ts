@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Permanent, type Transaction } from '../../src/index.ts'
+import { type Context, Permanent, type Transaction } from '../../src/index.ts'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
@@ -44,6 +44,44 @@ test('the last transaction completes its job in the same commit, and a replay do
     db.number(`select count(*) from hookonce.job where state = 'processed' and fence = 2`),
   )
   expect(await db.number('select count(*) from effect')).toBe(1)
+})
+
+test('a named statement is prepared on its connection', async () => {
+  const db = await freshDatabase()
+  const prepared: unknown[] = []
+  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+    await ctx.transaction(async (tx) => {
+      await tx.query({ name: 'insert_effect', text: INSERT, values: [event.receiptId, event.type] })
+      const { rows } = await tx.query(
+        `select statement from pg_prepared_statements where name = 'insert_effect'`,
+      )
+      prepared.push(...rows)
+      await tx.query({ name: 'end', text: 'commit' }).catch((error) => prepared.push(error.code))
+    })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db)
+  expect(await db.number('select count(*) from effect')).toBe(1)
+  expect(prepared).toEqual([{ statement: INSERT }, 'TRANSACTION_MISUSED'])
+})
+
+test('the server ends the transaction of a frozen handler when its time is over', async () => {
+  const db = await freshDatabase()
+  const limits: unknown[] = []
+  const look = async (_event: unknown, ctx: Context): Promise<void> => {
+    const { rows } = await ctx.transaction((tx) => tx.query('show idle_in_transaction_session_timeout'))
+    limits.push(rows[0]?.idle_in_transaction_session_timeout)
+  }
+  const hooks = testHooks(db).on('test', 'usual', look).on('test', 'short', look, { timeoutMs: 7_000 })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'usual' })
+  await until('the first is processed', () => limits.length)
+  await deliver(hooks, { id: 'evt_2', type: 'short' })
+  await until('the second is processed', () => limits.length === 2)
+  await deliver(hooks, { id: 'evt_3', type: 'usual' })
+  await until('the third is processed', () => limits.length === 3)
+  expect(limits).toEqual(['1min', '7s', '1min'])
 })
 
 test('a transaction that throws leaves nothing behind', async () => {
