@@ -133,3 +133,36 @@ test('idle() also comes after a commit that failed', async () => {
   await expect(added).rejects.toThrow('down')
   await waiting
 })
+
+test('where commits may overlap, the next starts when it carries as many as the last', async () => {
+  const { begun, group, batches } = commits({ maxInFlight: 2 })
+  const added = [group.add('a'), group.add('b')]
+  await turn()
+  added.push(group.add('c'))
+  await turn()
+  expect(batches()).toEqual([['a', 'b']])
+  added.push(group.add('d'))
+  await turn()
+  expect(batches()).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ])
+  added.push(group.add('e'), group.add('f'), group.add('g'))
+  await turn()
+  expect(group.waiting).toBe(3)
+  // Answered out of turn: each waits for its own commit only.
+  begun[1]?.succeed()
+  expect(await Promise.all(added.slice(2, 4))).toEqual(['c done', 'd done'])
+  await turn()
+  expect(batches()[2]).toEqual(['e', 'f', 'g'])
+  let isIdle = false
+  void group.idle().then(() => {
+    isIdle = true
+  })
+  begun[2]?.succeed()
+  await turn()
+  expect(isIdle).toBe(false)
+  begun[0]?.succeed()
+  await turn()
+  expect(isIdle).toBe(true)
+})

@@ -1,6 +1,9 @@
 /**
  * Group commit: items that arrive while a commit is in flight go together in the next one; an idle group
  * commits at once. Nobody waits for a timer, and the busier it is, the larger the batches grow.
+ *
+ * Where commits may overlap, the next starts as soon as it carries as many as the last: nobody has to wait for the
+ * answer to others while there is work to send, and no commit becomes smaller for it.
  */
 export interface GroupCommit<Item, Result> {
   /** Resolves after the commit that carried the item. */
@@ -13,6 +16,8 @@ export interface GroupCommit<Item, Result> {
 
 export interface GroupCommitOptions<Item> {
   readonly maxItems: number
+  /** How many commits may be in flight at once; one, where nothing is said. */
+  readonly maxInFlight?: number
   /** A batch stops growing past this many bytes, so that one parameter never becomes huge. */
   readonly maxBytes?: number
   readonly bytesOf?: (item: Item) => number
@@ -29,15 +34,17 @@ export function groupCommit<Item, Result>(
   commit: (batch: readonly Item[]) => Promise<readonly Result[]>,
   options: GroupCommitOptions<Item>,
 ): GroupCommit<Item, Result> {
-  const { maxItems, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
+  const { maxItems, maxInFlight = 1, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
   let queue: Entry<Item, Result>[] = []
-  let inFlight = false
+  let inFlight = 0
+  /** Items of the commit that started last. */
+  let lastSize = 0
   let scheduled = false
   let idleWaiters: (() => void)[] = []
 
   // One turn of the event loop later, so that everything the last read brought shares a commit.
   function schedule(): void {
-    if (scheduled || inFlight || queue.length === 0) return
+    if (scheduled || !mayStart()) return
     scheduled = true
     setImmediate(() => {
       scheduled = false
@@ -45,10 +52,16 @@ export function groupCommit<Item, Result>(
     })
   }
 
+  function mayStart(): boolean {
+    if (queue.length === 0) return false
+    return inFlight === 0 || (inFlight < maxInFlight && queue.length >= lastSize)
+  }
+
   async function flush(): Promise<void> {
-    if (queue.length === 0 || inFlight) return
+    if (!mayStart()) return
     const batch = take()
-    inFlight = true
+    inFlight += 1
+    lastSize = batch.length
     try {
       const results = await commit(batch.map((entry) => entry.item))
       batch.forEach((entry, index) => {
@@ -57,9 +70,9 @@ export function groupCommit<Item, Result>(
     } catch (error) {
       for (const entry of batch) entry.reject(error)
     }
-    inFlight = false
+    inFlight -= 1
     schedule()
-    if (queue.length === 0) wakeIdle()
+    if (queue.length === 0 && inFlight === 0) wakeIdle()
   }
 
   function take(): Entry<Item, Result>[] {
@@ -95,7 +108,7 @@ export function groupCommit<Item, Result>(
       return queue.length
     },
     idle() {
-      if (!inFlight && queue.length === 0) return Promise.resolve()
+      if (inFlight === 0 && queue.length === 0) return Promise.resolve()
       return new Promise((resolve) => idleWaiters.push(resolve))
     },
   }

@@ -40,8 +40,8 @@ export interface LedgerOptions {
   readonly relays?: boolean
 }
 
-/** Accepts, claims, settlements, writes, heartbeats and upkeep: each has at most one statement under way. */
-const ENGINE_CONNECTIONS = 6
+/** Two accepts, claims, settlements, writes, heartbeats and upkeep: each has at most one statement under way. */
+const ENGINE_CONNECTIONS = 7
 /** Its claims and its marks; its heartbeats are rare. */
 const RELAY_CONNECTIONS = 2
 /** A server that does not even answer: the provider's patience is shorter than the network's. */

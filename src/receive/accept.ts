@@ -43,6 +43,8 @@ export interface Acceptor {
 /** Larger batches gain little and make the first of them wait for the last. */
 const MAX_BATCH = 256
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
+/** While one is synced to the disk, the next is read, verified and sent. More only make each other wait. */
+const MAX_IN_FLIGHT = 2
 
 /**
  * Records deliveries in group commits and hands the new ones to the worker of this process, where it has room:
@@ -63,6 +65,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   })
   const group = groupCommit(commit, {
     maxItems: MAX_BATCH,
+    maxInFlight: MAX_IN_FLIGHT,
     maxBytes: MAX_BATCH_BYTES,
     bytesOf: (arrival: Arrival) => arrival.receipt.body.byteLength,
   })
