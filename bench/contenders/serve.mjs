@@ -31,7 +31,8 @@ export function tell(fact) {
 export function listen(listener, stop) {
   // Connections stay open between the warm-up and the measurement.
   const server = createServer({ keepAliveTimeout: 60_000 }, listener)
-  server.listen(0, '127.0.0.1', () => {
+  // All may connect at once.
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
     const address = /** @type {import('node:net').AddressInfo} */ (server.address())
     tell({ ready: true, port: address.port })
   })

@@ -5,38 +5,44 @@ const HEAD_END = '\r\n\r\n'
 
 /**
  * One keep-alive connection with one request at a time. It reads just enough HTTP for servers that send a
- * Content-Length, which all contenders do.
+ * Content-Length, which all contenders do. Where a server says that it closes the connection, the next request has a new
+ * one, as a provider's would.
  */
 export class Connection {
+  #port
   #socket
+  #isClosing = false
   /** @type {Buffer | undefined} */
   #unread
   /** @type {((status: number) => void) | undefined} */
   #answered
 
   /** @param {number} port */
-  static open(port) {
-    return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-      socket.once('error', reject)
-      socket.once('connect', () => {
-        socket.off('error', reject)
-        resolve(new Connection(socket))
-      })
-    })
+  static async open(port) {
+    return new Connection(port, await connected(port))
+  }
+
+  /**
+   * @param {number} port
+   * @param {import('node:net').Socket} socket
+   */
+  constructor(port, socket) {
+    this.#port = port
+    this.#socket = this.#listening(socket)
   }
 
   /** @param {import('node:net').Socket} socket */
-  constructor(socket) {
-    this.#socket = socket
-    socket.on('data', (chunk) => this.#read(chunk))
+  #listening(socket) {
     // A broken connection answers its request with status 0; the run then counts an error and fails.
-    socket.on('error', () => this.#end(0))
-    socket.on('close', () => this.#end(0))
+    const broken = () => socket === this.#socket && !this.#isClosing && this.#end(0)
+    return socket
+      .on('data', (chunk) => this.#read(chunk))
+      .on('error', broken)
+      .on('close', broken)
   }
 
   get usable() {
-    return !this.#socket.destroyed
+    return this.#isClosing || !this.#socket.destroyed
   }
 
   /**
@@ -46,7 +52,19 @@ export class Connection {
   send(request, answered) {
     if (!this.usable) return answered(0)
     this.#answered = answered
-    this.#socket.write(request)
+    if (this.#isClosing) void this.#sendAnew(request)
+    else this.#socket.write(request)
+  }
+
+  /** @param {Buffer} request */
+  async #sendAnew(request) {
+    try {
+      this.#socket = this.#listening(await connected(this.#port))
+      this.#isClosing = false
+      this.#socket.write(request)
+    } catch {
+      this.#end(0)
+    }
   }
 
   close() {
@@ -63,6 +81,7 @@ export class Connection {
       this.#unread = bytes
       return
     }
+    this.#isClosing = /\r\nconnection: *close/i.test(text.slice(0, headEnd))
     // `HTTP/1.1 202 …`
     this.#end(Number(text.slice(9, 12)))
   }
@@ -73,6 +92,21 @@ export class Connection {
     this.#answered = undefined
     answered?.(status)
   }
+}
+
+/**
+ * @param {number} port
+ * @returns {Promise<import('node:net').Socket>}
+ */
+function connected(port) {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.off('error', reject)
+      resolve(socket)
+    })
+  })
 }
 
 /**

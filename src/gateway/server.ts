@@ -25,6 +25,8 @@ const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 /** Longer than the idle time-out of common load balancers (60 s), so that it is they who close. */
 const KEEP_ALIVE_MS = 65_000
+/** A provider that retries after an outage connects all at once: past Node's 511 the kernel drops and resets connections. */
+const BACKLOG = 4_096
 
 /** `POST /in/:source` receives; `/healthz`, `/readyz` and `/metrics` tell how it is. */
 export async function startGateway({
@@ -92,6 +94,6 @@ function listen(server: Server, host: string, port: number): Promise<void> {
         new HookonceError('PORT_TAKEN', `port ${port} is taken by another program: choose one with --port`),
       )
     })
-    server.listen(port, host, resolve)
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
 }

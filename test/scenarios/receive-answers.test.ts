@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { custom, lemonsqueezy, stripe } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
-import { lockTable } from '../support/locking.ts'
-import { receiving } from '../support/receiving.ts'
+import { type Lock, lockTable } from '../support/locking.ts'
+import { type Receiving, receiving } from '../support/receiving.ts'
 import { signed, testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
@@ -374,6 +374,15 @@ describe('rotation', () => {
 })
 
 describe('overloaded', () => {
+  /** As many commits as may be under way at once; whatever comes next waits. */
+  async function twoInFlight(send: Receiving['send'], lock: Lock): Promise<Promise<Response>[]> {
+    const first = send({ id: 'evt_1', type: 'a' })
+    await lock.waiters(1)
+    const second = send({ id: 'evt_2', type: 'a' })
+    await lock.waiters(2)
+    return [first, second]
+  }
+
   test('with the queue full it answers 503 and Retry-After; what waited is recorded when the ledger moves on', async () => {
     const db = await freshDatabase()
     const { hooks, send, stop } = receiving(db, {
@@ -381,11 +390,10 @@ describe('overloaded', () => {
     })
     await hooks.ledger()
     const lock = await lockTable(db, 'hookonce.receipt')
-    const inFlight = send({ id: 'evt_1', type: 'a' })
-    await lock.waiters(1)
-    const waiting = send({ id: 'evt_2', type: 'a' })
+    const inFlight = await twoInFlight(send, lock)
+    const waiting = send({ id: 'evt_3', type: 'a' })
     const refused = await until('one is refused', async () => {
-      const answer = await send({ id: 'evt_3', type: 'a' })
+      const answer = await send({ id: 'evt_4', type: 'a' })
       return answer.status === 503 ? answer : undefined
     })
     expect(refused.headers.get('retry-after')).toBe('7')
@@ -393,13 +401,13 @@ describe('overloaded', () => {
     expect(await hooks.ready()).toBe(false)
     await lock.release()
 
-    expect((await inFlight).status).toBe(202)
-    expect((await waiting).status).toBe(202)
+    for (const answer of [...inFlight, waiting]) expect((await answer).status).toBe(202)
     expect(await hooks.ready()).toBe(true)
     await stop()
     expect(await db.rows('select event_key from hookonce.receipt order by 1')).toEqual([
       { event_key: 'evt_1' },
       { event_key: 'evt_2' },
+      { event_key: 'evt_3' },
     ])
     expect(await rejections(db)).toEqual([{ source: 'test', code: 'OVERLOADED', count: 1 }])
   })
@@ -409,15 +417,14 @@ describe('overloaded', () => {
     const { hooks, send } = receiving(db, { options: { limits: { maxWaiting: 3 } } })
     await hooks.ledger()
     const lock = await lockTable(db, 'hookonce.receipt')
-    const inFlight = send({ id: 'evt_0', type: 'a' })
-    await lock.waiters(1)
-    const answers = Array.from({ length: 20 }, (_, n) => send({ id: `evt_${n + 1}`, type: 'a' }))
+    const inFlight = await twoInFlight(send, lock)
+    const answers = Array.from({ length: 20 }, (_, n) => send({ id: `evt_${n + 3}`, type: 'a' }))
     await Promise.race(answers)
     await lock.release()
-    const statuses = (await Promise.all([inFlight, ...answers])).map((answer) => answer.status)
-    expect(statuses.filter((status) => status === 202)).toHaveLength(4)
+    const statuses = (await Promise.all([...inFlight, ...answers])).map((answer) => answer.status)
+    expect(statuses.filter((status) => status === 202)).toHaveLength(5)
     expect(statuses.filter((status) => status === 503)).toHaveLength(17)
-    expect(await receipts(db)).toBe(4)
+    expect(await receipts(db)).toBe(5)
   })
 
   test('with too many bytes held it answers 503 and Retry-After', async () => {
