@@ -30,7 +30,7 @@ const help = `npm run bench -- [flags]
   --contenders a,b                         of: ${contenders.map(({ name }) => name).join(', ')}
   --seconds 5                              length of a measurement
   --rounds 3                               measurements a contender; the median counts
-  --connections 64                         of the load generator
+  --connections 256                        of the load generator
   --body 1600                              bytes of a delivery (512, 1600, 16000, 256000)
   --duplicates 0                           percent of deliveries that repeat an event (0, 10, 50, 100)
   --count 2000000                          deliveries of a round, at most
@@ -63,7 +63,7 @@ export function readOptions(argv) {
       contenders: { type: 'string' },
       seconds: { type: 'string', default: '5' },
       rounds: { type: 'string', default: '3' },
-      connections: { type: 'string', default: '64' },
+      connections: { type: 'string', default: '256' },
       body: { type: 'string', default: '1600' },
       duplicates: { type: 'string', default: '0' },
       count: { type: 'string', default: '2000000' },

@@ -2,9 +2,6 @@
 import { acceptRound } from './accept.mjs'
 import { checkAnswers, checkCount, round } from './round.mjs'
 
-/** More connections than the throughput runs: in an open loop a slow answer must not hold back the next request. */
-const CONNECTIONS_FACTOR = 4
-
 /**
  * The rate that all are measured at: half of the slowest one's peak.
  *
@@ -28,7 +25,7 @@ export function latencyRound(contender, bench, rate) {
   const { seconds, connections } = bench.options
   return round(contender, bench, {
     worker: false,
-    connections: connections * CONNECTIONS_FACTOR,
+    connections,
     async measure({ server, generator }) {
       const load = checkAnswers(await generator.open({ seconds, rate }))
       if (contender.recorded) {

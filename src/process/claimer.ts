@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
 import { type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
@@ -46,7 +45,7 @@ export function startClaimer(options: ClaimerOptions): Claimer {
     await findDue()
     let count = 0
     for (const { shard, subscribers } of [...due.values()]) {
-      if (slots.areMostTaken) await delay(GATHER_MS)
+      await slots.roomy(GATHER_MS)
       const worker = options.worker()
       if (worker === undefined) break
       const wanted = slots.share(subscribers, MAX_CLAIM)

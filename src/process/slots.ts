@@ -1,11 +1,12 @@
+import { bell } from '../work/bell.ts'
 import type { Subscriber } from './subscriber.ts'
 
 /** Room for jobs in this process: so many in all, and so many of each subscriber. */
 export interface Slots {
   readonly free: number
   readonly areAllFree: boolean
-  /** More than three of four. */
-  readonly areMostTaken: boolean
+  /** When a quarter of them is free, which may be now, but no later than this. */
+  roomy(ms: number): Promise<void>
   /** One slot. False: there is no room. */
   take(subscriber: number): boolean
   /** Shares the free slots out, and takes them; together never more than are free, and no more than `most`. */
@@ -15,11 +16,16 @@ export interface Slots {
 
 export function slotsOf(subscribers: ReadonlyMap<number, Subscriber>, concurrency: number): Slots {
   const taken = new Map<number, number>()
+  const room = bell()
   let free = concurrency
 
   function roomFor(id: number): number {
     const subscriber = subscribers.get(id)
     return subscriber ? Math.min(free, subscriber.concurrency - (taken.get(id) ?? 0)) : 0
+  }
+
+  function isRoomy(): boolean {
+    return free * 4 >= concurrency
   }
 
   function take(id: number, count: number): void {
@@ -34,8 +40,10 @@ export function slotsOf(subscribers: ReadonlyMap<number, Subscriber>, concurrenc
     get areAllFree() {
       return free === concurrency
     },
-    get areMostTaken() {
-      return free * 4 < concurrency
+    async roomy(ms) {
+      if (isRoomy()) return
+      room.reset()
+      await room.wait(ms)
     },
     take(id) {
       if (roomFor(id) <= 0) return false
@@ -56,6 +64,7 @@ export function slotsOf(subscribers: ReadonlyMap<number, Subscriber>, concurrenc
     },
     giveBack(id, count) {
       take(id, -count)
+      if (isRoomy()) room.ring()
     },
   }
 }

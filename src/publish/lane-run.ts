@@ -1,17 +1,14 @@
 import type { WaitingMessage } from '../ledger/outbox.ts'
-import type { ClaimedLane, LaneSettlement } from '../ledger/outbox-lanes.ts'
+import type { LaneSettlement } from '../ledger/outbox-lanes.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { MessageFact, Observer } from '../observe/observer.ts'
 import type { Message, Publish } from '../publishers/contract.ts'
 import { Draining, type Interruption } from '../work/interruption.ts'
 import { afterFailure, type RetryPolicy } from '../work/retry.ts'
+import type { LaneWithMessages } from './lane-claimer.ts'
 
-/** A leased lane with its first messages, to be published one after the other. */
-export interface LaneRun {
-  readonly lane: ClaimedLane
-  readonly messages: readonly WaitingMessage[]
-  /** The lane holds no more than these, as far as could be seen when it was claimed. */
-  readonly isAll: boolean
+/** The first messages of a lane, to be published one after the other. */
+export interface LaneRun extends LaneWithMessages {
   readonly publish: Publish
   readonly interruption: Interruption
 }

@@ -1,7 +1,12 @@
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import type { Publish } from '../publishers/contract.ts'
-import type { TopicPublisher } from './relay.ts'
+
+/** Who carries on the messages of some topics. */
+export interface TopicPublisher {
+  readonly takes: (topic: string) => boolean
+  readonly publish: Publish
+}
 
 /** Who carries messages on, as this process was told. */
 export interface OutboxPublishers {
