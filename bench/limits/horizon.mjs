@@ -25,7 +25,7 @@ export async function horizon({ postgres, generator, seconds, minutes }) {
   })
   const holder = await kept.db.connect()
   let part = 0
-  async function peak() {
+  async function prepare() {
     const prefix = `${process.pid.toString(36)}h${part++}x`
     await generator.prepare({
       port: server.port,
@@ -34,6 +34,9 @@ export async function horizon({ postgres, generator, seconds, minutes }) {
       bodyBytes: 1600,
       duplicates: 0,
     })
+  }
+  async function peak() {
+    await prepare()
     return Math.round(
       checkAnswers(await generator.closed({ seconds, count: 1_000_000, fresh: false })).perSecond,
     )
@@ -43,15 +46,13 @@ export async function horizon({ postgres, generator, seconds, minutes }) {
     const before = await peak()
     await holder.query('begin isolation level repeatable read')
     await holder.query('select count(*) from hookonce.source')
-    const prefix = `${process.pid.toString(36)}h${part++}x`
-    await generator.prepare({
-      port: server.port,
-      connections: CONNECTIONS,
-      prefix,
-      bodyBytes: 1600,
-      duplicates: 0,
-    })
-    const steady = checkAnswers(await generator.open({ seconds: minutes * 60, rate: RATE }))
+    let p99 = 0
+    // Minute by minute: deliveries are signed before they are sent, and must not be older than their tolerance.
+    for (let minute = 0; minute < minutes; minute += 1) {
+      await prepare()
+      const steady = checkAnswers(await generator.open({ seconds: 60, rate: RATE }))
+      p99 = Math.max(p99, steady.latency.p99)
+    }
     const after = await peak()
     const dead = await server.db.query(
       `select n_dead_tup as n from pg_stat_user_tables where schemaname = 'hookonce' and relname = 'job'`,
@@ -63,7 +64,7 @@ export async function horizon({ postgres, generator, seconds, minutes }) {
         'before/s': before,
         'after/s': after,
         ratio: (after / before).toFixed(2),
-        'steady p99 ms': steady.latency.p99.toFixed(1),
+        'steady p99 ms': p99.toFixed(1),
         'dead job rows': Number(dead.rows[0]?.n ?? 0),
       },
     ]
