@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
-import { type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
+import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
 import type { Slots } from './slots.ts'
 
 export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
@@ -13,18 +13,6 @@ export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'
   /** Takes over a job that was leased to `worker`, with the slot that was taken for it. */
   readonly start: (job: ClaimedJob, worker: number) => void
   readonly handBack: (job: ClaimedJob) => Promise<void>
-}
-
-/** Claims due jobs for the free slots, and no second suspect while one runs. */
-export interface Claimer {
-  /** Due work may be waiting in the ledger. */
-  readonly backlog: boolean
-  /** What is known of due work is old: ask the ledger before the next claim. */
-  lookAnew(): void
-  /** The next suspect may be claimed. */
-  suspectEnded(): void
-  /** Settles after `stopping`, when nothing is being claimed any more. */
-  readonly ended: Promise<void>
 }
 
 /** One claim leases at most this many: a batch that a single process can lose should stay small. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { firstWaiting, type WaitingMessage } from '../ledger/outbox.ts'
 import { type ClaimedLane, claimLanes, dueLanes } from '../ledger/outbox-lanes.ts'
-import { type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
+import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
 import type { PublisherSlots } from './slots.ts'
 
 export interface LaneClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
@@ -24,24 +24,12 @@ export interface LaneWithMessages {
   readonly isAll: boolean
 }
 
-/** Claims due lanes for the free slots, and no second suspect while one runs. */
-export interface LaneClaimer {
-  /** Due messages may be waiting. */
-  readonly backlog: boolean
-  /** There are messages that nobody was told of. */
-  lookAnew(): void
-  /** The next suspect may be claimed. */
-  suspectEnded(): void
-  /** Settles after `stopping`, when nothing is being claimed any more. */
-  readonly ended: Promise<void>
-}
-
 /** One lease of a lane carries at most this many messages: after a crash, all that were not marked come again. */
 const MAX_RUN = 20
 /** One claim leases at most this many lanes: what a single process can lose should stay small. */
 const MAX_CLAIM = 100
 
-export function startLaneClaimer(options: LaneClaimerOptions): LaneClaimer {
+export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
   const { pool, shards, slots } = options
   let backlog = true
   let suspectRunning = false

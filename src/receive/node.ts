@@ -3,9 +3,8 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'
 
-/** How long, and how much, a sender that we refuse mid-body may go on sending before the connection is cut. */
-const LINGER_MS = 5_000
-const LINGER_BYTES = 1024 * 1024
+/** How long a sender that we refuse mid-body may take to read our answer before the connection is cut. */
+const CLOSE_GRACE_MS = 1_000
 
 /** Answers one request of node:http. The body must not have been read before: signatures are over its bytes. */
 export async function receiveNode(
@@ -105,28 +104,7 @@ export function respond(request: IncomingMessage, response: ServerResponse, answ
   for (const name in answer.headers) headers[name] = answer.headers[name]
   if (close) headers.connection = 'close'
   response.writeHead(answer.status, headers)
-  if (!unread) return void response.end(answer.body)
-  response.write(answer.body)
-  linger(request, () => response.end())
-}
-
-/**
- * A connection that is cut while its sender still writes takes the answer with it: what comes is read and dropped, until
- * it ends or becomes too much.
- */
-function linger(request: IncomingMessage, end: () => void): void {
-  let dropped = 0
-  const timer = setTimeout(end, LINGER_MS).unref()
-  const over = (): void => {
-    clearTimeout(timer)
-    end()
-  }
-  request
-    .on('data', (chunk: Buffer) => {
-      dropped += chunk.length
-      if (dropped > LINGER_BYTES) over()
-    })
-    .on('end', over)
-    .on('close', over)
-    .resume()
+  response.end(answer.body)
+  // The sender may still be writing: let it read the answer, then cut.
+  if (unread) setTimeout(() => request.socket.destroy(), CLOSE_GRACE_MS).unref()
 }

@@ -12,6 +12,18 @@ export interface ClaimLoopOptions {
   readonly stopping: AbortSignal
 }
 
+/** Claims due work for free slots, and no second suspect while one runs. */
+export interface Claimer {
+  /** Due work may be waiting in the ledger. */
+  readonly backlog: boolean
+  /** What is known of due work is old: ask the ledger before the next claim. */
+  lookAnew(): void
+  /** The next suspect may be claimed. */
+  suspectEnded(): void
+  /** Settles after `stopping`, when nothing is being claimed any more. */
+  readonly ended: Promise<void>
+}
+
 /** Claims while there is something, and looks again when it is nudged or when it is time to poll. */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
   while (!options.stopping.aborted) {

@@ -50,20 +50,6 @@ test('a chunked body without end is read no further than the limit', async () =>
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_TOO_LARGE', count: 1 }])
 })
 
-test('who is refused in the middle of its body can send the rest, and reads why', async () => {
-  const db = await freshDatabase()
-  const { listen, stop } = receiving(db, { options: { limits: { maxHeldBytes: 100_000 } } })
-  const client = await rawConnection(await listen())
-  const troubles: unknown[] = []
-  client.socket.on('error', (error) => troubles.push(error))
-  client.write(lines('POST /in/test HTTP/1.1', 'host: x', 'content-length: 1000000'))
-  client.write('x'.repeat(1_000_000))
-  expect(await client.closed()).toMatch(/^HTTP\/1.1 503 .*"OVERLOADED"/s)
-  expect(troubles).toEqual([])
-  await stop()
-  expect(await receipts(db)).toBe(0)
-})
-
 test('a request that breaks off leaves nothing', async () => {
   const db = await freshDatabase()
   const { hooks, listen, stop } = receiving(db)
