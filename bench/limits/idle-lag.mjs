@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { percentiles } from '../load/percentiles.mjs'
 import { hookonce, stripe } from '../product.mjs'
 import { secret } from '../stripe/deliveries.mjs'
@@ -23,6 +24,7 @@ export async function idleLag({ postgres, rounds }) {
     const database = (await server.database()).url
     rows.push({ round: n, where: 'receiver and worker in one process', ...(await lags(database, true)) })
     rows.push({ round: n, where: 'worker in another process', ...(await lags(database, false)) })
+    rows.push({ round: n, where: 'three bare round trips, the least of it', ...(await bareTrips(database)) })
     await server.drop()
   }
   return rows
@@ -69,6 +71,30 @@ async function lags(database, together) {
   http.closeAllConnections()
   await receiver.stop()
   if (!together) await worker.stop()
-  const { p50, p99, max } = percentiles([...answeredAt].map(([key, at]) => (startedAt.get(key) ?? 0) - at))
+  return told([...answeredAt].map(([key, at]) => (startedAt.get(key) ?? 0) - at))
+}
+
+/**
+ * What the machine takes for an announcement, its being heard and a claim, if each took PostgreSQL no time at all.
+ *
+ * @param {string} database
+ */
+async function bareTrips(database) {
+  const client = new pg.Client(database)
+  await client.connect()
+  const times = []
+  for (let n = 0; n < EVENTS; n += 1) {
+    const startedAt = performance.now()
+    for (let trip = 0; trip < 3; trip += 1) await client.query({ name: 'bare', text: 'select 1' })
+    times.push(performance.now() - startedAt)
+    await delay(APART_MS)
+  }
+  await client.end()
+  return told(times)
+}
+
+/** @param {readonly number[]} times */
+function told(times) {
+  const { p50, p99, max } = percentiles([...times])
   return { 'p50 ms': p50.toFixed(2), 'p99 ms': p99.toFixed(2), 'max ms': max.toFixed(2) }
 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
-import { type Listening, listen } from './announce.ts'
+import { type Listening, listen, type OnWork } from './announce.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { IDLE_MS, limitIdle } from './in-transaction.ts'
 import { checkSchema, migrate } from './migrate.ts'
@@ -22,7 +22,7 @@ export interface Ledger extends LedgerTables {
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
   /** Calls back when another process has left work; undefined behind a pooler, which would not let it through. */
-  readonly listen: ((onWork: () => void) => Listening) | undefined
+  readonly listen: ((onWork: OnWork) => Listening) | undefined
   close(): Promise<void>
 }
 
@@ -91,7 +91,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   try {
     if (options.migrate === 'auto') await migrate(pool)
     const { shards } = await checkSchema(pool)
-    const hears = options.prepare === 'on' ? (onWork: () => void) => listen(config, onWork) : undefined
+    const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, onWork) : undefined
     return { pool, business: business ?? own ?? pool, shards, url, listen: hears, close }
   } catch (error) {
     await close()

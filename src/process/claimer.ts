@@ -15,12 +15,18 @@ export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'
   readonly handBack: (job: ClaimedJob) => Promise<void>
 }
 
+/** Claims due jobs. */
+export interface JobClaimer extends Claimer {
+  /** Due jobs were left there: it need not be asked where they are. */
+  expect(places: readonly DueShard[]): void
+}
+
 /** One claim leases at most this many: a batch that a single process can lose should stay small. */
 const MAX_CLAIM = 100
 /** A claim for one slot costs nearly as much as one for fifty: where most are taken, others have this long to come free. */
 const GATHER_MS = 5
 
-export function startClaimer(options: ClaimerOptions): Claimer {
+export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, slots } = options
   let suspectRunning = false
   let backlog = true
@@ -54,6 +60,18 @@ export function startClaimer(options: ClaimerOptions): Claimer {
     due = new Map(shuffled(found).map((entry) => [entry.shard, entry]))
     dueUntil = performance.now() + options.pollMs
     backlog = due.size > 0
+  }
+
+  /** One that comes while a claim or a look is under way may be forgotten with it: the bell rang, and a look follows. */
+  function expect(places: readonly DueShard[]): void {
+    backlog = true
+    for (const { shard, subscribers } of places) {
+      // Whoever can reach the database can announce.
+      if (shard >= options.shards) continue
+      const known = due.get(shard)?.subscribers ?? []
+      const more = subscribers.filter((id) => options.subscribers.includes(id) && !known.includes(id))
+      if (more.length > 0) due.set(shard, { shard, subscribers: [...known, ...more] })
+    }
   }
 
   /** The slots were taken before; those that no job came for are given back. */
@@ -93,6 +111,7 @@ export function startClaimer(options: ClaimerOptions): Claimer {
       backlog = true
       dueUntil = 0
     },
+    expect,
     suspectEnded() {
       suspectRunning = false
     },

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Outbox } from '../effects/message.ts'
-import type { Listening } from '../ledger/announce.ts'
+import type { Listening, OnWork } from '../ledger/announce.ts'
 import type { ClaimedJob } from '../ledger/claim-jobs.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import { lanePasser } from '../ledger/lanes.ts'
@@ -32,7 +32,7 @@ export interface WorkerOptions {
   /** How long an idle worker waits before it looks for work again. Work accepted here is not waited for. */
   readonly pollMs: number
   /** Calls back when another process has left work. */
-  readonly listen: ((onWork: () => void) => Listening) | undefined
+  readonly listen: ((onWork: OnWork) => Listening) | undefined
   readonly observer: Observer
 }
 
@@ -101,7 +101,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     nudge,
     stopping: stopping.signal,
   })
-  const listening = options.listen?.(wake)
+  const listening = options.listen?.((places) => {
+    if (places) claimer.expect(places)
+    else claimer.lookAnew()
+    nudge.ring()
+  })
 
   function idToLeaseTo(): number | undefined {
     return stopping.signal.aborted ? undefined : lease.worker

@@ -1,4 +1,4 @@
-import { announcer } from '../ledger/announce.ts'
+import { announcer, type DueJob } from '../ledger/announce.ts'
 import { groupCommit } from '../ledger/group-commit.ts'
 import type { NewReceipt, NewWork } from '../ledger/insert-receipts.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
@@ -55,12 +55,12 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   const tally = duplicateTally(pool, observer)
   const announce = announcer(pool)
   /** Jobs were left in the ledger: for the worker here when it has room, or for one elsewhere. */
-  function leave(): void {
+  function leave(job?: DueJob): void {
     handOff.wake()
-    announce()
+    announce(job)
   }
   const passer = lanePasser(ledger, {
-    onDue: leave,
+    onDue: () => leave(),
     onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }),
   })
   const group = groupCommit(commit, {
@@ -134,7 +134,7 @@ interface Handing {
   readonly outcome: Accepted
   readonly worker: number | undefined
   readonly event: () => Event
-  readonly leave: () => void
+  readonly leave: (job: DueJob) => void
   readonly passOn: (lane: string) => Promise<void>
 }
 
@@ -148,7 +148,7 @@ function handOver({ work, outcome, worker, event, leave, passOn }: Handing, hand
       handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
     } else {
       if (bornLeased) handOff.release(subscriber)
-      leave()
+      leave({ shard, subscriber })
     }
   }
 }
