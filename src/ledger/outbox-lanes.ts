@@ -48,7 +48,7 @@ const DUE = statement(
      select from hookonce.outbox_lane l
      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
        and (l.crashes > 0) = suspect.one
-     limit 1
+     order by l.due_at limit 1
    ) due
    where t.topic is not null
    group by t.shard
