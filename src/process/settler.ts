@@ -63,7 +63,8 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
   return groupCommit(commit, { maxItems: MAX_BATCH })
 }
 
-function hasWritten({ writes, messages }: Ending): boolean {
+/** Whether something is to be committed beyond that it ended. */
+export function hasWritten({ writes, messages }: Ending): boolean {
   return writes.length > 0 || messages.length > 0
 }
 

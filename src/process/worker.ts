@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { WriteOutcome } from '../effects/commit-writes.ts'
 import type { Outbox } from '../effects/message.ts'
 import type { Listening, OnWork } from '../ledger/announce.ts'
 import type { ClaimedJob } from '../ledger/claim-jobs.ts'
@@ -15,7 +16,7 @@ import { withinMs } from '../work/within.ts'
 import { attempt, handedBack, type Run } from './attempt.ts'
 import { startClaimer } from './claimer.ts'
 import { bornLeasedRun, claimedRun } from './runs.ts'
-import { settler } from './settler.ts'
+import { type Ending, hasWritten, settler } from './settler.ts'
 import { slotsOf } from './slots.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -64,6 +65,8 @@ export interface Worker {
  * lost. Longer than any statement of ours waits for its answer.
  */
 const STRAY_AFTER_MS = 30_000
+/** So many runs that have ended may wait for their commit while others run in their slots. */
+const MAX_WAITING = 256
 /** After the abort at the end of a drain: time for a handler that honours its signal to clean up. */
 const ABORT_GRACE_MS = 1_000
 
@@ -141,8 +144,18 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   /** The slot was taken before. */
   function start(run: Run, isSuspect: boolean): void {
     const key = keyOf(run.job)
+    let hasSlot = true
+    function leaveSlot(): void {
+      if (hasSlot) freeSlot(run.job.subscriber)
+      hasSlot = false
+    }
+    function settle(ending: Ending): Promise<WriteOutcome> {
+      // A slot is for a handler, and this one has ended. What it wrote must be there before the next may begin.
+      if (!hasWritten(ending) && settling.waiting < MAX_WAITING) leaveSlot()
+      return settling.add(ending)
+    }
     inFlight.set(key, run)
-    void attempt(run, { business, settle: settling.add, observer }).finally(() => {
+    void attempt(run, { business, settle, observer }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) {
         claimer.suspectEnded()
@@ -150,7 +163,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       }
       // Whatever became of it: if it is not done, nothing is let go.
       if (run.lane !== undefined) void passer.add(run.lane)
-      freeSlot(run.job.subscriber)
+      leaveSlot()
+      if (stopping.signal.aborted) nudge.ring()
     })
   }
 
@@ -183,7 +197,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     stopping.abort()
     nudge.ring()
     await listening?.stop()
-    const drained = allSlotsFree()
+    const drained = allEnded()
     await withinMs(drained, drainMs)
     abortAll(new Draining('this process is stopping'))
     await withinMs(drained, ABORT_GRACE_MS)
@@ -194,10 +208,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await lease.retire().catch((error) => observer.trouble({ doing: 'retiring this worker', error }))
   }
 
-  /** Nothing runs, and nothing that is being accepted has a slot reserved. */
-  async function allSlotsFree(): Promise<void> {
+  /** Nothing runs or is being settled, and nothing that is being accepted has a slot reserved. */
+  async function allEnded(): Promise<void> {
     await claimer.ended
-    while (!slots.areAllFree && !givingUp.signal.aborted) {
+    while (!(slots.areAllFree && inFlight.size === 0) && !givingUp.signal.aborted) {
       nudge.reset()
       await nudge.wait(ABORT_GRACE_MS)
     }

@@ -130,6 +130,81 @@ test('where every slot is taken, a job waits in the ledger and is claimed when o
   ])
 })
 
+/** Locks the job of an event, so that it cannot be settled, until it is told to let go. */
+async function holdJob(db: TestDatabase, key: string): Promise<() => Promise<void>> {
+  const client = await db.pool.connect()
+  await client.query('begin')
+  await client.query(
+    `select from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id where r.event_key = $1 for update of j`,
+    [key],
+  )
+  return async () => {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+const stateOf = async (db: TestDatabase, key: string): Promise<string | undefined> => {
+  const [job] = await db.rows<{ state: string }>(
+    `select j.state::text from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id where r.event_key = $1`,
+    [key],
+  )
+  return job?.state
+}
+
+test('a slot is for a handler: when it has ended the next begins, and the commit need not be waited for', async () => {
+  const db = await freshDatabase()
+  let letGo = async (): Promise<void> => undefined
+  const states: (string | undefined)[] = []
+  const hooks = testHooks(db, { concurrency: 1 })
+  hooks.on('test', '*', async (event) => {
+    if (event.key === 'evt_1') {
+      await deliver(hooks, { id: 'evt_2', type: 'a' })
+      letGo = await holdJob(db, 'evt_1')
+    } else {
+      states.push(await stateOf(db, 'evt_1'))
+      await letGo()
+    }
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await inState(db, 'processed', 2)
+  expect(states).toEqual(['processing'])
+})
+
+test('what a handler has handed over to be written is there when its slot is given to the next', async () => {
+  const db = await freshDatabase()
+  await db.rows('create table business (event_key text primary key)')
+  const seen: unknown[] = []
+  let held = (): void => undefined
+  const isHeld = new Promise<void>((resolve) => (held = resolve))
+  const hooks = testHooks(db, { concurrency: 1 })
+  hooks.on('test', '*', async (event, ctx) => {
+    if (event.key === 'evt_1') {
+      await deliver(hooks, { id: 'evt_2', type: 'a' })
+      ctx.write({ text: 'insert into business values ($1)', values: [event.key] })
+      void holdJob(db, 'evt_1').then(async (letGo) => {
+        held()
+        await until('its settlement waits', () =>
+          db.number(
+            `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          ),
+        )
+        // Would run at once if there were room.
+        await deliver(hooks, { id: 'evt_3', type: 'a' })
+        seen.push([await stateOf(db, 'evt_2'), await stateOf(db, 'evt_3')])
+        await letGo()
+      })
+      await isHeld
+    } else seen.push(await db.rows('select event_key from business'))
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await inState(db, 'processed', 3)
+  const written = [{ event_key: 'evt_1' }]
+  expect(seen).toEqual([['received', 'received'], written, written])
+})
+
 test('what a process that only receives has accepted, a process that only works picks up', async () => {
   const db = await freshDatabase()
   const receiver = await startApp(db, { works: false })
