@@ -25,15 +25,25 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
  * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that decided on
  * an older snapshot would overwrite completed work. It raises the fence, so that a worker that was only frozen
  * finds its writes refused. The wait doubles with each crash; a job that was in flight in `poisonCrashes`
- * crashes is buried. In no order: who skips what is locked waits for nobody, and sorting would read all orphans each time.
+ * crashes is buried.
+ *
+ * Orphans are taken in the order of the index of leased jobs, worker by worker: only for that order does the planner surely
+ * use it (told `=`, it knows that there is nothing to order, and where much was in flight when it last looked it would read
+ * the table, with all that was ever done). By keys, all orphans would be sorted each time; who skips what is locked waits
+ * for nobody anyway.
  */
 const RESCUE = statement(
   'rescue',
   `with orphan as materialized (
-     select j.ctid as at from hookonce.job j
-     where j.shard = $1::smallint and j.state = 'processing' and j.worker = any($2::integer[])
+     select j.at
+     from unnest($2::integer[]) dead(worker)
+     cross join lateral (
+       select l.ctid as at from hookonce.job l
+       where l.shard = $1::smallint and l.state = 'processing' and l.worker between dead.worker and dead.worker
+       order by l.worker limit $3::integer
+       for update skip locked
+     ) j
      limit $3::integer
-     for update skip locked
    ), rescued as (
      update hookonce.job j
      set state = (case when j.crashes + 1 >= $4::integer then 'failed' else 'retrying' end)::hookonce.job_state,
