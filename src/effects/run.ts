@@ -19,6 +19,8 @@ export interface HandlerRun extends MessageOrigin {
   readonly requireHeld: () => void
   /** Names of steps and transactions that this run has used. */
   names?: Set<string>
+  /** Names of transactions whose work is under way. */
+  openTransactions?: Set<string>
   /** Effects that this run has asked for: who asks twice shares the answer. */
   effects?: Map<string, Promise<unknown>>
   /** Calls that this run made and has not told the outcome of, by the effect's id. */

@@ -96,7 +96,7 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
   /** Calls to the outside cannot be rolled back, and commits of their own would not be. */
   function requireOutside(what: string): void {
     requireOpen(what)
-    refuseInside(what, 'call it before or after, or use what tx offers')
+    refuseInside(doing, what)
   }
 
   const ctx = {

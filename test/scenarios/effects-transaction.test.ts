@@ -242,7 +242,7 @@ test('what would break a transaction apart is refused, each with what to do', as
   await processed(db)
   expect(faults.slice(0, 3)).toEqual(
     ['transaction', 'effect', 'step'].map((call) =>
-      expect.stringContaining(`ctx.${call}() was called inside the transaction "transaction"`),
+      expect.stringContaining(`ctx.${call}() was called while the transaction "transaction" was open`),
     ),
   )
   expect(faults.slice(3, 8)).toEqual(
