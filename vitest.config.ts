@@ -1,11 +1,17 @@
 import { defineConfig } from 'vitest/config'
 
+/** Of other people's libraries and of the command line: whatever PostgreSQL is beneath, they would say the same. */
+const OF_ANY_SERVER = ['cli-dev', 'cli-trigger', 'effects-adapters', 'receive-adapters'].map(
+  (name) => `test/scenarios/${name}.test.ts`,
+)
+
 /** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */
 function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
   return {
     test: {
       name: server,
       include: ['test/scenarios/**/*.test.ts', ...more],
+      exclude: server === 'installed' ? OF_ANY_SERVER : [],
       globalSetup: ['test/support/servers.ts'],
       provide: { server },
       testTimeout: 60_000,
@@ -16,7 +22,8 @@ function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // One more than the cores of a small machine: crash tests and servers that start wait more than they compute.
+    maxWorkers: 3,
     reporters: ['default', './test/support/no-skips.ts'],
     projects: [
       {
