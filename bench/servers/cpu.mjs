@@ -20,7 +20,7 @@ const TICK_US = 10_000
  */
 export async function cpuMeter({ server, postgres, generator }) {
   async function used() {
-    const store = server.redisPid ? [server.redisPid] : ((await postgres?.pids()) ?? [])
+    const store = server.redisPid ? [server.redisPid] : withParents((await postgres?.pids()) ?? [])
     return [[server.pid], store, generator?.pid ? [generator.pid] : []].map(cpuMicros)
   }
   const before = await used()
@@ -50,16 +50,32 @@ function cpuMicros(pids) {
   return pids.reduce((sum, pid) => sum + ticksOf(pid) * TICK_US, 0)
 }
 
+/**
+ * PostgreSQL's backends come and go, and each leaves what it used to the process that started it.
+ *
+ * @param {readonly number[]} pids
+ */
+function withParents(pids) {
+  return [...new Set(pids.flatMap((pid) => [pid, Number(statOf(pid)?.[1] ?? pid)]))]
+}
+
 /** @param {number} pid */
 function ticksOf(pid) {
+  // With the children that have ended: a server ends helpers of its own while it is measured.
+  return [11, 12, 13, 14].reduce((sum, at) => sum + Number(statOf(pid)?.[at] ?? 0), 0)
+}
+
+/**
+ * What Linux tells of a process; undefined where it ended meanwhile.
+ *
+ * @param {number} pid
+ */
+function statOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name of the program may hold anything, so count from the parenthesis behind it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    // With the children that have ended: a server ends helpers of its own while it is measured.
-    return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0)
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   } catch {
-    // It ended meanwhile: what it used is lost to the sum.
-    return 0
+    return undefined
   }
 }
