@@ -13,8 +13,11 @@ import { countingHandler, endOnTerm, listen, mode, required, startOnLine, tell }
  * - write: by ctx.write, group-committed with the completions of others.
  */
 
-/** Room for what all connections of the load generator have under way, so that jobs are born leased. */
-const CONCURRENCY = 256
+/**
+ * Room for all that is accepted and not yet committed, so that jobs are born leased: a delivery is answered before its job is
+ * done, so that there are more of them than connections of the load generator.
+ */
+const CONCURRENCY = 1024
 /** No-op handlers: what counts is how many are claimed and settled in one statement. */
 const DRAIN_CONCURRENCY = 256
 

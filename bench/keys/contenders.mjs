@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 export const contenders = [
   { name: 'none', file: 'none.mjs', on: 'node:http' },
   { name: 'hookonce', file: 'hookonce.mjs', on: 'node:http' },
+  { name: 'hookonce-once', file: 'hookonce-once.mjs', on: 'node:http' },
   { name: 'hookonce-express', file: 'hookonce-express.mjs', on: 'Express' },
   {
     name: 'powertools',

@@ -122,15 +122,13 @@ async function measure(server, mode, name) {
 }
 
 function report() {
-  const ours = { 'node:http': measured.get('hookonce'), Express: measured.get('hookonce-express') }
   for (const contender of chosen) {
     const results = measured.get(contender.name)
     if (!results) continue
     const { first, replay, correct } = results
-    const against = contender.isPeer ? ours[contender.on] : undefined
     say(`\n${contender.name} ${versionOf(contender)} on ${contender.on}`)
-    say(`  first:  ${shown(first, against?.first)}`)
-    say(`  replay: ${shown(replay, against?.replay)}`)
+    say(`  first:  ${shown(first)}${against(contender, 'first')}`)
+    say(`  replay: ${shown(replay)}${against(contender, 'replay')}`)
     if (correct) say(`  ${wordsOf(correct).join('; ')}`)
   }
   const wrong = chosen.filter(
@@ -142,18 +140,31 @@ function report() {
   }
 }
 
-/**
- * @param {Speed[]} speeds
- * @param {Speed[]} [ours] of the same rounds
- */
-function shown(speeds, ours) {
+/** @param {Speed[]} speeds */
+function shown(speeds) {
   const rates = speeds.map(({ perSecond }) => perSecond)
   const costs = speeds.map(({ cpu }) => cpu)
-  const range = `${median(rates).toFixed()}/s (${Math.min(...rates).toFixed()}–${Math.max(...rates).toFixed()}), ${median(costs).toFixed()} µs of CPU`
-  if (!ours) return range
-  const ratios = rates.map((rate, round) => (ours[round]?.perSecond ?? 0) / rate)
-  const saved = costs.map((cost, round) => cost / (ours[round]?.cpu ?? 0))
-  return `${range}; hookonce is ${median(ratios).toFixed(2)}× as fast (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}), by CPU ${median(saved).toFixed(2)}×`
+  return `${median(rates).toFixed()}/s (${Math.min(...rates).toFixed()}–${Math.max(...rates).toFixed()}), ${median(costs).toFixed()} µs of CPU`
+}
+
+/**
+ * Each of ours that runs where the peer does, round by round.
+ *
+ * @param {import('./contenders.mjs').Contender} peer
+ * @param {'first' | 'replay'} mode
+ */
+function against(peer, mode) {
+  if (!peer.isPeer) return ''
+  const theirs = measured.get(peer.name)?.[mode] ?? []
+  return chosen
+    .filter(({ name, on }) => name.startsWith('hookonce') && on === peer.on)
+    .map(({ name }) => {
+      const ours = measured.get(name)?.[mode] ?? []
+      const ratios = theirs.map(({ perSecond }, round) => (ours[round]?.perSecond ?? 0) / perSecond)
+      const saved = theirs.map(({ cpu }, round) => cpu / (ours[round]?.cpu ?? 0))
+      return `; ${name} is ${median(ratios).toFixed(2)}× as fast (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}), by CPU ${median(saved).toFixed(2)}×`
+    })
+    .join('')
 }
 
 /** @param {import('./correct.mjs').Correctness} correct */
