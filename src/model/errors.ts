@@ -211,7 +211,8 @@ export const errorCatalogue = {
   },
   TRANSACTION_MISUSED: {
     retryable: false,
-    advice: 'A transaction begins and ends with its function. Use tx.savepoint() for a part that may fail.',
+    advice:
+      'A transaction begins and ends with its function, and while it is open only tx may be used. Use tx.savepoint() for a part that may fail.',
   },
   TRANSACTION_ELSEWHERE: {
     retryable: false,

@@ -252,6 +252,33 @@ test('what would break a transaction apart is refused, each with what to do', as
   expect(await db.number('select count(*) from effect')).toBe(3)
 })
 
+test('what would commit beside an open transaction is refused until it has ended', async () => {
+  const db = await freshDatabase()
+  const outcomes: string[] = []
+  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+    let end = (): void => undefined
+    let begun = (): void => undefined
+    const ending = new Promise<void>((resolve) => (end = resolve))
+    const hasBegun = new Promise<void>((resolve) => (begun = resolve))
+    const transacting = ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, 'written'])
+      begun()
+      await ending
+    })
+    await hasBegun
+    const mail = () => ctx.effect('mail', () => 'sent')
+    outcomes.push(await mail().catch(String))
+    end()
+    await transacting
+    outcomes.push(await mail())
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db)
+  expect(outcomes).toEqual([expect.stringContaining('TRANSACTION_MISUSED'), 'sent'])
+  expect(await db.number('select count(*) from effect')).toBe(1)
+})
+
 test('deadlocks are tried again inside', async () => {
   const db = await freshDatabase()
   await db.rows(
