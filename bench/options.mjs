@@ -20,6 +20,7 @@ const EFFECTS = ['own', 'tx', 'write']
  * @property {number} count deliveries of a round, at most
  * @property {number} backlog jobs, for drain
  * @property {string} effect
+ * @property {number | undefined} [concurrency] of hookonce's worker
  * @property {boolean} cpuProf
  * @property {string | undefined} postgres
  */
@@ -36,6 +37,7 @@ const help = `npm run bench -- [flags]
   --count 2000000                          deliveries of a round, at most
   --backlog 200000                         jobs to drain
   --effect own|tx|write                    how hookonce writes the business row end to end
+  --concurrency 1024                       slots of hookonce's worker (256 for drain)
   --cpu-prof                               profile the servers; prints where their time went
   --postgres <url>                         a PostgreSQL on this machine instead of a private one
   --smoke                                  tiny counts, every contender, only correctness
@@ -69,6 +71,7 @@ export function readOptions(argv) {
       count: { type: 'string', default: '2000000' },
       backlog: { type: 'string', default: '200000' },
       effect: { type: 'string', default: 'own' },
+      concurrency: { type: 'string' },
       'cpu-prof': { type: 'boolean', default: false },
       postgres: { type: 'string' },
       smoke: { type: 'boolean', default: false },
@@ -92,6 +95,8 @@ export function readOptions(argv) {
     count: number('--count', values.count, 1, 100_000_000),
     backlog: number('--backlog', values.backlog, 1, 10_000_000),
     effect: oneOf('--effect', values.effect, EFFECTS),
+    concurrency:
+      values.concurrency === undefined ? undefined : number('--concurrency', values.concurrency, 1, 100_000),
     cpuProf: values['cpu-prof'],
     postgres: values.postgres,
   }

@@ -63,7 +63,7 @@ function handler() {
 const hooks = hookonce({
   database: required('DATABASE_URL'),
   sources: { stripe: stripe({ secret }) },
-  concurrency: mode === 'drain' ? DRAIN_CONCURRENCY : CONCURRENCY,
+  concurrency: Number(process.env.BENCH_CONCURRENCY ?? (mode === 'drain' ? DRAIN_CONCURRENCY : CONCURRENCY)),
 }).on('stripe', 'invoice.paid', handler())
 
 const ledger = await hooks.ledger()

@@ -18,6 +18,7 @@ export const profileDir = fileURLToPath(new URL('../results/profiles/', import.m
  * @property {import('./postgres.mjs').Postgres} postgres
  * @property {'accept' | 'end-to-end' | 'drain'} mode
  * @property {string} effect
+ * @property {number | undefined} [concurrency]
  * @property {boolean} cpuProf
  * @property {number} [backlog]
  */
@@ -28,7 +29,7 @@ export const profileDir = fileURLToPath(new URL('../results/profiles/', import.m
  * @param {import('../contenders.mjs').Contender} contender
  * @param {StartOptions} options
  */
-export async function startContender(contender, { postgres, mode, effect, cpuProf, backlog }) {
+export async function startContender(contender, { postgres, mode, effect, concurrency, cpuProf, backlog }) {
   const database = await postgres.database()
   const redis = contender.redis ? await startRedis(contender.redis) : undefined
   const file = fileURLToPath(new URL(`../contenders/${contender.file}`, import.meta.url))
@@ -46,6 +47,7 @@ export async function startContender(contender, { postgres, mode, effect, cpuPro
       REDIS_PORT: String(redis?.port ?? ''),
       BENCH_MODE: mode,
       BENCH_EFFECT: effect,
+      ...(concurrency === undefined ? {} : { BENCH_CONCURRENCY: String(concurrency) }),
       BENCH_BACKLOG: String(backlog ?? 0),
     },
   })

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { DueShard } from './claim-jobs.ts'
+import type { JobRef } from './job-ref.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /*
@@ -51,10 +52,7 @@ export function announcer(db: Queryable): (job?: DueJob) => void {
   }
 }
 
-export interface DueJob {
-  readonly shard: number
-  readonly subscriber: number
-}
+export type DueJob = Pick<JobRef, 'shard' | 'subscriber'>
 
 /** The shards of a payload; undefined: work may be anywhere. */
 function placesIn(payload: string | undefined): DueShard[] | undefined {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { WriteOutcome } from '../effects/commit-writes.ts'
 import type { Outbox } from '../effects/message.ts'
 import type { Listening, OnWork } from '../ledger/announce.ts'
-import type { ClaimedJob } from '../ledger/claim-jobs.ts'
+import type { ClaimedJob, DueShard } from '../ledger/claim-jobs.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import { lanePasser } from '../ledger/lanes.ts'
 import { jobsLeasedTo } from '../ledger/rescue-jobs.ts'
@@ -104,18 +104,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     nudge,
     stopping: stopping.signal,
   })
-  const listening = options.listen?.((places) => {
-    if (places) claimer.expect(places)
-    else claimer.lookAnew()
-    nudge.ring()
-  })
+  const listening = options.listen?.(wake)
 
   function idToLeaseTo(): number | undefined {
     return stopping.signal.aborted ? undefined : lease.worker
   }
 
-  function wake(): void {
-    claimer.lookAnew()
+  function wake(places?: readonly DueShard[]): void {
+    if (places) claimer.expect(places)
+    else claimer.lookAnew()
     nudge.ring()
   }
 
