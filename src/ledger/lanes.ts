@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import { shardOf } from '../model/receipt-id.ts'
 import * as binary from './binary.ts'
-import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { inTransaction } from './in-transaction.ts'
 import type { LedgerTables } from './ledger.ts'
 import { type Queryable, rows, statement } from './statement.ts'
@@ -68,28 +67,6 @@ function passOn(pool: Pool, shard: number, lanes: readonly string[]): Promise<nu
     return gone.length
   })
 }
-
-export interface LanePasserOptions {
-  /** Jobs became due. */
-  readonly onDue: () => void
-  readonly onTrouble: (error: unknown) => void
-}
-
-/** Passes lanes on, those that were named meanwhile together. Trouble is no loss: the chore comes by. */
-export function lanePasser(ledger: LedgerTables, options: LanePasserOptions): GroupCommit<string, void> {
-  return groupCommit(
-    async (lanes: readonly string[]) => {
-      await passLanesOn(ledger, lanes).then(
-        (count) => count > 0 && options.onDue(),
-        (error: unknown) => options.onTrouble(error),
-      )
-      return lanes.map(() => undefined)
-    },
-    { maxItems: MAX_BATCH },
-  )
-}
-
-const MAX_BATCH = 256
 
 /* Lanes in which nothing is under way: whoever should have passed them on has died, or a person has finished their job. */
 const RESTING_LANES = statement(

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { commitWrites, type WriteOutcome } from '../effects/commit-writes.ts'
 import type { CheckedWrite } from '../effects/write.ts'
-import { type GroupCommit, groupCommit } from '../ledger/group-commit.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
 import { type Settlement, settleJobs } from '../ledger/settle-jobs.ts'
 import type { Observer } from '../observe/observer.ts'
+import { type GroupCommit, groupCommit } from '../work/group-commit.ts'
 import { persistently } from '../work/persistently.ts'
 
 /** How a run ended, with what its handler wants written and published where it ended well. */

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { groupCommit } from '../ledger/group-commit.ts'
 import {
   type ClaimedLane,
   type LaneRef,
@@ -10,6 +9,7 @@ import {
 import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
+import { groupCommit } from '../work/group-commit.ts'
 import { Draining, Interruption } from '../work/interruption.ts'
 import { takeLease } from '../work/lease.ts'
 import { persistently } from '../work/persistently.ts'

@@ -1,12 +1,12 @@
 import { announcer, type DueJob } from '../ledger/announce.ts'
-import { groupCommit } from '../ledger/group-commit.ts'
 import type { NewReceipt, NewWork } from '../ledger/insert-receipts.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
-import { lanePasser } from '../ledger/lanes.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type Accepted, acceptReceipts } from '../ledger/receipts.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
+import { groupCommit } from '../work/group-commit.ts'
+import { lanePasser } from '../work/lane-passer.ts'
 import { duplicateTally, sha256 } from './duplicates.ts'
 
 /** A worker in this process that may run at once what is accepted here. */
