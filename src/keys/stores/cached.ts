@@ -24,6 +24,8 @@ export type CachedKeysOptions = z.input<typeof optionsSchema>
 export function cachedKeys<Store extends KeyStore>(store: Store, options: CachedKeysOptions = {}): Store {
   const { maxBytes, maxAgeMs } = check(optionsSchema, options, 'cachedKeys()')
   const cache = new Map<KeyId, { record: KeyRecord; until: number; bytes: number }>()
+  /** Goes on where it stopped: from the front, it would step over all the places that were left there. */
+  let oldest = cache.keys()
   let held = 0
 
   function forget(id: KeyId): void {
@@ -37,9 +39,10 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
     const until = performance.now() + Math.min(record.expiresAt - now, maxAgeMs)
     cache.set(id, { record, until, bytes })
     held += bytes
-    for (const oldest of cache.keys()) {
-      if (held <= maxBytes) break
-      forget(oldest)
+    while (held > maxBytes) {
+      const { done, value } = oldest.next()
+      if (done) oldest = cache.keys()
+      else forget(value)
     }
   }
 

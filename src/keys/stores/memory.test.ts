@@ -14,6 +14,6 @@ test('memory follows what is live: expired records go as new ones come', async (
   const request = { fingerprint: 'f', holder: 'h', lockMs: 100, ttlMs: 100, onCrash: 'unknown' } as const
   for (let n = 0; n < 100; n++) await store.acquire(keyId('global', `old ${n}`), request)
   now += 1_000
-  for (let n = 0; n < 60; n++) await store.acquire(keyId('global', `new ${n}`), request)
+  for (let n = 0; n < 110; n++) await store.acquire(keyId('global', `new ${n}`), request)
   expect(await store.sweep?.(1_000)).toBe(0)
 })

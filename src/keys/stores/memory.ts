@@ -14,18 +14,17 @@ export interface MemoryKeysOptions {
 export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore {
   const records = new Map<KeyId, KeyRecord>()
   const steps = new Map<KeyId, Map<string, Uint8Array>>()
+  let cursor = records.entries()
 
+  /** Goes on where it stopped: from the front, it would step over all the places that were left there. */
   function sweep(limit: number, looks: number): number {
     let swept = 0
-    for (const [id, record] of records) {
-      if (swept >= limit || looks-- === 0) break
-      if (isExpired(record, now())) {
-        forget(id)
+    for (; swept < limit && looks > 0; looks--) {
+      const { done, value } = cursor.next()
+      if (done) cursor = records.entries()
+      else if (isExpired(value[1], now())) {
+        forget(value[0])
         swept++
-      } else {
-        // To the back: the next sweep looks at others.
-        records.delete(id)
-        records.set(id, record)
       }
     }
     return swept
@@ -64,7 +63,8 @@ export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore
       return record && !isExpired(record, now()) ? record : undefined
     },
     async sweep(limit) {
-      return sweep(limit, records.size)
+      // Around once, wherever it begins.
+      return sweep(limit, records.size + 1)
     },
     steps: {
       async save(id, fence, name, result) {
