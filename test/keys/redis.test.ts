@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
+import type { AcquireRequest } from '../../src/keys/decide.ts'
+import { keyId } from '../../src/keys/identity.ts'
 import { type KeyStore, redisKeys } from '../../src/keys/index.ts'
+import type { KeyId } from '../../src/keys/store.ts'
 import { keyedServer } from '../support/keyed-server.ts'
 import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
@@ -62,3 +66,72 @@ test('on the wire a first request is two round trips, and a replay one', async (
   expect((await app.post('one')).headers.get('idempotent-replayed')).toBe('true')
   expect(trips.taken()).toBe(1)
 })
+
+describe.each(Object.entries(clients))('many keys at once, by %s', (_, open) => {
+  test('each gets its own answer', async () => {
+    const { store, close } = await open()
+    onTestFinished(() => void close())
+    const ids = manyIds()
+    const first = await Promise.all(ids.map((id) => store.acquire(id, request)))
+    expect(first.map(({ outcome }) => outcome)).toEqual(ids.map(() => 'acquired'))
+    const settled = await Promise.all(
+      first.map(({ record }, n) => {
+        const fence = n % 2 === 0 ? record.fence : record.fence - 1
+        return store.settle(ids[n] ?? '', fence, {
+          to: 'completed',
+          result: Buffer.from(`${n}`),
+          ttlMs: 60_000,
+        })
+      }),
+    )
+    expect(settled).toEqual(ids.map((_, n) => n % 2 === 0))
+    const again = await Promise.all(ids.map((id) => store.acquire(id, { ...request, holder: 'another' })))
+    expect(again.map(({ outcome, record }) => [outcome, record.result?.toString()])).toEqual(
+      ids.map((_, n) => (n % 2 === 0 ? ['completed', `${n}`] : ['locked', undefined])),
+    )
+  })
+})
+
+test('many keys at once are one call', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const store = redisKeys({ client })
+  await store.acquire(keyId('calls', 'warm'), request)
+  const before = await callsOf(client)
+  await Promise.all(manyIds().map((id) => store.acquire(id, request)))
+  expect((await callsOf(client)) - before).toBeLessThan(MANY / 10)
+})
+
+test('what is wrong with one key does not befall those that are asked for with it', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const store = redisKeys({ client })
+  const ids = manyIds()
+  const [spoilt = '', ...others] = ids
+  await client.lpush(`hookonce:key:{${spoilt}}`, 'somebody else uses this name')
+  const answers = await Promise.allSettled(ids.map((id) => store.acquire(id, request)))
+  expect(answers[0]).toMatchObject({
+    status: 'rejected',
+    reason: { message: expect.stringContaining('WRONGTYPE') },
+  })
+  expect(answers.slice(1)).toEqual(
+    others.map(() => expect.objectContaining({ value: expect.objectContaining({ outcome: 'acquired' }) })),
+  )
+})
+
+const MANY = 200
+const request: AcquireRequest = {
+  fingerprint: 'the same',
+  holder: 'a test',
+  lockMs: 60_000,
+  ttlMs: 60_000,
+  onCrash: 'unknown',
+}
+
+function manyIds(): KeyId[] {
+  return Array.from({ length: MANY }, () => keyId('many', randomUUID()))
+}
+
+async function callsOf(client: Redis): Promise<number> {
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0)
+}

@@ -206,7 +206,11 @@ function pairwise(list: readonly unknown[]): [string, unknown][] {
 }
 
 function pairsOf(headers: OutgoingHttpHeaders): [string, string][] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    [value ?? []].flat().map((one): [string, string] => [name, String(one)]),
-  )
+  const pairs: [string, string][] = []
+  for (const name in headers) {
+    const value = headers[name]
+    if (Array.isArray(value)) for (const one of value) pairs.push([name, one])
+    else if (value !== undefined) pairs.push([name, String(value)])
+  }
+  return pairs
 }

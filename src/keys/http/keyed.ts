@@ -43,7 +43,10 @@ export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchang
   }
   if (key === undefined) return options.required === 'on' ? refuse('KEY_MISSING') : handle(unprotected())
   const reply = await answerWithKey(key, options, exchange, refuse)
-  return exposed(withHeaders(reply, { 'idempotency-key': request.keyHeaders[0] ?? key }))
+  return withHeaders(reply, {
+    'idempotency-key': request.keyHeaders[0] ?? key,
+    'access-control-expose-headers': exposed(reply),
+  })
 }
 
 type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply
@@ -54,7 +57,7 @@ async function answerWithKey(
   { request, origin, handle }: Exchange,
   refuse: Refuse,
 ): Promise<Reply> {
-  const { store, observe = () => undefined, reconcile, ...policy } = options
+  const { store, observe = () => undefined, reconcile } = options
   const id = keyId(await tenantOf(options, origin), key)
   const requestId = options.requestId?.(origin as never)
   const about = { id, requestId }
@@ -71,7 +74,7 @@ async function answerWithKey(
       fingerprint: fingerprint(request, options.fingerprint),
       refingerprint: (stored) => refingerprint(request, options.fingerprint, stored),
       ...(requestId === undefined ? {} : { label: requestId }),
-      policy,
+      policy: options,
       observe,
       async run(context) {
         began = true
@@ -147,10 +150,9 @@ export function retryAfter(seconds: number): { headers: Record<string, string> }
 }
 
 /** Scripts of other origins see a header only when they are told of it. */
-function exposed(reply: Reply): Reply {
+function exposed(reply: Reply): string {
   const before = headerOf(reply, 'access-control-expose-headers')
-  const names = `${before === undefined ? '' : `${before}, `}Idempotency-Key, Idempotent-Replayed`
-  return withHeaders(reply, { 'access-control-expose-headers': names })
+  return `${before === undefined ? '' : `${before}, `}Idempotency-Key, Idempotent-Replayed`
 }
 
 /** For requests that run without a key: nothing is locked, so nothing can be lost. */

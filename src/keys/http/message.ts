@@ -30,16 +30,10 @@ export function isEvents(reply: Pick<Reply, 'headers'>): boolean {
   return headerOf(reply, 'content-type')?.startsWith('text/event-stream') === true
 }
 
-/** With a header said anew; what was said before under the name is dropped. */
+/** With headers, by lower-case name, said anew; what was said before under a name is dropped. */
 export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
-  const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
-  return {
-    ...reply,
-    headers: [
-      ...reply.headers.filter(([name]) => !names.has(name.toLowerCase())),
-      ...Object.entries(headers),
-    ],
-  }
+  const kept = reply.headers.filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()))
+  return { status: reply.status, headers: kept.concat(Object.entries(headers)), body: reply.body }
 }
 
 /** By lower-case name, as setHeader of node:http takes them: several values of one name are a list. */

@@ -22,9 +22,12 @@ export function keptHeaders(
   more: readonly string[],
 ): readonly (readonly [string, string])[] {
   const names = more.length === 0 ? KEPT_HEADERS : new Set([...KEPT_HEADERS, ...more])
-  return headers
-    .map(([name, value]) => [name.toLowerCase(), value] as const)
-    .filter(([name]) => names.has(name))
+  const kept: [string, string][] = []
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase()
+    if (names.has(lower)) kept.push([lower, value])
+  }
+  return kept
 }
 
 export function encodeReply({ bytes, ...head }: StoredReply): Uint8Array {

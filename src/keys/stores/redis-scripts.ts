@@ -4,8 +4,12 @@ import { createHash } from 'node:crypto'
  * One script a verb: Redis runs a script as one atomic step, on the node that holds the key. The clock is the server's,
  * which also sees to it that an expired record is not there.
  *
+ * A script is asked about one key or several, because calling it costs as much as what it does for one of them. KEYS: for
+ * each, the record, and the hash of its steps, which lives as long. ARGV: for each, what its verb needs. The answer is
+ * a list with one answer for each.
+ *
  * A record is one string, because a hash is read and written field by field: a line of fields, those that change first,
- * then the bytes of the result. KEYS: the record, and the hash of its steps, which lives as long.
+ * then the bytes of the result.
  *
  *   state fence lockUntil expiresAt after lockedAt fingerprint holder ⏎ result
  */
@@ -14,12 +18,30 @@ export interface Script {
   readonly text: string
 }
 
-const PRELUDE = `
-local key, steps = KEYS[1], KEYS[2]
+/** `parameters`: what the body calls the arguments of one key, beside `key`, `steps` and `value`, its record. */
+function script(parameters: string, body: string): Script {
+  const text = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local value = redis.call('GET', key)
+-- Written by concatenation, a number takes as long as a command.
+local function digits(number) return string.format('%.0f', number) end
+local forgotten = {}
+
+local function answer(key, steps, value, ${parameters})
+${body}
+end
+
+local width = #ARGV * 2 / #KEYS
+local answers = {}
+for n = 1, #KEYS / 2 do
+  local key, steps = KEYS[2 * n - 1], KEYS[2 * n]
+  answers[n] = answer(key, steps, redis.call('GET', key), unpack(ARGV, (n - 1) * width + 1, n * width))
+end
+if #forgotten > 0 then redis.call('DEL', unpack(forgotten)) end
+return answers
 `
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
 
 /** `rest`: everything of the line that no settlement and no heartbeat changes. */
 const OPEN = `
@@ -31,86 +53,69 @@ end
 `
 
 /**
- * ARGV: fingerprint, holder, lock, ttl, onCrash. As decideAcquire, but that `standing` is left to the caller: what has
- * ended does not change any more, so that its fingerprint need not be compared here.
+ * As decideAcquire, but that `standing` is left to the caller: what has ended does not change any more, so that its
+ * fingerprint need not be compared here. Of a new record only the time is said: the caller knows the rest.
  */
 const ACQUIRE = `
-local lock, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
 if not value then
-  local expiresAt = now + lock + ttl
-  local line = 'locked ' .. now .. ' ' .. now + lock .. ' ' .. expiresAt .. ' nothing ' .. now
-  redis.call('SET', key, line .. ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. '\\n', 'PXAT', expiresAt)
-  redis.call('DEL', steps)
-  return {'new', now}
+  local expiresAt = digits(now + lock + ttl)
+  local line = string.format('locked %.0f %.0f %s nothing %.0f %s %s\\n', now, now + lock, expiresAt, now, asked, asker)
+  redis.call('SET', key, line, 'PXAT', expiresAt)
+  -- They go with their record, unless somebody deleted that by hand.
+  forgotten[#forgotten + 1] = steps
+  return now
 end
 local first = string.sub(value, 1, 1)
 if first == 'c' or first == 'u' then return {'standing', now, value} end
 ${OPEN}
 local fingerprint, holder = string.match(rest, '^%a+ %d+ (%S*) (%S*)\\n')
 local function take(after)
-  fence, lockUntil, expiresAt = math.max(fence + 1, now), now + lock, now + lock + ttl
-  rest = after .. ' ' .. now .. ' ' .. ARGV[1] .. ' ' .. ARGV[2] .. '\\n'
+  fence, lockUntil, expiresAt = digits(math.max(fence + 1, now)), digits(now + lock), digits(now + lock + ttl)
+  rest = after .. ' ' .. digits(now) .. ' ' .. asked .. ' ' .. asker .. '\\n'
   redis.call('PEXPIREAT', steps, expiresAt)
   write('locked', '')
   return {'acquired', now, value}
 end
-if fingerprint ~= ARGV[1] then return {'mismatch', now, value} end
+if fingerprint ~= asked then return {'mismatch', now, value} end
 if state == 'released' then return take('release') end
-if holder == ARGV[2] then return {'acquired', now, value} end
+if holder == asker then return {'acquired', now, value} end
 if tonumber(lockUntil) > now then return {'locked', now, value} end
-if ARGV[5] == 'takeover' then return take('crash') end
+if onCrash == 'takeover' then return take('crash') end
 write('unknown', '')
 return {'unknown', now, value}
 `
 
-/** ARGV: fence, lock, ttl. */
 const EXTEND = `
 ${OPEN}
-if state ~= 'locked' or fence ~= ARGV[1] then return 0 end
-lockUntil = now + tonumber(ARGV[2])
-expiresAt = lockUntil + tonumber(ARGV[3])
+if state ~= 'locked' or fence ~= held then return 0 end
+lockUntil, expiresAt = digits(now + lock), digits(now + lock + ttl)
 write('locked', '')
 redis.call('PEXPIREAT', steps, expiresAt)
 return 1
 `
 
-/** ARGV: fence, state, ttl, result. */
 const SETTLE = `
 ${OPEN}
-if fence ~= ARGV[1] or (state ~= 'locked' and state ~= 'unknown') then return 0 end
-expiresAt = now + tonumber(ARGV[3])
-write(ARGV[2], ARGV[4])
-if ARGV[2] == 'completed' then redis.call('DEL', steps) else redis.call('PEXPIREAT', steps, expiresAt) end
+if fence ~= held or (state ~= 'locked' and state ~= 'unknown') then return 0 end
+expiresAt = digits(now + ttl)
+write(to, result)
+if to == 'completed' then forgotten[#forgotten + 1] = steps else redis.call('PEXPIREAT', steps, expiresAt) end
 return 1
 `
 
-const READ = `
-return value
-`
-
-/** ARGV: fence, name, result. */
 const SAVE_STEP = `
 ${OPEN}
-if state ~= 'locked' or fence ~= ARGV[1] then return 0 end
-redis.call('HSET', steps, ARGV[2], ARGV[3])
+if state ~= 'locked' or fence ~= held then return 0 end
+redis.call('HSET', steps, name, result)
 redis.call('PEXPIREAT', steps, expiresAt)
 return 1
 `
 
-const LOAD_STEPS = `
-return value and redis.call('HGETALL', steps) or {}
-`
-
-function script(body: string): Script {
-  const text = PRELUDE + body
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
-}
-
 export const scripts = {
-  acquire: script(ACQUIRE),
-  extend: script(EXTEND),
-  settle: script(SETTLE),
-  read: script(READ),
-  saveStep: script(SAVE_STEP),
-  loadSteps: script(LOAD_STEPS),
+  acquire: script('asked, asker, lock, ttl, onCrash', ACQUIRE),
+  extend: script('held, lock, ttl', EXTEND),
+  settle: script('held, to, ttl, result', SETTLE),
+  read: script('...', 'return value'),
+  saveStep: script('held, name, result', SAVE_STEP),
+  loadSteps: script('...', "return value and redis.call('HGETALL', steps) or {}"),
 }

@@ -4,8 +4,8 @@ import { HookonceError } from '../../model/errors.ts'
 import { type AcquireOutcome, decideAcquire } from '../decide.ts'
 import type { KeyRecord, KeyState } from '../record.ts'
 import type { KeyId, KeyStore } from '../store.ts'
+import { asker, type Verb } from './redis-ask.ts'
 import { type IoredisLike, type NodeRedisLike, type RunsScripts, runsScripts } from './redis-client.ts'
-import { scripts } from './redis-scripts.ts'
 
 const optionsSchema = strict({
   /** Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis. */
@@ -32,31 +32,32 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
   let own: Promise<OwnClient> | undefined
   const theirs = client && runsScripts(client)
 
-  async function ask(verb: keyof typeof scripts, id: KeyId, args: (string | number | Uint8Array)[]) {
-    const runner: RunsScripts = theirs ?? (await opened())
-    // In braces: everything of one key is on one node of a cluster.
-    const key = `${prefix}{${id}}`
-    return runner.run(
-      scripts[verb],
-      [key, `${key}:steps`],
-      args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
-    )
-  }
   async function opened(): Promise<RunsScripts> {
+    if (theirs) return theirs
     own ??= openClient(url ?? '')
     return (await own).runner
   }
-  const didIt = async (...asking: Parameters<typeof ask>): Promise<boolean> =>
-    Number(await ask(...asking)) === 1
+  const asking = asker(opened)
+
+  function ask(verb: Verb, id: KeyId, args: readonly (string | number | Uint8Array)[]): Promise<unknown> {
+    return asking(verb, {
+      // In braces: everything of one key is on one node of a cluster.
+      key: `${prefix}{${id}}`,
+      args: args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
+    })
+  }
+  const didIt = async (...question: Parameters<typeof ask>): Promise<boolean> =>
+    Number(await ask(...question)) === 1
 
   return {
     async acquire(id, request) {
       const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
       const texts = [fingerprint, holder].map(encodeURIComponent)
-      const [said, time, value] = bulks(await ask('acquire', id, [...texts, lockMs, ttlMs, onCrash]))
+      const answer = await ask('acquire', id, [...texts, lockMs, ttlMs, onCrash])
+      if (typeof answer === 'number') return { ...decideAcquire(undefined, request, answer), now: answer }
+      const [said, time, value] = bulks(answer)
       const outcome = String(said)
       const now = Number(time)
-      if (outcome === 'new') return { ...decideAcquire(undefined, request, now), now }
       const record = recordOf(value)
       if (outcome === 'standing') return { ...decideAcquire(record, request, now), now }
       return { outcome: outcome as AcquireOutcome, record, now }
