@@ -25,6 +25,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '5' },
     minutes: { type: 'string', default: '10' },
+    backlog: { type: 'string', default: '200000' },
     postgres: { type: 'string' },
   },
 })
@@ -47,6 +48,7 @@ try {
       rounds: Number(values.rounds),
       seconds: Number(values.seconds),
       minutes: Number(values.minutes),
+      backlog: Number(values.backlog),
     })
     process.stdout.write(`\n${name}\n`)
     console.table(result)
@@ -69,4 +71,5 @@ try {
  * @property {number} rounds
  * @property {number} seconds of one measurement
  * @property {number} minutes that a horizon is held
+ * @property {number} backlog jobs to drain beside a history
  */

@@ -6,14 +6,13 @@ import { checkAnswers, round } from '../modes/round.mjs'
 import { fillHistory, keptDatabase } from './prefilled.mjs'
 
 const CONNECTIONS = 64
-const BACKLOG = 20_000
 
 /**
  * Rates of accept and drain on an empty ledger and on one with a long history, in turn.
  *
  * @param {import('../limits.mjs').Limits} limits
  */
-export async function history({ postgres, generator, receipts, rounds, seconds }) {
+export async function history({ postgres, generator, receipts, rounds, seconds, backlog }) {
   const [hookonce] = contendersNamed(['hookonce'])
   if (!hookonce) throw new Error('hookonce is no contender')
   const full = await keptDatabase(postgres)
@@ -28,7 +27,7 @@ export async function history({ postgres, generator, receipts, rounds, seconds }
     bodyBytes: 1600,
     duplicates: 0,
     count: 2_000_000,
-    backlog: BACKLOG,
+    backlog,
     effect: 'own',
     cpuProf: false,
     postgres: undefined,
@@ -55,7 +54,7 @@ export async function history({ postgres, generator, receipts, rounds, seconds }
         await full.db.query("update hookonce.job set state = 'processed' where state = 'received'")
         await full.db.query('vacuum analyze hookonce.job')
       }
-      const drained = await drainRound(hookonce, bench, { from: 1 + n * BACKLOG })
+      const drained = await drainRound(hookonce, bench, { from: 1 + n * backlog })
       rates.drain?.[name]?.push(drained.perSecond)
     }
   }
