@@ -40,8 +40,8 @@ export interface LedgerOptions {
   readonly relays?: boolean
 }
 
-/** Two accepts, claims, settlements, writes, heartbeats and upkeep: each has at most one statement under way. */
-const ENGINE_CONNECTIONS = 7
+/** Two accepts, two claims, two settlements; writes, heartbeats and upkeep, each with one statement under way. */
+const ENGINE_CONNECTIONS = 9
 /** Its claims and its marks; its heartbeats are rare. */
 const RELAY_CONNECTIONS = 2
 /** A server that does not even answer: the provider's patience is shorter than the network's. */

@@ -33,12 +33,24 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   let due = new Map<number, DueShard>()
   let dueUntil = 0
 
-  /** Claims for the free slots, shard by shard. Returns how many jobs were claimed. */
+  /** Claims for the free slots. Returns how many jobs were claimed. */
   async function claimOnce(): Promise<number> {
     if (slots.free === 0 || options.worker() === undefined) return 0
     await findDue()
+    const shards = [...due.values()].values()
+    // Two at a time: while PostgreSQL makes one claim, this process begins what the other brought. Not where they would only
+    // take the room from each other.
+    const hands = slots.all < 2 * MAX_CLAIM ? 1 : 2
+    const ends = await Promise.allSettled(Array.from({ length: hands }, () => claimFrom(shards)))
+    return ends.reduce((count, end) => {
+      if (end.status === 'rejected') throw end.reason
+      return count + end.value
+    }, 0)
+  }
+
+  async function claimFrom(shards: Iterable<DueShard>): Promise<number> {
     let count = 0
-    for (const { shard, subscribers } of [...due.values()]) {
+    for (const { shard, subscribers } of shards) {
       await slots.roomy(GATHER_MS)
       const worker = options.worker()
       if (worker === undefined) break
@@ -92,15 +104,16 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** Keeps one suspect. The others are handed back, and that is committed, before it is started. */
+  /** Keeps one suspect, unless another claim has. The others are handed back, and that is committed, before it is started. */
   async function withoutFurtherSuspects(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
     const suspects = jobs.filter((job) => job.crashes > 0)
     if (suspects.length === 0) return jobs
-    const [first, ...others] = suspects
+    const kept = suspectRunning ? undefined : suspects[0]
+    const others = suspects.filter((job) => job !== kept)
     suspectRunning = true
     await Promise.all(others.map((job) => options.handBack(job)))
     for (const job of others) slots.giveBack(job.subscriber, 1)
-    return jobs.filter((job) => job.crashes === 0 || job === first)
+    return jobs.filter((job) => job.crashes === 0 || job === kept)
   }
 
   return {

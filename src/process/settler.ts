@@ -29,45 +29,50 @@ export interface SettlerOptions {
  * settlement that was committed although its reply was lost finds nothing to change the second time.
  */
 export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
-  async function commit(batch: readonly Ending[]): Promise<WriteOutcome[]> {
-    const plain = batch.filter((ending) => !hasWritten(ending))
-    const written = batch.filter(hasWritten)
-    const [settled, committed] = await Promise.all([
-      keepTrying(plain, async () => {
-        const took = await settleJobs(
-          pool,
-          plain.map(({ settlement }) => settlement),
-        )
-        return took.map((isOurs) => ({ kind: isOurs ? 'committed' : 'lost' }))
-      }),
-      keepTrying(written, () =>
-        commitWrites(
-          pool,
-          written.map(({ settlement, ...handedOver }) => ({ job: settlement, ...handedOver })),
-        ),
+  // Two may be under way: while the disk is waited for, the next is made.
+  const plain = groupCommit(
+    keepTrying(async (endings) => {
+      const took = await settleJobs(
+        pool,
+        endings.map(({ settlement }) => settlement),
+      )
+      return took.map((isOurs) => ({ kind: isOurs ? 'committed' : 'lost' }))
+    }),
+    { maxItems: MAX_BATCH, maxInFlight: 2 },
+  )
+  // One after the other: two would meet at the same business rows, and wait for each other.
+  const written = groupCommit(
+    keepTrying((endings) =>
+      commitWrites(
+        pool,
+        endings.map(({ settlement, ...handedOver }) => ({ job: settlement, ...handedOver })),
       ),
-    ])
-    const outcomes = new Map([...pairs(plain, settled), ...pairs(written, committed)])
-    return batch.map((ending) => outcomes.get(ending) ?? { kind: 'lost' })
+    ),
+    { maxItems: MAX_BATCH },
+  )
+
+  function keepTrying(
+    settle: (endings: readonly Ending[]) => Promise<WriteOutcome[]>,
+  ): (endings: readonly Ending[]) => Promise<WriteOutcome[]> {
+    return async (endings) => {
+      const doing = `settling ${endings.length} jobs`
+      const outcomes = await persistently(() => settle(endings), { doing, observer, signal })
+      return outcomes ?? endings.map(() => ({ kind: 'lost' }))
+    }
   }
 
-  async function keepTrying(
-    endings: readonly Ending[],
-    settle: () => Promise<WriteOutcome[]>,
-  ): Promise<WriteOutcome[]> {
-    if (endings.length === 0) return []
-    const doing = `settling ${endings.length} jobs`
-    return (await persistently(settle, { doing, observer, signal })) ?? []
+  return {
+    add: (ending) => (hasWritten(ending) ? written : plain).add(ending),
+    get waiting() {
+      return plain.waiting + written.waiting
+    },
+    async idle() {
+      await Promise.all([plain.idle(), written.idle()])
+    },
   }
-
-  return groupCommit(commit, { maxItems: MAX_BATCH })
 }
 
 /** Whether something is to be committed beyond that it ended. */
 export function hasWritten({ writes, messages }: Ending): boolean {
   return writes.length > 0 || messages.length > 0
-}
-
-function pairs(endings: readonly Ending[], outcomes: readonly WriteOutcome[]): [Ending, WriteOutcome][] {
-  return endings.map((ending, index) => [ending, outcomes[index] ?? { kind: 'lost' }])
 }

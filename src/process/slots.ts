@@ -3,6 +3,7 @@ import type { Subscriber } from './subscriber.ts'
 
 /** Room for jobs in this process: so many in all, and so many of each subscriber. */
 export interface Slots {
+  readonly all: number
   readonly free: number
   readonly areAllFree: boolean
   /** When a quarter of them is free, which may be now, but no later than this. */
@@ -34,6 +35,7 @@ export function slotsOf(subscribers: ReadonlyMap<number, Subscriber>, concurrenc
   }
 
   return {
+    all: concurrency,
     get free() {
       return free
     },
