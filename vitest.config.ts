@@ -1,9 +1,26 @@
 import { defineConfig } from 'vitest/config'
 
-/** Of other people's libraries and of the command line: whatever PostgreSQL is beneath, they would say the same. */
-const OF_ANY_SERVER = ['cli-dev', 'cli-trigger', 'effects-adapters', 'receive-adapters'].map(
-  (name) => `test/scenarios/${name}.test.ts`,
-)
+/**
+ * Of HTTP, the command line, other people's libraries and processes that are killed: whatever PostgreSQL is beneath, they
+ * would say the same. Their statements are run on both by others.
+ */
+const OF_ANY_SERVER = [
+  'cli-dev',
+  'cli-serve',
+  'cli-trigger',
+  'cli-verify',
+  'effects-adapters',
+  'forward',
+  'inline',
+  'publish-crash',
+  'receive-adapters',
+  'receive-answers',
+  'receive-bad-input',
+  'receive-config',
+  'receive-diagnosis',
+  'receive-fetched-keys',
+  'receive-handshakes',
+].map((name) => `test/scenarios/${name}.test.ts`)
 
 /** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */
 function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
