@@ -28,38 +28,45 @@ const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, slots } = options
+  // While PostgreSQL makes one claim, this process begins what the other brought. Not where they would only take the room
+  // from each other.
+  const atOnce = slots.all < 2 * MAX_CLAIM ? 1 : 2
   let suspectRunning = false
+  let suspectWanted = false
   let backlog = true
   let due = new Map<number, DueShard>()
   let dueUntil = 0
 
-  /** Claims for the free slots. Returns how many jobs were claimed. */
+  /** Claims for the free slots, shard by shard. Returns how many jobs were claimed. */
   async function claimOnce(): Promise<number> {
     if (slots.free === 0 || options.worker() === undefined) return 0
     await findDue()
-    const shards = [...due.values()].values()
-    // Two at a time: while PostgreSQL makes one claim, this process begins what the other brought. Not where they would only
-    // take the room from each other.
-    const hands = slots.all < 2 * MAX_CLAIM ? 1 : 2
-    const ends = await Promise.allSettled(Array.from({ length: hands }, () => claimFrom(shards)))
-    return ends.reduce((count, end) => {
-      if (end.status === 'rejected') throw end.reason
-      return count + end.value
-    }, 0)
-  }
-
-  async function claimFrom(shards: Iterable<DueShard>): Promise<number> {
+    const underWay: Promise<number>[] = []
     let count = 0
-    for (const { shard, subscribers } of shards) {
-      await slots.roomy(GATHER_MS)
-      const worker = options.worker()
-      if (worker === undefined) break
-      const wanted = slots.share(subscribers, MAX_CLAIM)
-      if (wanted.size === 0) continue
-      const claimed = await claimIn({ shard, worker, slots: wanted })
-      // Fewer than there was room for: this shard has no more.
-      if (claimed < sum(wanted.values())) due.delete(shard)
-      count += claimed
+    async function awaitOldest(): Promise<void> {
+      count += (await underWay.shift()) ?? 0
+    }
+    try {
+      for (const { shard, subscribers } of [...due.values()]) {
+        await slots.roomy(GATHER_MS)
+        const worker = options.worker()
+        if (worker === undefined) break
+        let wanted = slots.share(subscribers, MAX_CLAIM)
+        // A claim gives the room back that it found no jobs for.
+        while (wanted.size === 0 && underWay.length > 0) {
+          await awaitOldest()
+          wanted = slots.share(subscribers, MAX_CLAIM)
+        }
+        if (wanted.size === 0) continue
+        const claim = claimIn({ shard, worker, slots: wanted })
+        // Whether it fails is asked below, perhaps after it did.
+        claim.catch(() => undefined)
+        underWay.push(claim)
+        if (underWay.length === atOnce) await awaitOldest()
+      }
+      while (underWay.length > 0) await awaitOldest()
+    } finally {
+      await Promise.allSettled(underWay)
     }
     return count
   }
@@ -88,13 +95,22 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
 
   /** The slots were taken before; those that no job came for are given back. */
   async function claimIn(claim: Omit<Claim, 'suspects'>): Promise<number> {
-    const jobs = await claimJobs(pool, { ...claim, suspects: !suspectRunning }).catch((error) => {
-      giveBackUnused(claim.slots, [])
-      throw error
-    })
-    giveBackUnused(claim.slots, jobs)
-    for (const job of await withoutFurtherSuspects(jobs)) options.start(job, claim.worker)
-    return jobs.length
+    // One at a time asks for them: a suspect must not run while others are leased to its process.
+    const suspects = !suspectRunning && !suspectWanted
+    if (suspects) suspectWanted = true
+    try {
+      const jobs = await claimJobs(pool, { ...claim, suspects }).catch((error) => {
+        giveBackUnused(claim.slots, [])
+        throw error
+      })
+      giveBackUnused(claim.slots, jobs)
+      // Fewer than there was room for: this shard has no more.
+      if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
+      for (const job of await withoutFurtherSuspects(jobs)) options.start(job, claim.worker)
+      return jobs.length
+    } finally {
+      if (suspects) suspectWanted = false
+    }
   }
 
   function giveBackUnused(taken: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]): void {
@@ -104,16 +120,15 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** Keeps one suspect, unless another claim has. The others are handed back, and that is committed, before it is started. */
+  /** Keeps one suspect. The others are handed back, and that is committed, before it is started. */
   async function withoutFurtherSuspects(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
     const suspects = jobs.filter((job) => job.crashes > 0)
     if (suspects.length === 0) return jobs
-    const kept = suspectRunning ? undefined : suspects[0]
-    const others = suspects.filter((job) => job !== kept)
+    const [first, ...others] = suspects
     suspectRunning = true
     await Promise.all(others.map((job) => options.handBack(job)))
     for (const job of others) slots.giveBack(job.subscriber, 1)
-    return jobs.filter((job) => job.crashes === 0 || job === kept)
+    return jobs.filter((job) => job.crashes === 0 || job === first)
   }
 
   return {

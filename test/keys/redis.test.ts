@@ -10,6 +10,7 @@ import type { KeyId } from '../../src/keys/store.ts'
 import { keyedServer } from '../support/keyed-server.ts'
 import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
+import { until } from '../support/until.ts'
 
 let server: RedisServer
 let cluster: RedisCluster
@@ -117,6 +118,58 @@ test('what is wrong with one key does not befall those that are asked for with i
   expect(answers.slice(1)).toEqual(
     others.map(() => expect.objectContaining({ value: expect.objectContaining({ outcome: 'acquired' }) })),
   )
+})
+
+test('an expired record is not there, although Redis still has it', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const store = redisKeys({ client })
+  const id = keyId('expired', randomUUID())
+  await client.set(`hookonce:key:{${id}}`, 'completed 5 1000 1000 nothing 5 the%20same somebody\nresult')
+  expect(await store.read(id)).toBeUndefined()
+  expect(await store.acquire(id, request)).toMatchObject({
+    outcome: 'acquired',
+    record: { after: 'nothing' },
+  })
+  expect(await store.acquire(id, { ...request, holder: 'another' })).toMatchObject({ outcome: 'locked' })
+})
+
+test('what is not a record is left alone', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const id = keyId('foreign', randomUUID())
+  await client.set(`hookonce:key:{${id}}`, 'of somebody else')
+  await expect(redisKeys({ client }).acquire(id, request)).rejects.toThrow('something else than a record')
+  expect(await client.get(`hookonce:key:{${id}}`)).toBe('of somebody else')
+})
+
+test('a new life of a key begins without steps, whatever befalls those that are asked for with it', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const store = redisKeys({ client })
+  const [id = '', spoilt = ''] = manyIds()
+  await client.hset(`hookonce:key:{${id}}:steps`, 'pay', 'of an earlier life')
+  await client.lpush(`hookonce:key:{${spoilt}}`, 'somebody else uses this name')
+  await Promise.allSettled([id, spoilt].map((one) => store.acquire(one, request)))
+  expect(await store.steps?.load(id)).toEqual(new Map())
+})
+
+test('what is asked while the store is closed fails, and leaves no connection behind', async () => {
+  const admin = new Redis(server.url)
+  onTestFinished(() => admin.disconnect())
+  const others = async () =>
+    String(await admin.client('LIST'))
+      .trim()
+      .split('\n').length
+  const before = await others()
+  const store = redisKeys({ url: server.url })
+  const [warm = '', ...ids] = manyIds()
+  await store.acquire(warm, request)
+  const asking = Promise.allSettled(ids.map((id) => store.acquire(id, request)))
+  await store.close()
+  expect((await asking).every(({ status }) => status === 'rejected')).toBe(true)
+  await expect(store.read(warm)).rejects.toThrow('closed')
+  await until('its connection is gone', async () => (await others()) === before)
 })
 
 const MANY = 200

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
@@ -46,9 +46,16 @@ test('jobs whose worker crashed run one at a time, from whichever shards they ar
   const receiver = testHooks(db)
   const suspects = gauge()
   const others = gauge()
+  const leased: number[] = []
   const worker = testHooks(db, { concurrency: 256 })
+  async function suspected(): Promise<void> {
+    leased.push(
+      await db.number(`select count(*) from hookonce.job where crashes > 0 and state = 'processing'`),
+    )
+    await suspects.handler()
+  }
   for (const hooks of [receiver, worker])
-    hooks.on('test', '*', (event) => (event.type === 'suspect' ? suspects : others).handler(), {
+    hooks.on('test', '*', (event) => (event.type === 'suspect' ? suspected() : others.handler()), {
       name: 'app',
     })
   for (let n = 0; n < 40; n += 1) await deliver(receiver, { id: `${n}`, type: n < 20 ? 'suspect' : 'other' })
@@ -59,7 +66,33 @@ test('jobs whose worker crashed run one at a time, from whichever shards they ar
   await inState(db, 'processed', 40)
 
   expect(suspects.seen.most).toBe(1)
+  // One that kills its process must not take others along that have not begun.
+  expect(Math.max(...leased)).toBe(1)
   expect(others.seen.most).toBeGreaterThan(1)
+})
+
+test('a job is not passed by because a claim that found nothing had the room for it', async () => {
+  const db = await freshDatabase()
+  const receiver = testHooks(db)
+  const ran: string[] = []
+  const worker = testHooks(db, { concurrency: 256, pollMs: 600_000 })
+  for (const hooks of [receiver, worker])
+    hooks.on('test', '*', (event) => void ran.push(event.key), { name: 'app', concurrency: 1 })
+  for (let n = 0; n < 40; n += 1) await deliver(receiver, { id: `${n}`, type: 'a' })
+  // Others are at work on all but one: they look due, and a claim passes them by.
+  const { rows } = await db.pool.query(
+    `update hookonce.job set due_at = now() where receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)
+     returning receipt_id, (select event_key from hookonce.receipt where id = receipt_id) as key`,
+  )
+  const locker = await db.pool.connect()
+  onTestFinished(() => locker.release())
+  await locker.query('begin')
+  await locker.query('select from hookonce.job where receipt_id <> $1 for update', [rows[0].receipt_id])
+  await worker.start()
+  await until('it has run', () => ran.length > 0)
+  await locker.query('rollback')
+
+  expect(ran[0]).toBe(rows[0].key)
 })
 
 test('no more handlers of one subscriber run at once than it allows, and others have the rest', async () => {

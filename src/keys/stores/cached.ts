@@ -24,13 +24,18 @@ export type CachedKeysOptions = z.input<typeof optionsSchema>
 export function cachedKeys<Store extends KeyStore>(store: Store, options: CachedKeysOptions = {}): Store {
   const { maxBytes, maxAgeMs } = check(optionsSchema, options, 'cachedKeys()')
   const cache = new Map<KeyId, { record: KeyRecord; until: number; bytes: number }>()
-  /** Goes on where it stopped: from the front, it would step over all the places that were left there. */
-  let oldest = cache.keys()
   let held = 0
 
   function forget(id: KeyId): void {
     held -= cache.get(id)?.bytes ?? 0
     cache.delete(id)
+  }
+  /** For many at once: looking for the oldest steps over all the places that were left at the front. */
+  function makeRoom(): void {
+    for (const oldest of cache.keys()) {
+      if (held <= maxBytes * LEFT) break
+      forget(oldest)
+    }
   }
   function remember(id: KeyId, { record, now }: Acquired): void {
     forget(id)
@@ -39,11 +44,7 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
     const until = performance.now() + Math.min(record.expiresAt - now, maxAgeMs)
     cache.set(id, { record, until, bytes })
     held += bytes
-    while (held > maxBytes) {
-      const { done, value } = oldest.next()
-      if (done) oldest = cache.keys()
-      else forget(value)
-    }
+    if (held > maxBytes) makeRoom()
   }
 
   return {
@@ -65,5 +66,7 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
   }
 }
 
+/** Of its limit, when it was full. */
+const LEFT = 15 / 16
 /** About what a record weighs without its result. */
 const OVERHEAD_BYTES = 512

@@ -18,56 +18,57 @@ export interface Script {
   readonly text: string
 }
 
-/** `parameters`: what the body calls the arguments of one key, beside `key`, `steps` and `value`, its record. */
+/** `parameters`: what the body calls the arguments of one key. What it knows of the record is above it. */
 function script(parameters: string, body: string): Script {
   const text = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Written by concatenation, a number takes as long as a command.
 local function digits(number) return string.format('%.0f', number) end
-local forgotten = {}
 
-local function answer(key, steps, value, ${parameters})
+-- Of the key that is asked about. No state: there is no record. rest: what neither settlements nor heartbeats change.
+local key, steps, value, state, fence, lockUntil, expiresAt, rest
+local function read()
+  value = redis.call('GET', key)
+  state, fence, lockUntil, expiresAt, rest = string.match(value or '', '^(%a+) (%d+) (%d+) (%d+) (.-\\n)')
+  if value and not state then error(key .. ' holds something else than a record') end
+  -- Redis keeps it until the end of its last millisecond.
+  if state and tonumber(expiresAt) <= now then state = nil end
+end
+local function write(newState, result)
+  value = newState .. ' ' .. fence .. ' ' .. lockUntil .. ' ' .. expiresAt .. ' ' .. rest .. result
+  redis.call('SET', key, value, 'PXAT', expiresAt)
+end
+local function answer(${parameters})
 ${body}
 end
 
 local width = #ARGV * 2 / #KEYS
 local answers = {}
 for n = 1, #KEYS / 2 do
-  local key, steps = KEYS[2 * n - 1], KEYS[2 * n]
-  answers[n] = answer(key, steps, redis.call('GET', key), unpack(ARGV, (n - 1) * width + 1, n * width))
+  key, steps = KEYS[2 * n - 1], KEYS[2 * n]
+  read()
+  answers[n] = answer(unpack(ARGV, (n - 1) * width + 1, n * width))
 end
-if #forgotten > 0 then redis.call('DEL', unpack(forgotten)) end
 return answers
 `
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }
-
-/** `rest`: everything of the line that no settlement and no heartbeat changes. */
-const OPEN = `
-local state, fence, lockUntil, expiresAt, rest = string.match(value or '', '^(%a+) (%d+) (%d+) (%d+) (.-\\n)')
-local function write(newState, result)
-  value = newState .. ' ' .. fence .. ' ' .. lockUntil .. ' ' .. expiresAt .. ' ' .. rest .. result
-  redis.call('SET', key, value, 'PXAT', expiresAt)
-end
-`
 
 /**
  * As decideAcquire, but that `standing` is left to the caller: what has ended does not change any more, so that its
  * fingerprint need not be compared here. Of a new record only the time is said: the caller knows the rest.
  */
 const ACQUIRE = `
-if not value then
-  local expiresAt = digits(now + lock + ttl)
+if not state then
+  expiresAt = digits(now + lock + ttl)
   local line = string.format('locked %.0f %.0f %s nothing %.0f %s %s\\n', now, now + lock, expiresAt, now, asked, asker)
   redis.call('SET', key, line, 'PXAT', expiresAt)
   -- They go with their record, unless somebody deleted that by hand.
-  forgotten[#forgotten + 1] = steps
+  redis.call('DEL', steps)
   return now
 end
-local first = string.sub(value, 1, 1)
-if first == 'c' or first == 'u' then return {'standing', now, value} end
-${OPEN}
+if state == 'completed' or state == 'unknown' then return {'standing', now, value} end
 local fingerprint, holder = string.match(rest, '^%a+ %d+ (%S*) (%S*)\\n')
 local function take(after)
   fence, lockUntil, expiresAt = digits(math.max(fence + 1, now)), digits(now + lock), digits(now + lock + ttl)
@@ -86,7 +87,6 @@ return {'unknown', now, value}
 `
 
 const EXTEND = `
-${OPEN}
 if state ~= 'locked' or fence ~= held then return 0 end
 lockUntil, expiresAt = digits(now + lock), digits(now + lock + ttl)
 write('locked', '')
@@ -95,16 +95,14 @@ return 1
 `
 
 const SETTLE = `
-${OPEN}
 if fence ~= held or (state ~= 'locked' and state ~= 'unknown') then return 0 end
 expiresAt = digits(now + ttl)
 write(to, result)
-if to == 'completed' then forgotten[#forgotten + 1] = steps else redis.call('PEXPIREAT', steps, expiresAt) end
+if to == 'completed' then redis.call('DEL', steps) else redis.call('PEXPIREAT', steps, expiresAt) end
 return 1
 `
 
 const SAVE_STEP = `
-${OPEN}
 if state ~= 'locked' or fence ~= held then return 0 end
 redis.call('HSET', steps, name, result)
 redis.call('PEXPIREAT', steps, expiresAt)
@@ -115,7 +113,7 @@ export const scripts = {
   acquire: script('asked, asker, lock, ttl, onCrash', ACQUIRE),
   extend: script('held, lock, ttl', EXTEND),
   settle: script('held, to, ttl, result', SETTLE),
-  read: script('...', 'return value'),
+  read: script('', 'return state and value or false'),
   saveStep: script('held, name, result', SAVE_STEP),
-  loadSteps: script('...', "return value and redis.call('HGETALL', steps) or {}"),
+  loadSteps: script('', "return state and redis.call('HGETALL', steps) or {}"),
 }

@@ -30,10 +30,12 @@ export type RedisKeysOptions = z.input<typeof optionsSchema>
 export function redisKeys(options: RedisKeysOptions): KeyStore {
   const { client, url, prefix } = check(optionsSchema, options, 'redisKeys()')
   let own: Promise<OwnClient> | undefined
+  let closed = false
   const theirs = client && runsScripts(client)
 
   async function opened(): Promise<RunsScripts> {
     if (theirs) return theirs
+    if (closed) throw new Error('the store was closed')
     own ??= openClient(url ?? '')
     return (await own).runner
   }
@@ -54,10 +56,13 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
       const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
       const texts = [fingerprint, holder].map(encodeURIComponent)
       const answer = await ask('acquire', id, [...texts, lockMs, ttlMs, onCrash])
-      if (typeof answer === 'number') return { ...decideAcquire(undefined, request, answer), now: answer }
-      const [said, time, value] = bulks(answer)
+      if (!Array.isArray(answer)) {
+        const now = timeOf(answer)
+        return { ...decideAcquire(undefined, request, now), now }
+      }
+      const [said, time, value] = answer
       const outcome = String(said)
-      const now = Number(time)
+      const now = timeOf(time)
       const record = recordOf(value)
       if (outcome === 'standing') return { ...decideAcquire(record, request, now), now }
       return { outcome: outcome as AcquireOutcome, record, now }
@@ -85,9 +90,8 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
     },
     async close() {
       // A client of the caller's stays open.
-      const closing = own
-      own = undefined
-      if (closing) (await closing).disconnect()
+      closed = true
+      if (own) (await own).disconnect()
     },
   }
 }
@@ -95,6 +99,13 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
 function bulks(reply: unknown): readonly unknown[] {
   if (Array.isArray(reply)) return reply
   throw new Error(`Redis answered ${typeof reply} where a list was expected`)
+}
+
+/** A number, or its digits: some clients are told to hand those out. */
+function timeOf(reply: unknown): number {
+  const time = Number(reply)
+  if (time > 0) return time
+  throw new Error(`Redis answered ${typeof reply} where its time was expected`)
 }
 
 function bytesOf(reply: unknown): Buffer {
