@@ -30,6 +30,10 @@ const clients: Record<string, () => Promise<{ store: KeyStore; close: () => unkn
     const client = new Redis(server.url)
     return { store: redisKeys({ client }), close: () => client.disconnect() }
   },
+  async 'ioredis with numbers as digits'() {
+    const client = new Redis(server.url, { stringNumbers: true })
+    return { store: redisKeys({ client }), close: () => client.disconnect() }
+  },
   async 'the package redis'() {
     const client = await createClient({ url: server.url }).connect()
     return { store: redisKeys({ client }), close: () => client.destroy() }
