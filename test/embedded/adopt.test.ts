@@ -50,14 +50,19 @@ describe('adopting', { timeout: 60_000 }, () => {
   it('waits for a session of the dead server that is still at work', async () => {
     const dir = await initialisedHome()
     const first = await startEmbedded({ dir })
-    const busy = query(first.url, `do $$ begin for i in 1..15000000 loop null; end loop; end $$`).catch(
-      () => [],
-    )
+    // Until the file is there: it hears neither of the death of its server nor of anything else.
+    const busy = query(
+      first.url,
+      `do $$ begin while pg_stat_file('enough', true) is null loop null; end loop; end $$`,
+    ).catch(() => [])
     const active = `select 1 from pg_stat_activity where state = 'active' and query like 'do %'`
     await until(async () => (await query(first.url, active)).length === 1)
     process.kill(postmasterPid(first.dataDir), 'SIGKILL')
-    const second = await startEmbedded({ dir })
-    expect(await readFile(join(dir, 'postgres.log'), 'utf8')).toContain('pre-existing shared memory block')
+    const starting = startEmbedded({ dir })
+    const log = () => readFile(join(dir, 'postgres.log'), 'utf8')
+    await until(async () => (await log()).includes('pre-existing shared memory block'))
+    await writeFile(join(first.dataDir, 'enough'), '')
+    const second = await starting
     await busy
     await first.leave()
     await second.leave()

@@ -126,8 +126,6 @@ if (config.receives !== false) {
   server = createServer(hooks.node())
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
 }
-say({ ready: true, port: server?.address().port, pid: process.pid })
-
 process.once('SIGTERM', async () => {
   server?.close()
   await hooks.stop(config.stop ?? {})
@@ -135,3 +133,4 @@ process.once('SIGTERM', async () => {
   say({ stopped: true })
   process.exit(0)
 })
+say({ ready: true, port: server?.address().port, pid: process.pid })

@@ -60,10 +60,9 @@ const hooks = hookonce({
 })
 hooks.on('test', '*', crashHandler({ ...config, reach }), config.subscriber)
 await hooks.start()
-say({ ready: true })
-
 process.once('SIGTERM', async () => {
   await hooks.stop({ drainMs: 0 })
   await pool.end()
   process.exit(0)
 })
+say({ ready: true })

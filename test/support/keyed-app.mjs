@@ -22,8 +22,10 @@ const behaviours = {
   // Takes effect and does not come back: it is killed, or frozen and resumed.
   async hang(db) {
     await count(db, 'effect', 'hang')
+    // Before it says so: whoever hears it may freeze it at once, and a signal that nobody waits for would end it.
+    const resumed = new Promise((resolve) => process.once('SIGUSR2', resolve))
     say({ hanging: true })
-    await new Promise((resolve) => process.once('SIGUSR2', resolve))
+    await resumed
   },
   async hangfirst(db) {
     const { rows } = await pool.query(`select count(*)::int as runs from run`)
