@@ -1,3 +1,11 @@
+export {
+  type Completable,
+  type CompleteOptions,
+  type CompleterEvent,
+  type CompleterOptions,
+  completeLeft,
+  startCompleter,
+} from './complete.ts'
 export type {
   AcquireDecision,
   AcquireOutcome,
@@ -12,6 +20,7 @@ export { type FetchHandler, fetchKeys } from './http/fetch.ts'
 export type { Reply } from './http/message.ts'
 export { type NodeHandler, nodeKeys } from './http/node.ts'
 export type { KeysOptions, Spill } from './http/options.ts'
+export { type RequestsToOptions, requestsTo } from './http/pledged-request.ts'
 export { keyId } from './identity.ts'
 export {
   type OnceContext,
@@ -20,11 +29,23 @@ export {
   type Reconciled,
   type TransactionalContext,
 } from './once.ts'
+export type { PledgedRequest } from './pledge.ts'
 export type { HandlerKind } from './policy.ts'
 export { type KeyRecord, type KeyState, keyStates } from './record.ts'
+export { type Resumable, type ResumableOptions, resumable } from './resumable.ts'
 export type { RunContext } from './run.ts'
 export type { Step, StepContext } from './steps.ts'
-export type { Acquired, KeyId, KeySteps, KeyStore, TransactionalKeyStore } from './store.ts'
+export type {
+  Acquired,
+  DuePledge,
+  KeyId,
+  KeyPledges,
+  KeySteps,
+  KeyStore,
+  Pledge,
+  PledgeTimes,
+  TransactionalKeyStore,
+} from './store.ts'
 export { type CachedKeysOptions, cachedKeys } from './stores/cached.ts'
 export { type DynamoKeysOptions, type DynamoLike, dynamoKeys } from './stores/dynamo.ts'
 export { type DynamoTableOptions, ensureDynamoTable } from './stores/dynamo-table.ts'

@@ -6,7 +6,7 @@ import { digest, keyId } from './identity.ts'
 import { policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
 import { decodeValue, encodeValue } from './result.ts'
-import { type Ended, type RunContext, run } from './run.ts'
+import { type Ended, type RunContext, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
 /** How a crashed run had ended, as far as can be found out. */
@@ -57,7 +57,17 @@ export async function once<Value>(
   fn: (context: TransactionalContext<never>) => Value | Promise<Value>,
   options: OnceOptions<Value> & { readonly handler?: unknown },
 ): Promise<Value> {
-  const { tenant, input, label, observe, reconcile, ...policy } = check(onceSchema, options, 'once()')
+  return runOnce(store, key, fn, check(onceSchema, options, 'once()'))
+}
+
+/** `more`: what a completer needs, or is. */
+export async function runOnce<Value>(
+  store: KeyStore,
+  key: string,
+  fn: (context: TransactionalContext<never>) => Value | Promise<Value>,
+  { tenant, input, label, observe, reconcile, ...policy }: z.output<typeof onceSchema>,
+  more: Pick<Task<Value>, 'pledge' | 'resumes'> = {},
+): Promise<Value> {
   if (key === '') throw new HookonceError('CONFIG_INVALID', 'once(): the key is empty')
   const complete = (value: Value): Ended<Value> => ({
     value,
@@ -69,6 +79,7 @@ export async function once<Value>(
     fingerprint: `once-1:${digest([JSON.stringify(input) ?? ''])}`,
     policy,
     observe: observe ?? (() => undefined),
+    ...more,
     ...(label === undefined ? {} : { label }),
     run: async (context) => complete(await fn(context as TransactionalContext<never>)),
     ...(reconcile === undefined

@@ -28,6 +28,16 @@ export interface Task<Value> {
   readonly run: (context: RunContext) => Promise<Ended<Value>>
   /** After a crash, under `onCrash: 'reconcile'`: how it had ended; `run` where nothing had happened. */
   readonly reconcile?: (record: KeyRecord) => Promise<Ended<Value> | 'run' | 'unknown'>
+  /** How a completer can run this again: kept from the first step on, and until it has completed. */
+  readonly pledge?: TaskPledge | undefined
+  /** Throws PLEDGE_GONE where nothing of this key is left: its finished steps are forgotten, and would run again. */
+  readonly resumes?: boolean
+}
+
+export interface TaskPledge {
+  readonly name: string
+  readonly bytes: () => Uint8Array
+  readonly dueMs: number
 }
 
 /** What a run came to, and what is to be kept of it. `failed` leaves it to what is known of the handler. */
@@ -74,8 +84,16 @@ export async function run<Value>(task: Task<Value>): Promise<Outcome<Value>> {
     observe({ what: acquired.outcome })
     return { outcome: acquired.outcome, record: acquired.record, now: acquired.now }
   }
+  if (task.resumes && acquired.record.after === 'nothing') await giveBack(task, acquired.record)
   if (acquired.record.after === 'crash') observe({ what: 'taken_over' })
   return hold(task, acquired.record, heldSince)
+}
+
+/** Taken by mistake: whoever comes with this key next finds it as new as it was. */
+async function giveBack<Value>({ store, id, policy }: Task<Value>, record: KeyRecord): Promise<never> {
+  const settlement = { to: 'released', ttlMs: 1 } as const
+  await askToSettle(store, id, record.fence, { settlement, timeoutMs: policy.storeTimeoutMs })
+  throw new HookonceError('PLEDGE_GONE', 'the record of what was to be resumed has expired')
 }
 
 /** Looks again at growing intervals, so that many waiters on one key do not keep the store busy. */
@@ -116,7 +134,7 @@ async function acquireOrWait<Value>(task: Task<Value>): Promise<{ acquired: Acqu
 }
 
 async function hold<Value>(task: Task<Value>, record: KeyRecord, heldSince: number): Promise<Outcome<Value>> {
-  const { store, id, policy, observe } = task
+  const { store, id, policy, observe, pledge } = task
   const { fence } = record
   const steps = trackSteps({
     id,
@@ -125,6 +143,7 @@ async function hold<Value>(task: Task<Value>, record: KeyRecord, heldSince: numb
     maxResultBytes: policy.maxResultBytes,
     kept: store.steps,
     again: record.after !== 'nothing',
+    beforeFirst: pledge && (() => makePledge(task, pledge)),
   })
   const heartbeat = startHeartbeat({ store, id, fence, lock: policy, heldSince, observe })
   const held: Held = { record, steps, heartbeat }
@@ -144,6 +163,13 @@ async function hold<Value>(task: Task<Value>, record: KeyRecord, heldSince: numb
   } finally {
     heartbeat.stop()
   }
+}
+
+async function makePledge<Value>(
+  { store, id, policy }: Task<Value>,
+  { name, bytes, dueMs }: TaskPledge,
+): Promise<void> {
+  await store.pledges?.save(id, { name, bytes: bytes() }, { dueMs, ttlMs: policy.ttlMs })
 }
 
 /** What one run holds between its acquisition and its settlement. */
@@ -206,7 +232,7 @@ function contextOf({ record, steps, heartbeat }: Held, tx: unknown): RunContext 
 }
 
 async function settle<Value>(
-  task: Pick<Task<unknown>, 'store' | 'id' | 'policy' | 'observe'>,
+  task: Pick<Task<unknown>, 'store' | 'id' | 'policy' | 'observe' | 'pledge'>,
   held: Held,
   { value, settle: end }: Ended<Value>,
 ): Promise<Outcome<Value>> {
@@ -218,11 +244,19 @@ async function settle<Value>(
       settlement,
       timeoutMs: policy.storeTimeoutMs,
     })
-    return settled ? ran(task, value) : lost(task, held, value, instead)
+    if (!settled) return lost(task, held, value, instead)
+    if (settlement.to === 'completed') redeem(task, held)
+    return ran(task, value)
   } catch (error) {
     observe({ what: 'not_persisted', error })
     return { outcome: 'ran', value, kept: false }
   }
+}
+
+/** Nobody waits for it: a pledge that stays is dropped by the completer, which looks at the record first. */
+function redeem({ store, id, pledge }: Pick<Task<unknown>, 'store' | 'id' | 'pledge'>, held: Held): void {
+  const mayBeThere = held.steps.begun() > 0 || held.record.after !== 'nothing'
+  if (pledge && mayBeThere) store.pledges?.drop(id, pledge.name).catch(() => undefined)
 }
 
 function ran<Value>({ observe }: Pick<Task<unknown>, 'observe'>, value: Value): Outcome<Value> {

@@ -25,12 +25,16 @@ export interface StepsOptions {
   readonly kept: KeySteps | undefined
   /** This key has been held before, so that there may be finished steps. */
   readonly again: boolean
+  /** Done before the first step begins, which does not begin where it fails. */
+  readonly beforeFirst?: (() => Promise<void>) | undefined
 }
 
-export function trackSteps({ id, fence, handler, kept, again, maxResultBytes }: StepsOptions): Steps {
+export function trackSteps(options: StepsOptions): Steps {
+  const { id, fence, handler, kept, again, maxResultBytes, beforeFirst } = options
   const names = new Set<string>()
   let begun = 0
   let finished: Promise<ReadonlyMap<string, Uint8Array>> | undefined
+  let prepared: Promise<void> | undefined
 
   async function resultOf(name: string): Promise<Uint8Array | undefined> {
     if (handler !== 'resumable' || !kept || !again) return undefined
@@ -45,6 +49,10 @@ export function trackSteps({ id, fence, handler, kept, again, maxResultBytes }: 
       names.add(name)
       const known = await resultOf(name)
       if (known) return decodeValue<Value>(known)
+      if (beforeFirst) {
+        prepared ??= beforeFirst()
+        await prepared
+      }
       begun++
       const value = await run({ idempotencyKey: digest([id, name]) })
       if (handler === 'resumable' && kept) {

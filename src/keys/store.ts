@@ -20,6 +20,8 @@ export interface KeyStore {
   sweep?(limit: number): Promise<number>
   /** Named results inside one key, for handlers that resume. Absent where the store cannot hold them. */
   readonly steps?: KeySteps
+  /** What a completer needs to end what was left. Absent where the store cannot list it. */
+  readonly pledges?: KeyPledges
   /** The largest result that fits into a record. Absent where there is no limit worth speaking of. */
   readonly maxResultBytes?: number
   close(): Promise<void>
@@ -60,6 +62,35 @@ export interface KeySteps {
   /** False when the fence is stale. */
   save(id: KeyId, fence: number, name: string, result: Uint8Array): Promise<boolean>
   load(id: KeyId): Promise<ReadonlyMap<string, Uint8Array>>
+}
+
+/**
+ * How to run again what was begun, in case that nobody comes back for it. A hint beside the record, which alone says
+ * what is true: a pledge may outlive what it is about, and whoever acts on it looks at the record first.
+ */
+export interface KeyPledges {
+  /** Replaces an earlier one of this key. */
+  save(id: KeyId, pledge: Pledge, times: PledgeTimes): Promise<void>
+  /** Up to `limit` of that name that are due, the longest due first. Each is due again after `leaseMs`, and not before. */
+  due(name: string, limit: number, leaseMs: number): Promise<readonly DuePledge[]>
+  drop(id: KeyId, name: string): Promise<void>
+}
+
+export interface Pledge {
+  /** Of those who know how to keep it: completers ask by name. */
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+export interface PledgeTimes {
+  readonly dueMs: number
+  /** After which nobody is told of it any more. */
+  readonly ttlMs: number
+}
+
+export interface DuePledge {
+  readonly id: KeyId
+  readonly bytes: Uint8Array
 }
 
 export function isTransactional(store: KeyStore): store is TransactionalKeyStore<unknown> {

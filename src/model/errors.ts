@@ -311,6 +311,12 @@ export const errorCatalogue = {
     advice:
       'The key store cannot be asked now, so nothing was run. Send it again after the time in Retry-After.',
   },
+  PLEDGE_GONE: {
+    status: 410,
+    retryable: false,
+    advice:
+      "The key that was to be resumed is not there any more, or is another tenant's. Nothing was run. Only completers resume.",
+  },
   CLIENT_MISSING: {
     retryable: false,
     advice: 'Install the client that the message names, or hand over your own.',

@@ -102,6 +102,29 @@ test('the snippet for once() runs its function once', async () => {
   expect(printed()).toBe('charged\n')
 })
 
+test('the snippet for completers runs each step once, and stops', async () => {
+  const { printed, gone } = await run(`
+    const order = { id: 'o_1', customer: 'anna' }
+    const bank = { charge: (order, key) => console.log('charged', order.id, key.length) }
+    const mail = { send: (order, key) => console.log('mailed', order.id, key.length) }
+    ${snippet('resumable(store').replace(/^const store = .*$/m, 'const store = given')}
+    await placeOrder(order.id, order, { tenant: order.customer })
+    process.kill(process.pid, 'SIGTERM')`)
+  await gone
+  expect(printed()).toBe('charged o_1 64\nmailed o_1 64\n')
+})
+
+test('the snippet for completers of requests begins', async () => {
+  const { printed, gone } = await run(`
+    const store = given
+    const tokenFor = () => 'token'
+    ${snippet('requestsTo({ store').replace('startCompleter([', 'const completer = startCompleter([')}
+    await completer.stop()
+    console.log('stopped')`)
+  await gone
+  expect(printed()).toBe('stopped\n')
+})
+
 test('the snippet for your own store runs the contract', async () => {
   const { printed, gone } = await run(`
     import test from 'node:test'

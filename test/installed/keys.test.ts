@@ -56,7 +56,7 @@ test('PostgreSQL that is gone while the handler runs: the reply is sent, counted
 test('behind a pooler in transaction mode the contract holds, and transactional handlers commit', async () => {
   const db = await freshDatabase()
   const store = opened({ database: await pooled(db.url), prepare: 'off' })
-  await Promise.all(keyStoreContract(['steps', 'sweep']).map(({ run }) => run(store)))
+  await Promise.all(keyStoreContract(['steps', 'sweep', 'pledges']).map(({ run }) => run(store)))
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
     return 'done'

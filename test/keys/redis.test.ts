@@ -55,7 +55,7 @@ describe.each(Object.entries(clients))('the contract of key stores, in Redis, by
     opened = await open()
   })
   afterAll(() => opened.close())
-  for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(opened.store))
+  for (const { name, run } of keyStoreContract(['steps', 'pledges'])) test(name, () => run(opened.store))
 })
 
 test('on the wire a first request is two round trips, and a replay one', async () => {

@@ -24,12 +24,12 @@ describe('the contract of key stores, in PostgreSQL', () => {
     await store.close()
     await db.remove()
   })
-  for (const { name, run } of keyStoreContract(['steps', 'sweep'])) test(name, () => run(store))
+  for (const { name, run } of keyStoreContract(['steps', 'sweep', 'pledges'])) test(name, () => run(store))
 
   test('all cases, without prepared statements', async () => {
     const { url } = await freshDatabase()
     const store = opened({ database: url, prepare: 'off' })
-    await Promise.all(keyStoreContract(['steps', 'sweep']).map(({ run }) => run(store)))
+    await Promise.all(keyStoreContract(['steps', 'sweep', 'pledges']).map(({ run }) => run(store)))
   })
 })
 

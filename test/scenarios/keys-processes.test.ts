@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { type KeyStore, postgresKeys, redisKeys, requestsTo, startCompleter } from '../../src/keys/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { startKeyedApp } from '../support/keyed-app.ts'
 import { startRedis } from '../support/redis.ts'
@@ -7,7 +8,16 @@ import { until } from '../support/until.ts'
 /** Short enough to run out within a test, long enough for what happens in it. */
 const LOCK_MS = 1_500
 
-const stores: Record<string, (db: TestDatabase) => Promise<object>> = {
+interface StoreConfig {
+  readonly database: string
+  readonly redis?: string
+}
+
+function storeOf({ database, redis }: StoreConfig): KeyStore {
+  return redis ? redisKeys({ url: redis }) : postgresKeys({ database })
+}
+
+const stores: Record<string, (db: TestDatabase) => Promise<StoreConfig>> = {
   PostgreSQL: async (db) => ({ database: db.url }),
   async Redis(db) {
     const redis = await startRedis()
@@ -53,6 +63,34 @@ describe.each(Object.entries(stores))('keys in %s, used by several processes', (
     })
     expect(told).toMatchObject({ type: 'urn:hookonce:problem:outcome-unknown', status: 409 })
     expect(await db.number('select count(*) from run')).toBe(1)
+  })
+
+  test('killed between two steps, and no client comes back: a completer ends it, with each step once', async () => {
+    const db = await freshDatabase()
+    const config = await configOf(db)
+    const keys = { handler: 'resumable', lockMs: LOCK_MS, pledge: 'orders', completeAfterMs: 1 }
+    const [first, second] = await Promise.all([1, 2].map(() => startKeyedApp({ ...config, keys })))
+    const lost = first?.post('order', 'one').catch(() => 'lost')
+    await first?.says('hanging')
+    first?.kill('SIGKILL')
+    expect(await lost).toBe('lost')
+    const store = storeOf(config)
+    onTestFinished(() => store.close())
+    const events: string[] = []
+    const completer = startCompleter([requestsTo({ store, name: 'orders', origin: second?.url ?? '' })], {
+      everyMs: 50,
+      observe: ({ what }) => events.push(what),
+    })
+    onTestFinished(() => completer.stop())
+    await until('it is completed', async () => events.includes('completed'))
+    expect(await db.rows('select type from effect order by type')).toEqual([
+      { type: 'charge' },
+      { type: 'hang' },
+      { type: 'mail' },
+    ])
+    const reply = await second?.post('order', 'one')
+    expect(reply?.headers.get('idempotent-replayed')).toBe('true')
+    expect(await reply?.json()).toEqual({ pid: second?.pid })
   })
 
   test('frozen past its lock and resumed: its late result does not replace that of its successor', async () => {

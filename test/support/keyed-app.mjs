@@ -27,6 +27,13 @@ const behaviours = {
     say({ hanging: true })
     await resumed
   },
+  // Charges, and then mails: the first run gets no further than the charge.
+  async order(db, { step }) {
+    await step('charge', () => count(db, 'effect', 'charge'))
+    const { rows } = await pool.query(`select count(*)::int as runs from run`)
+    if (rows[0].runs === 1) await behaviours.hang(db)
+    await step('mail', () => count(db, 'effect', 'mail'))
+  },
   async hangfirst(db) {
     const { rows } = await pool.query(`select count(*)::int as runs from run`)
     await (rows[0].runs > 1 ? behaviours.count(db) : behaviours.hang(db))
@@ -40,10 +47,10 @@ const keys = nodeKeys({
   ...config.keys,
 })
 const server = createServer(
-  keys(async (request, response, { tx }) => {
+  keys(async (request, response, context) => {
     const behaviour = request.url.slice(1)
     await count(pool, 'run', behaviour)
-    await behaviours[behaviour](tx ?? pool)
+    await behaviours[behaviour](context.tx ?? pool, context)
     response.writeHead(201, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ pid: process.pid }))
   }),

@@ -5,7 +5,7 @@ import type { AcquireRequest } from '../decide.ts'
 import type { KeyRecord } from '../record.ts'
 import type { Acquired, KeyId, KeyStore } from '../store.ts'
 
-export type Capability = 'steps' | 'sweep'
+export type Capability = 'steps' | 'sweep' | 'pledges'
 
 /**
  * The contract of key stores as cases, for any test runner:

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { SECOND_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
 import { keyId } from '../identity.ts'
-import { type Outcome, type RunContext, run } from '../run.ts'
+import { type Outcome, type RunContext, run, type TaskPledge } from '../run.ts'
 import { fingerprint, refingerprint } from './fingerprint.ts'
 import { keep, restore } from './keep.ts'
 import { parseKey } from './key-header.ts'
 import { headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
+import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
 import { internalError, isProblem, type ProblemCode, problem } from './problem.ts'
 
 /*
@@ -61,6 +62,9 @@ async function answerWithKey(
   const id = keyId(await tenantOf(options, origin), key)
   const requestId = options.requestId?.(origin as never)
   const about = { id, requestId }
+  const resumed = request.header(PLEDGE_HEADER)
+  // By other credentials it would be another key, and would run as if it were new.
+  if (resumed !== undefined && resumed !== id) return refuse('PLEDGE_GONE')
   let began = false
   /** What is thrown is kept too, as the 500 that it is answered with. */
   function failed(error: unknown): Reply {
@@ -76,6 +80,8 @@ async function answerWithKey(
       ...(requestId === undefined ? {} : { label: requestId }),
       policy: options,
       observe,
+      resumes: resumed !== undefined,
+      pledge: resumed === undefined ? pledgeOf(request, options) : undefined,
       async run(context) {
         began = true
         const handling = handle(context)
@@ -96,11 +102,19 @@ async function answerWithKey(
     return await answer(outcome, options, origin, refuse)
   } catch (error) {
     // Only before anything ran: afterwards the same error would be the handler's own.
-    if (began || !(error instanceof HookonceError) || error.code !== 'KEY_STORE_DOWN') throw error
-    const runs = options.onStoreDown === 'run'
+    if (began || !(error instanceof HookonceError)) throw error
+    if (error.code === 'PLEDGE_GONE') return refuse(error.code)
+    if (error.code !== 'KEY_STORE_DOWN') throw error
+    const runs = options.onStoreDown === 'run' && resumed === undefined
     observe({ what: 'store_down', ran: runs, error })
     return runs ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
   }
+}
+
+/** A completer has the pledge that it acts on, and looks after it itself. */
+function pledgeOf(request: KeyedRequest, options: CheckedKeysOptions): TaskPledge | undefined {
+  const { pledge: name, completeAfterMs: dueMs } = options
+  return name === undefined ? undefined : { name, dueMs, bytes: () => requestPledge(request, options) }
 }
 
 async function answer(

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, strict } from '../../model/checked.ts'
 import type { KeyEvent } from '../events.ts'
 import type { Reconciled } from '../once.ts'
+import { completeAfterField } from '../pledge.ts'
 import { policyFields } from '../policy.ts'
 import type { KeyRecord } from '../record.ts'
 import { isTransactional, type KeyStore } from '../store.ts'
@@ -13,6 +14,9 @@ const MIB = 1024 * 1024
 /** They belong to one client or to one transfer: replayed, they would reach another. */
 const NEVER_STORED =
   /^(set-cookie2?|date|age|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|content-encoding)$/
+
+/** They say who sent a request: they are not kept with it. */
+export const CREDENTIALS = /^(authorization|proxy-authorization|cookie2?)$/
 
 const callable = <Function_>() =>
   z.custom<Function_>((value) => typeof value === 'function', 'must be a function')
@@ -53,6 +57,18 @@ const optionsSchema = strict({
   requestId: callable<(origin: never) => string | undefined>().optional(),
   observe: callable<(event: KeyEvent) => void>().optional(),
   problemBase: z.string().min(1).default(PROBLEM_BASE),
+  /** The name under which a completer finds requests that were begun and left. */
+  pledge: z.string().min(1).optional(),
+  /** Beside content-type, content-encoding, accept, accept-language, and those of the fingerprint. */
+  pledgeHeaders: z
+    .array(
+      z
+        .string()
+        .toLowerCase()
+        .refine((name) => !CREDENTIALS.test(name), 'says who sent it: credentials are not kept'),
+    )
+    .default([]),
+  completeAfterMs: completeAfterField,
   /** The body is held in memory while it is hashed. */
   maxBodyBytes: z
     .int()
@@ -70,6 +86,16 @@ const optionsSchema = strict({
   })
   .refine(({ handler, store }) => handler !== 'resumable' || store.steps !== undefined, {
     error: "`handler: 'resumable'` needs a store that can hold steps",
+  })
+
+  .refine(({ pledge, handler }) => pledge === undefined || handler === 'resumable', {
+    error: "`pledge` needs `handler: 'resumable'`: only finished steps make it safe to run again",
+  })
+  .refine(({ pledge, onCrash }) => pledge === undefined || onCrash !== 'unknown', {
+    error: "`pledge` is of no use with `onCrash: 'unknown'`: nobody may run again what crashed",
+  })
+  .refine(({ pledge, store }) => pledge === undefined || store.pledges !== undefined, {
+    error: '`pledge` needs a store that keeps pledges: postgresKeys(), redisKeys() or memoryKeys()',
   })
 
 export type CheckedKeysOptions = z.output<typeof optionsSchema>

@@ -11,6 +11,7 @@ const problems = {
   RESULT_NOT_STORED: ['body-not-stored', 'The reply was not stored'],
   LOCK_LOST: ['lock-lost', 'Another request with this Idempotency-Key took over'],
   KEY_STORE_DOWN: ['store-down', 'Idempotency keys cannot be checked now'],
+  PLEDGE_GONE: ['pledge-gone', 'There is nothing to resume'],
   BODY_TOO_LARGE: ['body-too-large', 'The body is too large'],
 } as const satisfies Partial<Record<ErrorCode, readonly [slug: string, title: string]>>
 

@@ -23,7 +23,7 @@ const aes: Seal = {
 
 describe('the contract of key stores, through every layer', () => {
   const store = cachedKeys(sealedKeys(memoryKeys(), aes))
-  test.concurrent.each(keyStoreContract(['steps', 'sweep']))('$name', ({ run }) => run(store))
+  test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
 })
 
 const request = { fingerprint: 'f', holder: 'h', lockMs: 60_000, ttlMs: 60_000, onCrash: 'unknown' } as const

@@ -5,7 +5,7 @@ import { memoryKeys } from './memory.ts'
 
 describe('the contract of key stores, in memory', () => {
   const store = memoryKeys()
-  test.concurrent.each(keyStoreContract(['steps', 'sweep']))('$name', ({ run }) => run(store))
+  test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
 })
 
 test('memory follows what is live: expired records go as new ones come', async () => {

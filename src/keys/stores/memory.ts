@@ -1,6 +1,6 @@
 import { decideAcquire, decideExtend, decideSettle, isExpired, isLockedBy } from '../decide.ts'
 import type { KeyRecord } from '../record.ts'
-import type { KeyId, KeyStore } from '../store.ts'
+import type { DuePledge, KeyId, KeyStore, Pledge } from '../store.ts'
 
 export interface MemoryKeysOptions {
   /** Milliseconds since 1970. */
@@ -14,6 +14,7 @@ export interface MemoryKeysOptions {
 export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore {
   const records = new Map<KeyId, KeyRecord>()
   const steps = new Map<KeyId, Map<string, Uint8Array>>()
+  const pledges = new Map<KeyId, Pledge & { readonly dueAt: number; readonly expiresAt: number }>()
   let cursor = records.entries()
 
   /** Goes on where it stopped: from the front, it would step over all the places that were left there. */
@@ -77,9 +78,30 @@ export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore
         return new Map(steps.get(id))
       },
     },
+    pledges: {
+      async save(id, pledge, { dueMs, ttlMs }) {
+        pledges.set(id, { ...pledge, dueAt: now() + dueMs, expiresAt: now() + ttlMs })
+      },
+      async due(name, limit, leaseMs) {
+        const found: DuePledge[] = []
+        const at = now()
+        for (const [id, pledge] of [...pledges].sort(([, one], [, other]) => one.dueAt - other.dueAt)) {
+          if (pledge.expiresAt <= at) pledges.delete(id)
+          else if (pledge.name === name && pledge.dueAt <= at && found.length < limit) {
+            pledges.set(id, { ...pledge, dueAt: at + leaseMs })
+            found.push({ id, bytes: pledge.bytes })
+          }
+        }
+        return found
+      },
+      async drop(id, name) {
+        if (pledges.get(id)?.name === name) pledges.delete(id)
+      },
+    },
     async close() {
       records.clear()
       steps.clear()
+      pledges.clear()
     },
   }
 }

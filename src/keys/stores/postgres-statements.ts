@@ -27,7 +27,15 @@ export function statements(table: string) {
         expires_at timestamptz not null,
         result bytea,
         steps jsonb
-      ) with (fillfactor = 80)`, // room for the completion beside the lock, in the same page
+      ) with (fillfactor = 80); -- room for the completion beside the lock, in the same page
+      create table if not exists ${table}_pledge (
+        id bytea primary key,
+        name text not null,
+        pledge bytea not null,
+        due_at timestamptz not null,
+        expires_at timestamptz not null
+      );
+      create index if not exists ${table.replace(/^.*\./, '')}_pledge_due on ${table}_pledge (name, due_at)`,
 
     /*
      * $1 id $2 fingerprint $3 holder $4 lock $5 ttl $6 whether a lock that ran out may be taken over.
@@ -97,5 +105,26 @@ export function statements(table: string) {
       set steps = coalesce(steps, '{}') || jsonb_build_object($3::text, encode($4, 'base64'))
       where id = $1 and fence = $2 and state = 'locked' and expires_at > ${now}`,
     loadSteps: `select steps from ${table} where id = $1 and expires_at > ${now}`,
+
+    /** $1 id $2 name $3 pledge $4 due $5 ttl */
+    savePledge: `
+      insert into ${table}_pledge (id, name, pledge, due_at, expires_at)
+      values ($1, $2, $3, ${after(now, '$4')}, ${after(now, '$5')})
+      on conflict (id) do update set
+        name = excluded.name, pledge = excluded.pledge, due_at = excluded.due_at, expires_at = excluded.expires_at`,
+
+    /** $1 name $2 limit $3 lease. What has expired is due for ever, and so is found and deleted here. */
+    duePledges: `
+      with due as materialized (
+        select id, expires_at <= ${now} as expired from ${table}_pledge
+        where name = $1 and due_at <= ${now} order by due_at limit $2 for update skip locked
+      ),
+      dropped as (delete from ${table}_pledge where id in (select id from due where expired))
+      update ${table}_pledge set due_at = ${after(now, '$3')}
+      where id in (select id from due where not expired)
+      returning encode(id, 'hex') as id, pledge as bytes`,
+
+    /** $1 id $2 name */
+    dropPledge: `delete from ${table}_pledge where id = $1 and name = $2`,
   }
 }

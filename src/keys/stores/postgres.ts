@@ -4,7 +4,14 @@ import { check, strict } from '../../model/checked.ts'
 import { HookonceError } from '../../model/errors.ts'
 import { type AcquireDecision, type AcquireRequest, decideAcquire } from '../decide.ts'
 import type { KeyRecord } from '../record.ts'
-import type { Acquired, KeyId, TransactionalKeyStore, TransactionEnd, TransactionWork } from '../store.ts'
+import type {
+  Acquired,
+  DuePledge,
+  KeyId,
+  TransactionalKeyStore,
+  TransactionEnd,
+  TransactionWork,
+} from '../store.ts'
 import { ANSWER_TIMEOUT_MS, openPools, type Pools } from './postgres-pools.ts'
 import { statements } from './postgres-statements.ts'
 
@@ -107,6 +114,17 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
         return new Map(
           Object.entries(row?.steps ?? {}).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
         )
+      },
+    },
+    pledges: {
+      async save(id, { name, bytes }, { dueMs, ttlMs }) {
+        await ask('savePledge', [bytesOf(id), name, Buffer.from(bytes), dueMs, ttlMs])
+      },
+      async due(name, limit, leaseMs) {
+        return (await ask<DuePledge>('duePledges', [name, limit, leaseMs])).rows
+      },
+      async drop(id, name) {
+        await ask('dropPledge', [bytesOf(id), name])
       },
     },
     async transaction<Value>(id: KeyId, fence: number, work: TransactionWork<ClientBase, Value>) {

@@ -18,9 +18,13 @@ export interface Script {
   readonly text: string
 }
 
+export function plainScript(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
 /** `parameters`: what the body calls the arguments of one key. What it knows of the record is above it. */
 function script(parameters: string, body: string): Script {
-  const text = `
+  return plainScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Written by concatenation, a number takes as long as a command.
@@ -51,8 +55,7 @@ for n = 1, #KEYS / 2 do
   answers[n] = answer(unpack(ARGV, (n - 1) * width + 1, n * width))
 end
 return answers
-`
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
+`)
 }
 
 /**

@@ -6,6 +6,7 @@ import type { KeyRecord, KeyState } from '../record.ts'
 import type { KeyId, KeyStore } from '../store.ts'
 import { asker, type Verb } from './redis-ask.ts'
 import { type IoredisLike, type NodeRedisLike, type RunsScripts, runsScripts } from './redis-client.ts'
+import { redisPledges } from './redis-pledges.ts'
 
 const optionsSchema = strict({
   /** Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis. */
@@ -88,6 +89,7 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
         return steps
       },
     },
+    pledges: redisPledges(opened, prefix),
     async close() {
       // A client of the caller's stays open.
       closed = true

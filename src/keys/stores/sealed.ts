@@ -17,7 +17,7 @@ export interface Seal {
 export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }: Seal): Store {
   const opened = async (id: KeyId, record: KeyRecord): Promise<KeyRecord> =>
     record.result === undefined ? record : { ...record, result: await open(record.result, id) }
-  const { steps } = store
+  const { steps, pledges } = store
   const sealed: KeyStore = {
     ...store,
     async acquire(id, request) {
@@ -45,6 +45,19 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
               return new Map(
                 await Promise.all(kept.map(async ([name, bytes]) => [name, await open(bytes, id)] as const)),
               )
+            },
+          },
+        }),
+    ...(pledges === undefined
+      ? {}
+      : {
+          pledges: {
+            ...pledges,
+            save: async (id, { name, bytes }, times) =>
+              pledges.save(id, { name, bytes: await seal(bytes, id) }, times),
+            async due(name, limit, leaseMs) {
+              const due = await pledges.due(name, limit, leaseMs)
+              return Promise.all(due.map(async ({ id, bytes }) => ({ id, bytes: await open(bytes, id) })))
             },
           },
         }),

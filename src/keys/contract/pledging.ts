@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DuePledge, KeyPledges, KeyStore } from '../store.ts'
+import { type ContractCase, freshId, LONG_MS, passed, SHORT_MS } from './case.ts'
+
+/*
+ * What is kept for completers. Each case has a name of its own, so that none is handed what another one waits for.
+ */
+export const pledgeCases: readonly ContractCase[] = [
+  {
+    name: 'pledges: one is due after its time and not before, to those who ask by its name, byte for byte',
+    needs: 'pledges',
+    async run(store) {
+      const pledges = pledgesOf(store)
+      const [id, name, bytes] = [freshId(), randomUUID(), randomBytes(300)]
+      await pledges.save(id, { name, bytes }, { dueMs: LONG_MS, ttlMs: LONG_MS })
+      assert.deepEqual(await pledges.due(name, 10, 1), [])
+      await pledges.save(id, { name, bytes }, { dueMs: SHORT_MS, ttlMs: LONG_MS })
+      const [due] = await firstDue(pledges, name)
+      assert.equal(due?.id, id)
+      assert.deepEqual(Buffer.from(due?.bytes ?? []), bytes)
+      assert.deepEqual(await pledges.due(randomUUID(), 10, 1), [])
+    },
+  },
+  {
+    name: 'pledges: of many who ask at once each gets others, and nobody gets one twice within its lease',
+    needs: 'pledges',
+    async run(store) {
+      const pledges = pledgesOf(store)
+      const name = randomUUID()
+      const ids = Array.from({ length: 20 }, freshId)
+      await Promise.all(
+        ids.map((id) => pledges.save(id, { name, bytes: Buffer.from(id) }, { dueMs: 0, ttlMs: LONG_MS })),
+      )
+      const asked = await Promise.all(Array.from({ length: 8 }, () => pledges.due(name, 5, LONG_MS)))
+      for (const some of asked) assert.ok(some.length <= 5)
+      const rest = await allDue(pledges, name, ids.length - asked.flat().length)
+      assert.deepEqual([...asked.flat(), ...rest].map(({ id }) => id).sort(), ids.toSorted())
+      assert.deepEqual(await pledges.due(name, 100, 1), [])
+    },
+  },
+  {
+    name: 'pledges: one whose lease has run out is due again; saved again, it is another one',
+    needs: 'pledges',
+    async run(store) {
+      const pledges = pledgesOf(store)
+      const [id, name] = [freshId(), randomUUID()]
+      await pledges.save(id, { name, bytes: Buffer.from('first') }, { dueMs: 0, ttlMs: LONG_MS })
+      assert.equal((await firstDue(pledges, name, SHORT_MS)).length, 1)
+      assert.equal((await firstDue(pledges, name, SHORT_MS)).length, 1)
+      await pledges.save(id, { name, bytes: Buffer.from('second') }, { dueMs: 0, ttlMs: LONG_MS })
+      const [due] = await firstDue(pledges, name)
+      assert.equal(Buffer.from(due?.bytes ?? []).toString(), 'second')
+    },
+  },
+  {
+    name: 'pledges: one that was dropped, or has expired, is not due any more',
+    needs: 'pledges',
+    async run(store) {
+      const pledges = pledgesOf(store)
+      const [dropped, expired, name] = [freshId(), freshId(), randomUUID()]
+      const bytes = Buffer.from('x')
+      await pledges.save(dropped, { name, bytes }, { dueMs: 0, ttlMs: LONG_MS })
+      await pledges.save(expired, { name, bytes }, { dueMs: SHORT_MS, ttlMs: SHORT_MS })
+      await pledges.drop(dropped, name)
+      await pledges.drop(freshId(), name)
+      await passed(store, SHORT_MS * 2)
+      assert.deepEqual(await pledges.due(name, 10, 1), [])
+    },
+  },
+]
+
+function pledgesOf({ pledges }: KeyStore): KeyPledges {
+  assert.ok(pledges, 'the store has pledges')
+  return pledges
+}
+
+async function firstDue(pledges: KeyPledges, name: string, leaseMs = 1): Promise<readonly DuePledge[]> {
+  for (let looks = 0; looks < 500; looks++) {
+    const due = await pledges.due(name, 10, leaseMs)
+    if (due.length > 0) return due
+    await delay(20)
+  }
+  throw new assert.AssertionError({ message: 'nothing is due after 500 looks' })
+}
+
+/** Until there are so many: whoever asks beside others may be passed over. */
+async function allDue(pledges: KeyPledges, name: string, count: number): Promise<readonly DuePledge[]> {
+  const found: DuePledge[] = []
+  while (found.length < count) found.push(...(await firstDue(pledges, name, LONG_MS)))
+  return found
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { MINUTE_MS } from '../model/durations.ts'
+
+/*
+ * What a pledge says: all that is needed to run a key's task, or to send its request, once more.
+ */
+
+/** For how long a client is waited for: the usual ones have come back by then, or never will. */
+export const completeAfterField = z
+  .int()
+  .positive()
+  .default(5 * MINUTE_MS)
+
+const pledgeSchema = z.object({
+  key: z.string(),
+  madeAt: z.number(),
+  /** Of its record. */
+  ttlMs: z.number(),
+})
+
+const taskSchema = pledgeSchema.extend({
+  tenant: z.string(),
+  input: z.unknown(),
+  label: z.string().optional(),
+})
+export type PledgedTask = z.output<typeof taskSchema>
+
+const requestSchema = pledgeSchema.extend({
+  method: z.string(),
+  target: z.string(),
+  headers: z.record(z.string(), z.string()),
+  /** In base64. */
+  body: z.string(),
+})
+/** A request as it came, but for what says who sent it: credentials are not kept. */
+export type PledgedRequest = z.output<typeof requestSchema>
+
+type Said<What> = Omit<What, 'madeAt'>
+
+export function pledgeBytes(what: Said<PledgedTask> | Said<PledgedRequest>): Uint8Array {
+  return Buffer.from(JSON.stringify({ ...what, madeAt: Date.now() }))
+}
+
+export const readPledge = (bytes: Uint8Array) => pledgeSchema.parse(jsonOf(bytes))
+export const readTask = (bytes: Uint8Array): PledgedTask => taskSchema.parse(jsonOf(bytes))
+export const readRequest = (bytes: Uint8Array): PledgedRequest => requestSchema.parse(jsonOf(bytes))
+
+function jsonOf(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes).toString())
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { check, strict } from '../model/checked.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Completable } from './complete.ts'
+import type { KeyEvent } from './events.ts'
+import { keyId } from './identity.ts'
+import { type OnceContext, runOnce } from './once.ts'
+import { completeAfterField, pledgeBytes, readTask } from './pledge.ts'
+import { policyFields } from './policy.ts'
+import type { DuePledge, KeyStore } from './store.ts'
+
+const { handler: _, onCrash: _always, ...fields } = policyFields
+
+const optionsSchema = strict({
+  ...fields,
+  completeAfterMs: completeAfterField,
+  observe: z
+    .custom<(event: KeyEvent) => void>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
+})
+export type ResumableOptions = z.input<typeof optionsSchema>
+
+const whoseSchema = strict({
+  /** Keys of different tenants never meet. Who has none writes 'global'. */
+  tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
+  /** For people who look at the record: the id of the message or job. */
+  label: z.string().max(200).optional(),
+})
+
+/** Runs once for a key, as `once()` does; what it began and left is ended by a completer. */
+export interface Resumable<Input, Value> extends Completable {
+  (key: string, input: Input, whose: z.input<typeof whoseSchema>): Promise<Value>
+}
+
+/**
+ * A task of a name, whose finished steps are kept: a run that follows a failure or a crash does not repeat them. From its
+ * first step on, its input is kept too, so that a completer can run it when nobody comes back for it.
+ */
+export function resumable<Input, Value>(
+  store: KeyStore,
+  taskName: string,
+  run: (input: Input, context: OnceContext) => Value | Promise<Value>,
+  options: ResumableOptions = {},
+): Resumable<Input, Value> {
+  const { completeAfterMs, ...policy } = check(optionsSchema, options, 'resumable()')
+  const where = `resumable("${taskName}")`
+  if (taskName === '') throw new HookonceError('CONFIG_INVALID', 'resumable(): the name is empty')
+  if (!store.steps || !store.pledges)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${where} needs a store that keeps steps and pledges: postgresKeys(), redisKeys() or memoryKeys()`,
+    )
+  const policyOfTask = { ...policy, handler: 'resumable', onCrash: 'auto' } as const
+
+  async function task(key: string, input: Input, whose: z.input<typeof whoseSchema>): Promise<Value> {
+    const { tenant, label } = check(whoseSchema, whose, where)
+    return runOnce(
+      store,
+      key,
+      (context) => run(input, context),
+      { ...policyOfTask, tenant, input, label },
+      {
+        pledge: {
+          name: taskName,
+          dueMs: completeAfterMs,
+          bytes: () => pledgeBytes({ key, tenant, input, label, ttlMs: policy.ttlMs }),
+        },
+      },
+    )
+  }
+
+  async function resume({ id, bytes }: DuePledge): Promise<Value> {
+    const { key, tenant, input, label } = readTask(bytes)
+    if (keyId(tenant, key) !== id)
+      throw new HookonceError('PLEDGE_GONE', `the pledge of ${where} is not of its key`)
+    return runOnce(
+      store,
+      key,
+      // It went through JSON, as the input of a message does.
+      (context) => run(input as Input, context),
+      { ...policyOfTask, tenant, input, label },
+      { resumes: true },
+    )
+  }
+
+  return Object.assign(task, { taskName, store, resume })
+}
