@@ -22,8 +22,6 @@ it was given, then decide.
 Who decided (--by, else the user who runs this), when and why is kept and shown by \`hookonce show\`.`
 
 export const attention: Command = {
-  name: 'attention',
-  summary: 'decide on effects whose outcome is unknown',
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage }, args, {

@@ -1,10 +1,8 @@
 import { parseArgs } from 'node:util'
 import { HookonceError } from '../model/errors.ts'
 
-/** One command of the command line; each has a file of its own. */
+/** One command of the command line; each has a file of its own, and `commands.ts` names them. */
 export interface Command {
-  readonly name: string
-  readonly summary: string
   readonly usage: string
   run(args: readonly string[]): Promise<void>
 }

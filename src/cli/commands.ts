@@ -1,32 +1,82 @@
-import { attention } from './attention.ts'
 import type { Command } from './command.ts'
-import { dev } from './dev.ts'
-import { events } from './events.ts'
-import { migrate } from './migrate.ts'
-import { outbox } from './outbox.ts'
-import { pause, resume } from './pause.ts'
-import { rejections } from './rejections.ts'
-import { replay } from './replay.ts'
-import { serve } from './serve.ts'
-import { show } from './show.ts'
-import { sources } from './sources.ts'
-import { trigger } from './trigger.ts'
-import { verify } from './verify.ts'
+
+/** What the help text says of a command. The command itself is loaded when it is run: most of them need half the product. */
+interface CommandEntry {
+  readonly name: string
+  readonly summary: string
+  load(): Promise<Command>
+}
 
 /** In the order of the help text. */
-export const commands: readonly Command[] = [
-  dev,
-  serve,
-  migrate,
-  events,
-  show,
-  replay,
-  attention,
-  outbox,
-  rejections,
-  pause,
-  resume,
-  sources,
-  verify,
-  trigger,
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'dev',
+    summary: 'start everything on this machine, with a line to try it',
+    load: async () => (await import('./dev.ts')).dev,
+  },
+  {
+    name: 'serve',
+    summary: 'run the gateway of a configuration file',
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  {
+    name: 'migrate',
+    summary: 'bring the schema of DATABASE_URL up to date',
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
+  {
+    name: 'events',
+    summary: 'list the latest events',
+    load: async () => (await import('./events.ts')).events,
+  },
+  {
+    name: 'show',
+    summary: 'show one event: deliveries, jobs, attempts, errors, body',
+    load: async () => (await import('./show.ts')).show,
+  },
+  {
+    name: 'replay',
+    summary: 'process one event again, or all that failed',
+    load: async () => (await import('./replay.ts')).replay,
+  },
+  {
+    name: 'attention',
+    summary: 'decide on effects whose outcome is unknown',
+    load: async () => (await import('./attention.ts')).attention,
+  },
+  {
+    name: 'outbox',
+    summary: 'list the messages of the outbox, show or publish one again',
+    load: async () => (await import('./outbox.ts')).outbox,
+  },
+  {
+    name: 'rejections',
+    summary: 'tell what was refused, and why',
+    load: async () => (await import('./rejections.ts')).rejections,
+  },
+  {
+    name: 'pause',
+    summary: 'hold the jobs of a source or subscriber',
+    load: async () => (await import('./pause.ts')).pause,
+  },
+  {
+    name: 'resume',
+    summary: 'let them go on',
+    load: async () => (await import('./pause.ts')).resume,
+  },
+  {
+    name: 'sources',
+    summary: 'list the providers, or show the page of one',
+    load: async () => (await import('./sources.ts')).sources,
+  },
+  {
+    name: 'verify',
+    summary: 'check a kept delivery, and say why it is refused',
+    load: async () => (await import('./verify.ts')).verify,
+  },
+  {
+    name: 'trigger',
+    summary: 'send signed sample events of a provider to any URL',
+    load: async () => (await import('./trigger.ts')).trigger,
+  },
 ]

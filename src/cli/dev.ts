@@ -22,8 +22,6 @@ for each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and 
 for each of --config, and "demo" to try it out.`
 
 export const dev: Command = {
-  name: 'dev',
-  summary: 'start everything on this machine, with a line to try it',
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {

@@ -8,8 +8,6 @@ const usage = `hookonce events [--source NAME] [--limit N] [--json] [--dir DIR]
 Lists the latest events, newest first.`
 
 export const events: Command = {
-  name: 'events',
-  summary: 'list the latest events',
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {

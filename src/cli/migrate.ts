@@ -14,8 +14,6 @@ Brings the schema \`hookonce\` of the database up to date. Two at once is safe.
   --table NAME  what it is called, where not hookonce_key`
 
 export const migrate: Command = {
-  name: 'migrate',
-  summary: 'bring the schema of DATABASE_URL up to date',
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {

@@ -30,8 +30,6 @@ interface Asked {
 }
 
 export const outbox: Command = {
-  name: 'outbox',
-  summary: 'list the messages of the outbox, show or publish one again',
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage }, args, options)

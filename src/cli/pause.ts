@@ -10,14 +10,10 @@ hookonce resume <source> [subscriber] [--tenant NAME] [--dir DIR]
 A paused source or subscriber goes on being recorded; its jobs wait until it is resumed.`
 
 export const pause: Command = {
-  name: 'pause',
-  summary: 'hold the jobs of a source or subscriber',
   usage,
   run: (args) => set(args, true),
 }
 export const resume: Command = {
-  name: 'resume',
-  summary: 'let them go on',
   usage,
   run: (args) => set(args, false),
 }

@@ -9,8 +9,6 @@ Tells what was refused, by source and reason, with the last case of each and, fo
 was found by trying (a re-serialised body, another secret, a clock). A few cases a second are looked into.`
 
 export const rejections: Command = {
-  name: 'rejections',
-  summary: 'tell what was refused, and why',
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, ledgerOptions)

@@ -16,8 +16,6 @@ Steps, effects and writes that are done are not done again. --fresh does them ag
 it lists them first and asks, unless --yes is given. Who asked for it and why is kept.`
 
 export const replay: Command = {
-  name: 'replay',
-  summary: 'process one event again, or all that failed',
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage }, args, {

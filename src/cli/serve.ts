@@ -16,8 +16,6 @@ Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir.
 --pooler: DATABASE_URL is a pooler in transaction mode, such as PgBouncer.`
 
 export const serve: Command = {
-  name: 'serve',
-  summary: 'run the gateway of a configuration file',
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {

@@ -11,8 +11,6 @@ const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]
 Shows one event: its deliveries, jobs, attempts, errors and body.`
 
 export const show: Command = {
-  name: 'show',
-  summary: 'show one event: deliveries, jobs, attempts, errors, body',
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage }, args, ledgerOptions)

@@ -17,8 +17,6 @@ lint looks into the ledger and warns, with numbers, of event keys that are const
 events, or new with each attempt. It ends with 1 if there are any.`
 
 export const sources: Command = {
-  name: 'sources',
-  summary: 'list the providers, or show the page of one',
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage }, args, ledgerOptions)

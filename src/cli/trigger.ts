@@ -26,8 +26,6 @@ Sends signed sample events of a provider to any URL, as the provider would: noth
 Ends with 1 if any delivery was not answered 2xx.`
 
 export const trigger: Command = {
-  name: 'trigger',
-  summary: 'send signed sample events of a provider to any URL',
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage }, args, {

@@ -20,8 +20,6 @@ Verifies a delivery that was kept in two files and, where it is refused, says wh
 Ends with 0 for a genuine delivery, with 1 for any other.`
 
 export const verify: Command = {
-  name: 'verify',
-  summary: 'check a kept delivery, and say why it is refused',
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
