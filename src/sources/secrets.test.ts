@@ -75,6 +75,30 @@ describe('secrets', () => {
     expect(await receive('found', START_MS + 6_000)).toMatchObject({ ok: true })
   })
 
+  it('are asked for again where the function does not answer: the ones before stand meanwhile', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let asked = 0
+    const receive = receiver(() => {
+      asked += 1
+      return asked === 2 ? new Promise<string>(() => undefined) : `secret-${asked}`
+    })
+    expect(await receive('secret-1')).toMatchObject({ ok: true })
+    expect(await receive('secret-1', START_MS + 2 * MINUTE_MS)).toMatchObject({ ok: true })
+    await vi.advanceTimersByTimeAsync(5_000)
+    await receive('secret-3', START_MS + 3 * MINUTE_MS)
+    expect(await receive('secret-3', START_MS + 3 * MINUTE_MS + 1)).toMatchObject({ ok: true })
+    expect(asked).toBe(3)
+  })
+
+  it('are missing where the function never answers: nobody waits for it for long', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const refused = receiver(() => new Promise<string>(() => undefined))('x')
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(await refused).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
+  })
+
   it('of a function that gives none are none', async () => {
     expect(await receiver(() => [undefined, ''])('x')).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   })

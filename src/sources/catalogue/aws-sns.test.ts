@@ -119,6 +119,17 @@ describe('aws-sns', () => {
     expect(here.fetched).toEqual([])
   })
 
+  it.each([
+    { SignatureVersion: 'constructor' },
+    { SignatureVersion: { toString: 1, valueOf: 1 } },
+    { Signature: { toString: 1, valueOf: 1 } },
+    { Signature: ['x'] },
+  ])('refuses %o, which is no text of Amazon', async (changed) => {
+    expect(await verified(world(), { ...message(), ...changed })).toMatchObject({
+      code: 'SIGNATURE_MALFORMED',
+    })
+  })
+
   it('fails closed without a certificate, and with one of somebody else', async () => {
     const down = 'https://sns.eu-central-1.amazonaws.com/down.pem'
     expect(await verified(world(), message({ SigningCertURL: down }))).toMatchObject({

@@ -9,7 +9,10 @@ import { refuse } from '../schemes/refuse.ts'
 import { remoteKeys } from '../schemes/remote-keys.ts'
 import type { Verify } from '../schemes/verify.ts'
 
-const HASHES: Readonly<Record<string, string>> = { '1': 'sha1', '2': 'sha256' }
+const HASHES: ReadonlyMap<unknown, string> = new Map([
+  ['1', 'sha1'],
+  ['2', 'sha256'],
+])
 
 const SIGNED = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
@@ -58,11 +61,11 @@ export function awsSnsCode(fetching: FetchText): Code {
       const { message, certificate } = said
       const key = certificates.get(certificate)
       if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate is not at hand')
-      const hash = HASHES[String(message.SignatureVersion)]
+      const hash = HASHES.get(message.SignatureVersion)
       const signed = signedText(message)
-      if (hash === undefined || signed === undefined)
+      if (hash === undefined || signed === undefined || typeof message.Signature !== 'string')
         return refuse('SIGNATURE_MALFORMED', 'SignatureVersion or Type is unknown, or a field is no text')
-      const signature = Buffer.from(String(message.Signature), 'base64')
+      const signature = Buffer.from(message.Signature, 'base64')
       return createVerify(hash).update(signed).verify(key, signature)
         ? { ok: true, secret: 1 }
         : refuse('SIGNATURE_MISMATCH', 'the certificate did not make this signature')

@@ -72,9 +72,11 @@ function signatureOf(pairs: string, publicKey: string): string | undefined {
   return pair?.slice(publicKey.length + 1)
 }
 
-/** The fields as they came, for whoever has the SDK of Braintree, and the notification that they hold. */
+/** The fields, for whoever has the SDK of Braintree, and the notification that they hold. */
 function payloadOf(delivery: Delivery): BraintreePayload | undefined {
-  const { bt_signature = '', bt_payload = '' } = formFields(delivery) ?? {}
+  const { bt_signature = '', bt_payload: sent = '' } = formFields(delivery) ?? {}
+  // With and without its last line break it is the same event, and the SDK takes it for the same too.
+  const bt_payload = sent.replace(/\n$/, '')
   const document = parseXmlText(Buffer.from(bt_payload, 'base64').toString('utf8'))
   const { notification } = Object(document && withoutAttributes(document)) as { notification?: XmlValue }
   if (typeof notification !== 'object' || notification === null || Array.isArray(notification))
@@ -107,7 +109,7 @@ export const braintree = provider<BraintreePayload, XmlElement, string>(
       notes: [
         'The secret is the private key of the API, `settings.publicKey` its public key.',
         'Braintree sends no event id: the key is the hash of the notification, which holds its date to the second.',
-        'event.payload has bt_signature and bt_payload as they came, and the notification read from its XML; ids that are numbers are texts there.',
+        'event.payload has bt_signature and bt_payload (without a last line break), and the notification read from its XML; ids that are numbers are texts there.',
       ],
     },
     signature: {

@@ -3,6 +3,7 @@ import { HookonceError } from '../../model/errors.ts'
 import type { Delivery } from '../contract.ts'
 import { provider } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'
+import { urlencodedFields } from '../schemes/form.ts'
 import type { SigningKey } from '../schemes/key.ts'
 import { refuse } from '../schemes/refuse.ts'
 import { isSameText } from '../schemes/token.ts'
@@ -66,9 +67,11 @@ function isFormType(contentType: string | undefined): boolean {
   return contentType?.toLowerCase().startsWith('application/x-www-form-urlencoded') === true
 }
 
-function sortedFields(body: Uint8Array): string {
+function sortedFields(body: Uint8Array): string | undefined {
+  const sent = urlencodedFields(Buffer.from(body).toString('utf8'))
+  if (sent === undefined) return undefined
   const fields = new Map<string, Set<string>>()
-  for (const [name, value] of new URLSearchParams(Buffer.from(body).toString('utf8'))) {
+  for (const [name, value] of sent) {
     const values = fields.get(name)
     if (values) values.add(value)
     else fields.set(name, new Set([value]))

@@ -12,29 +12,43 @@ export function formFields(delivery: Delivery): Record<string, string> | undefin
   const boundary = /^multipart\/form-data\s*;.*\bboundary="?([^";]{1,70})"?/i.exec(
     delivery.header('content-type') ?? '',
   )?.[1]
-  const pairs = boundary === undefined ? new URLSearchParams(text) : multipartFields(text, boundary)
+  const pairs = boundary === undefined ? urlencodedFields(text) : multipartFields(text, boundary)
+  if (pairs === undefined || pairs.length === 0) return undefined
   const fields: Record<string, string> = Object.create(null)
-  let count = 0
-  for (const [name, value] of pairs) {
-    if (++count > MAX_FIELDS) return undefined
-    fields[name] ??= value
-  }
-  return count === 0 ? undefined : fields
+  for (const [name, value] of pairs) fields[name] ??= value
+  return fields
 }
 
-function* multipartFields(text: string, boundary: string): Iterable<[name: string, value: string]> {
+type Fields = [name: string, value: string][]
+
+/** In their order; undefined where there are more than a form has. They are counted first: whoever sent it is not known yet. */
+export function urlencodedFields(text: string): Fields | undefined {
+  let count = 0
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1))
+    if (++count >= MAX_FIELDS) return undefined
+  return [...new URLSearchParams(text)]
+}
+
+function multipartFields(text: string, boundary: string): Fields | undefined {
   const mark = `--${boundary}`
+  const fields: Fields = []
+  let count = 0
   for (let at = text.indexOf(mark); at >= 0; ) {
     const begin = at + mark.length
     const end = text.indexOf(`\r\n${mark}`, begin)
-    if (end < 0) return
-    const head = text.indexOf('\r\n\r\n', begin)
-    if (head >= 0 && head < end) {
-      const name = /^content-disposition:\s*form-data\s*;\s*name="([^"\r\n]*)"\s*\r?$/im.exec(
-        text.slice(begin, head),
-      )?.[1]
-      if (name !== undefined) yield [name, text.slice(head + 4, end)]
-    }
+    if (end < 0) break
+    // With or without a name: each costs the same.
+    if (++count > MAX_FIELDS) return undefined
+    // Looked for inside the part: beyond it, a part without a head would be searched to the end of the body.
+    const part = text.slice(begin, end)
+    const head = part.indexOf('\r\n\r\n')
+    const name = head < 0 ? undefined : nameIn(part.slice(0, head))
+    if (name !== undefined) fields.push([name, part.slice(head + 4)])
     at = end + 2
   }
+  return fields
+}
+
+function nameIn(head: string): string | undefined {
+  return /^content-disposition:\s*form-data\s*;\s*name="([^"\r\n]*)"\s*\r?$/im.exec(head)?.[1]
 }

@@ -28,6 +28,27 @@ describe('a handshake', () => {
     expect(answer('{}', { 'x-sig': '00' })).toBeUndefined()
   })
 
+  it('is refused where the token is anything but that text', () => {
+    const source = custom({
+      secret: 's',
+      signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex' },
+      event: { key: 'json:id' },
+      settings: { verifyToken: 'open' },
+      handshake: [{ method: 'POST', when: { 'json:token': true }, token: 'json:token', signed: false }],
+    })
+    const answer = (body: string) =>
+      source.handshake?.({
+        method: 'POST',
+        url: '/',
+        header: () => undefined,
+        body: Buffer.from(body),
+        receivedAtMs: 0,
+      })
+    expect(answer('{"token":"open"}')).toMatchObject({ ok: true })
+    for (const token of ['"shut"', '{"toString":1,"valueOf":1}', '["open"]', 'null', '1'])
+      expect(answer(`{"token":${token}}`)).not.toMatchObject({ ok: true })
+  })
+
   it('may be a form where deliveries are JSON', () => {
     const answer = answering([
       { method: 'POST', when: { 'form:webhook_id': true, 'header:x-sig': false }, signed: false },

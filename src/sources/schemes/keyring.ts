@@ -16,6 +16,8 @@ export interface Keyring {
 const FRESH_MS = 60_000
 // After a failure: often enough to recover soon, seldom enough to spare a secret store that is in trouble.
 const RETRY_MS = 5_000
+// One that does not answer has failed: else nobody would be asked again, and a rotated secret never be noticed.
+const ANSWER_MS = 5_000
 
 export function fixedKeyring(description: CheckedDescription, secret: ResolvedSecret): Keyring {
   return { keys: keysOf(description, secret) }
@@ -29,7 +31,7 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
 
   async function readAgain(nowMs: number): Promise<Refusal | undefined> {
     try {
-      keys = keysOf(description, await read())
+      keys = keysOf(description, await answered(read))
       freshUntilMs = nowMs + FRESH_MS
       return undefined
     } catch (error) {
@@ -57,6 +59,19 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
       // Only who has no key at all waits.
       return keys.length > 0 ? undefined : reading
     },
+  }
+}
+
+async function answered(read: SecretReader): Promise<ResolvedSecret> {
+  let timer: NodeJS.Timeout | undefined
+  const silence = new Promise<never>((_, reject) => {
+    const error = new HookonceError('KEYS_UNAVAILABLE', `no answer within ${ANSWER_MS} ms`)
+    timer = setTimeout(() => reject(error), ANSWER_MS)
+  })
+  try {
+    return await Promise.race([read(), silence])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
