@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
+import { harmless } from './events.ts'
 import { readPledge } from './pledge.ts'
 import type { DuePledge, KeyId, KeyPledges, KeyStore } from './store.ts'
 
@@ -98,9 +99,10 @@ const LEASE_MS = MINUTE_MS
 
 async function round(
   tasks: readonly Completable[],
-  { concurrency, observe }: z.output<typeof optionsSchema>,
+  { concurrency, ...options }: z.output<typeof optionsSchema>,
   isStopped: () => boolean,
 ): Promise<number> {
+  const observe = harmless(options.observe)
   let completed = 0
   for (const task of tasks) {
     for (let more = true; more && !isStopped(); ) {

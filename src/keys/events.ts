@@ -13,3 +13,16 @@ export type KeyEvent =
   | { readonly what: 'heartbeat_failed'; readonly error: unknown }
 
 export type Observe = (event: KeyEvent) => void
+
+/** What watches must not change what happens: an observer that throws is only warned of. */
+export function harmless<Event extends { readonly what: string }>(
+  observe: ((event: Event) => void) | undefined,
+): (event: Event) => void {
+  return (event) => {
+    try {
+      observe?.(event)
+    } catch (error) {
+      process.emitWarning(`hookonce: observe threw at "${event.what}": ${String(error)}`)
+    }
+  }
+}

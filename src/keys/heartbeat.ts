@@ -32,7 +32,11 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
   let expiry: NodeJS.Timeout | undefined
   const beats = setInterval(beat, lock.lockMs / BEATS_PER_LOCK).unref()
 
+  let latest = Number.NEGATIVE_INFINITY
   function expireFrom(renewedAt: number): void {
+    // Replies may overtake each other: one that was long under way says nothing of what came after it was sent.
+    if (renewedAt < latest) return
+    latest = renewedAt
     clearTimeout(expiry)
     expiry = setTimeout(lose, renewedAt + lock.lockMs - performance.now()).unref()
   }

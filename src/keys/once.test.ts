@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { until } from '../../test/support/until.ts'
 import { keyId } from './identity.ts'
 import { once } from './once.ts'
 import type { KeyStore } from './store.ts'
@@ -185,6 +186,45 @@ describe('once()', () => {
     now += 1_000
     expect(await once(store, 'k', () => 'successor', { ...options, onCrash: 'reexecute' })).toBe('successor')
     expect(await first).toBe('successor')
+  })
+
+  test('replies to heartbeats may overtake each other: a late one does not end the lock', async () => {
+    const inner = memoryKeys()
+    let asked = 0
+    let hear: (held: boolean) => void = () => undefined
+    const store: KeyStore = {
+      ...inner,
+      async extend(...question) {
+        asked++
+        const held = await inner.extend(...question)
+        if (asked > 1) return held
+        return new Promise((resolve) => {
+          hear = resolve
+        })
+      },
+    }
+    const lost = await once(
+      store,
+      'late',
+      async ({ signal }) => {
+        await until('the first one is older than a lock', () => asked > 4)
+        hear(true)
+        const before = asked
+        await until('the heart goes on beating', () => asked > before + 1 || signal.aborted)
+        return signal.aborted
+      },
+      { tenant: 'global', lockMs: 300 },
+    )
+    expect(lost).toBe(false)
+  })
+
+  test('an observer that throws changes nothing', async () => {
+    const warned = new Promise((resolve) => process.once('warning', resolve))
+    const observe = (): void => {
+      throw new Error('the metrics are down')
+    }
+    expect(await once(memoryKeys(), 'k', () => 'done', { tenant: 'global', observe })).toBe('done')
+    expect(String(await warned)).toContain('the metrics are down')
   })
 
   test('while it works, its lock is kept alive', async () => {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HookonceError } from '../model/errors.ts'
 import { askToAcquire, askToRead, askToSettle } from './ask.ts'
 import type { Completion, Settlement } from './decide.ts'
-import type { Observe } from './events.ts'
+import { harmless, type Observe } from './events.ts'
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { afterFailure, crashPolicy, type Policy } from './policy.ts'
 import type { KeyRecord } from './record.ts'
@@ -68,7 +68,8 @@ export type Outcome<Value> =
   /** It ran, but another run has taken the key meanwhile and has not ended yet. */
   | { readonly outcome: 'lost'; readonly value: Value }
 
-export async function run<Value>(task: Task<Value>): Promise<Outcome<Value>> {
+export async function run<Value>(given: Task<Value>): Promise<Outcome<Value>> {
+  const task = { ...given, observe: harmless(given.observe) }
   const { observe, store, policy } = task
   if (store.maxResultBytes !== undefined && policy.maxResultBytes > store.maxResultBytes)
     throw new HookonceError(
@@ -102,7 +103,7 @@ const LAST_LOOK_MS = 500
 
 async function acquireOrWait<Value>(task: Task<Value>): Promise<{ acquired: Acquired; heldSince: number }> {
   const { policy } = task
-  const holder = task.label === undefined ? randomUUID() : `${task.label} ${randomUUID()}`
+  const holder = task.label === undefined ? randomUUID() : `${storable(task.label)} ${randomUUID()}`
   const waitUntil = policy.waitMs === 'off' ? 0 : performance.now() + policy.waitMs
   let fingerprint = task.fingerprint
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
@@ -131,6 +132,11 @@ async function acquireOrWait<Value>(task: Task<Value>): Promise<{ acquired: Acqu
     if (acquired.outcome !== 'locked' || leftMs <= 0) return { acquired, heldSince }
     await delay(Math.min(pauseMs, leftMs))
   }
+}
+
+/** No database holds half a character, and some hold no NUL. */
+function storable(label: string): string {
+  return label.replace(/[\0\p{Surrogate}]/gu, '\ufffd')
 }
 
 async function hold<Value>(task: Task<Value>, record: KeyRecord, heldSince: number): Promise<Outcome<Value>> {

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import express from 'express'
 import Fastify, { type FastifyContextConfig } from 'fastify'
+import Koa from 'koa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { expressKeys } from '../../src/keys/http/adapters/express.ts'
 import { fastifyKeys } from '../../src/keys/http/adapters/fastify.ts'
+import { koaKeys } from '../../src/keys/http/adapters/koa.ts'
 import { type KeyEvent, memoryKeys } from '../../src/keys/index.ts'
 import { startExpress } from '../support/frameworks/express.ts'
 import { startFastify } from '../support/frameworks/fastify.ts'
@@ -216,26 +219,32 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     },
   )
 
-  test('a client that hangs up while the handler works: it ends its work, and the retry gets the reply', async () => {
-    let finish: () => void = () => undefined
-    const gate = new Promise<void>((resolve) => {
-      finish = resolve
-    })
-    const app = await served(async () => {
-      await gate
-      return { status: 201, body: { done: true } }
-    })
-    const abort = new AbortController()
-    const first = app.post({ n: 1 }, { signal: abort.signal })
-    await until('the first runs', () => app.runs() === 1)
-    abort.abort()
-    await expect(first).rejects.toThrow()
-    await app.abandoned()
-    finish()
-    await until('the reply is kept', () => app.events.some(({ what }) => what === 'ran'))
-    const retry = await app.post()
-    expect([retry.status, await retry.json(), app.runs()]).toEqual([201, { done: true }, 1])
-  })
+  test.each([
+    { kind: 'JSON', make: () => ({ done: true }) },
+    { kind: 'a stream', make: () => Readable.from([Buffer.from('{"done":'), Buffer.from('true}')]) },
+  ])(
+    'a client that hangs up before the handler answers with $kind: the retry gets the reply',
+    async ({ make }) => {
+      let finish: () => void = () => undefined
+      const gate = new Promise<void>((resolve) => {
+        finish = resolve
+      })
+      const app = await served(async () => {
+        await gate
+        return { status: 201, headers: { 'content-type': 'application/json' }, body: make() }
+      })
+      const abort = new AbortController()
+      const first = app.post({ n: 1 }, { signal: abort.signal })
+      await until('the first runs', () => app.runs() === 1)
+      abort.abort()
+      await expect(first).rejects.toThrow()
+      await app.abandoned()
+      finish()
+      await until('the reply is kept', () => app.events.some(({ what }) => what === 'ran'))
+      const retry = await app.post()
+      expect([retry.status, await retry.json(), app.runs()]).toEqual([201, { done: true }, 1])
+    },
+  )
 
   test('a client that hangs up in the middle of a long reply: that it was made is kept', async () => {
     let made = 0
@@ -305,6 +314,100 @@ describe('options of a route', () => {
     const wrong = { lockMs: 0 }
     await expect(fastify(wrong)).rejects.toThrow(/CONFIG_INVALID.*config.keys of \/orders.*lockMs/)
   })
+})
+
+describe('a handler that fails when it has begun to write', () => {
+  /** The client hears of a broken reply, or of none; what became of it is not known, and nobody holds its key. */
+  async function isOver(url: string, events: readonly KeyEvent[]): Promise<void> {
+    const post = () =>
+      fetch(url, { method: 'POST', body: '{}', headers: { 'idempotency-key': 'one' } })
+        .then(async (reply) => [reply.status, await reply.text()] as const)
+        .catch(() => ['broken', ''] as const)
+    const [first] = await post()
+    expect(['broken', 500]).toContain(first)
+    await until('it has failed', () => events.some(({ what }) => what === 'failed'))
+    const [status, body] = await post()
+    expect([status, JSON.parse(body).type]).toEqual([409, 'urn:hookonce:problem:outcome-unknown'])
+  }
+  const events: KeyEvent[] = []
+  const keys = () => ({
+    store: memoryKeys(),
+    tenant: 'global' as const,
+    observe: (event: KeyEvent) => void events.push(event),
+  })
+  const listening = async (server: Server): Promise<string> => {
+    if (!server.listening) await once(server, 'listening')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  }
+
+  test('Express', async () => {
+    events.length = 0
+    const app = express().set('env', 'test')
+    app.post('/', expressKeys(keys()), (_request, response) => {
+      response.write('partial')
+      throw new Error('boom')
+    })
+    await isOver(await listening(app.listen(0, '127.0.0.1')), events)
+  })
+
+  test('Koa', async () => {
+    events.length = 0
+    const app = new Koa()
+    app.silent = true
+    app.use(koaKeys(keys()))
+    app.use((ctx) => {
+      ctx.respond = false
+      ctx.res.write('partial')
+      throw new Error('boom')
+    })
+    await isOver(await listening(app.listen(0, '127.0.0.1')), events)
+  })
+
+  test('Fastify', async () => {
+    events.length = 0
+    const app = Fastify()
+    await app.register(fastifyKeys, keys())
+    app.post('/', async (_request, reply) => {
+      reply.raw.write('partial')
+      throw new Error('boom')
+    })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    await isOver(await listening(app.server), events)
+  })
+})
+
+test('Fastify: what was refused as too large is not handled, whatever the app does to its replies', async () => {
+  let runs = 0
+  const app = Fastify({ bodyLimit: 1_000_000 })
+  app.addHook('onSend', async (_request, _reply, payload) => payload)
+  await app.register(fastifyKeys, { store: memoryKeys(), tenant: 'global', maxBodyBytes: 100 })
+  app.post('/', async () => {
+    runs++
+    return {}
+  })
+  onTestFinished(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const headers = { 'idempotency-key': 'one', 'content-type': 'application/json' }
+  const reply = await fetch(url, { method: 'POST', body: JSON.stringify('x'.repeat(1_000)), headers })
+  expect([reply.status, runs]).toEqual([413, 0])
+})
+
+test('Fastify: a replay without a body says nothing of its type', async () => {
+  const app = Fastify()
+  await app.register(fastifyKeys, { store: memoryKeys(), tenant: 'global' })
+  app.post('/', (_request, reply) => reply.code(201).header('location', '/7').send())
+  onTestFinished(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const types: (string | null)[] = []
+  for (const _ of [1, 2]) {
+    const reply = await fetch(url, { method: 'POST', headers: { 'idempotency-key': 'one' } })
+    types.push(reply.headers.get('content-type'))
+  }
+  expect(types).toEqual([null, null])
 })
 
 test('Express: a key that was used below one router is another request below another', async () => {

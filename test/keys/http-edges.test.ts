@@ -1,12 +1,17 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
+import { createServer, request as httpRequest, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { text } from 'node:stream/consumers'
+import { pipeline as flow } from 'node:stream/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   fetchKeys,
   type KeyRecord,
   keyId,
   memoryKeys,
+  type NodeHandler,
   nodeKeys,
   type Seal,
   sealedKeys,
@@ -270,3 +275,145 @@ describe('a reply that breaks off', () => {
     })
   })
 })
+
+describe('a client that hangs up before the reply', () => {
+  test('does not stop a pipeline, and gets the reply with its retry', async () => {
+    const begun = new EventEmitter()
+    const server = await keyedServer(async (_request, response) => {
+      begun.emit('begun')
+      await once(response.req.socket, 'close')
+      await flow(Readable.from(['one ', 'two']), response)
+    })
+    const abort = new AbortController()
+    const first = server.post(KEY, '1', { signal: abort.signal })
+    await once(begun, 'begun')
+    abort.abort()
+    await expect(first).rejects.toThrow()
+    await until('it is kept', () => server.events.some(({ what }) => what === 'ran'))
+    const retry = await server.post(KEY, '1')
+    expect([retry.status, await retry.text(), server.runs()]).toEqual([200, 'one two', 1])
+  })
+
+  test('is heard of at once where no key came and none was needed: nothing of it is kept', async () => {
+    const heard = new EventEmitter()
+    const closed = once(heard, 'close')
+    const server = await keyedServer(
+      (_request, response) => {
+        response.on('close', () => heard.emit('close'))
+        response.write('the first of many')
+      },
+      { required: 'off' },
+    )
+    const abort = new AbortController()
+    const first = await server.post(undefined, '1', { signal: abort.signal })
+    await first.body?.getReader().read()
+    abort.abort()
+    await closed
+  })
+})
+
+describe('a body', () => {
+  test('of no bytes in chunks reaches the handler as such', async () => {
+    const server = await keyedServer((request, response) => {
+      let size = 0
+      request.on('data', (chunk: Buffer) => {
+        size += chunk.length
+      })
+      request.on('end', () => response.end(`${size} bytes`))
+    })
+    const send = () =>
+      new Promise<string>((resolve, reject) => {
+        const headers = { 'idempotency-key': KEY, 'transfer-encoding': 'chunked' }
+        const sent = httpRequest(server.url, { method: 'POST', headers }, (reply) => resolve(text(reply)))
+        sent.on('error', reject).end()
+      })
+    expect(await send()).toBe('0 bytes')
+    expect(await send()).toBe('0 bytes')
+    expect(server.runs()).toBe(1)
+  })
+
+  /** As some body parsers leave a request whose type is not theirs. */
+  const looksParsed: NodeHandler = (request, response) => {
+    Object.assign(request, { body: {} })
+    response.end('done')
+  }
+
+  test('that a parser has passed over is compared all the same', async () => {
+    const keys = nodeKeys({ store: memoryKeys(), tenant: 'global' })(looksParsed)
+    const server = await plainServer((request, response) => {
+      Object.assign(request, { body: {} })
+      return keys(request, response)
+    })
+    const post = (body: string) =>
+      fetch(server, {
+        method: 'POST',
+        body,
+        headers: { 'idempotency-key': KEY, 'content-type': 'text/plain' },
+      })
+    expect((await post('pay 1')).status).toBe(200)
+    expect((await post('pay 1000000')).status).toBe(422)
+  })
+
+  test('whose files were put elsewhere before it came here is refused: its fields do not say that it is the same', async () => {
+    const keys = nodeKeys({ store: memoryKeys(), tenant: 'global' })((_request, response) => response.end())
+    const server = await plainServer(async (request, response) => {
+      await text(request)
+      Object.assign(request, { body: { field: 'x' } })
+      return keys(request, response)
+    })
+    const form = new FormData()
+    form.set('field', 'x')
+    form.set('file', new Blob(['AAA']), 'a.txt')
+    const reply = await fetch(server, { method: 'POST', body: form, headers: { 'idempotency-key': KEY } })
+    expect(reply.status).toBe(400)
+  })
+})
+
+describe('a head', () => {
+  test('is added to by those who wait for it inside the keys', async () => {
+    const server = await keyedServer((_request, response) => {
+      const { writeHead } = response
+      response.writeHead = (...args: unknown[]) => {
+        response.setHeader('x-late', 'yes')
+        return Reflect.apply(writeHead, response, args)
+      }
+      response.end('done')
+    })
+    expect((await server.post(KEY)).headers.get('x-late')).toBe('yes')
+  })
+
+  test('is not written twice: an error page does not follow the beginning of a reply', async () => {
+    const server = await keyedServer((_request, response) => {
+      response.write('partial')
+      response.writeHead(500).end('oops')
+    })
+    expect((await server.post(KEY)).status).toBe(500)
+    expect(await (await server.post(KEY)).json()).toMatchObject({
+      type: 'urn:hookonce:problem:outcome-unknown',
+    })
+  })
+
+  test('may promise trailers', async () => {
+    const server = await keyedServer((_request, response) => {
+      response.writeHead(200, { trailer: 'x-sum' })
+      response.write('hello')
+      response.addTrailers({ 'x-sum': 'abc' })
+      response.end()
+    })
+    for (const _ of [1, 2]) {
+      const reply = await server.post(KEY)
+      expect([reply.status, await reply.text()]).toEqual([200, 'hello'])
+    }
+  })
+})
+
+async function plainServer(handler: RequestListener): Promise<string> {
+  const server = createServer(handler)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`
+}

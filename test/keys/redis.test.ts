@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
 import type { AcquireRequest } from '../../src/keys/decide.ts'
 import { keyId } from '../../src/keys/identity.ts'
-import { type KeyStore, redisKeys } from '../../src/keys/index.ts'
+import { type KeyStore, once, redisKeys } from '../../src/keys/index.ts'
 import type { KeyId } from '../../src/keys/store.ts'
 import { keyedServer } from '../support/keyed-server.ts'
 import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
@@ -56,6 +56,13 @@ describe.each(Object.entries(clients))('the contract of key stores, in Redis, by
   })
   afterAll(() => opened.close())
   for (const { name, run } of keyStoreContract(['steps', 'pledges'])) test(name, () => run(opened.store))
+})
+
+test('a label may be any text', async () => {
+  const store = redisKeys({ url: server.url })
+  onTestFinished(() => store.close())
+  for (const label of ['half a \ud83d', 'a \0 in it', 'é 😀 %20'])
+    expect(await once(store, randomUUID(), () => 1, { tenant: 'global', label })).toBe(1)
 })
 
 test('on the wire a first request is two round trips, and a replay one', async () => {

@@ -52,6 +52,28 @@ test('a transactional handler whose commit was heard, but not its reply: its eff
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
+test('a transaction that was kept is refused when it is over: its connection is in another one by then', async () => {
+  const db = await freshDatabase()
+  const store = opened({ database: db.url })
+  let kept: { query(text: string): Promise<unknown> } | undefined
+  const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
+    kept = tx
+    await tx.query(`insert into effect (type) values ('order')`)
+  }
+  await once(store, 'one', work, { tenant: 'global', handler: 'transactional' })
+  await expect(kept?.query(`insert into effect (type) values ('late')`)).rejects.toMatchObject({
+    code: 'TRANSACTION_MISUSED',
+  })
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'order' }])
+})
+
+test('a label may be any text', async () => {
+  const { url } = await freshDatabase()
+  const store = opened({ database: url })
+  for (const label of ['half a \ud83d', 'a \0 in it', 'é 😀'])
+    expect(await once(store, label, () => 1, { tenant: 'global', label })).toBe(1)
+})
+
 test('a transactional handler whose connection broke before the commit: nothing is left, and the next one runs', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)

@@ -58,6 +58,7 @@ export function capture(captured: ServerResponse): Capture {
   const shown: Shown = { begun: false, ended: false, over: false, outer: response[SHOWN] }
   let queue: ChunkQueue | undefined
   let closed = false
+  let hidden: ServerResponse['socket'] = null
   let resolveReply: (reply: Reply) => void
   let rejectReply: (error: unknown) => void
   const reply = new Promise<Reply>((resolve, reject) => {
@@ -73,6 +74,8 @@ export function capture(captured: ServerResponse): Capture {
   }
   function begin(body: Reply['body']): void {
     if (shown.begun) return
+    // Who waits for the head, to add to it, has put itself before writeHead.
+    if (response.writeHead !== ownWriteHead) response.writeHead(response.statusCode)
     shown.begun = true
     resolveReply({ status: response.statusCode, headers: pairsOf(response.getHeaders()), body })
   }
@@ -100,8 +103,22 @@ export function capture(captured: ServerResponse): Capture {
     response.addListener = addListener
     shown.over = true
   }
+  /** Pipelines and files look whether their client is still there, and would stop. */
+  function hideClose(): void {
+    hidden = response.socket
+    Object.assign(response, { destroyed: false, _closed: false, socket: null })
+    // Not by a client that hung up: who destroys the connection of a reply that it has begun cannot end it any more.
+    const isOurs = hidden !== null && !hidden.errored && !hidden.readableEnded
+    if (isOurs && shown.begun && !shown.ended)
+      fail(new Error('the connection was destroyed before the reply had ended'))
+  }
+  function showClose(): void {
+    if (hidden) Object.assign(response, { destroyed: true, _closed: true, socket: hidden })
+    hidden = null
+  }
   function tellOfClose(): void {
     response.emit = emit
+    showClose()
     if (closed) emit.call(response, 'close')
     closed = false
   }
@@ -109,12 +126,15 @@ export function capture(captured: ServerResponse): Capture {
   response[SHOWN] = shown
   Object.defineProperty(response, 'headersSent', SHOWS_HEADERS_SENT)
   Object.defineProperty(response, 'writableEnded', SHOWS_WRITABLE_ENDED)
-  response.writeHead = (status: number, ...more: unknown[]) => {
+  const ownWriteHead: ServerResponse['writeHead'] = (status: number, ...more: unknown[]) => {
+    // As node:http does: an error page must not be written behind the beginning of a reply.
+    if (shown.begun) throw headersSent()
     response.statusCode = status
     if (typeof more[0] === 'string') response.statusMessage = more[0]
     setAll(response, more.at(-1))
     return response
   }
+  response.writeHead = ownWriteHead
   response.write = (chunk: Chunk, ...more: unknown[]) => {
     begin(streamed())
     return streamed().push(bytesOf(chunk, more), doneOf(more))
@@ -144,6 +164,7 @@ export function capture(captured: ServerResponse): Capture {
     if (event !== 'close') return emit.call(response, event, ...args)
     // A client that hangs up must not stop what streams into the response.
     closed = true
+    hideClose()
     return true
   }
 
@@ -156,6 +177,7 @@ export function capture(captured: ServerResponse): Capture {
       tellOfClose()
     },
     async send(answer) {
+      showClose()
       releaseHead(answer.headers)
       releaseBody()
       // Events may have no end: their handler must hear at once that nobody listens any more.
@@ -173,6 +195,12 @@ export function capture(captured: ServerResponse): Capture {
       tellOfClose()
     },
   }
+}
+
+function headersSent(): Error {
+  return Object.assign(new Error('Cannot write headers after they are sent to the client'), {
+    code: 'ERR_HTTP_HEADERS_SENT',
+  })
 }
 
 /** These headers and no others. Most are there already: the reply that is sent is mostly the one that was captured. */

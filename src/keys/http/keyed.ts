@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SECOND_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
+import { harmless } from '../events.ts'
 import { keyId } from '../identity.ts'
 import { type Outcome, type RunContext, run, type TaskPledge } from '../run.ts'
 import { fingerprint, refingerprint } from './fingerprint.ts'
@@ -58,7 +59,8 @@ async function answerWithKey(
   { request, origin, handle }: Exchange,
   refuse: Refuse,
 ): Promise<Reply> {
-  const { store, observe = () => undefined, reconcile } = options
+  const { store, reconcile } = options
+  const observe = harmless(options.observe)
   const id = keyId(await tenantOf(options, origin), key)
   const requestId = options.requestId?.(origin as never)
   const about = { id, requestId }

@@ -21,7 +21,7 @@ export function nodeKeys(
 ): (handler: NodeHandler) => (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const checked = checkKeysOptions(options, 'nodeKeys()')
   return (handler) => async (request, response) => {
-    if (!isKeyedMethod(request.method ?? '')) return void handler(request, response, unprotected())
+    if (!isKeyed(checked, request)) return void handler(request, response, unprotected())
     await answerNode(checked, {
       request,
       response,
@@ -46,6 +46,14 @@ export interface NodeExchange {
   instead?(reply: Reply): void
   /** Hands on what went wrong before a handler ran. */
   fail?(error: unknown): void
+}
+
+/** Whether keys have anything to do with it. What has none and needs none is not even captured: nothing of it is kept. */
+export function isKeyed(
+  { required }: CheckedKeysOptions,
+  { method = '', headers }: IncomingMessage,
+): boolean {
+  return isKeyedMethod(method) && (required === 'on' || headers['idempotency-key'] !== undefined)
 }
 
 export async function answerNode(options: CheckedKeysOptions, exchange: NodeExchange): Promise<void> {

@@ -17,8 +17,12 @@ export async function readBody(
   if (typeof rawBody === 'string') return Buffer.from(rawBody)
   if (body instanceof Uint8Array) return body
   if (!hasBody(request)) return new Uint8Array()
-  if (body !== undefined) return Buffer.from(typeof body === 'string' ? body : canonicalJson(body))
-  if (request.readableEnded || request.destroyed)
+  // Some parsers leave an empty object for what they have not read.
+  const isParsed = body !== undefined && request.readableDidRead
+  // Of these, parsers leave the fields and put the files elsewhere.
+  const isWhole = !request.headers['content-type']?.toLowerCase().startsWith('multipart/')
+  if (isParsed && isWhole) return Buffer.from(typeof body === 'string' ? body : canonicalJson(body))
+  if (isParsed || request.readableEnded || request.destroyed)
     throw new HookonceError(
       'BODY_INCOMPLETE',
       'the body was read before it reached the idempotency keys: mount them before whatever reads it, or keep it as `rawBody`',
@@ -32,7 +36,13 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-function readAndPutBack(request: IncomingMessage, limit: number): Promise<Uint8Array | undefined> {
+/** To read from a stream without a byte would end it before the handler listens. */
+const isEmpty = (request: IncomingMessage): boolean => request.complete && request.readableLength === 0
+
+async function readAndPutBack(request: IncomingMessage, limit: number): Promise<Uint8Array | undefined> {
+  // What came with the head is parsed by then. Chunks may turn out to be none.
+  if (request.headers['transfer-encoding'] !== undefined) await undefined
+  if (isEmpty(request)) return new Uint8Array()
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -41,6 +51,7 @@ function readAndPutBack(request: IncomingMessage, limit: number): Promise<Uint8A
       settle()
     }
     function onReadable(): void {
+      if (size === 0 && isEmpty(request)) return end(() => resolve(new Uint8Array()))
       for (let chunk = request.read(); chunk !== null; chunk = request.read()) {
         chunks.push(chunk)
         size += chunk.length

@@ -27,8 +27,9 @@ export async function sendBody(
 ): Promise<void> {
   if (body instanceof Uint8Array) {
     const mayHaveLength = response.statusCode !== 204 && response.statusCode !== 304
-    if (mayHaveLength && !response.hasHeader('transfer-encoding'))
-      response.setHeader('content-length', body.length)
+    // Trailers come behind chunks only.
+    const isChunked = response.hasHeader('transfer-encoding') || response.hasHeader('trailer')
+    if (mayHaveLength && !isChunked) response.setHeader('content-length', body.length)
     wire.end(body)
     return
   }

@@ -37,11 +37,11 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
       forget(oldest)
     }
   }
-  function remember(id: KeyId, { record, now }: Acquired): void {
+  function remember(id: KeyId, { record, now }: Acquired, askedAt: number): void {
     forget(id)
     const bytes = OVERHEAD_BYTES + (record.result?.length ?? 0)
-    // On the monotonic clock of this process: the record's own times are of the clock of the store.
-    const until = performance.now() + Math.min(record.expiresAt - now, maxAgeMs)
+    // On the monotonic clock of this process, from before it was asked: the record's own times are of the clock of the store.
+    const until = askedAt + Math.min(record.expiresAt - now, maxAgeMs)
     cache.set(id, { record, until, bytes })
     held += bytes
     if (held > maxBytes) makeRoom()
@@ -54,8 +54,9 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
       if (known && known.until <= performance.now()) forget(id)
       else if (known?.record.fingerprint === request.fingerprint)
         return { outcome: 'completed', record: known.record, now: known.record.lockedAt }
+      const askedAt = performance.now()
       const acquired = await store.acquire(id, request)
-      if (acquired.outcome === 'completed') remember(id, acquired)
+      if (acquired.outcome === 'completed') remember(id, acquired, askedAt)
       return acquired
     },
     async close() {

@@ -129,7 +129,8 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
     },
     async transaction<Value>(id: KeyId, fence: number, work: TransactionWork<ClientBase, Value>) {
       return inTransaction<TransactionEnd<Value>>(await pools.business(), async (client) => {
-        const { value, completion } = await work(client)
+        const tx = whileOpen(client)
+        const { value, completion } = await work(tx.client).finally(tx.close)
         if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
         const { rowCount } = await client.query(timed(query('settle', settleValues(id, fence, completion))))
         const commit = rowCount === 1
@@ -218,6 +219,32 @@ async function inTransaction<Answer>(
   } finally {
     client.off('error', onError)
     client.release(broken)
+  }
+}
+
+/**
+ * A handler may have kept what it was given, and use it when it has answered: by then the connection is back in its pool, and
+ * in somebody else's transaction.
+ */
+function whileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
+  let over = false
+  const refuse = async (): Promise<never> => {
+    throw new HookonceError(
+      'TRANSACTION_MISUSED',
+      'context.tx was used after the handler had answered: its transaction is over',
+    )
+  }
+  return {
+    client: new Proxy(client, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        return over && name === 'query' ? refuse : value.bind(target)
+      },
+    }),
+    close() {
+      over = true
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { setKeyContext } from '../context.ts'
-import { isKeyedMethod, unprotected } from '../keyed.ts'
-import { answerNode } from '../node.ts'
+import { unprotected } from '../keyed.ts'
+import { answerNode, isKeyed } from '../node.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 
 export { keyContext } from '../context.ts'
@@ -14,7 +14,7 @@ export { keyContext } from '../context.ts'
 export function expressKeys(options: KeysOptions<Request>): RequestHandler {
   const checked = checkKeysOptions(options, 'expressKeys()')
   return (request, response, next) => {
-    if (!isKeyedMethod(request.method)) {
+    if (!isKeyed(checked, request)) {
       setKeyContext(request, unprotected())
       return next()
     }

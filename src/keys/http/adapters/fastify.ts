@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
-import { isKeyedMethod, unprotected } from '../keyed.ts'
+import { unprotected } from '../keyed.ts'
 import { grouped, type Reply } from '../message.ts'
-import { answerNode } from '../node.ts'
+import { answerNode, isKeyed } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
 import { problem } from '../problem.ts'
 import { readBody } from '../read-body.ts'
@@ -35,21 +35,24 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
     ofRoutes.set(keys, known)
     return known
   }
-  function optionsFor({ method, routeOptions: { config, url = '' } }: FastifyRequest) {
-    return isKeyedMethod(method) ? optionsOf(config.keys, url) : undefined
+  function optionsFor({ raw, routeOptions: { config, url = '' } }: FastifyRequest) {
+    const checked = optionsOf(config.keys, url)
+    return checked && isKeyed(checked, raw) ? checked : undefined
   }
 
   // A mistake in the options of a route is told at the start.
   app.addHook('onRoute', ({ config, url }) => void optionsOf(config?.keys, url))
 
-  // The bytes, before they are parsed: the fingerprint is over them.
-  app.addHook('preParsing', async (request, reply, payload) => {
+  // The bytes, before they are parsed: the fingerprint is over them. With a callback, which is not called where it has been
+  // answered: of a promise, Fastify would see that it is settled before it sees that the reply is being sent.
+  app.addHook('preParsing', (request, reply, payload, done) => {
     const checked = optionsFor(request)
-    if (!checked) return payload
-    const read = await readPayload(request, payload, checked.maxBodyBytes)
-    if (read) bodies.set(request, read)
-    else sendByFastify(reply, problem('BODY_TOO_LARGE', { base: checked.problemBase }))
-    return read?.payload ?? payload
+    if (!checked) return done(null, payload)
+    readPayload(request, payload, checked.maxBodyBytes).then((read) => {
+      if (!read) return sendByFastify(reply, problem('BODY_TOO_LARGE', { base: checked.problemBase }))
+      bodies.set(request, read)
+      done(null, read.payload)
+    }, done)
   })
 
   // The last thing before the handler: whoever it is has been asked by then.
@@ -102,5 +105,7 @@ export function sendByFastify(reply: FastifyReply, answer: Reply): void {
   const body = toTheEnd(answer)
   reply.code(answer.status)
   for (const [name, values] of grouped(answer.headers)) reply.header(name, values)
+  // Of bytes without a type Fastify says that they are bytes; of none it says nothing.
+  if (body instanceof Uint8Array && body.length === 0) return void reply.send()
   reply.send(body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body))
 }

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
 import { setKeyContext } from '../context.ts'
-import { isKeyedMethod, unprotected } from '../keyed.ts'
+import { unprotected } from '../keyed.ts'
 import { grouped, type Reply } from '../message.ts'
-import { answerNode } from '../node.ts'
+import { answerNode, isKeyed } from '../node.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 import { toTheEnd } from '../to-the-end.ts'
 
@@ -17,7 +17,7 @@ export { keyContext } from '../context.ts'
 export function koaKeys(options: KeysOptions<Context>): Middleware {
   const checked = checkKeysOptions(options, 'koaKeys()')
   return (ctx, next) => {
-    if (!isKeyedMethod(ctx.method)) {
+    if (!isKeyed(checked, ctx.req)) {
       setKeyContext(ctx, unprotected())
       return next()
     }
@@ -35,6 +35,8 @@ export function koaKeys(options: KeysOptions<Context>): Middleware {
             resolve()
           } catch (error) {
             reject(error)
+            // Koa writes no error page behind what has begun, and so would never end it.
+            if (ctx.res.headersSent) throw error
           } finally {
             answerAnyway(ctx)
           }

@@ -3,8 +3,8 @@ import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/com
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { NEVER, type Observable } from 'rxjs'
 import { setKeyContext } from '../context.ts'
-import { isKeyedMethod, unprotected } from '../keyed.ts'
-import { answerNode, type NodeExchange } from '../node.ts'
+import { unprotected } from '../keyed.ts'
+import { answerNode, isKeyed, type NodeExchange } from '../node.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 import { sendByFastify } from './fastify.ts'
 
@@ -24,7 +24,7 @@ export function nestKeys<Request extends object>(options: KeysOptions<Request>):
       const http = context.switchToHttp()
       const origin = http.getRequest<Request>()
       const platform = platformOf(origin, http.getResponse())
-      if (!isKeyedMethod(platform.request.method ?? '')) {
+      if (!isKeyed(checked, platform.request)) {
         setKeyContext(origin, unprotected())
         return next.handle()
       }
