@@ -3,6 +3,7 @@ import { inTransaction } from '../ledger/in-transaction.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import { addMessages, type NewMessage } from '../ledger/outbox.ts'
 import { pipeline } from '../ledger/pipeline.ts'
+import { endSilent, SilentServer } from '../ledger/silent-server.ts'
 import { completeWritten } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { CheckedWrite } from './write.ts'
@@ -33,7 +34,7 @@ export async function commitWrites(pool: Pool, batch: readonly WrittenJob[]): Pr
   try {
     return await inTransaction(pool, (client) => together(client, batch))
   } catch (error) {
-    if (isLedgerDown(error)) throw error
+    if (await isLedgerDown(error, pool)) throw error
     if (batch.length === 1) return [{ kind: 'refused', error }]
     const outcomes: WriteOutcome[] = []
     for (const member of batch) outcomes.push(...(await commitWrites(pool, [member])))
@@ -61,9 +62,18 @@ function requireRows({ text, rows }: CheckedWrite, changed: number | undefined):
   throw new HookonceError('WRITE_UNEXPECTED', fault)
 }
 
-/** Not the writes' fault: without a reply of the server to the statement, or with one that it cannot go on. */
-function isLedgerDown(error: unknown): boolean {
+/**
+ * Not the writes' fault: without a reply of the server to the statement, or with one that it cannot go on. What is called down
+ * is tried again for ever, and holds up the writes of all others meanwhile: so whatever one statement can bring about by
+ * itself must not be.
+ */
+async function isLedgerDown(error: unknown, pool: Pool): Promise<boolean> {
   if (error instanceof HookonceError) return false
+  if (error instanceof SilentServer) return !(await endSilent(pool, error))
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+  if (OF_A_STATEMENT.has(code)) return false
   return !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|58)/.test(code)
 }
+
+/** Too few values, or too many; and a statement that took longer than it may, or was cancelled. */
+const OF_A_STATEMENT = new Set(['08P01', '57014'])

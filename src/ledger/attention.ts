@@ -47,7 +47,7 @@ export async function jobsWaitingFor(db: Queryable, effect: EffectId): Promise<W
 
 /* Received again as by a replay: however long the person took, the job is as young as the decision. */
 const LET_GO = statement(
-  'let_go',
+  'let_go_decided',
   `with waiting as (
      delete from hookonce.attention
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer

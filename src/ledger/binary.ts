@@ -85,6 +85,11 @@ export function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
 }
 
+/** Nor half a character, which only JSON can say: what came from elsewhere is cut and quoted by us and by others. */
+export function storable(text: string): string {
+  return withoutNul(text).replace(/\p{Surrogate}/gu, '\uFFFD')
+}
+
 function fixed<T>(
   oid: number,
   bytes: number,

@@ -167,10 +167,10 @@ export async function settleLanes(db: Queryable, settlements: readonly LaneSettl
     done_to: s.doneTo,
     first: s.first,
     attempt: s.attempt,
-    failure: s.failure,
+    failure: s.failure && binary.storable(s.failure),
     left_attempt: s.left.attempt,
     left_ms: Math.round(s.left.delayMs),
-    left_reason: s.left.reason,
+    left_reason: s.left.reason && binary.storable(s.left.reason),
   }))
   const settled = await rows<{ lane: string; fence: number }>(db, SETTLE, [JSON.stringify(batch)])
   const took = new Set(settled.map(({ lane, fence }) => `${lane}/${fence}`))

@@ -1,5 +1,7 @@
 import type { Connection, PoolClient, Submittable } from 'pg'
 import utils from 'pg/lib/utils.js'
+import { HookonceError } from '../model/errors.ts'
+import { textOfThrown } from '../model/thrown.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
 /**
@@ -14,13 +16,29 @@ export interface PipelinedStatement {
   readonly values: readonly unknown[]
 }
 
+type Sendable = string | Buffer | null
+
 /** Returns how many rows each statement changed. */
-export function pipeline(client: PoolClient, statements: readonly PipelinedStatement[]): Promise<number[]> {
-  if (statements.length === 0) return Promise.resolve([])
+export async function pipeline(
+  client: PoolClient,
+  given: readonly PipelinedStatement[],
+): Promise<readonly number[]> {
+  if (given.length === 0) return []
+  const statements = given.map(({ text, values }) => ({ text, values: values.map(sendable) }))
   return new Promise((resolve, reject) => {
     const limit = client instanceof UnpreparedClient ? 0 : MAX_PREPARED
     client.query(new Pipeline({ statements, limit, resolve, reject }))
   })
+}
+
+/** Before anything is sent: an exception in between would leave the server waiting for the rest. */
+function sendable(value: unknown, index: number): Sendable {
+  try {
+    return utils.prepareValue(value)
+  } catch (error) {
+    const fault = `the value of $${index + 1} cannot be sent to PostgreSQL: ${textOfThrown(error)}`
+    throw new HookonceError('CONFIG_INVALID', fault, { cause: error })
+  }
 }
 
 /** A program that builds its SQL anew each time must not fill the server: beyond this, texts are parsed each time. */
@@ -30,7 +48,7 @@ const MAX_PREPARED = 100
 const preparedOn = new WeakMap<Connection, Map<string, string>>()
 
 interface PipelineOptions {
-  readonly statements: readonly PipelinedStatement[]
+  readonly statements: readonly { readonly text: string; readonly values: readonly Sendable[] }[]
   /** How many texts may be prepared on the connection. */
   readonly limit: number
   readonly resolve: (counts: number[]) => void
@@ -57,7 +75,7 @@ class Pipeline implements Submittable {
     try {
       for (const { text, values } of this.#options.statements) {
         const statement = this.#prepare(wire, prepared, text)
-        wire.bind({ statement, values, valueMapper: utils.prepareValue })
+        wire.bind({ statement, values })
         wire.execute({})
       }
       wire.sync()
@@ -106,6 +124,17 @@ class Pipeline implements Submittable {
     return undefined
   }
 
+  /** Nobody has anything to copy. While it waits for that the server has not heeded the Sync, so it needs another. */
+  handleCopyInResponse(connection: Connection): void {
+    const wire = connection as unknown as Wire
+    wire.sendCopyFail('a statement of ctx.write copies nothing')
+    wire.sync()
+  }
+
+  handleCopyData(): void {
+    return undefined
+  }
+
   handlePortalSuspended(): void {
     return undefined
   }
@@ -114,12 +143,9 @@ class Pipeline implements Submittable {
 /** The messages of the protocol as pg's connection sends them; its types are of an older shape. */
 interface Wire {
   parse(message: { name: string; text: string; types: readonly number[] }): void
-  bind(message: {
-    statement: string
-    values: readonly unknown[]
-    valueMapper: (value: unknown) => string | Buffer | null
-  }): void
+  bind(message: { statement: string; values: readonly Sendable[] }): void
   execute(message: Record<string, never>): void
   close(message: { type: 'S'; name: string }): void
   sync(): void
+  sendCopyFail(message: string): void
 }

@@ -1,5 +1,39 @@
 import { Socket } from 'node:net'
 import type { Connection, Pool, PoolClient } from 'pg'
+import { rows, statement } from './statement.ts'
+
+export class SilentServer extends Error {
+  /** The process of the server that was asked. */
+  readonly processId: number | undefined
+
+  constructor(silentMs: number, processId: number | undefined) {
+    super(`PostgreSQL has not answered for ${silentMs} ms`)
+    this.name = 'SilentServer'
+    this.processId = processId
+  }
+}
+
+/* Of our own, and not somebody else's that got the number meanwhile. */
+const END_SILENT = statement(
+  'end_silent',
+  `select pg_terminate_backend(pid) from pg_stat_activity
+   where pid = $1::integer and usename = current_user and datname = current_database()
+     and xact_start < now() - interval '1 second'`,
+)
+
+/**
+ * Whether the server answers others: then it was only busy with what it was asked, and is told to end that. It would go on
+ * with it, and keep its locks, although nobody waits for it any more.
+ */
+export async function endSilent(pool: Pool, { processId }: SilentServer): Promise<boolean> {
+  try {
+    await rows(pool, END_SILENT, [processId ?? 0])
+    return true
+  } catch {
+    // Whatever went wrong here: what was asked for first is tried again, and says it.
+    return false
+  }
+}
 
 /**
  * Gives up a connection that was asked and has been silent for this long: what waits on it fails, and the pool opens
@@ -16,9 +50,15 @@ export function cutWhenSilent(pool: Pool, silentMs: number): Pool {
       stream.setTimeout(silentMs)
       stream.on('timeout', () => {
         // One that waits in the pool has nothing to say.
-        if (asked.has(client)) stream.destroy(new Error(`PostgreSQL has not answered for ${silentMs} ms`))
+        if (asked.has(client)) stream.destroy(new SilentServer(silentMs, processIdOf(client)))
       })
     })
     .on('acquire', (client) => asked.add(client))
     .on('release', (_error, client) => asked.delete(client))
+}
+
+/** Not declared by pg's types. */
+function processIdOf(client: PoolClient): number | undefined {
+  const { processID } = client as PoolClient & { readonly processID?: number | null }
+  return processID ?? undefined
 }

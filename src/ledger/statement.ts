@@ -15,8 +15,12 @@ export interface Statement {
   readonly text: string
 }
 
-/** Statements are constants at the head of their table's file. */
+const texts = new Map<string, string>()
+
+/** Statements are constants at the head of their table's file. A connection that has prepared one refuses another of its name. */
 export function statement(name: string, text: string): Statement {
+  if ((texts.get(name) ?? text) !== text) throw new Error(`two statements are named "${name}"`)
+  texts.set(name, text)
   return { name: `hookonce_${name}`, text }
 }
 

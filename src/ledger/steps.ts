@@ -126,7 +126,7 @@ const COMPLETE_WRITTEN = statement(
    set state = 'processed', worker = null, finished_at = now(), reason = null, last_step = $5::text
    from live l
    where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
-   returning j.receipt_id as "receiptId", j.subscriber`,
+   returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
 )
 
 /** Tells for each job, in order, whether it was still ours to complete. */
@@ -136,15 +136,20 @@ export async function completeWritten(
   step: string,
 ): Promise<boolean[]> {
   const batch = jobs.toSorted(byKey)
-  const done = await rows<{ receiptId: string; subscriber: number }>(db, COMPLETE_WRITTEN, [
+  const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [
     binary.smallints(batch.map((job) => job.shard)),
     binary.uuids(batch.map((job) => job.receiptId)),
     binary.integers(batch.map((job) => job.subscriber)),
     binary.integers(batch.map((job) => job.fence)),
     step,
   ])
-  const live = new Set(done.map((row) => `${row.receiptId}/${row.subscriber}`))
-  return jobs.map((job) => live.has(`${job.receiptId}/${job.subscriber}`))
+  // With the fence: a run that lost its lease, and the one that has it now, may end in the same batch.
+  const live = new Set(done.map(runOf))
+  return jobs.map((job) => live.has(runOf(job)))
+}
+
+function runOf({ receiptId, subscriber, fence }: Omit<JobRef, 'shard'>): string {
+  return `${receiptId}/${subscriber}/${fence}`
 }
 
 /** What PostgreSQL calls a division by zero, and these statements a stale fence. */

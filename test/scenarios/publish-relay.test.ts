@@ -54,6 +54,36 @@ test('several relays with a moody publisher publish every key in order, and ever
   expect(await db.number('select count(*) from hookonce.outbox_lane')).toBe(0)
 })
 
+test.each([100, 1])(
+  'whatever a receiver says, the relay goes on: a reason may be any text, after %i attempts',
+  async (maxAttempts) => {
+    const db = await freshDatabase()
+    const got: string[] = []
+    const publisher = async ({ key }: { key: string | undefined }) => {
+      if (key === 'bad') throw new Error('oops \0 and half a \ud83d')
+      got.push(key ?? '')
+    }
+    const retry = { maxAttempts, maxAgeMs: 1e9, baseDelayMs: 60_000, maxDelayMs: 60_000 }
+    await relayOn(db, publisher, { retry })
+    await commitMessages(db, newMessage('bad', { key: 'bad' }))
+    for (const n of range(5)) await commitMessages(db, newMessage(`good${n}`, { key: `good${n}` }))
+    await until('the others are published', async () => {
+      const states = await db.rows<{ state: string }>(
+        `select state::text from hookonce.outbox where key like 'good%' and state = 'published'`,
+      )
+      return states.length === 5
+    })
+    expect(got.sort()).toEqual(range(5).map((n) => `good${n}`))
+    const reasons = await until('what was said is kept', () =>
+      db.number(
+        `select count(*) from (select reason from hookonce.outbox_lane union all select reason from hookonce.outbox) r
+         where reason like '%oops % and half a %'`,
+      ),
+    )
+    expect(reasons).toBe(1)
+  },
+)
+
 test('a key whose first message fails holds back its own, and no other', async () => {
   const db = await freshDatabase()
   const got: string[] = []
