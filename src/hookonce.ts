@@ -109,7 +109,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   let worker: Worker | undefined
   let relay: Relay | undefined
   let upkeep: Upkeep | undefined
-  let stopping = false
+  let stopping: Promise<void> | undefined
 
   const handOff: HandOff = {
     get worker() {
@@ -196,6 +196,13 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     },
 
     start() {
+      if (stopping)
+        return Promise.reject(
+          new HookonceError(
+            'CONFIG_INVALID',
+            'this hookonce was stopped, and does not start again: make another',
+          ),
+        )
       // Once, also for two calls at the same time; a start that failed may be tried again.
       starting ??= startWorking().catch((error) => {
         starting = undefined
@@ -204,19 +211,9 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       return starting
     },
 
-    async stop({ drainMs = DRAIN_MS } = {}) {
-      if (stopping) return
-      stopping = true
-      const opened = await opening?.catch(() => undefined)
-      if (!opened) return
-      await starting?.catch(() => undefined)
-      await opened.acceptor.idle()
-      await upkeep?.stop()
-      await Promise.all([worker?.stop(drainMs), relay?.stop(drainMs)])
-      await opened.diagnoses.idle()
-      await opened.rejections.stop()
-      await keys.close()
-      await opened.ledger.close()
+    stop({ drainMs = DRAIN_MS } = {}) {
+      stopping ??= stopWorking(drainMs)
+      return stopping
     },
 
     async ready() {
@@ -293,6 +290,19 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       isAlive: () => worker?.id !== undefined && (!relay || relay.id !== undefined),
       keepMessagesMs: relay && options.outbox ? options.outbox.keepDays * DAY_MS : undefined,
     })
+  }
+
+  async function stopWorking(drainMs: number): Promise<void> {
+    const opened = await opening?.catch(() => undefined)
+    if (!opened) return
+    await starting?.catch(() => undefined)
+    await opened.acceptor.idle()
+    // At the same time: a chore that is under way must not keep handlers from hearing that they have so long.
+    await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
+    await opened.diagnoses.idle()
+    await opened.rejections.stop()
+    await keys.close()
+    await opened.ledger.close()
   }
 
   async function startRelaying({ pool, shards }: Ledger): Promise<Relay | undefined> {

@@ -19,7 +19,8 @@ const timer = positive.max(2 ** 31 - 1)
 const days = positive.max(18_250)
 
 const retryFields = {
-  maxAttempts: z.int().positive(),
+  /** The ledger counts them in 15 bits. */
+  maxAttempts: z.int().positive().max(32_000),
   maxAgeMs: positive,
   baseDelayMs: positive,
   maxDelayMs: positive,

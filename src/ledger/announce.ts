@@ -17,6 +17,7 @@ const CHANNEL = 'hookonce_work'
 const APART_MS = 10
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
+const GOODBYE_MS = 1_000
 
 /** A payload may be 8,000 bytes long. Who has left work in more places than this tells everybody to look everywhere. */
 const MOST_PLACES = 256
@@ -76,14 +77,15 @@ export interface Listening {
 
 /** Calls back for each announcement, over a connection of its own, for as long as the process lives. */
 export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
-  let client: pg.Client | undefined
+  let client: (pg.Client & { readonly connection?: pg.Connection }) | undefined
   let timer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_PAUSE_MS
   let isStopped = false
-  let connecting: Promise<void> = connect()
+  void connect()
 
   async function connect(): Promise<void> {
     const fresh = new pg.Client(config)
+    client = fresh
     let isOver = false
     const over = (): void => {
       if (isOver) return
@@ -101,7 +103,6 @@ export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
     } catch {
       return over()
     }
-    client = fresh
     pauseMs = FIRST_PAUSE_MS
     // What was announced while nobody listened.
     onWork()
@@ -110,9 +111,7 @@ export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
   function again(): void {
     client = undefined
     if (isStopped) return
-    timer = setTimeout(() => {
-      connecting = connect()
-    }, pauseMs).unref()
+    timer = setTimeout(() => void connect(), pauseMs).unref()
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
   }
 
@@ -120,8 +119,12 @@ export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
     async stop() {
       isStopped = true
       clearTimeout(timer)
-      await connecting
-      await client?.end().catch(() => undefined)
+      if (!client) return
+      const { connection } = client
+      // A server that is not there any more does not say goodbye, and nothing is lost with this connection.
+      const patience = setTimeout(() => connection?.stream.destroy(), GOODBYE_MS)
+      await client.end().catch(() => undefined)
+      clearTimeout(patience)
     },
   }
 }

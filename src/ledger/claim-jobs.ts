@@ -20,9 +20,16 @@ export interface ClaimedJob extends JobRef {
   readonly occurredAtMs: number | null
   readonly receivedAtMs: number
   readonly headers: string | null
-  /** As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. */
+  /** As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. Null where it is large, or gone. */
   readonly body: string | null
+  readonly largeBody: Buffer | null
 }
+
+/**
+ * As text a body takes up to four times its size, in the heap: fifty of the largest would fill that, before any of their jobs
+ * is known to have been begun. Beyond this it comes as bytes, which are held outside of it.
+ */
+const LARGE_BYTES = 64 * 1024
 
 /*
  * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once; the claim
@@ -102,7 +109,9 @@ const CLAIM = statement(
      r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
      (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",
      (extract(epoch from r.received_at) * 1000)::float8 as "receivedAtMs",
-     r.headers, encode(r.body, 'escape') as body
+     r.headers,
+     case when octet_length(r.body) <= ${LARGE_BYTES} then encode(r.body, 'escape') end as body,
+     case when octet_length(r.body) > ${LARGE_BYTES} then r.body end as "largeBody"
    from leased l
    join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
 )

@@ -63,15 +63,17 @@ class ClaimedReceipt implements Recorded {
   readonly #encoded: string
   #body: Buffer | undefined
 
-  constructor({ receiptId, receivedAtMs, headers, body }: ClaimedJob, { tenant, sourceName }: Subscriber) {
-    if (body === null || headers === null)
+  constructor(job: ClaimedJob, { tenant, sourceName }: Subscriber) {
+    const { receiptId, receivedAtMs, headers, body, largeBody } = job
+    if ((body === null && largeBody === null) || headers === null)
       throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receiptId} is gone`)
     this.receiptId = receiptId
     this.tenant = tenant
     this.source = sourceName
     this.receivedAt = new Date(receivedAtMs)
     this.headers = headers
-    this.#encoded = body
+    this.#encoded = body ?? ''
+    this.#body = largeBody ?? undefined
   }
 
   get body(): Buffer {

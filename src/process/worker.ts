@@ -161,7 +161,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       // Whatever became of it: if it is not done, nothing is let go.
       if (run.lane !== undefined) void passer.add(run.lane)
       leaveSlot()
-      if (stopping.signal.aborted) nudge.ring()
+      // Its slot may have been free for long: the next suspect has only waited for this one.
+      if (isSuspect || stopping.signal.aborted) nudge.ring()
     })
   }
 
@@ -193,7 +194,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function stop(drainMs: number): Promise<void> {
     stopping.abort()
     nudge.ring()
-    await listening?.stop()
+    const deaf = listening?.stop()
     const drained = allEnded()
     await withinMs(drained, drainMs)
     abortAll(new Draining('this process is stopping'))
@@ -202,6 +203,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await claimer.ended
     await settling.idle()
     await passer.idle()
+    await deaf
     await lease.retire().catch((error) => observer.trouble({ doing: 'retiring this worker', error }))
   }
 

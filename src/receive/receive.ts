@@ -87,7 +87,7 @@ export function receiver(options: ReceiverOptions): Receiver {
   const answerHandshake = handshakeAnswers({ observer, refuseSigned })
   const { acknowledge, ignore } = acknowledging(observer)
   const arrivalOf = arrivals(options.shards)
-  const receiveBatch = batches({ held, limits, refuse, receiveEvent })
+  const receiveBatch = batches({ held, limits, refuse, receiveEvent: record })
 
   async function receive(seen: Head, body: Uint8Array): Promise<Answer> {
     const startedAt = performance.now()
@@ -116,12 +116,15 @@ export function receiver(options: ReceiverOptions): Receiver {
       const isShadow = source.source.mode === 'shadow'
       return isShadow ? shadow(source, delivery, verified) : refuseSigned(head, source, delivery, verified)
     }
+    // Looked at again: many are admitted while their bodies are still on the way. Once for a delivery, and not for each of its
+    // events: of a batch that is longer than the queue, the same ones would be refused however often it comes.
+    if (isQueueFull()) return refuseQueued(head)
     const request = { head, source, secret: verified.secret, startedAt }
-    return source.source.split ? receiveBatch(request, delivery) : receiveEvent(request, delivery)
+    return source.source.split ? receiveBatch(request, delivery) : record(request, delivery)
   }
 
-  /** One verified delivery of one event. */
-  async function receiveEvent(request: Request, delivery: Delivery): Promise<Answer> {
+  /** One verified event. */
+  async function record(request: Request, delivery: Delivery): Promise<Answer> {
     const { head, source, startedAt } = request
     const event = source.source.identify(delivery)
     if (!event.ok) return refuse(head, event.code, event.detail)
@@ -130,8 +133,6 @@ export function receiver(options: ReceiverOptions): Receiver {
     if (subscribers.length === 0 && source.source.unwanted === 'ignore')
       return ignore(source, event, startedAt)
 
-    // Looked at again: many are admitted while their bodies are still on the way.
-    if (isQueueFull()) return refuseQueued(head)
     const arrival = arrivalOf(request, { delivery, event, subscribers })
     try {
       return acknowledge(source, arrival, await acceptor.accept(arrival), startedAt)

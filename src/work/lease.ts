@@ -21,7 +21,7 @@ export interface LeaseOptions {
   readonly observer: Observer
   /** The lease ran out or was taken: everything in flight must stop. */
   readonly onLost: () => void
-  /** After each good heartbeat. */
+  /** After a good heartbeat, one at a time. */
   readonly onBeat: (worker: number) => Promise<void>
 }
 
@@ -38,6 +38,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   let timer: NodeJS.Timeout | undefined
   let expiry: NodeJS.Timeout | undefined
   let beating: Promise<void> | undefined
+  let tending: Promise<void> | undefined
 
   function enlist(): Promise<number> {
     return enlistWorker(db, { leaseMs, host: hostname(), pid: process.pid })
@@ -71,7 +72,18 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       worker = await enlist()
     }
     renewed(sentAt)
-    await onBeat(worker)
+    // Not waited for: what it settles may take longer than a lease, and no heartbeat would be sent meanwhile.
+    tending ??= tend(worker)
+  }
+
+  async function tend(worker: number): Promise<void> {
+    try {
+      await onBeat(worker)
+    } catch (error) {
+      observer.trouble({ doing: 'looking after what this worker holds', error })
+    } finally {
+      tending = undefined
+    }
   }
 
   async function beat(): Promise<void> {
@@ -101,6 +113,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       clearTimeout(timer)
       clearTimeout(expiry)
       await beating
+      await tending
       await retireWorker(db, worker)
     },
   }

@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+/** A timer of Node holds 31 bits of milliseconds; beyond that it would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 /** Waits for `work`, but no longer than this. */
 export async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
   const over = new AbortController()
-  await Promise.race([work, delay(ms, undefined, { signal: over.signal }).catch(() => undefined)])
+  const pause = delay(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal: over.signal })
+  await Promise.race([work, pause.catch(() => undefined)])
   over.abort()
 }

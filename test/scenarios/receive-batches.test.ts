@@ -48,6 +48,14 @@ test('n events make n receipts, and a redelivery with one new event adds one', a
   expect(seen).toContainEqual(['d', mail('d')])
 })
 
+test('a batch of more events than may wait is recorded all the same', async () => {
+  const db = await freshDatabase()
+  const { post } = receiving(db, { sources: { mail: source }, options: { limits: { maxWaiting: 3 } } })
+  const events = Array.from({ length: 20 }, (_, n) => mail(`e${n}`))
+  expect((await post(batch(events), '/in/mail')).status).toBe(202)
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(20)
+})
+
 test('an event is recorded in the bytes of its sender', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db, { sources: { mail: source } })

@@ -10,6 +10,8 @@ export interface Proxy {
    * commit happens, the reply is lost.
    */
   loseRepliesTo(statement: string): void
+  /** From now on nothing gets through any more, either way, and nobody is told; new connections work as ever. */
+  swallow(): void
   /** Breaks every connection; new ones work as ever. */
   cut(): void
   /** Breaks every connection; new ones go to the same database of another server. */
@@ -20,7 +22,9 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let lost: string | undefined
-  const server = createServer((client) => {
+  let swallowed = 0
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const born = swallowed
     const upstream = connect(Number(target.port), target.hostname)
     for (const [socket, other] of [
       [client, upstream],
@@ -28,18 +32,20 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
     ] as const) {
       sockets.add(socket)
       socket.on('error', () => undefined)
+      socket.on('end', () => born === swallowed && other.end())
       socket.on('close', () => {
         sockets.delete(socket)
-        other.destroy()
+        if (born === swallowed) other.destroy()
       })
     }
     let deaf = false
     client.on('data', (chunk) => {
+      if (born !== swallowed) return
       deaf ||= lost !== undefined && chunk.includes(lost)
       upstream.write(chunk)
     })
     upstream.on('data', (chunk) => {
-      if (!deaf) client.write(chunk)
+      if (!deaf && born === swallowed) client.write(chunk)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -57,6 +63,9 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
     url: url.toString(),
     loseRepliesTo(statement) {
       lost = statement
+    },
+    swallow() {
+      swallowed += 1
     },
     cut,
     retarget(serverUrl) {
