@@ -1,4 +1,5 @@
-import { textOfThrown } from '../model/thrown.ts'
+import { HookonceError } from '../model/errors.ts'
+import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
 
 /** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
@@ -78,7 +79,7 @@ export function logs(logger: Logger): Observer {
         attempt: fact.attempt,
         duration_ms: Math.round(fact.durationMs),
         status: fact.outcome,
-        ...(fact.error === undefined ? {} : { error: textOfThrown(fact.error) }),
+        ...failureOf(fact),
       }
       if (fact.outcome === 'failed')
         logger.error(fields, 'job failed: it will not be tried again until it is replayed')
@@ -103,7 +104,7 @@ export function logs(logger: Logger): Observer {
         attempt: fact.attempt,
         duration_ms: Math.round(fact.durationMs),
         status: fact.outcome,
-        ...(fact.error === undefined ? {} : { error: textOfThrown(fact.error) }),
+        ...(fact.error === undefined ? {} : failureOf(fact)),
       }
       if (fact.outcome === 'failed')
         logger.error(fields, 'message failed: it will not be published until it is replayed')
@@ -115,4 +116,11 @@ export function logs(logger: Logger): Observer {
       logger.error({ error: textOfThrown(fact.error) }, `trouble while ${fact.doing}`)
     },
   }
+}
+
+/** Undefined can be thrown too. Of errors of ours the text says it all. */
+function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
+  if (!('error' in fact)) return {}
+  const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)
+  return { error: textOfThrown(fact.error), ...(stack.length > 0 ? { stack } : {}) }
 }

@@ -116,6 +116,7 @@ test('the log tells of events by their ids, and never a secret, a signature or a
       attempt: 2,
       error: 'Error: the shop is closed',
     })
+    expect(failed?.stack).toContainEqual(expect.stringContaining('process-observe.test.ts'))
     expect(failed?.receipt_id).toMatch(/^[0-9a-f-]{36}$/)
   } finally {
     stderr.mockRestore()
