@@ -1,85 +1,162 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
-import { planReplay, planReplayFresh, replayFailed, replayOne } from '../upkeep/replay.ts'
+import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/replay-jobs.ts'
+import {
+  planReplay,
+  planReplayFresh,
+  planReplayOne,
+  type ReplayPlan,
+  replayFailed,
+  replayOne,
+} from '../upkeep/replay.ts'
 import type { FreshPlan } from '../upkeep/replay-fresh.ts'
 import { type Command, durationOf, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
-import { print, printJson, safe, table } from './print.ts'
+import { clock, print, printJson, safe, table } from './print.ts'
 
-const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--json] [--dir DIR]
+const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
 hookonce replay <receipt id> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]
 hookonce replay --failed [--source NAME] [--subscriber NAME] [--since 2h] [--limit N] [--dry-run] [--json] [--dir DIR]
 
 Processes one event again, or all failed jobs that match. --dry-run only says which.
 
+One event goes to every subscriber of its source that the ledger knows and that wants its type, also to one that came
+after it and never saw it. A subscriber that no process registers any more is known still: you are warned where no
+running worker can have it, as its job would wait.
+
 Steps, effects and writes that are done are not done again. --fresh does them again, with new keys for the other side:
 it lists them first and asks, unless --yes is given. Who asked for it and why is kept.`
+
+const options = {
+  ...ledgerOptions,
+  failed: { type: 'boolean', default: false },
+  source: { type: 'string' },
+  subscriber: { type: 'string' },
+  since: { type: 'string' },
+  limit: { type: 'string' },
+  'dry-run': { type: 'boolean', default: false },
+  fresh: { type: 'boolean', default: false },
+  yes: { type: 'boolean', default: false },
+  by: { type: 'string' },
+  why: { type: 'string' },
+} as const
+
+/** Given without what they go with, they would be passed over, and something else done than was asked for. */
+const GO_WITH = { failed: ['source', 'since', 'limit'], fresh: ['why', 'by', 'yes'] } as const
+
+interface Asked {
+  readonly dir: string
+  readonly json: boolean
+  readonly 'dry-run': boolean
+  readonly subscriber?: string | undefined
+}
 
 export const replay: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, {
-      ...ledgerOptions,
-      failed: { type: 'boolean', default: false },
-      source: { type: 'string' },
-      subscriber: { type: 'string' },
-      since: { type: 'string' },
-      limit: { type: 'string', default: '1000' },
-      'dry-run': { type: 'boolean', default: false },
-      fresh: { type: 'boolean', default: false },
-      yes: { type: 'boolean', default: false },
-      by: { type: 'string' },
-      why: { type: 'string' },
-    })
+    const { values, positionals } = parse({ usage }, args, options)
+    for (const mode of ['failed', 'fresh'] as const) {
+      const given = GO_WITH[mode].find((name) => values[name] !== undefined && values[name] !== false)
+      if (given && !values[mode]) throw usageError({ usage }, `--${given} goes with --${mode}`)
+    }
     const [id] = positionals
     if (values.fresh) {
       if (!id || values.failed) throw usageError({ usage }, '--fresh is for one receipt: give its id')
       return replayFresh(id, values)
     }
-    if (id && !values.failed) {
-      const result = await lookingIn(values.dir, (ledger) =>
-        replayOne(ledger, id, { subscriber: values.subscriber }),
-      )
-      if (values.json) return printJson(result)
-      return print(
-        result.jobs === 0
-          ? `nothing to replay: the jobs of ${result.receiptId} are not finished yet, or wait for a decision (hookonce attention list)`
-          : `${result.jobs} ${result.jobs === 1 ? 'job' : 'jobs'} of ${result.receiptId} received again`,
-      )
-    }
+    if (id && !values.failed) return replayReceipt(id, values)
     if (id || !values.failed) throw usageError({ usage }, 'give one receipt, or --failed')
+    return replayAllFailed(values)
+  },
+}
 
-    const filter = {
-      source: values.source,
-      subscriber: values.subscriber,
-      sinceMs: values.since === undefined ? undefined : durationOf({ usage }, values.since),
-      limit: Number(values.limit),
-    }
-    if (!Number.isInteger(filter.limit) || filter.limit < 1)
-      throw usageError({ usage }, '--limit must be a number from 1')
+async function replayReceipt(id: string, { dir, json, subscriber, ...values }: Asked): Promise<void> {
+  await lookingIn(dir, async (ledger) => {
+    const plan = await planReplayOne(ledger, id, { subscriber })
+    warn(plan.unattended)
+    if (values['dry-run']) return json ? printJson(plan) : print(oneText(plan))
+    const result = await replayOne(ledger, id, { subscriber })
+    if (json) return printJson({ ...result, unattended: plan.unattended })
+    print(
+      result.jobs === 0
+        ? `nothing to replay: ${whyNothing(plan, subscriber)}`
+        : `${jobs(result.jobs)} of ${result.receiptId} received again`,
+    )
+  })
+}
+
+function oneText(plan: ReplayPlan): string {
+  const rows = plan.jobs.map(({ subscriber, state, again }) => [
+    safe(subscriber),
+    state ?? 'none yet',
+    again ? 'yes' : 'no',
+  ])
+  const count = plan.jobs.filter(({ again }) => again).length
+  return [
+    ...(rows.length === 0 ? [] : [table(['JOB', 'STATE', 'AGAIN'], rows)]),
+    `${jobs(count)} of ${plan.receiptId} would be received again`,
+  ].join('\n')
+}
+
+function whyNothing({ receiptId, eventType, jobs }: ReplayPlan, subscriber: string | undefined): string {
+  if (jobs.length > 0)
+    return `the jobs of ${receiptId} are not finished yet, or wait for a decision (hookonce attention list)`
+  const who = subscriber === undefined ? 'no subscriber wants' : `${safe(subscriber)} does not want`
+  return `${who} events of type ${safe(eventType)}`
+}
+
+interface FailedValues extends Asked {
+  readonly source?: string | undefined
+  readonly since?: string | undefined
+  readonly limit?: string | undefined
+}
+
+async function replayAllFailed({ dir, json, source, subscriber, ...values }: FailedValues): Promise<void> {
+  const sinceMs = values.since === undefined ? undefined : durationOf({ usage }, values.since)
+  const limit = Number(values.limit ?? '1000')
+  if (!Number.isInteger(limit) || limit < 1) throw usageError({ usage }, '--limit must be a number from 1')
+  await lookingIn(dir, async (ledger) => {
+    const plan = await planReplay(ledger, { source, subscriber, sinceMs, limit })
+    const unattended = await unattendedSubscribers(
+      ledger.pool,
+      plan.map((job) => job.subscriber),
+    )
+    warn(unattended)
     if (values['dry-run']) {
-      const plan = await lookingIn(values.dir, (ledger) => planReplay(ledger, filter))
-      if (values.json) return printJson(plan)
+      if (json) return printJson(plan)
       print(
         table(
           ['RECEIPT', 'SOURCE', 'JOB', 'REASON'],
           plan.map((job) => [job.receiptId, job.source, safe(job.name), safe(job.reason ?? '')]),
         ),
       )
-      return print(`${plan.length} jobs would be received again`)
+      return print(`${jobs(plan.length)} would be received again`)
     }
-    const jobs = await lookingIn(values.dir, (ledger) => replayFailed(ledger, filter))
-    if (values.json) printJson({ jobs })
-    else print(`${jobs} failed jobs received again`)
-  },
+    const replayed = await replayFailed(ledger, plan)
+    if (json) printJson({ jobs: replayed, unattended })
+    else print(`${replayed} failed ${replayed === 1 ? 'job' : 'jobs'} received again`)
+  })
 }
 
-interface FreshValues {
-  readonly dir: string
-  readonly json: boolean
+/** On standard error: what is replayed may be piped into another program. */
+function warn(unattended: readonly UnattendedSubscriber[]): void {
+  const [first] = unattended
+  if (!first) return
+  const warnings = first.othersRun
+    ? unattended.map(
+        ({ source, subscriber, registeredAt }) =>
+          `warning: "${subscriber}" of ${source} was last registered ${clock(registeredAt)}, before any worker that runs now was started: its job waits until a worker has it again`,
+      )
+    : ['warning: no worker runs now: what is received again waits until one is started']
+  for (const warning of warnings) process.stderr.write(`${safe(warning)}\n`)
+}
+
+function jobs(count: number): string {
+  return `${count} ${count === 1 ? 'job' : 'jobs'}`
+}
+
+interface FreshValues extends Asked {
   readonly yes: boolean
-  readonly 'dry-run': boolean
-  readonly subscriber?: string | undefined
   readonly by?: string | undefined
   readonly why?: string | undefined
 }
@@ -88,12 +165,15 @@ async function replayFresh(id: string, values: FreshValues): Promise<void> {
   const { subscriber, why, by = userInfo().username } = values
   await lookingIn(values.dir, async (ledger) => {
     const plan = await planReplayFresh(ledger, id, { subscriber })
+    // A fresh replay gives no job to those that have none.
+    const { unattended } = await planReplayOne(ledger, id, { subscriber })
+    warn(unattended.filter((one) => plan.jobs.some((job) => job.subscriber === one.subscriber)))
     if (values['dry-run']) return values.json ? printJson(plan) : print(planText(plan))
     if (!why) throw usageError({ usage }, 'why? Give the reason with --why: it is kept')
     if (!values.yes) await confirm(planText(plan))
     const result = await replayOne(ledger, id, { subscriber, fresh: { by, why } })
     if (values.json) return printJson(result)
-    print(`${result.jobs} ${result.jobs === 1 ? 'job' : 'jobs'} of ${result.receiptId} received afresh`)
+    print(`${jobs(result.jobs)} of ${result.receiptId} received afresh`)
   })
 }
 

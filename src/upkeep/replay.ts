@@ -1,7 +1,15 @@
 import { onlyOne } from '../ledger/id-prefix.ts'
 import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/replay-jobs.ts'
+import {
+  addMissingJobs,
+  type FailedJob,
+  failedJobs,
+  replayJobs,
+  type UnattendedSubscriber,
+  unattendedSubscribers,
+} from '../ledger/replay-jobs.ts'
+import { jobEpochs } from '../ledger/steps.ts'
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/subscribers.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
@@ -53,6 +61,48 @@ export async function replayOne(
   return { receiptId, jobs: again + added }
 }
 
+/** What `replayOne` would do: look before you leap. */
+export interface ReplayPlan {
+  readonly receiptId: string
+  readonly eventType: string
+  /** Of every subscriber that is asked for and wants the type. */
+  readonly jobs: readonly PlannedJob[]
+  /** Whose jobs would wait, as nobody runs them now. */
+  readonly unattended: readonly UnattendedSubscriber[]
+}
+
+interface PlannedJob {
+  readonly subscriber: string
+  /** Null: the subscriber came after the receipt and has no job on it yet. */
+  readonly state: string | null
+  /** False: it is not finished, or waits for a decision. */
+  readonly again: boolean
+}
+
+export async function planReplayOne(
+  ledger: LedgerTables,
+  id: string,
+  options: ReplayOptions = {},
+): Promise<ReplayPlan> {
+  const receipt = await replayable(ledger, id)
+  const subscribers = await wanting(ledger, receipt, options)
+  const { shard, id: receiptId, eventType } = receipt
+  const found = await jobEpochs(ledger.pool, { shard, receiptId })
+  const planned = subscribers.map(({ id: subscriber, name }) => {
+    const state = found.find((job) => job.subscriber === subscriber)?.state ?? null
+    return {
+      id: subscriber,
+      name,
+      state,
+      again: state === null || state === 'processed' || state === 'failed',
+    }
+  })
+  const again = planned.filter((job) => job.again).map((job) => job.id)
+  const unattended = await unattendedSubscribers(ledger.pool, again)
+  const jobs = planned.map(({ name: subscriber, state, again }) => ({ subscriber, state, again }))
+  return { receiptId, eventType, jobs, unattended }
+}
+
 /** What a fresh replay would do again: look before you leap. */
 export async function planReplayFresh(
   ledger: LedgerTables,
@@ -76,6 +126,13 @@ async function wanting(
   { subscriber }: ReplayOptions,
 ): Promise<RegisteredSubscriber[]> {
   const all = await subscribersOf(pool, receipt.tenant, receipt.source)
+  if (subscriber !== undefined && !all.some(({ name }) => name === subscriber)) {
+    const known = all.map(({ name }) => name).join(', ') || 'none'
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `no subscriber "${subscriber}" of source "${receipt.source}" is known (there are: ${known})`,
+    )
+  }
   return all.filter(
     ({ name, pattern }) => typeMatcher(pattern)(receipt.eventType) && (subscriber ?? name) === name,
   )
@@ -89,12 +146,14 @@ export interface FailedFilter {
   readonly limit: number
 }
 
-/** What `replayFailed` would replay: look before you leap. */
+type PlannedFailed = FailedJob & { readonly shard: number }
+
+/** The failed jobs that can be replayed, for `replayFailed`: look before you leap. */
 export async function planReplay(
   { pool, shards }: LedgerTables,
   filter: FailedFilter,
-): Promise<(FailedJob & { shard: number })[]> {
-  const plan: (FailedJob & { shard: number })[] = []
+): Promise<PlannedFailed[]> {
+  const plan: PlannedFailed[] = []
   for (let shard = 0; shard < shards && plan.length < filter.limit; shard += 1) {
     const sinceMs = filter.sinceMs ?? FOREVER_MS
     const failed = await failedJobs(pool, { ...filter, shard, sinceMs, limit: filter.limit - plan.length })
@@ -106,9 +165,8 @@ export async function planReplay(
 /** A hundred years: PostgreSQL has no infinite interval before version 17. */
 const FOREVER_MS = 100 * 365 * 24 * 3_600_000
 
-/** Replays failed jobs, and only those: a receipt's other jobs are not touched. */
-export async function replayFailed(ledger: LedgerTables, filter: FailedFilter): Promise<number> {
-  const plan = await planReplay(ledger, filter)
+/** Replays failed jobs as planned, and only those: a receipt's other jobs are not touched. */
+export async function replayFailed(ledger: LedgerTables, plan: readonly PlannedFailed[]): Promise<number> {
   let replayed = 0
   for (const { shard, receiptId, subscriber } of plan) {
     replayed += await replayJobs(ledger.pool, {

@@ -90,6 +90,7 @@ test('dev greets with a line that works twice, and the other commands look in wh
   expect((await look('replay', first.receipt.slice(0, 8), '--json')).json()).toEqual({
     receiptId: first.receipt,
     jobs: 1,
+    unattended: [],
   })
   await until('it ran again', async () => {
     const [row] = await rows(`select fence, state from hookonce.job`)

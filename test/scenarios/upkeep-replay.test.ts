@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { HookonceError, Permanent } from '../../src/index.ts'
 import type { LedgerTables } from '../../src/ledger/ledger.ts'
 import { prune } from '../../src/upkeep/prune.ts'
-import { planReplay, replayFailed } from '../../src/upkeep/replay.ts'
+import { planReplay, planReplayOne, replayFailed, replayOne } from '../../src/upkeep/replay.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
 import { seedJobs } from '../support/seed.ts'
@@ -157,6 +157,53 @@ test('a subscriber that came after the receipt gets its job by a replay, if it w
   ).toEqual([{ name: 'new' }, { name: 'old' }])
 })
 
+test('a replay for a subscriber that nobody knows is refused, with those that are known', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db)
+  hooks.on('test', '*', () => undefined, { name: 'one' })
+  hooks.on('test', 'b', () => undefined, { name: 'two' })
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await inState(db, 'processed')
+
+  const unknown = 'no subscriber "three" of source "test" is known (there are: one, two)'
+  await expect(hooks.replay(id, { subscriber: 'three' })).rejects.toThrow(unknown)
+  await expect(hooks.planFresh(id, { subscriber: 'three' })).rejects.toThrow(unknown)
+  expect(await db.rows(JOBS)).toMatchObject([{ state: 'processed', fence: 1 }])
+})
+
+test('the plan of one receipt names exactly what its replay then replays', async () => {
+  const db = await freshDatabase()
+  const ledger = ledgerOf(db)
+  await seedJobs(db, 1, { state: 'processed', subscriber: 'processed' })
+  const [receipt] = await db.rows<{ id: string }>('select id from hookonce.receipt')
+  const states = ['received', 'processing', 'retrying', 'failed', 'attention']
+  for (const state of states) {
+    await db.rows(
+      `with made as (insert into hookonce.subscriber (tenant, source, name, pattern) values ('default', 'test', $1, '*') returning id)
+       insert into hookonce.job (shard, receipt_id, subscriber, state)
+       select r.shard, r.id, made.id, $1::hookonce.job_state from made, hookonce.receipt r`,
+      [state],
+    )
+  }
+  await db.rows(`insert into hookonce.subscriber (tenant, source, name, pattern)
+    values ('default', 'test', 'late', '*'), ('default', 'test', 'other', 'invoice.*'), ('default', 'elsewhere', 'x', '*')`)
+
+  const { jobs } = await planReplayOne(ledger, receipt?.id ?? '')
+  expect(jobs.map(({ subscriber, state }) => [subscriber, state])).toEqual([
+    ['processed', 'processed'],
+    ...states.map((state) => [state, state]),
+    ['late', null],
+  ])
+  const planned = jobs.filter(({ again }) => again).map(({ subscriber }) => subscriber)
+  expect(await replayOne(ledger, receipt?.id ?? '')).toMatchObject({ jobs: planned.length })
+  const received = await db.rows<{ name: string }>(
+    `select s.name from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+     where j.state = 'received' order by s.id`,
+  )
+  expect(received.map(({ name }) => name).filter((name) => name !== 'received')).toEqual(planned)
+})
+
 test('a plan names exactly what the replay of failed jobs then replays', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { source: 'one', subscriber: 'a', state: 'failed' })
@@ -177,7 +224,7 @@ test('a plan names exactly what the replay of failed jobs then replays', async (
   ]
   for (const { filter, count } of cases) {
     const plan = await planReplay(ledger, filter)
-    expect(await replayFailed(ledger, filter), JSON.stringify(filter)).toBe(count)
+    expect(await replayFailed(ledger, plan), JSON.stringify(filter)).toBe(count)
     const replayed = await db.rows<{ id: string }>(
       `select receipt_id || '/' || subscriber as id from hookonce.job where state = 'received' order by 1`,
     )
@@ -198,8 +245,9 @@ test('failed jobs whose bodies have gone, or have expired, do not stand in the w
   await db.rows(`update hookonce.job set finished_at = least(finished_at, now() - interval '31 days')`)
   await seedJobs(db, 2, { shard: 0, state: 'failed' })
 
-  expect(await replayFailed(ledgerOf(db), { limit: 2 })).toBe(2)
-  expect(await replayFailed(ledgerOf(db), { limit: 2 })).toBe(0)
+  const ledger = ledgerOf(db)
+  expect(await replayFailed(ledger, await planReplay(ledger, { limit: 2 }))).toBe(2)
+  expect(await replayFailed(ledger, await planReplay(ledger, { limit: 2 }))).toBe(0)
   expect(
     await db.number(`select count(*) from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
     where j.state = 'received' and r.received_at > now() - interval '1 day'`),
@@ -223,6 +271,6 @@ test('a job that was mended between the plan and the replay is not run again', a
   }
   const ledger = { ...ledgerOf(db), pool: racing as unknown as LedgerTables['pool'] }
 
-  expect(await replayFailed(ledger, { limit: 10 })).toBe(0)
+  expect(await replayFailed(ledger, await planReplay(ledger, { limit: 10 }))).toBe(0)
   expect(await db.number(`select count(*) from hookonce.job where state = 'processed'`)).toBe(2)
 })
