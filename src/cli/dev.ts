@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type GatewayConfig, readConfig } from '../gateway/config.ts'
+import { type GatewayConfig, isDestinationUrl, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { startGateway } from '../gateway/server.ts'
 import type { Hookonce } from '../hookonce.ts'
@@ -10,7 +10,7 @@ import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
 import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
-import { type Command, parse, portOf } from './command.ts'
+import { type Command, parse, portOf, usageError } from './command.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
 import { print, safe } from './print.ts'
 import { untilStopped } from './running.ts'
@@ -31,19 +31,18 @@ export const dev: Command = {
       dir: { type: 'string', default: '.hookonce' },
       json: { type: 'boolean', default: false },
     })
+    // All that may be refused comes before the first file is written.
     const port = portOf({ usage }, values.port)
+    const forwardTo = values['forward-to']
+    if (forwardTo !== undefined && !isDestinationUrl(forwardTo))
+      throw usageError({ usage }, `--forward-to must be an http or https URL, not "${forwardTo}"`)
+    const written = values.config === undefined ? NOTHING : await readConfig(values.config, process.env)
     const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
     // For those that sign their URL: with --port 0 it is not known before it listens.
     const found = await environmentSources(process.env, (provider) =>
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
-    const config = await devConfig({
-      path: values.config,
-      demo,
-      found,
-      forwardTo: values['forward-to'],
-      dir: values.dir,
-    })
+    const config = devConfig({ written, demo, found, forwardTo, dir: values.dir })
     const database = process.env.DATABASE_URL || undefined
     const hooks = gatewayHooks(config, {
       database,
@@ -72,16 +71,18 @@ export const dev: Command = {
   },
 }
 
+const NOTHING: GatewayConfig = { sources: {}, destinations: [] }
+
 interface DevInput {
-  readonly path: string | undefined
+  /** What the file of --config says. */
+  readonly written: GatewayConfig
   readonly demo: SigningSource
   readonly found: EnvironmentSources
   readonly forwardTo: string | undefined
   readonly dir: string
 }
 
-async function devConfig({ path, demo, found, forwardTo, dir }: DevInput): Promise<GatewayConfig> {
-  const written = path === undefined ? { sources: {}, destinations: [] } : await readConfig(path, process.env)
+function devConfig({ written, demo, found, forwardTo, dir }: DevInput): GatewayConfig {
   const opened = Object.fromEntries(found.opened.map(({ name, source }) => [name, source]))
   const forward =
     forwardTo === undefined
@@ -106,11 +107,18 @@ function demoSource(secret: string): SigningSource {
 /** A secret of this folder, made at the first start and kept. */
 function keptSecret(dir: string, name: string): string {
   const path = join(dir, name)
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
   mkdirSync(dir, { recursive: true })
+  keepOutOfGit(dir)
+  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
   const secret = `whsec_${randomBytes(24).toString('base64')}`
   writeFileSync(path, `${secret}\n`, { mode: 0o600 })
   return secret
+}
+
+/** Before the first secret lies there. With an embedded server it would be made later. */
+function keepOutOfGit(dir: string): void {
+  const path = join(dir, '.gitignore')
+  if (!existsSync(path)) writeFileSync(path, '*\n')
 }
 
 interface Greeting {

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
 import { HookonceError } from '../model/errors.ts'
 
@@ -8,7 +9,7 @@ export async function lookingIn<Result>(
   look: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
   const database = process.env.DATABASE_URL
-  if (!database && !existsSync(dir)) {
+  if (!database && !holdsDatabase(dir)) {
     throw new HookonceError(
       'CONFIG_INVALID',
       `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir, or set DATABASE_URL`,
@@ -26,4 +27,9 @@ export async function lookingIn<Result>(
   } finally {
     await ledger.close()
   }
+}
+
+/** Without this look, an embedded server would make one. It may be a link to where only the server may look. */
+function holdsDatabase(dir: string): boolean {
+  return lstatSync(join(dir, 'postgres'), { throwIfNoEntry: false }) !== undefined
 }

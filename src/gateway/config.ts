@@ -25,8 +25,14 @@ const sourceSchema = z.looseObject({
     .optional(),
 })
 
+const destinationUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+
+export function isDestinationUrl(text: string): boolean {
+  return destinationUrl.safeParse(text).success
+}
+
 const destinationSchema = strict({
-  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }),
+  url: destinationUrl,
   secret: z.string(),
   /** Which sources it wants; all of them without it. */
   sources: z.array(z.string()).optional(),

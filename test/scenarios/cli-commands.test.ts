@@ -1,6 +1,8 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyId, once, postgresKeys } from '../../src/keys/index.ts'
-import { cli, temporaryDirectory } from '../support/cli.ts'
+import { cli, startCli, temporaryDirectory } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
 
 test('an unknown command shows the commands and ends with 2; help ends with 0', async () => {
@@ -44,6 +46,50 @@ test('looking into a directory without a ledger says how to get one, and makes n
   const ended = await cli(['events', '--dir', dir])
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain(`there is no ledger in ${dir}`)
+})
+
+test.each(['events', 'show', 'replay', 'rejections', 'outbox', 'pause'])(
+  '%s in a directory that holds secrets but no database makes none',
+  async (command) => {
+    const dir = temporaryDirectory()
+    // As `dev` leaves it that works on DATABASE_URL.
+    writeFileSync(join(dir, 'demo-secret'), 'whsec_x\n')
+    const words = { show: ['abc'], replay: ['abc'], pause: ['demo'] }[command] ?? []
+    const ended = await cli([command, ...words, '--dir', dir])
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toContain(`there is no ledger in ${dir}`)
+    expect(readdirSync(dir)).toEqual(['demo-secret'])
+  },
+)
+
+test.each([
+  { args: ['--forward-to', 'nonsense'], says: '--forward-to must be an http or https URL, not "nonsense"' },
+  { args: ['--forward-to', 'localhost:3000'], says: '--forward-to must be an http or https URL' },
+  { args: ['--forward-to', 'ftp://127.0.0.1/'], says: '--forward-to must be an http or https URL' },
+  { args: ['--config', '/not/there.json'], says: '/not/there.json cannot be read' },
+])('dev $args is refused before anything is made', async ({ args, says }) => {
+  const dir = join(temporaryDirectory(), 'none')
+  const ended = await cli(['dev', '--port', '0', '--dir', dir, ...args])
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain(says)
+  expect(existsSync(dir)).toBe(false)
+})
+
+test('dev on DATABASE_URL keeps its secrets out of git, and leaves a .gitignore as it is', async () => {
+  const { url } = await freshDatabase()
+  const dir = temporaryDirectory()
+  const args = ['dev', '--port', '0', '--dir', dir, '--json', '--forward-to', 'http://127.0.0.1:1/']
+  const first = startCli(args, { DATABASE_URL: url })
+  await first.line('ready')
+  await first.stop()
+  expect(readdirSync(dir).sort()).toEqual(['.gitignore', 'demo-secret', 'forward-secret'])
+  expect(readFileSync(join(dir, '.gitignore'), 'utf8')).toBe('*\n')
+
+  writeFileSync(join(dir, '.gitignore'), '# mine\n')
+  const second = startCli(args, { DATABASE_URL: url })
+  await second.line('ready')
+  await second.stop()
+  expect(readFileSync(join(dir, '.gitignore'), 'utf8')).toBe('# mine\n')
 })
 
 test.each(['migrate', 'events', 'rejections'])(
