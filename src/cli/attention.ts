@@ -24,7 +24,7 @@ Who decided (--by, else the user who runs this), when and why is kept and shown 
 export const attention: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, {
+    const { values, positionals } = parse({ usage, words: 2 }, args, {
       ...ledgerOptions,
       tenant: { type: 'string', default: 'default' },
       by: { type: 'string' },
@@ -33,6 +33,7 @@ export const attention: Command = {
     })
     const [what, key] = positionals
     if (what === 'list') {
+      if (key !== undefined) throw usageError({ usage }, `what is "${key}" for?`)
       const unknown = await lookingIn(values.dir, listAttention)
       return values.json ? printJson(unknown) : print(asText(unknown))
     }

@@ -29,8 +29,14 @@ test('an option that nobody knows is refused with the usage', () => {
   expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow(
     'hookonce test [--limit N]',
   )
-  expect(parse(command, ['a', '--limit', '3'], { limit: { type: 'string' } })).toMatchObject({
+})
+
+test('as many words are taken as a command has a use for, and none unless it says so', () => {
+  const limit = { limit: { type: 'string' } } as const
+  expect(parse({ ...command, words: 1 }, ['a', '--limit', '3'], limit)).toMatchObject({
     values: { limit: '3' },
     positionals: ['a'],
   })
+  expect(() => parse({ ...command, words: 1 }, ['a', 'b'], limit)).toThrow('what is "b" for?')
+  expect(() => parse(command, ['a', '--limit', '3'], limit)).toThrow('what is "a" for?')
 })

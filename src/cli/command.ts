@@ -19,8 +19,24 @@ export const ledgerOptions = {
   json: { type: 'boolean', default: false },
 } as const
 
+interface Taking extends Pick<Command, 'usage'> {
+  /** How many words it has a use for beside its options; none without it. */
+  readonly words?: number
+}
+
 /** Parses the arguments of a command; what it does not know is an error that shows what it does. */
 export function parse<const Options extends ArgOptions>(
+  { words = 0, ...command }: Taking,
+  args: readonly string[],
+  options: Options,
+): Parsed<Options> {
+  const parsed = parsedArgs(command, args, options)
+  const surplus = parsed.positionals[words]
+  if (surplus !== undefined) throw usageError(command, `what is "${surplus}" for?`)
+  return parsed
+}
+
+function parsedArgs<const Options extends ArgOptions>(
   command: Pick<Command, 'usage'>,
   args: readonly string[],
   options: Options,

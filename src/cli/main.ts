@@ -1,9 +1,13 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs'
 import { HookonceError } from '../model/errors.ts'
 import { commands } from './commands.ts'
 import { print } from './print.ts'
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
+  // `help show` is `show --help`.
+  if (name === 'help' && args[0] !== undefined) return main([args[0], '--help'])
+  if (name !== undefined && ['version', '--version', '-v'].includes(name)) return print(packageVersion())
   const entry = commands.find((candidate) => candidate.name === name)
   if (!entry) {
     if (name === undefined || ['help', '--help', '-h'].includes(name)) return print(help())
@@ -23,12 +27,21 @@ function help(): string {
     '',
     ...lines,
     '',
-    'hookonce <command> --help tells more of one.',
+    'hookonce help <command> tells more of one, hookonce --version which hookonce this is.',
   ].join('\n')
 }
 
+/** As npm knows it; src/ and dist/ lie beside its file. */
+function packageVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { readonly version: string }).version
+}
+
 async function told(error: unknown): Promise<string> {
-  if (error instanceof HookonceError) return `${error.message}\n${error.advice}`
+  if (error instanceof HookonceError) {
+    // What is wrong with an option, and what to give instead, only its own message knows.
+    return error.code === 'CONFIG_INVALID' ? error.message : `${error.message}\n${error.advice}`
+  }
   // A host with several addresses fails once for each.
   if (error instanceof AggregateError) return (await Promise.all(error.errors.map(told))).join('\n')
   if (!(error instanceof Error)) return String(error)

@@ -32,10 +32,9 @@ interface Asked {
 export const outbox: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, options)
-    const [verb, id, ...more] = positionals
+    const { values, positionals } = parse({ usage, words: 2 }, args, options)
+    const [verb, id] = positionals
     const asked = { ...values, topic: values.topic, limit: limitOf(values.limit ?? (verb ? '1000' : '50')) }
-    if (more.length > 0) throw usageError({ usage }, `one message at a time, not also "${more.join(' ')}"`)
     if (verb === undefined) return list(asked, values.state)
     if (verb === 'show' && id) return show(asked, id)
     if (verb === 'replay' && id && !values.failed) return replayOne(asked, id)

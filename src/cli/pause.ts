@@ -19,7 +19,7 @@ export const resume: Command = {
 }
 
 async function set(args: readonly string[], paused: boolean): Promise<void> {
-  const { values, positionals } = parse({ usage }, args, {
+  const { values, positionals } = parse({ usage, words: 2 }, args, {
     dir: { type: 'string', default: '.hookonce' },
     tenant: { type: 'string', default: 'default' },
   })

@@ -54,7 +54,7 @@ interface Asked {
 export const replay: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, options)
+    const { values, positionals } = parse({ usage, words: 1 }, args, options)
     for (const mode of ['failed', 'fresh'] as const) {
       const given = GO_WITH[mode].find((name) => values[name] !== undefined && values[name] !== false)
       if (given && !values[mode]) throw usageError({ usage }, `--${given} goes with --${mode}`)

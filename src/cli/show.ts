@@ -13,7 +13,7 @@ Shows one event: its deliveries, jobs, attempts, errors and body.`
 export const show: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, ledgerOptions)
+    const { values, positionals } = parse({ usage, words: 1 }, args, ledgerOptions)
     const [id] = positionals
     if (!id) throw usageError({ usage }, 'which receipt?')
     const { receipt, story } = await lookingIn(values.dir, async (ledger) => {

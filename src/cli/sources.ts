@@ -19,7 +19,7 @@ events, or new with each attempt. It ends with 1 if there are any.`
 export const sources: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, ledgerOptions)
+    const { values, positionals } = parse({ usage, words: Number.POSITIVE_INFINITY }, args, ledgerOptions)
     if (positionals.join(' ') === 'lint') return lint(values)
     const all = await descriptions()
     const [id = '', ...others] = positionals

@@ -28,7 +28,7 @@ Ends with 1 if any delivery was not answered 2xx.`
 export const trigger: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage }, args, {
+    const { values, positionals } = parse({ usage, words: 2 }, args, {
       ...oneSourceOptions,
       id: { type: 'string' },
       times: { type: 'string', default: '1' },
@@ -37,9 +37,8 @@ export const trigger: Command = {
       override: { type: 'string', multiple: true, default: [] as string[] },
       json: { type: 'boolean', default: false },
     })
-    const [name, type, ...others] = positionals
-    if (name === undefined || others.length > 0)
-      throw usageError({ usage }, 'give a provider and at most one type')
+    const [name, type] = positionals
+    if (name === undefined) throw usageError({ usage }, 'give a provider and at most one type')
     const url = targetOf(values.url ?? `http://127.0.0.1:4400/in/${name}`)
     const { source } = await oneSource({ usage }, name, {
       ...values,

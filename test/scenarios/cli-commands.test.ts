@@ -19,6 +19,51 @@ test('an unknown command shows the commands and ends with 2; help ends with 0', 
   expect(usage.stdout).toContain('hookonce events')
 })
 
+test.each(['--version', '-v', 'version'])('hookonce %s tells the version of the package', async (word) => {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const { version } = JSON.parse(manifest) as { version: string }
+  expect(await cli([word])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test('help of a command is its --help, and of an unknown one names it', async () => {
+  const help = await cli(['help', 'show'])
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  expect(help.stdout).toBe((await cli(['show', '--help'])).stdout)
+  expect(help.stdout).toContain('hookonce show <receipt id')
+  const unknown = await cli(['help', 'dance'])
+  expect(unknown).toMatchObject({ code: 2, stdout: '' })
+  expect(unknown.stderr).toContain('there is no command "dance"')
+})
+
+test.each([
+  ['dev', 'now'],
+  ['serve', 'hookonce.json'],
+  ['migrate', 'now'],
+  ['events', 'stripe'],
+  ['show', 'abc', 'def'],
+  ['replay', 'abc', 'def'],
+  ['attention', 'list', 'all'],
+  ['attention', 'abandon', 'key', 'other'],
+  ['rejections', 'stripe'],
+  ['pause', 'demo', 'app', 'other'],
+  ['resume', 'demo', 'app', 'other'],
+  ['verify', 'stripe'],
+])('hookonce %s refuses the word that it has no use for', async (...args) => {
+  const dir = join(temporaryDirectory(), 'none')
+  const ended = await cli([...args, ...(['migrate', 'verify'].includes(args[0]) ? [] : ['--dir', dir])])
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain(`CONFIG_INVALID: what is "${args.at(-1)}" for?`)
+  expect(ended.stderr).toContain(`hookonce ${args[0]}`)
+})
+
+test('after a usage error nothing is advised that does not fit', async () => {
+  const ended = await cli(['show'])
+  const help = await cli(['show', '--help'])
+  expect(ended.stderr).toBe(`CONFIG_INVALID: which receipt?\n\n${help.stdout}`)
+  const none = await cli(['migrate'])
+  expect(none.stderr).toBe('CONFIG_INVALID: set DATABASE_URL to the database to migrate\n')
+})
+
 test.each([
   { args: ['events', '--colour'], says: ["Unknown option '--colour'", 'hookonce events [--source NAME]'] },
   { args: ['events', '--limit', '0'], says: ['--limit must be a number from 1 to 10000'] },
