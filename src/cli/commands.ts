@@ -56,7 +56,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'pause',
-    summary: 'hold the jobs of a source or subscriber',
+    summary: 'hold the jobs of a source or subscriber, or list what is paused',
     load: async () => (await import('./pause.ts')).pause,
   },
   {

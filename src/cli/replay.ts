@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/replay-jobs.ts'
+import { HookonceError } from '../model/errors.ts'
 import {
   planReplay,
   planReplayFresh,
@@ -13,6 +14,7 @@ import type { FreshPlan } from '../upkeep/replay-fresh.ts'
 import { type Command, durationOf, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
+import { type Registered, registered } from './registered.ts'
 
 const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
 hookonce replay <receipt id> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]
@@ -116,6 +118,7 @@ async function replayAllFailed({ dir, json, source, subscriber, ...values }: Fai
   const limit = Number(values.limit ?? '1000')
   if (!Number.isInteger(limit) || limit < 1) throw usageError({ usage }, '--limit must be a number from 1')
   await lookingIn(dir, async (ledger) => {
+    requireKnown(await registered(ledger), { source, subscriber })
     const plan = await planReplay(ledger, { source, subscriber, sinceMs, limit })
     const unattended = await unattendedSubscribers(
       ledger.pool,
@@ -136,6 +139,19 @@ async function replayAllFailed({ dir, json, source, subscriber, ...values }: Fai
     if (json) printJson({ jobs: replayed, unattended })
     else print(`${replayed} failed ${replayed === 1 ? 'job' : 'jobs'} received again`)
   })
+}
+
+/** A name that was mistyped must not look as if nothing had failed. */
+function requireKnown(
+  known: readonly Registered[],
+  { source, subscriber }: Pick<FailedValues, 'source' | 'subscriber'>,
+): void {
+  const ofSource = known.filter((one) => source === undefined || one.source === source)
+  const of = source === undefined ? '' : ` of source "${source}"`
+  if (source !== undefined && ofSource.length === 0)
+    throw new HookonceError('CONFIG_INVALID', `the ledger knows no source "${source}"`)
+  if (subscriber !== undefined && !ofSource.some((one) => one.subscriber === subscriber))
+    throw new HookonceError('CONFIG_INVALID', `the ledger knows no subscriber "${subscriber}"${of}`)
 }
 
 /** On standard error: what is replayed may be piped into another program. */

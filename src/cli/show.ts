@@ -1,10 +1,17 @@
 import type { DecisionRow } from '../ledger/audit.ts'
 import type { EffectStory } from '../ledger/effects.ts'
-import { type AttemptRow, type ReceiptRow, type ReceiptStory, receiptStory } from '../ledger/inspect.ts'
+import {
+  type AttemptRow,
+  type JobRow,
+  type ReceiptRow,
+  type ReceiptStory,
+  receiptStory,
+} from '../ledger/inspect.ts'
 import { receiptById } from '../upkeep/replay.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
+import { isWaiting, type Paused, pausedLine, pausedOf, type Registered, registered } from './registered.ts'
 
 const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]
 
@@ -18,14 +25,28 @@ export const show: Command = {
     if (!id) throw usageError({ usage }, 'which receipt?')
     const { receipt, story } = await lookingIn(values.dir, async (ledger) => {
       const receipt = await receiptById(ledger, id)
-      return { receipt, story: await receiptStory(ledger.pool, ledger.shards, receipt) }
+      const story = await receiptStory(ledger.pool, ledger.shards, receipt)
+      return { receipt, story: { ...story, paused: pausedFor(receipt, await registered(ledger)) } }
     })
     if (values.json) printJson(asJson(receipt, story))
     else print(asText(receipt, story))
   },
 }
 
-function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: ReceiptStory): unknown {
+interface ToldStory extends ReceiptStory {
+  /** Its source, or subscribers of that. */
+  readonly paused: readonly Paused[]
+}
+
+function pausedFor({ tenant, source }: ReceiptRow, known: readonly Registered[]): Paused[] {
+  return pausedOf(known).filter((one) => one.tenant === tenant && one.source === source)
+}
+
+function holds({ subscriber }: Paused, job: JobRow): boolean {
+  return isWaiting(job.state) && (subscriber === null || subscriber === job.subscriber)
+}
+
+function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: ToldStory): unknown {
   const readable = bodyExpired ? null : body
   return {
     ...receipt,
@@ -36,7 +57,8 @@ function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: Rec
       lastAt: story.duplicates?.lastAt ?? receipt.receivedAt,
       mismatches: story.duplicates?.mismatches ?? 0,
     },
-    jobs: story.jobs,
+    // Held: it waits because its source or its subscriber is paused.
+    jobs: story.jobs.map((job) => ({ ...job, held: story.paused.some((one) => holds(one, job)) })),
     attempts: story.attempts,
     effects: story.effects.map(({ subscriberId: _, ...effect }) => effect),
     decisions: story.decisions,
@@ -48,7 +70,7 @@ function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: Rec
 
 function asText(
   receipt: ReceiptRow,
-  { jobs, attempts, duplicates, effects, decisions }: ReceiptStory,
+  { jobs, attempts, duplicates, effects, decisions, paused }: ToldStory,
 ): string {
   const facts: [string, string][] = [
     ['receipt', receipt.id],
@@ -65,6 +87,7 @@ function asText(
         : '1',
     ],
   ]
+  const holding = paused.filter((one) => jobs.some((job) => holds(one, job)))
   return [
     ...facts.map(([name, value]) => `${name.padEnd(12)}${value}`),
     '',
@@ -80,6 +103,7 @@ function asText(
             safe(job.reason ?? ''),
           ]),
         ),
+    ...holding.map(pausedLine),
     ...(attempts.length === 0
       ? []
       : ['', table(['ATTEMPT OF', 'STARTED', 'TOOK', 'OUTCOME', 'ERROR'], attempts.map(attemptCells))]),

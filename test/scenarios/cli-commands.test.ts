@@ -71,7 +71,7 @@ test.each([
   { args: ['replay'], says: ['give one receipt, or --failed'] },
   { args: ['replay', 'abc', '--failed'], says: ['give one receipt, or --failed'] },
   { args: ['replay', '--failed', '--since', 'yesterday'], says: ['90s, 15m, 2h or 7d, not "yesterday"'] },
-  { args: ['pause'], says: ['which source?'] },
+  { args: ['resume'], says: ['which source?'] },
   { args: ['dev', '--port', 'http'], says: ['--port must be a number from 0 to 65535, not "http"'] },
   {
     args: ['serve', '--receive-only', '--work-only'],
