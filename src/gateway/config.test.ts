@@ -24,7 +24,27 @@ const refusals: { name: string; config: unknown; says: string[] }[] = [
   {
     name: 'a secret that is empty in the environment',
     config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'env:EMPTY' } } },
-    says: ['SECRET_MISSING', 'destinations.app.secret', 'EMPTY'],
+    says: ['CONFIG_INVALID', 'destinations.app.secret: the environment has no EMPTY', 'signs what'],
+  },
+  {
+    name: 'a secret file of a destination that is not there',
+    config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'file:/not/there' } } },
+    says: ['CONFIG_INVALID', 'destinations.app.secret: /not/there cannot be read', 'signs what'],
+  },
+  {
+    name: 'a destination without a secret',
+    config: { sources: SOURCES, destinations: { app: { url: APP.url } } },
+    says: ['CONFIG_INVALID', 'destinations.app.secret: name the secret as "env:NAME" or "file:/path"'],
+  },
+  {
+    name: 'no destinations',
+    config: { sources: SOURCES },
+    says: ['CONFIG_INVALID', 'hookonce.json: destinations: say where events go'],
+  },
+  {
+    name: 'no sources',
+    config: { destinations: { app: APP } },
+    says: ['CONFIG_INVALID', 'hookonce.json: sources: say who sends'],
   },
   {
     name: 'a secret file that is not there',

@@ -33,7 +33,7 @@ export function isDestinationUrl(text: string): boolean {
 
 const destinationSchema = strict({
   url: destinationUrl,
-  secret: z.string(),
+  secret: z.string({ error: 'name the secret as "env:NAME" or "file:/path": it signs what is forwarded' }),
   /** Which sources it wants; all of them without it. */
   sources: z.array(z.string()).optional(),
   types: z.string().default('*'),
@@ -42,9 +42,23 @@ const destinationSchema = strict({
 })
 
 const configSchema = strict({
-  sources: z.record(z.string(), sourceSchema),
-  destinations: z.record(z.string(), destinationSchema),
+  sources: z.record(
+    z.string(),
+    sourceSchema,
+    whenMissing('say who sends: { "stripe": { "provider": "stripe", "secret": "env:NAME" } }'),
+  ),
+  destinations: z.record(
+    z.string(),
+    destinationSchema,
+    whenMissing('say where events go: { "app": { "url": "http://…", "secret": "env:NAME" } }'),
+  ),
 })
+
+function whenMissing(message: string) {
+  return {
+    error: ({ input }: { readonly input?: unknown }) => (input === undefined ? message : undefined),
+  }
+}
 
 export interface ConfiguredDestination extends Omit<z.output<typeof destinationSchema>, 'secret'> {
   readonly name: string
@@ -77,7 +91,7 @@ export async function gatewayConfig(
   const destinations = Object.entries(config.destinations).map(([name, destination]) => ({
     ...destination,
     name,
-    secret: resolveSecret(destination.secret, `${where}: destinations.${name}.secret`, env),
+    secret: destinationSecret(destination.secret, `${where}: destinations.${name}.secret`, env),
   }))
   for (const { name, sources: wanted = [] } of destinations) {
     const unknown = wanted.find((source) => !Object.hasOwn(sources, source))
@@ -117,6 +131,17 @@ async function at<Result>(where: string, make: () => Promise<Result>): Promise<R
 function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): string | { file: string } {
   const text = resolveSecret(reference, where, env)
   return reference.startsWith('file:') ? { file: reference.slice('file:'.length) } : text
+}
+
+/** SECRET_MISSING advises on sources, whose secrets verify. This one signs. */
+function destinationSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
+  try {
+    return resolveSecret(reference, where, env)
+  } catch (error) {
+    if (!(error instanceof HookonceError) || error.code !== 'SECRET_MISSING') throw error
+    const detail = error.message.replace(`${error.code}: `, '')
+    throw new HookonceError('CONFIG_INVALID', `${detail}: it signs what is forwarded`, { cause: error })
+  }
 }
 
 export function resolveSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {

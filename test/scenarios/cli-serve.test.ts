@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -81,6 +81,25 @@ test('serve receives, records and forwards by its configuration', async () => {
   expect(gateway.output.stderr).not.toContain(FORWARD_SECRET)
 })
 
+test('the configuration of the reference starts as it is printed', async () => {
+  const db = await freshDatabase()
+  const reference = readFileSync(new URL('../../docs/reference/cli.md', import.meta.url), 'utf8')
+  const [, printed = ''] = /^```json\n([\s\S]*?)^```$/m.exec(reference) ?? []
+  const secret = join(temporaryDirectory(), 'acme')
+  writeFileSync(secret, 'a secret of acme\n')
+  expect(printed).toContain('file:/run/secrets/acme')
+  const gateway = startCli(serveArgs(configFile(printed.replace('/run/secrets/acme', secret))), {
+    STRIPE_WEBHOOK_SECRET: SECRET,
+    STRIPE_WEBHOOK_SECRET_OLD: 'whsec_old',
+    FORWARD_SECRET,
+    DATABASE_URL: db.url,
+  })
+  const { port } = await gateway.line<{ port: number }>('port')
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+  const subscribers = await db.rows<{ source: string }>('select source from hookonce.subscriber order by 1')
+  expect(subscribers.map(({ source }) => source)).toEqual(['acme', 'stripe'])
+})
+
 test('one process receives only, another works only', async () => {
   const db = await freshDatabase()
   const app = await destination()
@@ -117,15 +136,29 @@ test.each([
     config: { sources: {}, destinations: {}, retries: 3 },
     says: ['CONFIG_INVALID', '"retries"', 'allowed: sources, destinations'],
   },
+  {
+    name: 'a file without destinations',
+    config: { sources: {} },
+    says: ['CONFIG_INVALID', 'destinations: say where events go', '"secret": "env:NAME"'],
+  },
+  {
+    name: 'a destination whose secret the environment lacks, and speaks of no source',
+    config: {
+      sources: { stripe: { provider: 'stripe', secret: 'env:STRIPE_SECRET' } },
+      destinations: { app: { url: 'http://127.0.0.1:1/', secret: 'env:NOT_THERE' } },
+    },
+    says: ['destinations.app.secret: the environment has no NOT_THERE'],
+    not: ['the source'],
+  },
   { name: 'no JSON', config: '{"sources":', says: ['CONFIG_INVALID', 'is not JSON'] },
-])('serve refuses $name', async ({ config, says }) => {
+])('serve refuses $name', async ({ config, says, not = [] }) => {
   const ended = await cli(serveArgs(configFile(config)), {
     ...ENV,
     DATABASE_URL: 'postgres://127.0.0.1:1/none',
   })
   expect(ended.code).toBe(1)
   for (const text of says) expect(ended.stderr).toContain(text)
-  expect(ended.stderr).not.toContain('whsec_written')
+  for (const text of ['whsec_written', ...not]) expect(ended.stderr).not.toContain(text)
   expect(ended.stderr).not.toMatch(/^\s+at /m)
 })
 
