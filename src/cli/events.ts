@@ -1,8 +1,9 @@
 import { type EventRow, listEvents } from '../ledger/inspect.ts'
+import { type Registered, registered } from '../ledger/registered.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
+import { isWaiting, pausedLine, pausedOf } from './paused.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
-import { isWaiting, pausedLine, pausedOf, type Registered, registered } from './registered.ts'
 
 const usage = `hookonce events [--source NAME] [--limit N] [--json] [--dir DIR]
 

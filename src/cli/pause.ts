@@ -1,9 +1,10 @@
+import { registered } from '../ledger/registered.ts'
 import { setPaused } from '../ledger/subscribers.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
+import { type Paused, pausedOf } from './paused.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
-import { type Paused, pausedOf, registered } from './registered.ts'
 
 const usage = `hookonce pause [--tenant NAME] [--json] [--dir DIR]
 hookonce pause <source> [subscriber] [--tenant NAME] [--json] [--dir DIR]

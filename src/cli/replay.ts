@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
+import { type Registered, registered } from '../ledger/registered.ts'
 import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/replay-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import {
@@ -14,7 +15,6 @@ import type { FreshPlan } from '../upkeep/replay-fresh.ts'
 import { type Command, durationOf, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
-import { type Registered, registered } from './registered.ts'
 
 const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
 hookonce replay <receipt id> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]

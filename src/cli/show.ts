@@ -7,11 +7,12 @@ import {
   type ReceiptStory,
   receiptStory,
 } from '../ledger/inspect.ts'
+import { type Registered, registered } from '../ledger/registered.ts'
 import { receiptById } from '../upkeep/replay.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
+import { isWaiting, type Paused, pausedLine, pausedOf } from './paused.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
-import { isWaiting, type Paused, pausedLine, pausedOf, type Registered, registered } from './registered.ts'
 
 const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]
 
