@@ -47,6 +47,7 @@ const RELAY_CONNECTIONS = 2
 /** A server that does not even answer: the provider's patience is shorter than the network's. */
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
+const KEEP_ALIVE_MS = 10_000
 
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const { database } = options
@@ -72,6 +73,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     application_name: 'hookonce',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    // Else the system asks for the first time after two hours whether a silent server is still there.
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     pipeline: false,
     ...(options.prepare === 'off' ? { Client: UnpreparedClient } : {}),
     // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
