@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readFetchBody, replyOf, responseOf } from '../keys/http/fetch.ts'
+import { replyOf, responseOf } from '../keys/http/fetch.ts'
 import { grouped, type Reply, withHeaders } from '../keys/http/message.ts'
-import { readBody } from '../keys/http/read-body.ts'
+import { detailOf } from '../keys/http/problem.ts'
+import { type BodyLimits, OF_BODIES, readBody, readFetchBody } from '../keys/http/read-body.ts'
 import { sendBody } from '../keys/http/send-body.ts'
 import type { RunContext } from '../keys/run.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -86,18 +87,7 @@ async function receiveNode(
       return Array.isArray(value) ? value.join(', ') : value
     },
   }
-  let reply = receiver.admit(head)
-  if (!reply) {
-    try {
-      const body = await readBody(request, receiver.maxBodyBytes)
-      reply = body
-        ? await receiver.receive(head, body)
-        : receiver.refuse('BODY_TOO_LARGE', `more than ${receiver.maxBodyBytes} bytes came`)
-    } catch (error) {
-      if (!(error instanceof HookonceError) || error.code !== 'BODY_INCOMPLETE') throw error
-      reply = receiver.refuse(error.code, error.message)
-    }
-  }
+  const reply = await answer(receiver, head, (limits) => readBody(request, limits))
   // What is left of the request is not read, so the connection cannot be used again.
   await send(response, request.complete ? reply : withHeaders(reply, { connection: 'close' }))
 }
@@ -116,10 +106,22 @@ async function receiveFetch(receiver: InlineReceiver, request: Request): Promise
     headerPairs: [...request.headers].flat(),
     header: (name) => request.headers.get(name) ?? undefined,
   }
+  return responseOf(await answer(receiver, head, (limits) => readFetchBody(request, limits)))
+}
+
+type ReadBody = (limits: BodyLimits) => Promise<Uint8Array>
+
+/** Anyone can send a body: until its signature is verified, it may cost a bounded time and its share of bounded bytes. */
+async function answer(receiver: InlineReceiver, head: Head, read: ReadBody): Promise<Reply> {
   const refused = receiver.admit(head)
-  if (refused) return responseOf(refused)
-  const body = await readFetchBody(request, receiver.maxBodyBytes)
-  if (!body)
-    return responseOf(receiver.refuse('BODY_TOO_LARGE', `more than ${receiver.maxBodyBytes} bytes came`))
-  return responseOf(await receiver.receive(head, body))
+  if (refused) return refused
+  const share = receiver.held.share()
+  try {
+    return await receiver.receive(head, await read({ ...receiver.limits, mayHold: share.mayHold }))
+  } catch (error) {
+    if (!(error instanceof HookonceError) || !OF_BODIES.has(error.code)) throw error
+    return receiver.refuse(error.code, detailOf(error))
+  } finally {
+    share.letGo()
+  }
 }

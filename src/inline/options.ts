@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { KeyEvent } from '../keys/events.ts'
 import { storeField } from '../keys/http/options.ts'
-import { policyFields } from '../keys/policy.ts'
+import { policyFields, timer } from '../keys/policy.ts'
 import { check, strict } from '../model/checked.ts'
-import { DAY_MS } from '../model/durations.ts'
+import { DAY_MS, SECOND_MS } from '../model/durations.ts'
 import type { Source } from '../sources/contract.ts'
 
 const MIB = 1024 * 1024
@@ -29,6 +29,13 @@ const optionsSchema = strict({
     .int()
     .positive()
     .default(5 * MIB),
+  /** Bodies being read and events being handled, together: beyond it senders are told to come again. */
+  maxHeldBytes: z
+    .int()
+    .positive()
+    .default(256 * MIB),
+  /** From the headers to the end of the body. The slowest provider gives up after 30 s. */
+  bodyTimeoutMs: timer.default(15 * SECOND_MS),
   observe: z
     .custom<(event: KeyEvent) => void>((value) => typeof value === 'function', 'must be a function')
     .optional(),

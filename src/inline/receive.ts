@@ -1,8 +1,10 @@
 import { keep, restore } from '../keys/http/keep.ts'
 import { retryAfter } from '../keys/http/keyed.ts'
 import { type Reply, withHeaders } from '../keys/http/message.ts'
+import type { BodyLimits } from '../keys/http/read-body.ts'
 import { digest } from '../keys/identity.ts'
 import { type Outcome, type RunContext, run } from '../keys/run.ts'
+import { deadlines } from '../model/deadlines.ts'
 import { SECOND_MS } from '../model/durations.ts'
 import { type ErrorCode, type ErrorEntry, errorCatalogue, HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
@@ -11,6 +13,7 @@ import { typeMatcher } from '../model/type-pattern.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
 import { eventOf } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
+import { type HeldBytes, heldBytes } from './held-bytes.ts'
 import type { CheckedInlineOptions } from './options.ts'
 
 /*
@@ -39,7 +42,8 @@ export interface InlineFact {
 }
 
 export interface InlineReceiver {
-  readonly maxBodyBytes: number
+  readonly limits: BodyLimits
+  readonly held: HeldBytes
   /** What can be refused before the body is read. */
   admit(head: Head): Reply | undefined
   receive(head: Head, body: Uint8Array): Promise<Reply>
@@ -54,14 +58,16 @@ export interface InlineReceiverOptions extends CheckedInlineOptions {
 }
 
 export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
-  const { source, name, tell, types, maxBodyBytes } = options
+  const { source, name, tell, types, maxBodyBytes, bodyTimeoutMs } = options
   const receiptId = receiptIds(source.tenant, name)
   const matchers = types.map(typeMatcher)
+  const limits = { maxBodyBytes, bodyTimeoutMs, deadlines: deadlines(bodyTimeoutMs) }
+  const held = heldBytes(options.maxHeldBytes)
 
   function refuse(code: ErrorCode, detail: string, status?: number): Reply {
     const reply = refusal(code, status)
     tell({ outcome: 'rejected', status: reply.status, code, detail })
-    return reply
+    return reply.status === 503 ? withHeaders(reply, retryAfter(Number.POSITIVE_INFINITY).headers) : reply
   }
 
   function admit(head: Head): Reply | undefined {
@@ -70,6 +76,9 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
     const encoding = head.header('content-encoding')?.toLowerCase()
     if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
       return refuse('CONTENT_ENCODING_UNSUPPORTED', `the content-encoding is ${encoding.slice(0, 64)}`)
+    const length = Number(head.header('content-length') ?? 0)
+    if (length > maxBodyBytes) return refuse('BODY_TOO_LARGE', `${length} bytes are announced`)
+    if (!held.hasRoomFor(length)) return refuse('OVERLOADED', `there is no room for ${length} bytes`)
     return undefined
   }
 
@@ -147,7 +156,7 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
     }
   }
 
-  return { admit, receive, refuse, maxBodyBytes }
+  return { admit, receive, refuse, limits, held }
 }
 
 type Answered = Pick<InlineFact, 'outcome' | 'code'> & { readonly reply: Reply }

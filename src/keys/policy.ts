@@ -7,7 +7,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../model/durations.ts'
  */
 
 /** A timer of Node holds 31 bits of milliseconds; beyond that it would fire at once. */
-const timer = z
+export const timer = z
   .int()
   .positive()
   .max(2 ** 31 - 1)

@@ -158,6 +158,16 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(app.runs()).toBe(0)
   })
 
+  // NestJS has read it by then, and has a limit of its own.
+  if (!name.startsWith('NestJS'))
+    test('a body that is too large is refused, with its key', async () => {
+      const keys = { store: memoryKeys(), tenant: 'global', maxBodyBytes: 100 } as const
+      const app = await served(order, { keys: { ...keys, observe: () => undefined } })
+      const reply = await app.post({ text: 'x'.repeat(1_000) })
+      expect([reply.status, reply.headers.get('idempotency-key'), app.runs()]).toEqual([413, 'one', 0])
+      expect(await reply.json()).toMatchObject({ type: 'urn:hookonce:problem:body-too-large' })
+    })
+
   test('a tenant that cannot be told is answered by the error handler of the app', async () => {
     const tenant = (): string => {
       throw new Refused(403, 'who are you?')

@@ -17,6 +17,7 @@ import {
   sealedKeys,
 } from '../../src/keys/index.ts'
 import { keyedServer } from '../support/keyed-server.ts'
+import { rawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
 
 const KEY = 'a1b2'
@@ -417,3 +418,14 @@ async function plainServer(handler: RequestListener): Promise<string> {
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`
 }
+
+test('a body that stalls is answered 408 and cut off, and its key is free', async () => {
+  const server = await keyedServer((_request, response) => response.end('done'), { bodyTimeoutMs: 100 })
+  const client = await rawConnection(server.url)
+  const head = ['POST /orders HTTP/1.1', 'host: x', `idempotency-key: ${KEY}`, 'content-length: 7']
+  client.write([...head, '', '{"n"'].join('\r\n'))
+  const answer = await client.closed()
+  expect(answer).toMatch(/^HTTP\/1.1 408 .*urn:hookonce:problem:body-stalled/s)
+  expect(answer).toMatch(/\r\nidempotency-key: a1b2\r\n/i)
+  expect([(await server.post(KEY)).status, server.runs()]).toEqual([200, 1])
+})

@@ -8,6 +8,7 @@ import { type KeyStore, memoryKeys, postgresKeys, redisKeys } from '../../src/ke
 import { sendgrid, slack } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { startKeyedApp } from '../support/keyed-app.ts'
+import { rawConnection } from '../support/raw-http.ts'
 import { silent } from '../support/receiving.ts'
 import { startRedis } from '../support/redis.ts'
 import { signed, testSource } from '../support/source.ts'
@@ -33,6 +34,7 @@ const stores: Record<string, () => Promise<KeyStore>> = {
 }
 
 interface Receiving {
+  readonly url: string
   readonly events: readonly string[]
   /** By node:http. */
   send(init?: RequestInit): Promise<Response>
@@ -58,7 +60,7 @@ async function receiving(
     await store.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/test`
-  return { events, send: (init = EVENT) => fetch(url, init) }
+  return { url, events, send: (init = EVENT) => fetch(url, init) }
 }
 
 describe.each(Object.entries(stores))('an inline receiver with its keys in %s', (_, open) => {
@@ -276,4 +278,86 @@ test('a handshake is answered and leaves nothing behind; a source of batches is 
   expect(() => inline(sendgrid({ secret: PUBLIC_KEY }), () => undefined, { store })).toThrow(
     /many events in one request/,
   )
+})
+
+describe('of what is not signed yet', () => {
+  const post = (...more: string[]) => ['POST /in HTTP/1.1', 'host: x', ...more, '', ''].join('\r\n')
+  const CHUNK = `384\r\n${'x'.repeat(900)}\r\n`
+
+  test('a body that stalls is answered 408 and cut off, and its bytes are let go', async () => {
+    const { url, send } = await receiving(memoryKeys(), () => undefined, {
+      bodyTimeoutMs: 200,
+      maxHeldBytes: 1_000,
+    })
+    const client = await rawConnection(url)
+    client.write(post('transfer-encoding: chunked'))
+    client.write(CHUNK)
+    expect(await client.closed()).toMatch(/^HTTP\/1.1 408 .*connection: close.*"BODY_STALLED"/is)
+    // Were the 900 bytes still held, this would be refused.
+    expect((await send(signed({ id: 'evt_1', type: 'a', padding: 'x'.repeat(500) }))).status).toBe(200)
+  })
+
+  test('more bytes than may be held together are told to come again, announced or not', async () => {
+    const { url, send } = await receiving(memoryKeys(), () => undefined, { maxHeldBytes: 1_000 })
+    const first = await rawConnection(url)
+    first.write(post('transfer-encoding: chunked'))
+    first.write(CHUNK)
+    const large = signed({ id: 'evt_1', type: 'a', padding: 'x'.repeat(500) })
+    const refused = await until('the first is held', async () => {
+      const reply = await send(large)
+      return reply.status === 503 ? reply : undefined
+    })
+    expect([refused.headers.get('retry-after'), await refused.json()]).toEqual(['5', { error: 'OVERLOADED' }])
+    const second = await rawConnection(url)
+    second.write(post('transfer-encoding: chunked'))
+    second.write(CHUNK)
+    expect(await second.closed()).toMatch(/^HTTP\/1.1 503 .*retry-after: 5.*"OVERLOADED"/is)
+    first.socket.destroy()
+    await until('what the first held is let go', async () => (await send(large)).status === 200)
+  })
+
+  test('what is handled is held until its handler has ended', async () => {
+    let finish: () => void = () => undefined
+    const handling = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    let runs = 0
+    const hold = (): Promise<void> => {
+      runs++
+      return handling
+    }
+    const { send } = await receiving(memoryKeys(), hold, { maxHeldBytes: 1_000 })
+    const large = (id: string) => signed({ id, type: 'a', padding: 'x'.repeat(600) })
+    const first = send(large('evt_1'))
+    await until('the first is handled', () => runs === 1)
+    expect((await send(large('evt_2'))).status).toBe(503)
+    finish()
+    expect((await first).status).toBe(200)
+    expect((await send(large('evt_2'))).status).toBe(200)
+  })
+
+  test('the same holds for requests of the fetch standard', async () => {
+    const hooks = inline(testSource(), () => undefined, {
+      store: memoryKeys(),
+      bodyTimeoutMs: 100,
+      maxHeldBytes: 1_000,
+      maxBodyBytes: 2_000,
+    })
+    const ask = async (body: ReadableStream<Uint8Array>) => {
+      const request = new Request('http://app.test/', { method: 'POST', body, duplex: 'half' } as RequestInit)
+      const { status, headers } = await hooks.fetch(request)
+      return [status, headers.get('retry-after')]
+    }
+    const sending = (bytes: number, ends = false) =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(new Uint8Array(bytes))
+          if (ends) controller.close()
+        },
+      })
+    expect(await ask(sending(900))).toEqual([408, null])
+    expect(await ask(sending(1_500))).toEqual([503, '5'])
+    expect(await ask(sending(2_500))).toEqual([413, null])
+    expect(await ask(sending(900, true))).toEqual([401, null])
+  })
 })

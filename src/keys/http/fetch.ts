@@ -1,8 +1,8 @@
 import type { RunContext } from '../run.ts'
-import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
+import { answerKeyed, isKeyedMethod, refuseBody, unprotected } from './keyed.ts'
 import type { Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
-import { problem } from './problem.ts'
+import { readFetchBody } from './read-body.ts'
 import { toTheEnd } from './to-the-end.ts'
 
 export type FetchHandler = (request: Request, context: RunContext) => Response | Promise<Response>
@@ -40,16 +40,23 @@ export async function answerFetch(
   options: CheckedKeysOptions,
   { request, origin, handle }: FetchExchange,
 ): Promise<Reply> {
-  const body = await readFetchBody(request, options.maxBodyBytes)
-  if (!body) return problem('BODY_TOO_LARGE', { base: options.problemBase })
+  // The standard joins repeated headers by `, `, which no key may hold.
+  const keyHeaders = [request.headers.get('idempotency-key') ?? []].flat()
+  let body: Uint8Array<ArrayBuffer>
+  try {
+    body = await readFetchBody(request, options)
+  } catch (error) {
+    const refusal = refuseBody(error, options, keyHeaders)
+    if (refusal) return refusal
+    throw error
+  }
   const url = new URL(request.url)
   return answerKeyed(options, {
     request: {
       method: request.method,
       target: `${url.pathname}${url.search}`,
       header: (name) => request.headers.get(name) ?? undefined,
-      // The standard joins repeated headers by `, `, which no key may hold.
-      keyHeaders: [request.headers.get('idempotency-key') ?? []].flat(),
+      keyHeaders,
       body,
     },
     origin,
@@ -64,21 +71,6 @@ function readAgain(request: Request, body: Uint8Array<ArrayBuffer>): Request {
     headers: request.headers,
     ...(body.length > 0 ? { body } : {}),
   })
-}
-
-/** Undefined where it is larger than the limit. */
-export async function readFetchBody(
-  request: Request,
-  limit: number,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of request.body ?? []) {
-    size += chunk.length
-    if (size > limit) return undefined
-    chunks.push(chunk)
-  }
-  return Uint8Array.from(Buffer.concat(chunks, size))
 }
 
 export function replyOf(response: Response): Reply {

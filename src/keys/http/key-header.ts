@@ -24,6 +24,16 @@ export function parseKey(values: readonly string[]): string | undefined {
   return key
 }
 
+/** Whether there is a key, and only one. */
+export function isKey(values: readonly string[]): boolean {
+  try {
+    return parseKey(values) !== undefined
+  } catch {
+    // What is wrong with it is told by whoever parses it to use it.
+    return false
+  }
+}
+
 function unquoted(text: string): string {
   const inside = QUOTED.exec(text)?.[1]
   if (inside === undefined) throw malformed('its quotes do not match')

@@ -6,7 +6,7 @@ import { keyId } from '../identity.ts'
 import { type Outcome, type RunContext, run, type TaskPledge } from '../run.ts'
 import { fingerprint, refingerprint } from './fingerprint.ts'
 import { keep, restore } from './keep.ts'
-import { parseKey } from './key-header.ts'
+import { isKey, parseKey } from './key-header.ts'
 import { headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
 import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
@@ -44,11 +44,18 @@ export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchang
     throw error
   }
   if (key === undefined) return options.required === 'on' ? refuse('KEY_MISSING') : handle(unprotected())
-  const reply = await answerWithKey(key, options, exchange, refuse)
-  return withHeaders(reply, {
-    'idempotency-key': request.keyHeaders[0] ?? key,
-    'access-control-expose-headers': exposed(reply),
-  })
+  return about(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange, refuse))
+}
+
+/** The reply to a request whose body did not come as it should; undefined where the error is another one. */
+export function refuseBody(
+  error: unknown,
+  { problemBase: base }: Pick<CheckedKeysOptions, 'problemBase'>,
+  keyHeaders: readonly string[],
+): Reply | undefined {
+  if (!(error instanceof HookonceError)) return undefined
+  if (error.code !== 'BODY_TOO_LARGE' && error.code !== 'BODY_STALLED') return undefined
+  return repeating(keyHeaders, problem(error.code, { base }))
 }
 
 type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply
@@ -163,6 +170,16 @@ const LAST_RETRY_S = 5
 export function retryAfter(seconds: number): { headers: Record<string, string> } {
   const wait = Math.min(Math.max(Math.ceil(seconds), FIRST_RETRY_S), LAST_RETRY_S)
   return { headers: { 'retry-after': String(wait) } }
+}
+
+/** Replies that were made without looking at the key repeat it too, where it is one. */
+export function repeating(keyHeaders: readonly string[], reply: Reply): Reply {
+  const [header] = keyHeaders
+  return header !== undefined && isKey(keyHeaders) ? about(header, reply) : reply
+}
+
+function about(header: string, reply: Reply): Reply {
+  return withHeaders(reply, { 'idempotency-key': header, 'access-control-expose-headers': exposed(reply) })
 }
 
 /** Scripts of other origins see a header only when they are told of it. */

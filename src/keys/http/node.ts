@@ -3,10 +3,10 @@ import { HookonceError } from '../../model/errors.ts'
 import type { RunContext } from '../run.ts'
 import { capture } from './capture.ts'
 import { setKeyContext } from './context.ts'
-import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
-import type { KeyedRequest, Reply } from './message.ts'
+import { answerKeyed, isKeyedMethod, refuseBody, repeating, unprotected } from './keyed.ts'
+import { type KeyedRequest, type Reply, withHeaders } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
-import { internalError, problem, untyped } from './problem.ts'
+import { internalError, untyped } from './problem.ts'
 import { readBody } from './read-body.ts'
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, context: RunContext) => unknown
@@ -60,27 +60,32 @@ export async function answerNode(options: CheckedKeysOptions, exchange: NodeExch
   const { request, response, origin = request, target = request.url ?? '/', handle } = exchange
   const captured = capture(response)
   let began = false
+  function handleCaptured(context: RunContext): Promise<Reply> {
+    began = true
+    setKeyContext(origin, context)
+    Promise.resolve()
+      .then(() => handle(context))
+      .catch((error) => captured.fail(error))
+    return captured.reply
+  }
+  async function answered(): Promise<Reply> {
+    const body = await readBody(request, options, exchange.parsed).catch((error) => {
+      const refusal = refuseBody(error, options, keyHeadersOf(request))
+      if (refusal) return refusal
+      throw error
+    })
+    // What is left of the request is not read, so the connection cannot be used again.
+    if (!(body instanceof Uint8Array)) return withHeaders(body, { connection: 'close' })
+    const keyed = keyedRequest(request, target, body)
+    return answerKeyed(options, { request: keyed, origin, handle: handleCaptured })
+  }
   try {
-    const body = await readBody(request, options.maxBodyBytes, exchange.parsed)
-    const reply = body
-      ? await answerKeyed(options, {
-          request: keyedRequest(request, target, body),
-          origin,
-          handle(context) {
-            began = true
-            setKeyContext(origin, context)
-            Promise.resolve()
-              .then(() => handle(context))
-              .catch((error) => captured.fail(error))
-            return captured.reply
-          },
-        })
-      : problem('BODY_TOO_LARGE', { base: options.problemBase, headers: { connection: 'close' } })
+    const reply = await answered()
     if (began || !exchange.instead) return await captured.send(reply)
     captured.release()
     exchange.instead(reply)
   } catch (error) {
-    if (began || !exchange.fail) return await captured.send(failure(error))
+    if (began || !exchange.fail) return await captured.send(repeating(keyHeadersOf(request), failure(error)))
     captured.release()
     exchange.fail(error)
   }
@@ -94,9 +99,13 @@ function keyedRequest(request: IncomingMessage, target: string, body: Uint8Array
       const values = headerValues(request, name)
       return values.length > 0 ? values.join(', ') : undefined
     },
-    keyHeaders: headerValues(request, 'idempotency-key'),
+    keyHeaders: keyHeadersOf(request),
     body,
   }
+}
+
+export function keyHeadersOf(request: IncomingMessage): string[] {
+  return headerValues(request, 'idempotency-key')
 }
 
 /** From the raw headers: they are there too where a framework makes requests up, to test its handlers. */

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { check, strict } from '../../model/checked.ts'
+import { type Deadlines, deadlines } from '../../model/deadlines.ts'
+import { MINUTE_MS } from '../../model/durations.ts'
 import type { KeyEvent } from '../events.ts'
 import type { Reconciled } from '../once.ts'
 import { completeAfterField } from '../pledge.ts'
-import { policyFields } from '../policy.ts'
+import { policyFields, timer } from '../policy.ts'
 import type { KeyRecord } from '../record.ts'
 import { isTransactional, type KeyStore } from '../store.ts'
 import { fingerprintSchema } from './fingerprint.ts'
@@ -74,6 +76,8 @@ const optionsSchema = strict({
     .int()
     .positive()
     .default(5 * MIB),
+  /** From the headers to the end of the body: 5 MiB come within it over a slow mobile line (1 Mbit/s). */
+  bodyTimeoutMs: timer.default(MINUTE_MS),
 })
   .refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
     error: "`onCrash: 'reconcile'` and the function `reconcile` belong together",
@@ -98,7 +102,7 @@ const optionsSchema = strict({
     error: '`pledge` needs a store that keeps pledges: postgresKeys(), redisKeys() or memoryKeys()',
   })
 
-export type CheckedKeysOptions = z.output<typeof optionsSchema>
+export type CheckedKeysOptions = z.output<typeof optionsSchema> & { readonly deadlines: Deadlines }
 
 type Given = z.input<typeof optionsSchema>
 /** `Origin` is the request as the framework knows it. */
@@ -116,7 +120,8 @@ export interface Spill {
 }
 
 export function checkKeysOptions(options: unknown, where: string): CheckedKeysOptions {
-  return check(optionsSchema, options, where)
+  const checked = check(optionsSchema, options, where)
+  return { ...checked, deadlines: deadlines(checked.bodyTimeoutMs) }
 }
 
 function isStore(value: unknown): boolean {

@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorEntry, errorCatalogue } from '../../model/errors.ts'
+import { type ErrorCode, type ErrorEntry, errorCatalogue, type HookonceError } from '../../model/errors.ts'
 import type { Reply } from './message.ts'
 
 /** Problem details (RFC 9457). The types are stable: clients may tell cases apart by them. */
@@ -13,6 +13,7 @@ const problems = {
   KEY_STORE_DOWN: ['store-down', 'Idempotency keys cannot be checked now'],
   PLEDGE_GONE: ['pledge-gone', 'There is nothing to resume'],
   BODY_TOO_LARGE: ['body-too-large', 'The body is too large'],
+  BODY_STALLED: ['body-stalled', 'The body did not arrive in time'],
 } as const satisfies Partial<Record<ErrorCode, readonly [slug: string, title: string]>>
 
 export type ProblemCode = keyof typeof problems
@@ -32,6 +33,11 @@ export function problem(
     headers: [['content-type', 'application/problem+json'], ...Object.entries(headers)],
     body: Buffer.from(JSON.stringify(body)),
   }
+}
+
+/** What its message says after the code. */
+export function detailOf({ code, message }: HookonceError): string {
+  return message.slice(`${code}: `.length)
 }
 
 export function isProblem(code: ErrorCode): code is ProblemCode {

@@ -1,17 +1,36 @@
 import type { IncomingMessage } from 'node:http'
-import { HookonceError } from '../../model/errors.ts'
+import type { Deadlines } from '../../model/deadlines.ts'
+import { type ErrorCode, HookonceError } from '../../model/errors.ts'
 import { canonicalJson } from './canonical-json.ts'
+
+/** How much of a body is read, and for how long it is waited for. */
+export interface BodyLimits {
+  readonly maxBodyBytes: number
+  readonly bodyTimeoutMs: number
+  /** Of that length. */
+  readonly deadlines: Deadlines
+  /** Told of bytes as they come: false where there is no room for them. */
+  readonly mayHold?: (bytes: number) => boolean
+}
+
+/** What may become of a body on its way. */
+export const OF_BODIES: ReadonlySet<ErrorCode> = new Set([
+  'BODY_TOO_LARGE',
+  'BODY_INCOMPLETE',
+  'BODY_STALLED',
+  'OVERLOADED',
+])
 
 /**
  * The body of a request, which the handler can read after us as if nobody had: it is put back before the stream says
- * that it has ended. Undefined where it is larger than the limit. What a body parser has read before us is taken from
- * `rawBody`, or from the parsed `body` as canonical JSON, of `parsed`.
+ * that it has ended. What a body parser has read before us is taken from `rawBody`, or from the parsed `body` as
+ * canonical JSON, of `parsed`. Throws an error of OF_BODIES.
  */
 export async function readBody(
   request: IncomingMessage,
-  limit: number,
+  limits: BodyLimits,
   parsed: object = request,
-): Promise<Uint8Array | undefined> {
+): Promise<Uint8Array> {
   const { rawBody, body } = parsed as { rawBody?: unknown; body?: unknown }
   if (rawBody instanceof Uint8Array) return rawBody
   if (typeof rawBody === 'string') return Buffer.from(rawBody)
@@ -27,8 +46,8 @@ export async function readBody(
       'BODY_INCOMPLETE',
       'the body was read before it reached the idempotency keys: mount them before whatever reads it, or keep it as `rawBody`',
     )
-  if (Number(request.headers['content-length'] ?? 0) > limit) return undefined
-  return readAndPutBack(request, limit)
+  if (Number(request.headers['content-length'] ?? 0) > limits.maxBodyBytes) throw tooLarge(limits)
+  return readAndPutBack(request, limits)
 }
 
 /** Nothing is read where nothing comes: an empty stream would end before the handler listens. */
@@ -39,7 +58,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
 /** To read from a stream without a byte would end it before the handler listens. */
 const isEmpty = (request: IncomingMessage): boolean => request.complete && request.readableLength === 0
 
-async function readAndPutBack(request: IncomingMessage, limit: number): Promise<Uint8Array | undefined> {
+async function readAndPutBack(request: IncomingMessage, limits: BodyLimits): Promise<Uint8Array> {
+  const { maxBodyBytes, deadlines, mayHold = () => true } = limits
   // What came with the head is parsed by then. Chunks may turn out to be none.
   if (request.headers['transfer-encoding'] !== undefined) await undefined
   if (isEmpty(request)) return new Uint8Array()
@@ -47,6 +67,7 @@ async function readAndPutBack(request: IncomingMessage, limit: number): Promise<
     const chunks: Buffer[] = []
     let size = 0
     function end(settle: () => void): void {
+      deadlines.unwatch(onStalled)
       request.off('readable', onReadable).off('close', onBroken).off('error', onBroken)
       settle()
     }
@@ -55,7 +76,8 @@ async function readAndPutBack(request: IncomingMessage, limit: number): Promise<
       for (let chunk = request.read(); chunk !== null; chunk = request.read()) {
         chunks.push(chunk)
         size += chunk.length
-        if (size > limit) return end(() => resolve(undefined))
+        if (size > maxBodyBytes) return end(() => reject(tooLarge(limits)))
+        if (!mayHold(chunk.length)) return end(() => reject(noRoom()))
       }
       if (!request.complete) return
       const body = Buffer.concat(chunks, size)
@@ -67,6 +89,56 @@ async function readAndPutBack(request: IncomingMessage, limit: number): Promise<
     function onBroken(): void {
       end(() => reject(new HookonceError('BODY_INCOMPLETE', `the connection closed after ${size} bytes`)))
     }
+    function onStalled(): void {
+      end(() => reject(stalled(limits)))
+    }
+    deadlines.watch(onStalled)
     request.on('readable', onReadable).on('close', onBroken).on('error', onBroken)
   })
+}
+
+/** The same of a request of the fetch standard. */
+export async function readFetchBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
+  const { maxBodyBytes, deadlines, mayHold = () => true } = limits
+  const reader = request.body?.getReader()
+  if (!reader) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  let isStalled = false
+  // The sender may be gone already; there is nobody left to tell.
+  const cancel = () => reader.cancel().catch(() => undefined)
+  function onStalled(): void {
+    isStalled = true
+    void cancel()
+  }
+  deadlines.watch(onStalled)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((error) => {
+        throw new HookonceError('BODY_INCOMPLETE', `the body broke off after ${size} bytes`, { cause: error })
+      })
+      if (isStalled) throw stalled(limits)
+      if (done) return Uint8Array.from(Buffer.concat(chunks, size))
+      chunks.push(value)
+      size += value.length
+      const fits = size <= maxBodyBytes
+      if (fits && mayHold(value.length)) continue
+      void cancel()
+      throw fits ? noRoom() : tooLarge(limits)
+    }
+  } finally {
+    deadlines.unwatch(onStalled)
+  }
+}
+
+export function tooLarge({ maxBodyBytes }: Pick<BodyLimits, 'maxBodyBytes'>): HookonceError {
+  return new HookonceError('BODY_TOO_LARGE', `more than ${maxBodyBytes} bytes came`)
+}
+
+function stalled({ bodyTimeoutMs }: BodyLimits): HookonceError {
+  return new HookonceError('BODY_STALLED', `the body was not complete after ${bodyTimeoutMs} ms`)
+}
+
+function noRoom(): HookonceError {
+  return new HookonceError('OVERLOADED', 'there is no room for more bytes of bodies')
 }

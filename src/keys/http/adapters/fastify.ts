@@ -2,12 +2,11 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
-import { unprotected } from '../keyed.ts'
-import { grouped, type Reply } from '../message.ts'
-import { answerNode, isKeyed } from '../node.ts'
+import { refuseBody, unprotected } from '../keyed.ts'
+import { grouped, type Reply, withHeaders } from '../message.ts'
+import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
-import { problem } from '../problem.ts'
-import { readBody } from '../read-body.ts'
+import { type BodyLimits, readBody, tooLarge } from '../read-body.ts'
 import { toTheEnd } from '../to-the-end.ts'
 
 export { keyContext } from '../context.ts'
@@ -48,11 +47,18 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
   app.addHook('preParsing', (request, reply, payload, done) => {
     const checked = optionsFor(request)
     if (!checked) return done(null, payload)
-    readPayload(request, payload, checked.maxBodyBytes).then((read) => {
-      if (!read) return sendByFastify(reply, problem('BODY_TOO_LARGE', { base: checked.problemBase }))
-      bodies.set(request, read)
-      done(null, read.payload)
-    }, done)
+    readPayload(request, payload, checked).then(
+      (read) => {
+        bodies.set(request, read)
+        done(null, read.payload)
+      },
+      (error) => {
+        const refusal = refuseBody(error, checked, keyHeadersOf(request.raw))
+        if (!refusal) return done(error)
+        // What is left of the request is not read, so the connection cannot be used again.
+        sendByFastify(reply, withHeaders(refusal, { connection: 'close' }))
+      },
+    )
   })
 
   // The last thing before the handler: whoever it is has been asked by then.
@@ -81,15 +87,15 @@ type Payload = RequestPayload & AsyncIterable<Uint8Array>
 async function readPayload(
   { raw }: FastifyRequest,
   payload: RequestPayload,
-  limit: number,
-): Promise<{ rawBody: Uint8Array; payload: RequestPayload } | undefined> {
+  limits: BodyLimits,
+): Promise<{ rawBody: Uint8Array; payload: RequestPayload }> {
   if (payload === raw && 'complete' in raw) {
-    const rawBody = await readBody(raw, limit)
-    return rawBody && { rawBody, payload }
+    const rawBody = await readBody(raw, limits)
+    return { rawBody, payload }
   }
   // Another hook has put a stream of its own in its place, or the request is one of app.inject().
-  const collected = await collect({ status: 0, headers: [], body: payload as Payload }, limit)
-  if (!collected.whole) return undefined
+  const collected = await collect({ status: 0, headers: [], body: payload as Payload }, limits.maxBodyBytes)
+  if (!collected.whole) throw tooLarge(limits)
   const { bytes } = collected
   const receivedEncodedLength = payload.receivedEncodedLength ?? bytes.length
   return { rawBody: bytes, payload: Object.assign(Readable.from([bytes]), { receivedEncodedLength }) }
