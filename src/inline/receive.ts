@@ -142,7 +142,7 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
           return keep(
             reply,
             { ...policy, storeHeaders: [], store5xx: 'off' },
-            { id, requestId: event.receiptId },
+            { id, requestId: event.receiptId, observe },
           )
         },
       })

@@ -5,7 +5,10 @@ export type KeyEvent =
   | { readonly what: 'failed'; readonly error: unknown }
   /** Another run has taken this one's lock. Its result was not kept. */
   | { readonly what: 'lost_lock' }
-  /** It ran, but its result could not be kept: the lock stays, and the crash policy decides. */
+  /**
+   * It ran, but its result could not be kept: the lock stays, and the crash policy decides. Where only the body of its
+   * reply could not be spilled, it has completed, without one.
+   */
   | { readonly what: 'not_persisted'; readonly error: unknown }
   /** The store did not answer. `ran` says that the handler ran all the same, unprotected. */
   | { readonly what: 'store_down'; readonly ran: boolean; readonly error: unknown }

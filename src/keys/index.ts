@@ -19,8 +19,9 @@ export { keyContext } from './http/context.ts'
 export { type FetchHandler, fetchKeys } from './http/fetch.ts'
 export type { Reply } from './http/message.ts'
 export { type NodeHandler, nodeKeys } from './http/node.ts'
-export type { KeysOptions, Spill } from './http/options.ts'
+export type { KeysOptions } from './http/options.ts'
 export { type RequestsToOptions, requestsTo } from './http/pledged-request.ts'
+export type { Spill } from './http/spill.ts'
 export { keyId } from './identity.ts'
 export {
   type OnceContext,

@@ -1,8 +1,9 @@
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { fetchKeys, memoryKeys, type Spill } from '../../src/keys/index.ts'
+import { fetchKeys, memoryKeys, type NodeHandler, type Spill } from '../../src/keys/index.ts'
 import { keyedServer } from '../support/keyed-server.ts'
 import { until } from '../support/until.ts'
 
@@ -102,6 +103,113 @@ describe('replay', () => {
     expect((await bytes(await server.post(KEY))).equals(body)).toBe(true)
     expect((await bytes(await server.post(KEY))).equals(body)).toBe(true)
     expect(server.runs()).toBe(1)
+  })
+
+  describe('a place for large replies that fails', () => {
+    const get = async () => undefined
+    const places: Record<string, Spill> = {
+      'at once': { put: () => Promise.reject(new Error('no bucket')), get },
+      'in the middle': {
+        async put(body) {
+          for await (const _ of body) throw new Error('reset by peer')
+          return 'never'
+        },
+        get,
+      },
+      'while it waits for more': {
+        async put(body) {
+          const reader = body[Symbol.asyncIterator]()
+          await reader.next()
+          void reader.next()
+          throw new Error('timed out')
+        },
+        get,
+      },
+      'to find what it took': {
+        async put(body) {
+          for await (const _ of body);
+          return 'gone'
+        },
+        get,
+      },
+    }
+    const PIECES = Array.from({ length: 5 }, (_, n) => Buffer.alloc(100_000, String(n)))
+    const ways: Record<string, NodeHandler> = {
+      bytes: (_request, response) => response.end(Buffer.concat(PIECES)),
+      pieces: (_request, response) => void Readable.from(PIECES).pipe(response),
+    }
+
+    const cases = Object.keys(places).flatMap((when) => Object.keys(ways).map((way) => [when, way] as const))
+    // Of bytes there is no need to look whether they can be found.
+    test.each(cases.filter(([when, way]) => when !== 'to find what it took' || way !== 'bytes'))(
+      '%s, for a reply in %s: it is sent whole, and has completed without a body',
+      async (when, way) => {
+        const handler = ways[way] ?? (() => undefined)
+        const server = await keyedServer(handler, places[when] ? { spill: places[when] } : {})
+        const first = await server.post(KEY)
+        expect([first.status, (await bytes(first)).equals(Buffer.concat(PIECES))]).toEqual([200, true])
+        expect(server.events.map(({ what }) => what)).toEqual(['not_persisted', 'ran'])
+        const second = await server.post(KEY)
+        expect([second.status, await second.json(), server.runs()]).toMatchObject([
+          409,
+          { type: 'urn:hookonce:problem:body-not-stored' },
+          1,
+        ])
+      },
+    )
+
+    test('after more than is remembered: the reply breaks off, the handler writes to its end, and has completed', async () => {
+      let written = 0
+      async function* long(): AsyncGenerator<Buffer> {
+        for (; written < 40; written++) yield Buffer.alloc(100_000, 'x')
+      }
+      const server = await keyedServer((_request, response) => void Readable.from(long()).pipe(response), {
+        spill: {
+          async put(body) {
+            let size = 0
+            for await (const chunk of body) {
+              size += chunk.length
+              if (size > 2_000_000) throw new Error('disk full')
+            }
+            return 'never'
+          },
+          get,
+        },
+      })
+      await expect(server.post(KEY).then(bytes)).rejects.toThrow()
+      expect(written).toBe(40)
+      const second = await server.post(KEY)
+      expect([second.status, await second.json()]).toMatchObject([
+        409,
+        { type: 'urn:hookonce:problem:body-not-stored' },
+      ])
+      expect(server.events.map(({ what }) => what)).toEqual(['not_persisted', 'ran', 'replayed'])
+    })
+
+    test('is not blamed for a reply that broke off by itself: its outcome is unknown', async () => {
+      async function* broken(): AsyncGenerator<Buffer> {
+        yield* PIECES
+        throw new Error('the query was cancelled')
+      }
+      const spill: Spill = {
+        async put(body) {
+          for await (const _ of body);
+          return 'never'
+        },
+        get,
+      }
+      const server = await keyedServer(
+        (_request, response) =>
+          void Readable.from(broken())
+            .on('error', () => undefined)
+            .pipe(response),
+        { spill },
+      )
+      expect((await server.post(KEY)).status).toBe(500)
+      expect(server.events.map(({ what }) => what)).toEqual(['failed'])
+      const second = await server.post(KEY)
+      expect(await second.json()).toMatchObject({ type: 'urn:hookonce:problem:outcome-unknown' })
+    })
   })
 
   test('a reply that is streamed in pieces is kept whole', async () => {

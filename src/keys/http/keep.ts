@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import type { Observe } from '../events.ts'
 import type { Ended } from '../run.ts'
 import type { KeyId } from '../store.ts'
 import { endOf } from './classify.ts'
 import { collect, identityBytes } from './collect.ts'
 import { headerOf, isEvents, type Reply } from './message.ts'
-import type { CheckedKeysOptions, Spill } from './options.ts'
+import type { CheckedKeysOptions } from './options.ts'
+import { type Spill, spillOver } from './spill.ts'
 import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './stored-reply.ts'
 
 /*
@@ -13,6 +15,8 @@ import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './store
 export interface About {
   readonly id: KeyId
   readonly requestId: string | undefined
+  /** Told where a body could not be kept. */
+  readonly observe: Observe
 }
 
 /** The options that say what is kept. */
@@ -30,7 +34,7 @@ export async function keep(reply: Reply, options: Keeping, about: About): Promis
 async function store(
   reply: Reply,
   { maxResultBytes, storeHeaders, spill, ttlMs }: Keeping,
-  { id, requestId }: About,
+  { id, requestId, observe }: About,
 ): Promise<{ stored: StoredReply; value: Reply }> {
   const head = {
     status: reply.status,
@@ -39,28 +43,22 @@ async function store(
   }
   const collected = await collect(reply, maxResultBytes)
   const nothing = new Uint8Array()
+  const notKept = { ...head, body: 'none', bytes: nothing } as const
   if (collected.whole) {
     const { bytes } = collected
     const identity = await identityBytes(reply, bytes, maxResultBytes)
     const value = { ...reply, body: bytes }
-    return identity
-      ? { stored: { ...head, body: 'inline', bytes: identity }, value }
-      : { stored: { ...head, body: 'none', bytes: nothing }, value }
+    return { stored: identity ? { ...head, body: 'inline', bytes: identity } : notKept, value }
   }
-  const value = { ...reply, body: collected.body }
   if (!spill || isEvents(reply) || headerOf(reply, 'content-encoding') !== undefined)
-    return { stored: { ...head, body: 'none', bytes: nothing }, value }
+    return { stored: notKept, value: { ...reply, body: collected.body } }
   // Unique for each run: one that has lost its lock must not write over what its successor has spilled.
-  const name = `${id}-${randomUUID()}`
-  const spilled = await spill.put(chunksOf(collected.body), { name, expiresInMs: ttlMs })
-  const body = await spill.get(spilled)
-  if (body === undefined) throw new Error(`spill.get does not find ${spilled}, which spill.put has just made`)
-  return { stored: { ...head, body: { spilled }, bytes: nothing }, value: { ...reply, body } }
-}
-
-async function* chunksOf(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  if (body instanceof Uint8Array) yield body
-  else yield* body
+  const about = { name: `${id}-${randomUUID()}`, expiresInMs: ttlMs }
+  const { spilled, body, error } = await spillOver(spill, collected.body, about)
+  // The handler has done its work, and that is what the key says, with or without the body.
+  if (spilled === undefined) observe({ what: 'not_persisted', error })
+  const stored = spilled === undefined ? notKept : { ...head, body: { spilled }, bytes: nothing }
+  return { stored, value: { ...reply, body } }
 }
 
 /** The reply that was kept; undefined where its body was not, and cannot be left out either. */

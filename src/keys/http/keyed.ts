@@ -44,7 +44,7 @@ export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchang
     throw error
   }
   if (key === undefined) return options.required === 'on' ? refuse('KEY_MISSING') : handle(unprotected())
-  return about(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange, refuse))
+  return ofKey(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange, refuse))
 }
 
 /** The reply to a request whose body did not come as it should; undefined where the error is another one. */
@@ -70,7 +70,7 @@ async function answerWithKey(
   const observe = harmless(options.observe)
   const id = keyId(await tenantOf(options, origin), key)
   const requestId = options.requestId?.(origin as never)
-  const about = { id, requestId }
+  const about = { id, requestId, observe }
   const resumed = request.header(PLEDGE_HEADER)
   // By other credentials it would be another key, and would run as if it were new.
   if (resumed !== undefined && resumed !== id) return refuse('PLEDGE_GONE')
@@ -175,10 +175,10 @@ export function retryAfter(seconds: number): { headers: Record<string, string> }
 /** Replies that were made without looking at the key repeat it too, where it is one. */
 export function repeating(keyHeaders: readonly string[], reply: Reply): Reply {
   const [header] = keyHeaders
-  return header !== undefined && isKey(keyHeaders) ? about(header, reply) : reply
+  return header !== undefined && isKey(keyHeaders) ? ofKey(header, reply) : reply
 }
 
-function about(header: string, reply: Reply): Reply {
+function ofKey(header: string, reply: Reply): Reply {
   return withHeaders(reply, { 'idempotency-key': header, 'access-control-expose-headers': exposed(reply) })
 }
 

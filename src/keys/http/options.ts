@@ -11,6 +11,7 @@ import { isTransactional, type KeyStore } from '../store.ts'
 import { fingerprintSchema } from './fingerprint.ts'
 import type { Reply } from './message.ts'
 import { PROBLEM_BASE } from './problem.ts'
+import type { Spill } from './spill.ts'
 
 const MIB = 1024 * 1024
 /** They belong to one client or to one transfer: replayed, they would reach another. */
@@ -110,13 +111,6 @@ export type KeysOptions<Origin> = Omit<Given, 'tenant' | 'progress' | 'requestId
   readonly tenant: 'global' | ((origin: Origin) => string | Promise<string>)
   readonly progress?: (origin: Origin) => string
   readonly requestId?: (origin: Origin) => string | undefined
-}
-
-/** A blob store for large bodies. `put` keeps a body until `expiresInMs` at least, and names it. */
-export interface Spill {
-  put(body: AsyncIterable<Uint8Array>, about: { name: string; expiresInMs: number }): Promise<string>
-  /** Undefined where it is gone. */
-  get(name: string): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined>
 }
 
 export function checkKeysOptions(options: unknown, where: string): CheckedKeysOptions {
