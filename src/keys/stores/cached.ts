@@ -3,6 +3,7 @@ import { check, strict } from '../../model/checked.ts'
 import { MINUTE_MS } from '../../model/durations.ts'
 import type { KeyRecord } from '../record.ts'
 import type { Acquired, KeyId, KeyStore } from '../store.ts'
+import { layerOver } from './layer.ts'
 
 const MIB = 1024 * 1024
 
@@ -47,8 +48,7 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
     if (held > maxBytes) makeRoom()
   }
 
-  return {
-    ...store,
+  return layerOver(store, {
     async acquire(id, request) {
       const known = cache.get(id)
       if (known && known.until <= performance.now()) forget(id)
@@ -64,7 +64,7 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
       held = 0
       await store.close()
     },
-  }
+  })
 }
 
 /** Of its limit, when it was full. */

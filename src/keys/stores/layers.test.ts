@@ -1,8 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { keyStoreContract } from '../contract/index.ts'
+import type { AcquireRequest, Settlement } from '../decide.ts'
 import { keyId } from '../identity.ts'
-import type { KeyStore } from '../store.ts'
+import type { KeyId, KeyPledges, KeySteps, KeyStore, Pledge, PledgeTimes } from '../store.ts'
 import { cachedKeys } from './cached.ts'
 import { memoryKeys } from './memory.ts'
 import { type Seal, sealedKeys } from './sealed.ts'
@@ -24,6 +25,69 @@ const aes: Seal = {
 describe('the contract of key stores, through every layer', () => {
   const store = cachedKeys(sealedKeys(memoryKeys(), aes))
   test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
+})
+
+/** As someone else may have written theirs. */
+class OwnKeys implements KeyStore {
+  readonly #inner = memoryKeys()
+  readonly pledges = new OwnPledges(this.#inner.pledges)
+
+  acquire(id: KeyId, request: AcquireRequest) {
+    return this.#inner.acquire(id, request)
+  }
+  extend(id: KeyId, fence: number, lock: Pick<AcquireRequest, 'lockMs' | 'ttlMs'>) {
+    return this.#inner.extend(id, fence, lock)
+  }
+  settle(id: KeyId, fence: number, settlement: Settlement) {
+    return this.#inner.settle(id, fence, settlement)
+  }
+  read(id: KeyId) {
+    return this.#inner.read(id)
+  }
+  async sweep(limit: number) {
+    return (await this.#inner.sweep?.(limit)) ?? 0
+  }
+  get steps(): KeySteps {
+    if (!this.#inner.steps) throw new Error('memory keeps steps')
+    return this.#inner.steps
+  }
+  get maxResultBytes() {
+    return 1_000_000
+  }
+  /** Of its own, beside the contract. */
+  flush() {
+    return this.#inner.close()
+  }
+  close() {
+    return this.#inner.close()
+  }
+}
+
+class OwnPledges implements KeyPledges {
+  readonly #inner: KeyPledges | undefined
+
+  constructor(inner: KeyPledges | undefined) {
+    this.#inner = inner
+  }
+  async save(id: KeyId, pledge: Pledge, times: PledgeTimes) {
+    await this.#inner?.save(id, pledge, times)
+  }
+  async due(name: string, limit: number, leaseMs: number) {
+    return (await this.#inner?.due(name, limit, leaseMs)) ?? []
+  }
+  async drop(id: KeyId, name: string) {
+    await this.#inner?.drop(id, name)
+  }
+}
+
+describe('the contract of key stores, through every layer over an instance of a class', () => {
+  const store = cachedKeys(sealedKeys(new OwnKeys(), aes))
+  test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
+
+  test('what it has beside the contract is there too', async () => {
+    expect(store.maxResultBytes).toBe(1_000_000)
+    await store.flush()
+  })
 })
 
 const request = { fingerprint: 'f', holder: 'h', lockMs: 60_000, ttlMs: 60_000, onCrash: 'unknown' } as const

@@ -6,6 +6,7 @@ import {
   type TransactionEnd,
   type TransactionWork,
 } from '../store.ts'
+import { layerOver } from './layer.ts'
 
 /** Encryption of yours. `id` belongs into the authenticated data: a result moved to another key must not open. */
 export interface Seal {
@@ -18,8 +19,7 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
   const opened = async (id: KeyId, record: KeyRecord): Promise<KeyRecord> =>
     record.result === undefined ? record : { ...record, result: await open(record.result, id) }
   const { steps, pledges } = store
-  const sealed: KeyStore = {
-    ...store,
+  const sealed: Partial<KeyStore> = {
     async acquire(id, request) {
       const acquired = await store.acquire(id, request)
       // What belongs to another request is not even opened.
@@ -52,7 +52,7 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
       ? {}
       : {
           pledges: {
-            ...pledges,
+            drop: (id, name) => pledges.drop(id, name),
             save: async (id, { name, bytes }, times) =>
               pledges.save(id, { name, bytes: await seal(bytes, id) }, times),
             async due(name, limit, leaseMs) {
@@ -79,6 +79,5 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
         }
       : {}),
   }
-  // Everything that the store had is there again, under the same types.
-  return sealed as Store
+  return layerOver(store, sealed)
 }
