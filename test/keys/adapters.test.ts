@@ -2,12 +2,16 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { createAdaptorServer } from '@hono/node-server'
 import express from 'express'
 import Fastify, { type FastifyContextConfig } from 'fastify'
+import { Hono } from 'hono'
+import { cors } from 'hono/cors'
 import Koa from 'koa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { expressKeys } from '../../src/keys/http/adapters/express.ts'
 import { fastifyKeys } from '../../src/keys/http/adapters/fastify.ts'
+import { honoKeys } from '../../src/keys/http/adapters/hono.ts'
 import { koaKeys } from '../../src/keys/http/adapters/koa.ts'
 import { type KeyEvent, memoryKeys } from '../../src/keys/index.ts'
 import { startExpress } from '../support/frameworks/express.ts'
@@ -404,6 +408,84 @@ test('Fastify: what was refused as too large is not handled, whatever the app do
   const headers = { 'idempotency-key': 'one', 'content-type': 'application/json' }
   const reply = await fetch(url, { method: 'POST', body: JSON.stringify('x'.repeat(1_000)), headers })
   expect([reply.status, runs]).toEqual([413, 0])
+})
+
+describe('what CORS middleware exposes before the keys stays exposed beside theirs, in replies, replays and refusals', () => {
+  const EXPOSED = 'access-control-expose-headers'
+  const keys = () => ({ store: memoryKeys(), tenant: 'global' }) as const
+
+  async function isExposed(url: string): Promise<void> {
+    const post = (body: string) => fetch(url, { method: 'POST', body, headers: { 'idempotency-key': 'one' } })
+    const replies = [await post('1'), await post('1'), await post('2')]
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 422])
+    const lists = replies.map(({ headers }) => headers.get(EXPOSED)?.split(/, */).sort())
+    expect(lists).toEqual(Array(3).fill(['Idempotency-Key', 'Idempotent-Replayed', 'X-Total']))
+  }
+  const urlOf = async (server: Server): Promise<string> => {
+    if (!server.listening) await once(server, 'listening')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  }
+
+  test('Express', async () => {
+    const app = express()
+    app.use((_request, response, next) => {
+      response.setHeader(EXPOSED, 'X-Total')
+      next()
+    })
+    app.post('/', expressKeys(keys()), (_request, response) => void response.send('done'))
+    await isExposed(await urlOf(app.listen(0, '127.0.0.1')))
+  })
+
+  test('Koa', async () => {
+    const app = new Koa()
+    app.use((ctx, next) => {
+      ctx.set(EXPOSED, 'X-Total')
+      return next()
+    })
+    app.use(koaKeys(keys()))
+    app.use((ctx) => {
+      ctx.body = 'done'
+    })
+    await isExposed(await urlOf(app.listen(0, '127.0.0.1')))
+  })
+
+  test('Fastify', async () => {
+    const app = Fastify()
+    app.addHook('onRequest', async (_request, reply) => void reply.header(EXPOSED, 'X-Total'))
+    await app.register(fastifyKeys, keys())
+    app.post('/', async () => 'done')
+    onTestFinished(() => app.close())
+    await isExposed(await app.listen({ port: 0, host: '127.0.0.1' }))
+  })
+
+  test('Hono', async () => {
+    const app = new Hono()
+    app.use(cors({ origin: '*', exposeHeaders: ['X-Total'] }))
+    app.post('/', honoKeys(keys()), (c) => c.text('done'))
+    const server = createAdaptorServer({ fetch: app.fetch }) as Server
+    await isExposed(await urlOf(server.listen(0, '127.0.0.1')))
+  })
+})
+
+test('Fastify: a replay of bytes without a type says nothing of it either', async () => {
+  const app = Fastify()
+  await app.register(fastifyKeys, { store: memoryKeys(), tenant: 'global' })
+  app.post('/', (_request, reply) => {
+    reply.hijack()
+    reply.raw.end('bytes')
+  })
+  onTestFinished(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const replies: unknown[] = []
+  for (const _ of [1, 2]) {
+    const reply = await fetch(url, { method: 'POST', headers: { 'idempotency-key': 'one' } })
+    replies.push([await reply.text(), reply.headers.get('content-type')])
+  }
+  expect(replies).toEqual(Array(2).fill(['bytes', null]))
 })
 
 test('Fastify: a replay without a body says nothing of its type', async () => {

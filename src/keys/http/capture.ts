@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { ChunkQueue, type Done } from './chunk-queue.ts'
-import { grouped, isEvents, type Reply, toHeader } from './message.ts'
+import { EXPOSED, grouped, isEvents, type Reply, toHeader, withExposedBefore } from './message.ts'
 import { sendBody } from './send-body.ts'
 import { drain } from './to-the-end.ts'
 
@@ -205,7 +205,7 @@ function headersSent(): Error {
 
 /** These headers and no others. Most are there already: the reply that is sent is mostly the one that was captured. */
 function setOnly(response: ServerResponse, before: OutgoingHttpHeaders, headers: Reply['headers']): void {
-  const wanted = grouped(headers)
+  const wanted = withExposedBefore(grouped(headers), before[EXPOSED])
   for (const [name, value] of Object.entries(before))
     if (value !== undefined && !wanted.has(name)) wanted.set(name, toHeader(value))
   for (const name of response.getHeaderNames()) if (!wanted.has(name)) response.removeHeader(name)

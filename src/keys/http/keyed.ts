@@ -7,7 +7,7 @@ import { type Outcome, type RunContext, run, type TaskPledge } from '../run.ts'
 import { fingerprint, refingerprint } from './fingerprint.ts'
 import { keep, restore } from './keep.ts'
 import { isKey, parseKey } from './key-header.ts'
-import { headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
+import { EXPOSED, exposed, headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
 import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
 import { internalError, isProblem, type ProblemCode, problem } from './problem.ts'
@@ -179,13 +179,8 @@ export function repeating(keyHeaders: readonly string[], reply: Reply): Reply {
 }
 
 function ofKey(header: string, reply: Reply): Reply {
-  return withHeaders(reply, { 'idempotency-key': header, 'access-control-expose-headers': exposed(reply) })
-}
-
-/** Scripts of other origins see a header only when they are told of it. */
-function exposed(reply: Reply): string {
-  const before = headerOf(reply, 'access-control-expose-headers')
-  return `${before === undefined ? '' : `${before}, `}Idempotency-Key, Idempotent-Replayed`
+  const names = exposed(headerOf(reply, EXPOSED), 'Idempotency-Key, Idempotent-Replayed')
+  return withHeaders(reply, { 'idempotency-key': header, [EXPOSED]: names })
 }
 
 /** For requests that run without a key: nothing is locked, so nothing can be lost. */

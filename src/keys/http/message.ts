@@ -50,3 +50,27 @@ export function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string
 export function toHeader(value: unknown): string | string[] {
   return Array.isArray(value) ? value.map(String) : String(value)
 }
+
+/** Scripts of other origins see a header only when they are told of it. */
+export const EXPOSED = 'access-control-expose-headers'
+
+/** The names of several lists, each once. */
+export function exposed(...lists: readonly unknown[]): string {
+  const names = new Map<string, string>()
+  for (const list of lists) {
+    for (const part of String(list ?? '').split(',')) {
+      const name = part.trim()
+      if (name !== '' && !names.has(name.toLowerCase())) names.set(name.toLowerCase(), name)
+    }
+  }
+  return [...names.values()].join(', ')
+}
+
+/** A reply adds to what was exposed before it, as by CORS middleware outside of the keys. */
+export function withExposedBefore(
+  headers: Map<string, string | string[]>,
+  before: unknown,
+): Map<string, string | string[]> {
+  const own = headers.get(EXPOSED)
+  return own === undefined || before === undefined ? headers : headers.set(EXPOSED, exposed(before, own))
+}

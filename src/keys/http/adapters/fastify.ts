@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload }
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
 import { refuseBody, unprotected } from '../keyed.ts'
-import { grouped, type Reply, withHeaders } from '../message.ts'
+import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
 import { type BodyLimits, readBody, tooLarge } from '../read-body.ts'
@@ -110,8 +110,10 @@ Object.assign(fastifyKeys, {
 export function sendByFastify(reply: FastifyReply, answer: Reply): void {
   const body = toTheEnd(answer)
   reply.code(answer.status)
-  for (const [name, values] of grouped(answer.headers)) reply.header(name, values)
-  // Of bytes without a type Fastify says that they are bytes; of none it says nothing.
+  const headers = withExposedBefore(grouped(answer.headers), reply.getHeader(EXPOSED))
+  for (const [name, values] of headers) reply.header(name, values)
   if (body instanceof Uint8Array && body.length === 0) return void reply.send()
-  reply.send(body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body))
+  const bytes = body instanceof Uint8Array ? Buffer.from(body) : undefined
+  // Of bytes without a type Fastify says that they are bytes; of a stream it says nothing.
+  reply.send(bytes && reply.hasHeader('content-type') ? bytes : Readable.from(bytes ? [bytes] : body))
 }

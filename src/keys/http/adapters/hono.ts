@@ -2,6 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { setKeyContext } from '../context.ts'
 import { answerFetch, replyOf, responseOf } from '../fetch.ts'
 import { isKeyedMethod, unprotected } from '../keyed.ts'
+import { EXPOSED, exposed, headerOf } from '../message.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 
 export { keyContext } from '../context.ts'
@@ -31,8 +32,12 @@ export function honoKeys(options: KeysOptions<Context>): MiddlewareHandler {
         return replyOf(c.res)
       },
     })
-    // What was set before us is added by Hono, as to every response.
-    if (!ran) return responseOf(reply)
+    if (!ran) {
+      // What was set before us Hono sets again on every response, so ours must be in it.
+      const before = c.res.headers.get(EXPOSED)
+      if (before !== null) c.header(EXPOSED, exposed(before, headerOf(reply, EXPOSED)))
+      return responseOf(reply)
+    }
     // All of it is in the reply; Hono would add what was there once more.
     c.res = undefined
     c.res = responseOf(reply)

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
 import { setKeyContext } from '../context.ts'
 import { unprotected } from '../keyed.ts'
-import { grouped, type Reply } from '../message.ts'
+import { EXPOSED, grouped, type Reply, withExposedBefore } from '../message.ts'
 import { answerNode, isKeyed } from '../node.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 import { toTheEnd } from '../to-the-end.ts'
@@ -62,5 +62,6 @@ function answerWith(ctx: Context, reply: Reply): void {
   ctx.body = body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body)
   // Koa guesses one.
   ctx.remove('content-type')
-  for (const [name, values] of grouped(reply.headers)) ctx.set(name, values)
+  const headers = withExposedBefore(grouped(reply.headers), ctx.res.getHeader(EXPOSED))
+  for (const [name, values] of headers) ctx.set(name, values)
 }
