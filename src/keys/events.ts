@@ -7,7 +7,7 @@ export type KeyEvent =
   | { readonly what: 'lost_lock' }
   /**
    * It ran, but its result could not be kept: the lock stays, and the crash policy decides. Where only the body of its
-   * reply could not be spilled, it has completed, without one.
+   * reply could not be spilled, or a step returned too much, what is kept is that it is done.
    */
   | { readonly what: 'not_persisted'; readonly error: unknown }
   /** The store did not answer. `ran` says that the handler ran all the same, unprotected. */

@@ -93,8 +93,99 @@ describe('once()', () => {
     const large = 'x'.repeat(1_000)
     expect(await once(store, 'k', () => large, { ...options, maxResultBytes: 100 })).toBe(large)
     await expect(once(store, 'k', () => large, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
-    await once(store, 'big', () => 10n, options)
-    await expect(once(store, 'big', () => 1, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
+  })
+
+  const cyclic: { self?: unknown } = {}
+  cyclic.self = cyclic
+  test.each([
+    [new Date(0), 'holds a Date'],
+    [{ order: { at: new Date(0) } }, 'holds a Date at "order.at"'],
+    [new Map([[1, 2]]), 'holds a Map'],
+    [[new Set([1])], 'holds a Set at "0"'],
+    [Buffer.from('x'), 'holds a Buffer'],
+    [new (class Order {})(), 'holds a Order'],
+    [10n, 'holds a bigint'],
+    [{ ratio: Number.NaN }, 'holds NaN at "ratio"'],
+    [[undefined], 'holds a undefined at "0"'],
+    [cyclic, 'is nested too deeply'],
+  ])('what JSON would change is refused to the first too, and has run: case %#', async (value, said) => {
+    const store = memoryKeys()
+    let runs = 0
+    const work = () => {
+      runs++
+      return value
+    }
+    const first = once(store, 'k', work, options)
+    await expect(first).rejects.toMatchObject({ code: 'RESULT_NOT_JSON' })
+    await expect(first).rejects.toThrow(said)
+    await expect(once(store, 'k', work, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
+    expect(runs).toBe(1)
+  })
+
+  test.each([undefined, null, 5, ''])('the key %j is refused in our words, and nothing runs', async (key) => {
+    const run = () => {
+      throw new Error('it ran')
+    }
+    await expect(once(memoryKeys(), key as never, run, options)).rejects.toThrow(
+      /CONFIG_INVALID: once\(\): the key/,
+    )
+  })
+
+  test('an input without JSON is refused in our words, and so is what is no function', async () => {
+    const store = memoryKeys()
+    await expect(once(store, 'k', () => 1, { ...options, input: 1n })).rejects.toThrow(
+      /CONFIG_INVALID.*input/,
+    )
+    await expect(once(store, 'k', 5 as never, options)).rejects.toThrow(/CONFIG_INVALID.*function/)
+  })
+
+  describe('of a resumable handler, the result of a step', () => {
+    /** Runs twice, because something fails after the step. */
+    async function twice(result: unknown) {
+      const store = memoryKeys()
+      const observed: string[] = []
+      const got: unknown[] = []
+      let charged = 0
+      const run = () =>
+        once(
+          store,
+          'k',
+          async ({ step }) => {
+            got.push(
+              await step('charge', () => {
+                charged++
+                return result
+              }),
+            )
+            throw new Error('the network is down')
+          },
+          {
+            ...options,
+            handler: 'resumable',
+            maxResultBytes: 100,
+            observe: ({ what }) => void observed.push(what),
+          },
+        )
+      await expect(run()).rejects.toThrow('the network is down')
+      const [second] = await Promise.allSettled([run()])
+      return { got, charged, observed, second: String(second.status === 'rejected' && second.reason) }
+    }
+
+    test.each([
+      ['too large', 'x'.repeat(1_000)],
+      ['without JSON', 10n],
+    ])('that is %s reaches the first run; the step is done, and the next one is told', async (_, result) => {
+      const { got, charged, observed, second } = await twice(result)
+      expect(got).toEqual([result])
+      expect(second).toMatch('RESULT_NOT_STORED: step "charge" has run before')
+      expect([charged, observed]).toEqual([1, ['not_persisted', 'failed', 'failed']])
+    })
+
+    test('is what JSON makes of it, in the first run as in the next', async () => {
+      const { got, charged } = await twice({ at: new Date(0) })
+      expect(got).toEqual(Array(2).fill({ at: '1970-01-01T00:00:00.000Z' }))
+      expect(charged).toBe(1)
+    })
   })
 
   test.each([

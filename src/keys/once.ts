@@ -5,7 +5,7 @@ import type { KeyEvent } from './events.ts'
 import { digest, keyId } from './identity.ts'
 import { policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
-import { decodeValue, encodeValue } from './result.ts'
+import { decodeValue, encodeValue, NOT_KEPT, notJson } from './result.ts'
 import { type Ended, type RunContext, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
@@ -34,6 +34,9 @@ export type TransactionalContext<Tx> = OnceContext & { readonly tx: Tx }
 
 /**
  * Runs `fn` once for a key, whoever asks and how often: what it returned is kept (as JSON) and returned to the others.
+ *
+ * What JSON would change, such as a Date, is refused to all: RESULT_NOT_JSON to the first, RESULT_NOT_STORED to the others.
+ * What is larger than `maxResultBytes` reaches the first only.
  *
  * Throws KEY_IN_PROGRESS while another run holds the key, KEY_REUSED when the key came with another input,
  * OUTCOME_UNKNOWN when a run ended without saying how, KEY_STORE_DOWN when nothing could be asked and so nothing was
@@ -68,15 +71,21 @@ export async function runOnce<Value>(
   { tenant, input, label, observe, reconcile, ...policy }: z.output<typeof onceSchema>,
   more: Pick<Task<Value>, 'pledge' | 'resumes'> = {},
 ): Promise<Value> {
-  if (key === '') throw new HookonceError('CONFIG_INVALID', 'once(): the key is empty')
-  const complete = (value: Value): Ended<Value> => ({
-    value,
-    settle: { to: 'completed', result: encodeValue(value, policy.maxResultBytes), ttlMs: policy.ttlMs },
-  })
+  // Without types, an id that is not there or is a number comes as it is.
+  if (typeof key !== 'string' || key === '')
+    throw new HookonceError('CONFIG_INVALID', `once(): the key must be a text, not ${textOf(key)}`)
+  if (typeof fn !== 'function')
+    throw new HookonceError('CONFIG_INVALID', 'once(): what is to run must be a function')
+  let fault: string | undefined
+  function complete(value: Value): Ended<Value> {
+    fault = value === undefined ? undefined : notJson(value)
+    const result = fault === undefined ? encodeValue(value, policy.maxResultBytes) : NOT_KEPT
+    return { value, settle: { to: 'completed', result, ttlMs: policy.ttlMs } }
+  }
   const outcome = await run<Value>({
     store,
     id: keyId(tenant, key),
-    fingerprint: `once-1:${digest([JSON.stringify(input) ?? ''])}`,
+    fingerprint: `once-1:${digest([jsonOf(input)])}`,
     policy,
     observe: observe ?? (() => undefined),
     ...more,
@@ -95,6 +104,9 @@ export async function runOnce<Value>(
   })
   switch (outcome.outcome) {
     case 'ran':
+      // The first to come hears what the others will; at the next one it would be too late to mend it.
+      if (fault !== undefined)
+        throw new HookonceError('RESULT_NOT_JSON', `it has run, and is done; but what it returned ${fault}`)
       return outcome.value
     case 'completed':
       return decodeValue<Value>(outcome.record.result ?? new Uint8Array())
@@ -106,6 +118,20 @@ export async function runOnce<Value>(
       throw new HookonceError('OUTCOME_UNKNOWN', `${outcome.record.holder} ended without saying how`)
     case 'lost':
       throw new HookonceError('LOCK_LOST', 'it ran, but another run has taken the key meanwhile')
+  }
+}
+
+function textOf(key: unknown): string {
+  return key === '' ? 'an empty one' : key === null ? 'null' : typeof key
+}
+
+function jsonOf(input: unknown): string {
+  try {
+    return JSON.stringify(input) ?? ''
+  } catch (error) {
+    throw new HookonceError('CONFIG_INVALID', 'once(): `input` has no JSON, so it cannot be compared', {
+      cause: error,
+    })
   }
 }
 

@@ -150,6 +150,7 @@ async function hold<Value>(task: Task<Value>, record: KeyRecord, heldSince: numb
     kept: store.steps,
     again: record.after !== 'nothing',
     beforeFirst: pledge && (() => makePledge(task, pledge)),
+    onNotKept: (error) => observe({ what: 'not_persisted', error }),
   })
   const heartbeat = startHeartbeat({ store, id, fence, lock: policy, heldSince, observe })
   const held: Held = { record, steps, heartbeat }

@@ -1,7 +1,14 @@
 import { type DynamoDBClient, GetItemCommand, type UpdateItemInput } from '@aws-sdk/client-dynamodb'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
-import { dynamoKeys, ensureDynamoTable, type KeyStore, keyId, once } from '../../src/keys/index.ts'
+import {
+  dynamoKeys,
+  ensureDynamoTable,
+  type KeyEvent,
+  type KeyStore,
+  keyId,
+  once,
+} from '../../src/keys/index.ts'
 import { type DynamoServer, startDynamo } from '../support/dynamo.ts'
 
 let server: DynamoServer
@@ -88,17 +95,29 @@ test('results up to the limit of an item are kept; options that ask for more are
   expect(runs).toBe(0)
 })
 
-test('steps that do not fit say so', async () => {
-  const options = { tenant: 'global', handler: 'resumable' } as const
-  const running = once(
-    store,
-    'steps',
-    async ({ step }) => {
-      for (const name of ['one', 'two']) await step(name, () => 'x'.repeat(250 * 1024))
-    },
-    options,
-  )
-  await expect(running).rejects.toMatchObject({ code: 'STEP_RESULT_TOO_LARGE' })
+test('a step whose result does not fit into the item says so, and is done', async () => {
+  const errors: unknown[] = []
+  const observe = (event: KeyEvent) => void ('error' in event && errors.push(event.error))
+  const options = { tenant: 'global', handler: 'resumable', observe } as const
+  let began = 0
+  const run = () =>
+    once(
+      store,
+      'steps',
+      async ({ step }) => {
+        for (const name of ['one', 'two'])
+          await step(name, () => {
+            began++
+            return 'x'.repeat(250 * 1024)
+          })
+        throw new Error('the network is down')
+      },
+      options,
+    )
+  await expect(run()).rejects.toThrow('the network is down')
+  expect(errors[0]).toMatchObject({ code: 'STEP_RESULT_TOO_LARGE' })
+  await expect(run()).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
+  expect(began).toBe(2)
 })
 
 test('a table that is not there says how to make it', async () => {
