@@ -6,6 +6,7 @@ import { pipeline, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline as flow } from 'node:stream/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { problem } from '../../src/keys/http/problem.ts'
 import {
   fetchKeys,
   type KeyRecord,
@@ -428,4 +429,52 @@ test('a body that stalls is answered 408 and cut off, and its key is free', asyn
   expect(answer).toMatch(/^HTTP\/1.1 408 .*urn:hookonce:problem:body-stalled/s)
   expect(answer).toMatch(/\r\nidempotency-key: a1b2\r\n/i)
   expect([(await server.post(KEY)).status, server.runs()]).toEqual([200, 1])
+})
+
+describe('refusals speak to who called the API', () => {
+  const detailOf = async (reply: Response) => ((await reply.json()) as { detail: string }).detail
+  const OF_OPERATORS = /KEY_|BODY_|RESULT_|LOCK_|max[A-Z]|limits\.|provider|the record|lockMs|event loop/
+
+  test('a key that is too long is told the limit, and no code comes before it', async () => {
+    const server = await keyedServer((_request, response) => response.end('done'))
+    const reply = await server.post('x'.repeat(300))
+    expect(reply.headers.has('idempotency-key')).toBe(false)
+    expect(await detailOf(reply)).toBe(
+      'the Idempotency-Key cannot be used: it has 300 characters, and may have 255',
+    )
+  })
+
+  test('a body that is too large is told the limit, and repeats a key that is one', async () => {
+    const server = await keyedServer((_request, response) => response.end('done'), { maxBodyBytes: 10 })
+    const refused = await server.post(KEY, 'x'.repeat(11))
+    expect([refused.status, refused.headers.get('idempotency-key')]).toEqual([413, KEY])
+    expect(refused.headers.get('access-control-expose-headers')).toContain('Idempotency-Key')
+    expect(await detailOf(refused)).toBe('the body has more than 10 bytes')
+    const malformed = await server.post('"half', 'x'.repeat(11))
+    expect([malformed.status, malformed.headers.has('idempotency-key')]).toEqual([413, false])
+  })
+
+  test('a handler that throws: its 500 repeats the key', async () => {
+    const server = await keyedServer(() => {
+      throw new Error('boom')
+    })
+    const reply = await server.post(KEY)
+    expect([reply.status, reply.headers.get('idempotency-key')]).toEqual([500, KEY])
+  })
+
+  test.each([
+    'KEY_MISSING',
+    'KEY_REUSED',
+    'KEY_IN_PROGRESS',
+    'OUTCOME_UNKNOWN',
+    'RESULT_NOT_STORED',
+    'LOCK_LOST',
+    'KEY_STORE_DOWN',
+    'PLEDGE_GONE',
+  ] as const)('%s says nothing that only its operator understands', (code) => {
+    const { body } = problem(code, { base: 'urn:' })
+    const { detail } = JSON.parse(String(body)) as { detail: string }
+    expect(detail.length).toBeGreaterThan(20)
+    expect(detail).not.toMatch(OF_OPERATORS)
+  })
 })

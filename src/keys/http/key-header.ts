@@ -19,7 +19,8 @@ export function parseKey(values: readonly string[]): string | undefined {
   if (!text.startsWith('"') && key.includes(','))
     throw malformed('it holds a comma: quote it, or leave it out')
   if (key === '') throw malformed('it is empty')
-  if (key.length > MOST_CHARACTERS) throw malformed(`it has ${key.length} characters`)
+  if (key.length > MOST_CHARACTERS)
+    throw malformed(`it has ${key.length} characters, and may have ${MOST_CHARACTERS}`)
   if (!VISIBLE.test(key)) throw malformed('it holds something else than visible ASCII characters')
   return key
 }

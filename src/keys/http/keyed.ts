@@ -10,7 +10,7 @@ import { isKey, parseKey } from './key-header.ts'
 import { EXPOSED, exposed, headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
 import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
-import { internalError, isProblem, type ProblemCode, problem } from './problem.ts'
+import { detailOf, internalError, isProblem, type ProblemCode, problem } from './problem.ts'
 
 /*
  * One request with a key: parse → acquire → handler → keep → answer. Adapters bring the request, the handler and a way
@@ -40,7 +40,7 @@ export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchang
     key = parseKey(request.keyHeaders)
   } catch (error) {
     if (error instanceof HookonceError && isProblem(error.code))
-      return refuse(error.code, { detail: error.message })
+      return refuse(error.code, { detail: detailOf(error) })
     throw error
   }
   if (key === undefined) return options.required === 'on' ? refuse('KEY_MISSING') : handle(unprotected())
@@ -55,7 +55,7 @@ export function refuseBody(
 ): Reply | undefined {
   if (!(error instanceof HookonceError)) return undefined
   if (error.code !== 'BODY_TOO_LARGE' && error.code !== 'BODY_STALLED') return undefined
-  return repeating(keyHeaders, problem(error.code, { base }))
+  return repeating(keyHeaders, problem(error.code, { base, detail: detailOf(error) }))
 }
 
 type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply

@@ -1,20 +1,67 @@
 import { type ErrorCode, type ErrorEntry, errorCatalogue, type HookonceError } from '../../model/errors.ts'
 import type { Reply } from './message.ts'
 
+interface Problem {
+  readonly slug: string
+  readonly title: string
+  /** For who called the API: the advice of the catalogue is for who runs it. Absent where each case has its own. */
+  readonly detail?: string
+}
+
 /** Problem details (RFC 9457). The types are stable: clients may tell cases apart by them. */
 const problems = {
-  KEY_MISSING: ['key-missing', 'Idempotency-Key is missing'],
-  KEY_MALFORMED: ['key-malformed', 'Idempotency-Key is malformed'],
-  KEY_REUSED: ['key-reused', 'Idempotency-Key was used with another request'],
-  KEY_IN_PROGRESS: ['in-progress', 'A request with this Idempotency-Key is in progress'],
-  OUTCOME_UNKNOWN: ['outcome-unknown', 'The outcome of this request is unknown'],
-  RESULT_NOT_STORED: ['body-not-stored', 'The reply was not stored'],
-  LOCK_LOST: ['lock-lost', 'Another request with this Idempotency-Key took over'],
-  KEY_STORE_DOWN: ['store-down', 'Idempotency keys cannot be checked now'],
-  PLEDGE_GONE: ['pledge-gone', 'There is nothing to resume'],
-  BODY_TOO_LARGE: ['body-too-large', 'The body is too large'],
-  BODY_STALLED: ['body-stalled', 'The body did not arrive in time'],
-} as const satisfies Partial<Record<ErrorCode, readonly [slug: string, title: string]>>
+  KEY_MISSING: {
+    slug: 'key-missing',
+    title: 'Idempotency-Key is missing',
+    detail:
+      'Send an Idempotency-Key header: a new random key for each operation, the same for each of its retries.',
+  },
+  KEY_MALFORMED: { slug: 'key-malformed', title: 'Idempotency-Key is malformed' },
+  KEY_REUSED: {
+    slug: 'key-reused',
+    title: 'Idempotency-Key was used with another request',
+    detail:
+      'This key was used with another request. Use a new key for a new operation, and repeat a request exactly as it was.',
+  },
+  KEY_IN_PROGRESS: {
+    slug: 'in-progress',
+    title: 'A request with this Idempotency-Key is in progress',
+    detail:
+      'The first request with this key is still in progress. Send it again after the time in Retry-After.',
+  },
+  OUTCOME_UNKNOWN: {
+    slug: 'outcome-unknown',
+    title: 'The outcome of this request is unknown',
+    detail:
+      'The first request with this key did not end properly. It may or may not have taken effect: find out before you send it with a new key.',
+  },
+  RESULT_NOT_STORED: {
+    slug: 'body-not-stored',
+    title: 'The reply was not stored',
+    detail:
+      'The first request with this key has taken effect, but its reply was not kept. Read what it made where it lives: Location says where, if it is there.',
+  },
+  LOCK_LOST: {
+    slug: 'lock-lost',
+    title: 'Another request with this Idempotency-Key took over',
+    detail:
+      'Another request with this key took over before this one had ended. Send it again after the time in Retry-After.',
+  },
+  KEY_STORE_DOWN: {
+    slug: 'store-down',
+    title: 'Idempotency keys cannot be checked now',
+    detail:
+      'Whether this key was used before cannot be told now, so nothing was done. Send it again after the time in Retry-After.',
+  },
+  PLEDGE_GONE: {
+    slug: 'pledge-gone',
+    title: 'There is nothing to resume',
+    detail:
+      "The request that was to be resumed is not there any more, or is another tenant's. Nothing was done.",
+  },
+  BODY_TOO_LARGE: { slug: 'body-too-large', title: 'The body is too large' },
+  BODY_STALLED: { slug: 'body-stalled', title: 'The body did not arrive in time' },
+} as const satisfies Partial<Record<ErrorCode, Problem>>
 
 export type ProblemCode = keyof typeof problems
 
@@ -25,9 +72,9 @@ export function problem(
   { base, detail, headers = {} }: { base: string; detail?: string; headers?: Record<string, string> },
 ): Reply {
   const entry: ErrorEntry = errorCatalogue[code]
-  const [slug, title] = problems[code]
+  const known: Problem = problems[code]
   const status = entry.status ?? 500
-  const body = { type: `${base}${slug}`, title, status, detail: detail ?? entry.advice }
+  const body = { type: `${base}${known.slug}`, title: known.title, status, detail: detail ?? known.detail }
   return {
     status,
     headers: [['content-type', 'application/problem+json'], ...Object.entries(headers)],

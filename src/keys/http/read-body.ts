@@ -132,7 +132,7 @@ export async function readFetchBody(request: Request, limits: BodyLimits): Promi
 }
 
 export function tooLarge({ maxBodyBytes }: Pick<BodyLimits, 'maxBodyBytes'>): HookonceError {
-  return new HookonceError('BODY_TOO_LARGE', `more than ${maxBodyBytes} bytes came`)
+  return new HookonceError('BODY_TOO_LARGE', `the body has more than ${maxBodyBytes} bytes`)
 }
 
 function stalled({ bodyTimeoutMs }: BodyLimits): HookonceError {
