@@ -3,6 +3,11 @@ import { answerFetch, replyOf, responseOf } from '../fetch.ts'
 import { isKeyedMethod, unprotected } from '../keyed.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 
+/** The second argument of a route handler, where it says no type of its own: what stands in the segments of its path. */
+export interface NextRoute {
+  readonly params: Promise<Readonly<Record<string, string | string[] | undefined>>>
+}
+
 /** A route handler of Next.js, with one more argument. */
 export type NextHandler<NextRequest extends Request, Route> = (
   request: NextRequest,
@@ -17,7 +22,7 @@ export type NextHandler<NextRequest extends Request, Route> = (
  */
 export function nextKeys<NextRequest extends Request>(options: KeysOptions<NextRequest>) {
   const checked = checkKeysOptions(options, 'nextKeys()')
-  return <Route>(handler: NextHandler<NextRequest, Route>) =>
+  return <Route = NextRoute>(handler: NextHandler<NextRequest, Route>) =>
     async (request: NextRequest, route: Route): Promise<Response> => {
       if (!isKeyedMethod(request.method)) return handler(request, route, unprotected())
       const reply = await answerFetch(checked, {
