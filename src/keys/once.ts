@@ -5,7 +5,7 @@ import type { KeyEvent } from './events.ts'
 import { digest, keyId } from './identity.ts'
 import { policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
-import { decodeValue, encodeValue, NOT_KEPT, notJson } from './result.ts'
+import { decodeValue, encodeValue, isNotKept } from './result.ts'
 import { type Ended, type RunContext, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
@@ -35,8 +35,8 @@ export type TransactionalContext<Tx> = OnceContext & { readonly tx: Tx }
 /**
  * Runs `fn` once for a key, whoever asks and how often: what it returned is kept (as JSON) and returned to the others.
  *
- * What JSON would change, such as a Date, is refused to all: RESULT_NOT_JSON to the first, RESULT_NOT_STORED to the others.
- * What is larger than `maxResultBytes` reaches the first only.
+ * The first gets what the others will: a Date is a text for it too. What has no JSON, or is larger than `maxResultBytes`,
+ * reaches the first only.
  *
  * Throws KEY_IN_PROGRESS while another run holds the key, KEY_REUSED when the key came with another input,
  * OUTCOME_UNKNOWN when a run ended without saying how, KEY_STORE_DOWN when nothing could be asked and so nothing was
@@ -76,11 +76,12 @@ export async function runOnce<Value>(
     throw new HookonceError('CONFIG_INVALID', `once(): the key must be a text, not ${textOf(key)}`)
   if (typeof fn !== 'function')
     throw new HookonceError('CONFIG_INVALID', 'once(): what is to run must be a function')
-  let fault: string | undefined
   function complete(value: Value): Ended<Value> {
-    fault = value === undefined ? undefined : notJson(value)
-    const result = fault === undefined ? encodeValue(value, policy.maxResultBytes) : NOT_KEPT
-    return { value, settle: { to: 'completed', result, ttlMs: policy.ttlMs } }
+    const result = encodeValue(value, policy.maxResultBytes)
+    return {
+      value: isNotKept(result) ? value : decodeValue<Value>(result),
+      settle: { to: 'completed', result, ttlMs: policy.ttlMs },
+    }
   }
   const outcome = await run<Value>({
     store,
@@ -104,9 +105,6 @@ export async function runOnce<Value>(
   })
   switch (outcome.outcome) {
     case 'ran':
-      // The first to come hears what the others will; at the next one it would be too late to mend it.
-      if (fault !== undefined)
-        throw new HookonceError('RESULT_NOT_JSON', `it has run, and is done; but what it returned ${fault}`)
       return outcome.value
     case 'completed':
       return decodeValue<Value>(outcome.record.result ?? new Uint8Array())

@@ -34,37 +34,3 @@ function jsonOf(value: unknown): string | undefined {
     return undefined
   }
 }
-
-/** What refers to itself has no end. */
-const MAX_DEPTH = 100
-
-/** Why a value would not come out of JSON as it went in, with where in it; undefined where it would. */
-export function notJson(value: unknown, path: readonly string[] = []): string | undefined {
-  const at = path.length === 0 ? '' : ` at "${path.join('.')}"`
-  if (value === null || typeof value === 'boolean' || typeof value === 'string') return undefined
-  if (typeof value === 'number')
-    return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON has no word for`
-  if (typeof value !== 'object') return `holds a ${typeof value}${at}: return plain data`
-  if (path.length > MAX_DEPTH) return 'is nested too deeply'
-  if (Array.isArray(value)) {
-    // Not by forEach: it would step over what is not there.
-    for (let n = 0; n < value.length; n++) {
-      const fault = notJson(value[n], [...path, String(n)])
-      if (fault !== undefined) return fault
-    }
-    return undefined
-  }
-  if (!isPlain(value))
-    return `holds a ${value.constructor?.name ?? 'class'}${at}: return plain data, a date as its ISO text`
-  for (const [name, member] of Object.entries(value)) {
-    const fault = member === undefined ? undefined : notJson(member, [...path, name])
-    if (fault !== undefined) return fault
-  }
-  return undefined
-}
-
-/** Objects of another realm, such as that of a test runner, have another Object.prototype. */
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
-}
