@@ -247,13 +247,16 @@ test('a key that is used for something else is refused, and a result that cannot
   await deliver(hooks, { id: 'evt_2', type: 'a', amount: 2 })
   await jobsAre(db, 'processed', 2)
   expect(seen).toEqual([expect.objectContaining({ code: 'EFFECT_INPUT_CHANGED' })])
-  await deliver(hooks, { id: 'evt_3', type: 'large' })
-  await jobsAre(db, 'processed', 3)
-  expect(calls).toBe(1)
-  expect(seen[1]).toBeUndefined()
+  const id = await deliver(hooks, { id: 'evt_3', type: 'large' })
+  await jobsAre(db, 'failed', 1)
   expect(await db.rows(`select error from hookonce.attempt`)).toEqual([
     { error: expect.stringContaining('STEP_RESULT_TOO_LARGE') },
   ])
+  // It has happened: a replay does not call again, and has no result to give.
+  await hooks.replay(id)
+  await jobsAre(db, 'processed', 3)
+  expect(calls).toBe(1)
+  expect(seen[1]).toBeUndefined()
 })
 
 test('nothing is called under a stale fence', async () => {

@@ -64,18 +64,28 @@ test.each([
   { fault: 'RESULT_NOT_JSON', says: 'holds NaN at "0"', results: [[Number.NaN]] },
   { fault: 'RESULT_NOT_JSON', says: 'holds a bigint', results: [1n] },
   { fault: 'RESULT_NOT_JSON', says: 'holds a NUL character', results: ['\0'] },
-])('what a step may not return: $fault, $says', async ({ fault, says, results }) => {
-  const db = await freshDatabase()
-  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', async (_, ctx) => {
-    for (const result of results) await ctx.step('a', () => result)
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await jobsAre(db, 'failed')
-  const [job] = await db.rows<{ reason: string }>('select reason from hookonce.job')
-  expect(job?.reason).toContain(fault)
-  expect(job?.reason).toContain(says)
-})
+])(
+  'what a step may not return fails the job at once, for good: $fault, $says',
+  async ({ fault, says, results }) => {
+    const db = await freshDatabase()
+    let attempts = 0
+    const hooks = testHooks(db, { retry: { maxAttempts: 3, baseDelayMs: 1 } }).on(
+      'test',
+      '*',
+      async (_, ctx) => {
+        attempts += 1
+        for (const result of results) await ctx.step('a', () => result)
+      },
+    )
+    await hooks.start()
+    await deliver(hooks, { id: 'evt_1', type: 'a' })
+    await jobsAre(db, 'failed')
+    expect(attempts).toBe(1)
+    const [job] = await db.rows<{ reason: string }>('select reason from hookonce.job')
+    expect(job?.reason).toContain(fault)
+    expect(job?.reason).toContain(says)
+  },
+)
 
 test('a step whose declared input changed between attempts is refused, not skipped', async () => {
   const db = await freshDatabase()
