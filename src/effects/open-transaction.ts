@@ -3,6 +3,7 @@ import type { NewMessage } from '../ledger/outbox.ts'
 import type { Queryable } from '../ledger/statement.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { VersionInput } from '../model/version.ts'
+import { Calls } from './calls.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { outgoing, type PublishOptions } from './message.ts'
 import type { HandlerRun } from './run.ts'
@@ -56,12 +57,15 @@ export interface OpenTransaction {
   readonly news: readonly Latest<unknown>[]
   onTheirs(db: Queryable): AdaptedTransaction
   onOurs(client: PoolClient): Transaction
+  /** What was begun in it. */
+  readonly calls: Calls
   close(): void
 }
 
 export function openTransaction(run: HandlerRun, name: string): OpenTransaction {
   const { messages, publish, keep } = outgoing(run, name)
   const news: Latest<unknown>[] = []
+  const calls = new Calls()
   let closed = false
   let savepoints = 0
 
@@ -77,56 +81,63 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
         requireOpen()
         return publish(topic, payload, options)
       },
-      async effect(key, work, options = {}) {
-        requireOpen()
-        return effectInTransaction(run, db, { key, work, options })
-      },
-      async latest(entity, version, work, options = {}) {
-        requireOpen()
-        const outcome = await latest(run, db, { entity, version, work, options })
-        news.push(outcome)
-        return outcome
-      },
+      effect: (key, work, options = {}) =>
+        calls.make(`tx.effect("${key}")`, async () => {
+          requireOpen()
+          return effectInTransaction(run, db, { key, work, options })
+        }),
+      latest: (entity, version, work, options = {}) =>
+        calls.make(`tx.latest("${entity}")`, async () => {
+          requireOpen()
+          const outcome = await latest(run, db, { entity, version, work, options })
+          news.push(outcome)
+          return outcome
+        }),
     }
   }
 
   function onOurs(client: PoolClient): Transaction {
     return {
       ...onTheirs(client),
-      async query(given: string | NamedStatement, values: readonly unknown[] = []) {
-        requireOpen()
-        const statement = typeof given === 'string' ? { text: given, values } : { values, ...given }
-        refuseControl(statement.text)
-        return client.query({ ...statement, values: [...statement.values] })
-      },
-      async savepoint(work) {
-        requireOpen()
-        savepoints += 1
-        const savepoint = `hookonce_${savepoints}`
-        const toldBefore = { messages: messages.length, news: news.length }
-        await client.query(`savepoint ${savepoint}`)
-        try {
-          const result = await work()
-          await client.query(`release savepoint ${savepoint}`)
-          return result
-        } catch (error) {
-          // What it told of is undone.
-          keep(toldBefore.messages)
-          news.length = toldBefore.news
-          await client.query(`rollback to savepoint ${savepoint}`)
-          throw error
-        }
-      },
+      query: (given: string | NamedStatement, values: readonly unknown[] = []) =>
+        calls.make('tx.query()', async () => {
+          requireOpen()
+          const statement = typeof given === 'string' ? { text: given, values } : { values, ...given }
+          refuseControl(statement.text)
+          return client.query({ ...statement, values: [...statement.values] })
+        }),
+      savepoint: (work) => calls.make('tx.savepoint()', () => savepoint(client, work)),
+    }
+  }
+
+  async function savepoint<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {
+    requireOpen()
+    savepoints += 1
+    const name = `hookonce_${savepoints}`
+    const toldBefore = { messages: messages.length, news: news.length }
+    await client.query(`savepoint ${name}`)
+    try {
+      const result = await work()
+      await client.query(`release savepoint ${name}`)
+      return result
+    } catch (error) {
+      // What it told of is undone.
+      keep(toldBefore.messages)
+      news.length = toldBefore.news
+      await client.query(`rollback to savepoint ${name}`)
+      throw error
     }
   }
 
   return {
     messages,
     news,
+    calls,
     onTheirs,
     onOurs,
     close() {
       closed = true
+      calls.closeInto(run.calls)
     },
   }
 }

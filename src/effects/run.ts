@@ -3,6 +3,7 @@ import type { EffectId } from '../ledger/effects.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import { STALE_FENCE } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
+import type { Calls } from './calls.ts'
 import type { Latest } from './latest.ts'
 import type { MessageOrigin } from './message.ts'
 
@@ -17,6 +18,10 @@ export interface HandlerRun extends MessageOrigin {
   readonly interruption: { readonly signal: AbortSignal }
   /** Throws where the run is over, or its lease is by our own clock: nothing new may be started. */
   readonly requireHeld: () => void
+  /** What the handler has begun. */
+  readonly calls: Calls
+  /** The handler has ended, and only what it began is waited for. */
+  isOver: boolean
   /** Names of steps and transactions that this run has used. */
   names?: Set<string>
   /** Names of transactions whose work is under way. */

@@ -97,7 +97,7 @@ function stepOf<Result>(
   { name, last }: Required<TransactionOptions>,
 ): Step<Result> {
   const { job, epoch } = run
-  const { messages, news, onOurs, onTheirs, close } = openTransaction(run, name)
+  const { messages, news, calls, onOurs, onTheirs, close } = openTransaction(run, name)
   return {
     onOurs,
     onTheirs,
@@ -108,8 +108,14 @@ function stepOf<Result>(
         const result = await work(tx as Transaction, native)
         // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
         if (run.stopped) throw run.stopped
+        calls.requireAwaited()
+        // Nobody awaits it: who would be told if it failed? It must not complete the job behind the handler's back.
+        if (last && run.isOver)
+          throw new HookonceError('CONTEXT_CLOSED', 'the last transaction was not awaited')
         return result
       } finally {
+        // What is still under way would go on after the rollback, outside of any transaction.
+        if (calls.firstOpen !== undefined) await calls.idle()
         run.openTransactions.delete(name)
         close()
       }

@@ -57,7 +57,7 @@ type Ended = { readonly event: Event | undefined } & (
 /** Runs the handler once and settles the job by what came of it. Never throws. */
 export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   const startedAt = performance.now()
-  let ended = await perform(run, deps.business)
+  let ended = await perform(run, deps)
   const durationMs = performance.now() - startedAt
   let settlement = settlementOf(run, ended, durationMs)
   if (settlement.state === 'failed') ended = await askPerson(ended)
@@ -96,7 +96,7 @@ async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promi
 
 const NOTHING = { writes: [], messages: [] }
 
-async function perform(run: Run, business: Business): Promise<Ended> {
+async function perform(run: Run, { business, observer }: AttemptDeps): Promise<Ended> {
   const { subscriber, interruption } = run
   const timer = setTimeout(() => {
     const fault = `the handler ran past ${subscriber.timeoutMs} ms`
@@ -109,11 +109,19 @@ async function perform(run: Run, business: Business): Promise<Ended> {
     event = run.event()
     // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
     await interruption.during(Promise.resolve(subscriber.handler(event, context.ctx)))
-    return endedOf(event, context.close())
+    context.requireAwaited()
+    return endedOf(event, context.close(late))
   } catch (error) {
-    return endedOf(event, context.close(), { error })
+    // Interrupted: then nobody waits for the rest either, and the run knows the reason.
+    await interruption.during(context.rest()).catch(() => undefined)
+    return endedOf(event, context.close(late), { error })
   } finally {
     clearTimeout(timer)
+  }
+
+  /** The job is settled by then: all that is left is to say so. */
+  function late(what: string, error: unknown): void {
+    observer.trouble({ doing: `${what} of subscriber "${subscriber.name}", whose handler had ended`, error })
   }
 }
 

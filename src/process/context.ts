@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { TransactionAdapter } from '../effects/adapters/contract.ts'
+import { Calls, type OnLateFailure } from '../effects/calls.ts'
 import { stopAtUnknown } from '../effects/claim-effect.ts'
 import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
@@ -21,8 +22,12 @@ import type { Context } from './subscriber.ts'
 /** The handler's context, and what it gathered. */
 export interface OpenContext {
   readonly ctx: Context
+  /** Throws where the handler has left something open, or a failure unseen: then it has not done what it says. */
+  requireAwaited(): void
+  /** Until what the handler began has ended. Cut off in the middle it would be known to nobody. */
+  rest(): Promise<void>
   /** The handler has ended: nothing that it still does counts. */
-  close(): Gathered
+  close(onLateFailure: OnLateFailure): Gathered
 }
 
 export interface Gathered {
@@ -61,6 +66,7 @@ const SIGNAL: PropertyDescriptor = {
 export function openContext(run: Run, { pool, shards, outbox }: Business): OpenContext {
   const { job, epoch, attempt, subscriber, interruption, lastStep } = run
   const writes: CheckedWrite[] = []
+  const calls = new Calls()
   const doing: HandlerRun = {
     pool,
     shards,
@@ -73,6 +79,8 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
     timeoutMs: subscriber.timeoutMs,
     interruption,
     requireHeld,
+    calls,
+    isOver: false,
     settled: undefined,
     stopped: undefined,
     news: [],
@@ -86,11 +94,28 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
   }
 
   function requireOpen(what: string): void {
+    if (interruption.reason) throw interruption.reason
+    // Before the lease, which may well be gone by now.
+    if (closed) throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the handler had returned`)
     requireHeld()
     if (doing.stopped) throw doing.stopped
-    if (closed) throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the handler had returned`)
     if (doing.settled)
       throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the last transaction`)
+  }
+
+  /** A last transaction completes the job: what is gathered for the end, or still under way, would be left behind. */
+  function requireNothingLeft(beside: string | undefined): void {
+    if (beside !== undefined) {
+      throw new HookonceError(
+        'CONTEXT_CLOSED',
+        `a last transaction would leave ${beside} behind: await it before`,
+      )
+    }
+    if (writes.length === 0 && atTheEnd.messages.length === 0) return
+    throw new HookonceError(
+      'CONTEXT_CLOSED',
+      'a last transaction would leave behind what ctx.write() and ctx.publish() gathered: use tx.query() and tx.publish()',
+    )
   }
 
   /** Calls to the outside cannot be rolled back, and commits of their own would not be. */
@@ -114,40 +139,42 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
       requireOpen('ctx.publish()')
       return atTheEnd.publish(topic, payload, options)
     },
-    async transaction<Result>(
+    transaction: <Result>(
       work: Work<Result>,
       options: TransactionOptions & { on?: TransactionAdapter<unknown> } = {},
-    ) {
-      requireOutside('ctx.transaction()')
-      if (options.last && (writes.length > 0 || atTheEnd.messages.length > 0)) {
-        throw new HookonceError(
-          'CONTEXT_CLOSED',
-          'a last transaction would leave behind what ctx.write() and ctx.publish() gathered: use tx.query() and tx.publish()',
+    ) => {
+      const beside = calls.firstOpen
+      return calls.make(named('ctx.transaction', options.name), async () => {
+        requireOutside('ctx.transaction()')
+        if (options.last) requireNothingLeft(beside)
+        return transaction(doing, work, options)
+      })
+    },
+    step: (name, work, options = {}) =>
+      calls.make(named('ctx.step', name), async () => {
+        requireOutside('ctx.step()')
+        return step(doing, name, work, options)
+      }),
+    effect: (key, work, options = {}) =>
+      calls.make(named('ctx.effect', key), async () => {
+        requireOutside('ctx.effect()')
+        return effect(doing, key, work, options)
+      }),
+    fetch: (url, init) =>
+      calls.make(named('ctx.fetch', init.effect), async () => {
+        requireOutside('ctx.fetch()')
+        return fetchOnce(doing, url, init)
+      }),
+    latest: (entity, version, work, { name = `latest ${entity}`, ...options } = {}) =>
+      calls.make(named('ctx.latest', entity), async () => {
+        requireOutside('ctx.latest()')
+        const outcome = await transaction(
+          doing,
+          (tx) => tx.latest(entity, version, (current) => work(tx, current), options),
+          { name },
         )
-      }
-      return transaction(doing, work, options)
-    },
-    async step(name, work, options = {}) {
-      requireOutside('ctx.step()')
-      return step(doing, name, work, options)
-    },
-    async effect(key, work, options = {}) {
-      requireOutside('ctx.effect()')
-      return effect(doing, key, work, options)
-    },
-    async fetch(url, init) {
-      requireOutside('ctx.fetch()')
-      return fetchOnce(doing, url, init)
-    },
-    async latest(entity, version, work, { name = `latest ${entity}`, ...options } = {}) {
-      requireOutside('ctx.latest()')
-      const outcome = await transaction(
-        doing,
-        (tx) => tx.latest(entity, version, (current) => work(tx, current), options),
-        { name },
-      )
-      return remembered(doing, outcome)
-    },
+        return remembered(doing, outcome)
+      }),
     defer(delayMs, reason) {
       requireOpen('ctx.defer()')
       throw stop(doing, new Deferred(delayMs, reason))
@@ -156,8 +183,14 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
 
   return {
     ctx: Object.defineProperty(ctx, 'signal', SIGNAL) as typeof ctx & Pick<Context, 'signal'>,
-    close() {
+    requireAwaited: () => calls.requireAwaited(),
+    async rest() {
+      doing.isOver = true
+      await calls.idle()
+    },
+    close(onLateFailure) {
       closed = true
+      calls.close(onLateFailure)
       const { settled, stopped, news } = doing
       const [open] = doing.open?.values() ?? []
       const reason = 'it was called, no reply was recorded, and its job has no attempts left'
@@ -167,6 +200,11 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
       return { writes, messages, settled, stopped, stale: staleReason(news), askPerson }
     },
   }
+}
+
+/** A call by the name that the handler gave it. */
+function named(call: string, name: string | undefined): string {
+  return name === undefined ? `${call}()` : `${call}("${name}")`
 }
 
 /** What an earlier attempt recorded counts as this one's news. */
