@@ -7,6 +7,7 @@ import { Calls } from './calls.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { outgoing, type PublishOptions } from './message.ts'
 import type { HandlerRun } from './run.ts'
+import { refuseControl } from './statement-kind.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
 /** What can be said in a transaction, also in one of another library. */
@@ -140,17 +141,4 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
       calls.closeInto(run.calls)
     },
   }
-}
-
-const CONTROL =
-  /^\s*(begin|start\s+transaction|commit|end|abort|rollback(?!\s+(work\s+|transaction\s+)?to\b)|prepare\s+transaction)\b/i
-
-/** Its end is ours to say: only then do the writes, the record and the fence go together. */
-function refuseControl(text: string): void {
-  const [, word] = CONTROL.exec(text) ?? []
-  if (word === undefined) return
-  throw new HookonceError(
-    'TRANSACTION_MISUSED',
-    `"${word}" inside a transaction: it is committed when its function returns, and rolled back when it throws`,
-  )
 }

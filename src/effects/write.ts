@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
+import { refuseInWrite } from './statement-kind.ts'
 
 const values = z.array(z.unknown())
 /** How many rows it must change; otherwise the event fails, and nothing of it is written. */
@@ -25,7 +26,12 @@ export interface CheckedWrite {
 }
 
 export function checkWrite(write: Write): CheckedWrite {
-  const checked = check(writeSchema, write, 'ctx.write()')
+  const checked = statementOf(check(writeSchema, write, 'ctx.write()'))
+  refuseInWrite(checked.text)
+  return checked
+}
+
+function statementOf(checked: z.output<typeof writeSchema>): CheckedWrite {
   if ('text' in checked && 'values' in checked) {
     return { text: String(checked.text), values: values.parse(checked.values), rows: checked.rows }
   }

@@ -223,7 +223,13 @@ test('what would break a transaction apart is refused, each with what to do', as
       await ctx.transaction(async () => undefined, { name: 'inner' }).catch(note)
       await ctx.effect('mail', () => undefined).catch(note)
       await ctx.step('step', () => undefined).catch(note)
-      for (const text of ['COMMIT', ' rollback', 'begin', 'END work', 'start transaction']) {
+      for (const text of [
+        'COMMIT',
+        ' rollback',
+        '/* now */ begin',
+        '-- all\nEND work',
+        'start transaction',
+      ]) {
         await tx.query(text).catch(note)
       }
       await tx.query('savepoint mine')

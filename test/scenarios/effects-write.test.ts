@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../support/hooks.ts'
+import { jobsAre } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
@@ -183,6 +184,49 @@ test('the compiled queries of Drizzle and Kysely are writes, what is neither is 
     { type: 'kysely' },
   ])
   expect(faults).toEqual([expect.stringContaining('ctx.write(): text: ')])
+})
+
+test.each([
+  'commit',
+  ' ROLLBACK',
+  '-- at last\n commit',
+  '/* a /* nested */ comment */ ; begin',
+  'savepoint mine',
+  'rollback to savepoint mine',
+  'release mine',
+  'end',
+  'start transaction',
+  `prepare transaction 'mine'`,
+])('a write must not control the transaction that it shares with others: %s', async (text) => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { maxAttempts: 2, baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
+    ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+    if (event.type === 'bad') ctx.write({ text })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'bad' })
+  await deliver(hooks, { id: 'evt_2', type: 'good' })
+  await processed(db, 1)
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'good' }])
+  expect(await db.rows(`select attempt, reason from hookonce.job where state = 'failed'`)).toEqual([
+    { attempt: 1, reason: expect.stringContaining('TRANSACTION_MISUSED') },
+  ])
+})
+
+test.each([
+  'copy effect from stdin',
+  '/* all */ COPY effect (type) FROM STDIN with (format csv)',
+  'copy effect to stdout',
+])('a write has nothing to copy from or to: %s', async (text) => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', (_, ctx) => ctx.write({ text }))
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows(`select reason from hookonce.job`)).toEqual([
+    { reason: expect.stringContaining('CONFIG_INVALID: ctx.write(): "copy') },
+  ])
 })
 
 test('a context that is used after its handler has returned says so', async () => {

@@ -1,0 +1,58 @@
+import { HookonceError } from '../model/errors.ts'
+
+const CONTROL = /^(begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i
+/** Of a transaction that is the handler's own: it may go back to a savepoint in it. */
+const TO_SAVEPOINT = /^rollback\s+(work\s+|transaction\s+)?to\b/i
+const SAVEPOINT = /^(savepoint|release)\b/i
+const COPY = /^(copy)\b.*\b(from\s+stdin|to\s+stdout)\b/is
+
+/** Its end is ours to say: only then do the writes, the record and the fence go together. */
+export function refuseControl(text: string): void {
+  const said = withoutLeadIn(text)
+  const [, word] = CONTROL.exec(said) ?? []
+  if (word === undefined || TO_SAVEPOINT.test(said)) return
+  throw new HookonceError(
+    'TRANSACTION_MISUSED',
+    `"${word}" inside a transaction: it is committed when its function returns, and rolled back when it throws`,
+  )
+}
+
+/** Writes share their transaction with those of other jobs, so not even a savepoint is theirs. */
+export function refuseInWrite(text: string): void {
+  const said = withoutLeadIn(text)
+  const [, word] = CONTROL.exec(said) ?? SAVEPOINT.exec(said) ?? []
+  if (word !== undefined) {
+    throw new HookonceError(
+      'TRANSACTION_MISUSED',
+      `"${word}" in ctx.write(): it is committed together with the writes of other jobs`,
+    )
+  }
+  const [, copy, where] = COPY.exec(said) ?? []
+  if (copy === undefined) return
+  const fault = `ctx.write(): "copy … ${where}" needs a stream, which a statement has not: use insert`
+  throw new HookonceError('CONFIG_INVALID', fault)
+}
+
+const SPACE = /^[\s;]+/
+const LINE_COMMENT = /^--[^\n\r]*/
+
+/** The statement without the space, the empty statements and the comments before it. */
+function withoutLeadIn(text: string): string {
+  let rest = text
+  for (;;) {
+    const skipped = blockComment(rest) || (LINE_COMMENT.exec(rest) ?? SPACE.exec(rest) ?? [''])[0].length
+    if (skipped === 0) return rest
+    rest = rest.slice(skipped)
+  }
+}
+
+/** How long the comment is that the text begins with. PostgreSQL nests them. */
+function blockComment(text: string): number {
+  if (!text.startsWith('/*')) return 0
+  let depth = 0
+  for (const { 0: mark, index } of text.matchAll(/\/\*|\*\//g)) {
+    depth += mark === '/*' ? 1 : -1
+    if (depth === 0) return index + mark.length
+  }
+  return text.length
+}
