@@ -6,8 +6,10 @@ import { check, strict } from '../model/checked.ts'
 import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone } from '../model/handler-errors.ts'
+import { textOfThrown } from '../model/thrown.ts'
 import { claimEffect, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
 import { type EffectFetch, effectFetch } from './fetch.ts'
+import { storableReason } from './reason.ts'
 import { inputHash, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
@@ -149,17 +151,27 @@ async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
 }
 
 async function record<Result>(run: HandlerRun, open: Open, result: Result): Promise<Result> {
-  let json: string | null
   try {
-    json = toRecord(`effect "${open.effect.key}"`, result)
+    const json = toRecord(`effect "${open.effect.key}"`, result)
+    await end(run, open, { state: 'done', result: json, reason: null }).catch((error) => {
+      throw asRefusedValue(open.effect, error)
+    })
   } catch (error) {
+    if (!(error instanceof HookonceError) || !UNKEPT.has(error.code)) throw error
     // It has happened, and must be known to: only what it returned is lost.
-    const reason = error instanceof Error ? error.message : String(error)
-    await end(run, open, { state: 'done', result: null, reason })
+    await end(run, open, { state: 'done', result: null, reason: error.message })
     throw error
   }
-  await end(run, open, { state: 'done', result: json, reason: null })
   return result
+}
+
+const UNKEPT = new Set(['RESULT_NOT_JSON', 'STEP_RESULT_TOO_LARGE'])
+
+/** Tells the refusal of a value (SQLSTATE 22xxx) from other errors of the database. */
+function asRefusedValue({ key }: EffectId, error: unknown): unknown {
+  if (!/^22...$/.test(sqlStateOf(error))) return error
+  const fault = `the ledger cannot keep the result of effect "${key}": ${textOfThrown(error)}`
+  return new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
 }
 
 const FIRST_PAUSE_MS = 50
@@ -172,9 +184,11 @@ async function end(
   { effect, call }: Open,
   outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
 ): Promise<void> {
+  const reason = outcome.reason === null ? null : storableReason(outcome.reason)
+  const ended = { effect, job: run.job, epoch: call.epoch, ...outcome, reason }
   for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
     try {
-      const isOurs = await endEffect(run.pool, { effect, job: run.job, epoch: call.epoch, ...outcome })
+      const isOurs = await endEffect(run.pool, ended)
       run.open?.delete(effect.id)
       if (isOurs) return
       throw new HookonceError('LEASE_LOST', `another run has taken over effect "${effect.key}"`)

@@ -10,9 +10,14 @@ const MAX_RESULT_BYTES = 64 * 1024
  */
 export function toRecord(what: string, result: unknown): string | null {
   if (result === undefined) return null
-  const fault = notJson(result, [])
-  if (fault) throw new HookonceError('RESULT_NOT_JSON', `the result of ${what} ${fault}`)
+  requireKept(what, result)
   return limited(what, JSON.stringify(result))
+}
+
+/** As it is, for later attempts: as JSON, and in characters that a text of the database can hold. */
+export function requireKept(what: string, result: unknown): void {
+  const fault = notJson(result, { path: [], inside: [], isKept: true })
+  if (fault) throw new HookonceError('RESULT_NOT_JSON', `the result of ${what} ${fault}`)
 }
 
 export function limited(what: string, json: string): string {
@@ -31,7 +36,7 @@ export function fromRecord(result: unknown): unknown {
 /** The declared input of a step or an effect, to recognise another one under the same name. */
 export function inputHash(what: string, input: unknown): Buffer | null {
   if (input === undefined) return null
-  const fault = notJson(input, [])
+  const fault = notJson(input, { path: [], inside: [], isKept: false })
   if (fault) throw new HookonceError('RESULT_NOT_JSON', `the input of ${what} ${fault}`)
   return createHash('sha256').update(canonical(input)).digest()
 }
@@ -54,20 +59,31 @@ function canonical(value: unknown): string {
   return `{${sorted.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`
 }
 
-/** What refers to itself has no end. */
+/** Deeper than anyone's data; PostgreSQL would go further, but a stack has an end. */
 const MAX_DEPTH = 100
 
+interface Place {
+  readonly path: readonly string[]
+  /** What holds it. */
+  readonly inside: readonly object[]
+  /** Or is only compared. */
+  readonly isKept: boolean
+}
+
 /** Why a value is no JSON, with where in it; undefined where it is. */
-function notJson(value: unknown, path: readonly string[]): string | undefined {
+function notJson(value: unknown, place: Place): string | undefined {
+  const { path, inside, isKept } = place
   const at = path.length === 0 ? '' : ` at "${path.join('.')}"`
   if (value === null || typeof value === 'boolean') return undefined
   if (typeof value === 'string') {
-    return value.includes('\0') ? `holds a NUL character${at}, which the ledger cannot keep` : undefined
+    const fault = isKept && unkept(value)
+    return fault ? `holds ${fault}${at}, which the ledger cannot keep` : undefined
   }
   if (typeof value === 'number') {
     return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON has no word for`
   }
   if (typeof value !== 'object') return `holds a ${typeof value}${at}: return plain data`
+  if (inside.includes(value)) return `holds itself${at}: return plain data`
   if (path.length > MAX_DEPTH) return 'is nested too deeply'
   const prototype: unknown = Object.getPrototypeOf(value)
   const isPlain = prototype === Object.prototype || prototype === null || Array.isArray(value)
@@ -75,8 +91,16 @@ function notJson(value: unknown, path: readonly string[]): string | undefined {
     return `holds a ${value.constructor?.name ?? 'class'}${at}: return plain data, a date as its ISO text`
   }
   for (const [key, member] of Object.entries(value)) {
-    const fault = member === undefined ? undefined : notJson(member, [...path, key])
+    if (member === undefined) continue
+    const unkeptKey = isKept && unkept(key)
+    if (unkeptKey) return `holds ${unkeptKey} in a key${at}, which the ledger cannot keep`
+    const fault = notJson(member, { path: [...path, key], inside: [...inside, value], isKept })
     if (fault) return fault
   }
   return undefined
+}
+
+function unkept(text: string): string | undefined {
+  if (text.includes('\0')) return 'a NUL character'
+  return /\p{Surrogate}/u.test(text) ? 'half a surrogate pair' : undefined
 }

@@ -7,7 +7,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { TransactionAdapter } from './adapters/contract.ts'
 import { staleReason } from './latest.ts'
 import { type AdaptedTransaction, openTransaction, type Transaction } from './open-transaction.ts'
-import { fromRecord, limited } from './recorded.ts'
+import { fromRecord, limited, requireKept } from './recorded.ts'
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 import { MetUnknown, stopAtMet } from './transaction-effect.ts'
 
@@ -193,7 +193,10 @@ function elsewhere(error: unknown): never {
 function toJson(name: string, result: unknown): string | null {
   const what = `transaction "${name}"`
   const json = stringified(what, result)
-  return json === undefined ? null : limited(what, json)
+  if (json === undefined) return null
+  // Only characters that the database cannot keep are escaped by number, and a few that it can.
+  if (json.includes('\\u')) requireKept(what, JSON.parse(json))
+  return limited(what, json)
 }
 
 /** Query builders like to return what JSON has no word for, such as a BigInt. */

@@ -259,6 +259,73 @@ test('a key that is used for something else is refused, and a result that cannot
   expect(seen[1]).toBeUndefined()
 })
 
+const circular: Record<string, unknown> = {}
+circular.self = { again: circular }
+
+test.each([
+  { result: { text: '😀'.slice(0, 1) }, says: 'holds half a surrogate pair at "text"' },
+  { result: { 'a\0b': 1 }, says: 'holds a NUL character in a key' },
+  { result: { list: [{ '\ud83d': 1 }] }, says: 'holds half a surrogate pair in a key at "list.0"' },
+  { result: circular, says: 'holds itself at "self.again"' },
+])('an effect has happened, whatever it returns: $says', async ({ result, says }) => {
+  const db = await freshDatabase()
+  let calls = 0
+  const hooks = testHooks(db, quick).on('test', '*', async (_, ctx) => {
+    await ctx.effect(
+      'mail',
+      () => {
+        calls += 1
+        return result
+      },
+      { mode: 'atMostOnce' },
+    )
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(calls).toBe(1)
+  expect(await db.rows('select state::text, reason from hookonce.effect')).toEqual([
+    { state: 'done', reason: expect.stringContaining(says) },
+  ])
+})
+
+test('a result that the database refuses is left out, and the effect is done', async () => {
+  const db = await freshDatabase()
+  await db.rows(`
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if new.result is not null then raise exception 'not this' using errcode = '22P05'; end if;
+      return new;
+    end $$;
+    create trigger refuse before update on hookonce.effect for each row execute function refuse();`)
+  const hooks = testHooks(db, quick).on('test', '*', (_, ctx) => ctx.effect('mail', () => 'sent'))
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select state::text, result, reason from hookonce.effect')).toEqual([
+    { state: 'done', result: null, reason: expect.stringContaining('RESULT_NOT_JSON') },
+  ])
+})
+
+test('a definite refusal stays one, whatever characters it holds', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) =>
+    ctx.effect(
+      'charge',
+      () => {
+        throw new NotDone('answered 422: bad\0body \ud83d')
+      },
+      { mode: 'atMostOnce' },
+    ),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select state::text, reason from hookonce.effect')).toEqual([
+    { state: 'failed', reason: 'answered 422: bad\ufffdbody \ufffd' },
+  ])
+})
+
 test('nothing is called under a stale fence', async () => {
   const db = await freshDatabase()
   let called = false

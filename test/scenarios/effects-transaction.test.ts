@@ -395,3 +395,19 @@ async function processed(db: TestDatabase, count = 1): Promise<void> {
     return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === count
   })
 }
+
+test('a transaction whose result holds what the ledger cannot keep is rolled back, and says so', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+    await ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, 'written'])
+      return { text: 'a\0b' }
+    })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await until('it has failed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'failed' and reason like 'RESULT_NOT_JSON%'`),
+  )
+  expect(await db.number('select count(*) from effect')).toBe(0)
+})
