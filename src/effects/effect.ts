@@ -8,7 +8,7 @@ import { HookonceError } from '../model/errors.ts'
 import { NotDone } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import { claimEffect, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
-import { type EffectFetch, effectFetch } from './fetch.ts'
+import { type EffectFetch, effectFetch, Unsent } from './fetch.ts'
 import { storableReason } from './reason.ts'
 import { inputHash, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
@@ -123,7 +123,8 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
   } catch (error) {
     // Everything else leaves open whether it happened, and so does a refusal of a second call, which says nothing of
     // the first: the row stays as it is, and the next to ask will see.
-    if (error instanceof NotDone && open.call.calledAt === undefined) {
+    const isDefinite = error instanceof NotDone || error instanceof Unsent
+    if (isDefinite && open.call.calledAt === undefined) {
       await end(run, open, { state: 'failed', result: null, reason: error.message })
     }
     throw error

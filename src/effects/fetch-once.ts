@@ -65,7 +65,8 @@ function textOf(body: RepeatableBody | null | undefined): string | null {
 }
 
 async function recorded(reply: Response): Promise<RecordedReply> {
-  const text = await reply.text()
+  // It is done, whether or not its reply can be read.
+  const text = await reply.text().catch(() => '')
   const keepable = Buffer.byteLength(text) <= MAX_BODY_BYTES && !text.includes('\0')
   const headers = KEPT_HEADERS.flatMap((name): [string, string][] => {
     const value = reply.headers.get(name)

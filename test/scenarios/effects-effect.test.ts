@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { type EffectOptions, NotDone } from '../../src/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { startDownstream } from '../support/downstream.ts'
@@ -429,4 +431,80 @@ test('a handler that catches why it must stop is stopped all the same', async ()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await jobsAre(db, 'attention')
   expect(await db.number('select count(*) from effect')).toBe(0)
+})
+
+test.each([
+  { name: 'a URL that is none', url: 'mail.example/send', init: {} },
+  { name: 'a scheme that is not HTTP', url: 'ftp://mail.example/send', init: {} },
+  { name: 'a header that cannot be sent', url: 'http://127.0.0.1:9/', init: { headers: { to: 'a\nb' } } },
+  { name: 'a GET with a body', url: 'http://127.0.0.1:9/', init: { body: 'x' } },
+  { name: 'a time-out of nothing', url: 'http://127.0.0.1:9/', init: { timeoutMs: 0 } },
+])('ctx.fetch of $name sends nothing: the effect is failed, not unknown', async ({ url, init }) => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db, quick).on('test', '*', (_, ctx) =>
+    ctx.fetch(url, { effect: 'mail', mode: 'atMostOnce', ...init }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select attempt, reason from hookonce.job')).toEqual([
+    { attempt: 1, reason: expect.stringContaining('CONFIG_INVALID') },
+  ])
+  expect(await db.rows(EFFECTS)).toMatchObject([{ state: 'failed' }])
+})
+
+/** Answers with more than anyone reads, until it is hung up on. */
+async function endlessServer(status: number) {
+  let sent = 0
+  const chunk = Buffer.alloc(1024 * 1024, 'x')
+  const server = createServer((_, response) => {
+    response.writeHead(status)
+    const more = (): void => {
+      while (!response.destroyed && response.write(chunk)) sent += chunk.length
+    }
+    response.on('drain', more)
+    more()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/`, sent: () => sent }
+}
+
+test('a reply without end is read up to a limit: its status counts, its body is not kept', async () => {
+  const db = await freshDatabase()
+  const { url, sent } = await endlessServer(200)
+  const seen: unknown[] = []
+  const hooks = testHooks(db, quick).on('test', '*', async (_, ctx) => {
+    const reply = await ctx.fetch(url, { effect: 'fetched', method: 'POST' })
+    seen.push(reply.status, await reply.text())
+    const status = await ctx.effect('called', async ({ fetch }) => {
+      const answer = await fetch(url, { method: 'POST' })
+      seen.push(await answer.text().catch(String))
+      return answer.status
+    })
+    seen.push(status)
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'processed')
+  expect(seen).toEqual([200, '', expect.stringContaining('more than 10485760 bytes'), 200])
+  expect(sent()).toBeLessThan(100 * 1024 * 1024)
+})
+
+test('a refusal without end is quoted and hung up on', async () => {
+  const db = await freshDatabase()
+  const { url } = await endlessServer(422)
+  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) =>
+    ctx.fetch(url, { effect: 'mail', method: 'POST', mode: 'atMostOnce' }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select state::text, reason from hookonce.effect')).toEqual([
+    { state: 'failed', reason: expect.stringMatching(/answered 422: x{300}$/) },
+  ])
 })
