@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
 import { stopForAttention } from '../ledger/attention.ts'
+import { storable } from '../ledger/binary.ts'
 import {
   type EffectId,
   type EffectMode,
@@ -18,7 +19,6 @@ import { EffectBusy } from '../model/handler-errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import { type Decision, decide } from './decide.ts'
 import { effectDownstreamKey } from './downstream-key.ts'
-import { storableReason } from './reason.ts'
 import { fromRecord, requireSameInput } from './recorded.ts'
 import { asLeaseLost, type HandlerRun, stop } from './run.ts'
 
@@ -163,8 +163,8 @@ interface Unknown {
 
 /** The effect is unknown and the job stops, in one commit; see ledger/attention.ts. */
 async function recordUnknown(client: PoolClient, run: HandlerRun, found: Unknown): Promise<void> {
-  await markUnknown(client, { ...found, reason: storableReason(found.reason) })
-  const reason = storableReason(`effect "${found.effect.key}": ${found.reason}`)
+  await markUnknown(client, { ...found, reason: storable(found.reason) })
+  const reason = storable(`effect "${found.effect.key}": ${found.reason}`)
   await stopForAttention(client, { job: run.job, effect: found.effect, reason })
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { storable } from '../ledger/binary.ts'
 import { type EffectId, type EffectMode, type EndedEffect, endEffect } from '../ledger/effects.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import { check, strict } from '../model/checked.ts'
@@ -9,7 +10,6 @@ import { NotDone } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import { claimEffect, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
 import { type EffectFetch, effectFetch, Unsent } from './fetch.ts'
-import { storableReason } from './reason.ts'
 import { inputHash, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
@@ -185,7 +185,7 @@ async function end(
   { effect, call }: Open,
   outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
 ): Promise<void> {
-  const reason = outcome.reason === null ? null : storableReason(outcome.reason)
+  const reason = outcome.reason === null ? null : storable(outcome.reason)
   const ended = { effect, job: run.job, epoch: call.epoch, ...outcome, reason }
   for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
     try {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { storable } from '../ledger/binary.ts'
 import { check, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone, RetryAfter } from '../model/handler-errors.ts'
 import { retryAfterMs } from '../model/retry-after.ts'
 import { textOfThrown } from '../model/thrown.ts'
-import { storableReason } from './reason.ts'
 import type { HandlerRun } from './run.ts'
 
 /** Half of what a handler has by default: a reply that is lost leaves time to say so. */
@@ -125,7 +125,7 @@ const UNDECIDED = new Set([408, 409, 425])
 
 async function refusalOf(url: string | URL, reply: Response): Promise<Error> {
   // Cut, it may end in half a character.
-  const quote = storableReason((await reply.text()).slice(0, MAX_QUOTE_CHARS))
+  const quote = storable((await reply.text()).slice(0, MAX_QUOTE_CHARS))
   const text = `${url} answered ${reply.status}${quote === '' ? '' : `: ${quote}`}`
   const delayMs = retryAfterMs(reply.headers.get('retry-after'))
   if (reply.status < 500 && !UNDECIDED.has(reply.status)) {

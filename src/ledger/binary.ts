@@ -85,7 +85,10 @@ export function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
 }
 
-/** Nor half a character, which only JSON can say: what came from elsewhere is cut and quoted by us and by others. */
+/**
+ * Nor half a character, which only JSON can say. Reasons quote what others sent, and are cut: such a character must not turn
+ * what is known into an error of the database.
+ */
 export function storable(text: string): string {
   return withoutNul(text).replace(/\p{Surrogate}/gu, '\uFFFD')
 }

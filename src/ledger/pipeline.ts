@@ -124,17 +124,6 @@ class Pipeline implements Submittable {
     return undefined
   }
 
-  /** Nobody has anything to copy. While it waits for that the server has not heeded the Sync, so it needs another. */
-  handleCopyInResponse(connection: Connection): void {
-    const wire = connection as unknown as Wire
-    wire.sendCopyFail('a statement of ctx.write copies nothing')
-    wire.sync()
-  }
-
-  handleCopyData(): void {
-    return undefined
-  }
-
   handlePortalSuspended(): void {
     return undefined
   }
@@ -147,5 +136,4 @@ interface Wire {
   execute(message: Record<string, never>): void
   close(message: { type: 'S'; name: string }): void
   sync(): void
-  sendCopyFail(message: string): void
 }

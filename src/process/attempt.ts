@@ -1,7 +1,7 @@
 import type { WriteOutcome } from '../effects/commit-writes.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import type { Settlement } from '../ledger/settle-jobs.ts'
-import { errorCatalogue, HookonceError } from '../model/errors.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { Deferred } from '../model/handler-errors.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
@@ -152,10 +152,6 @@ function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
     }
   }
   if (run.interruption.reason instanceof Draining) return handedBack(job, attempt)
-  if (isFinal(ended.error)) {
-    const reason = ended.error.message.slice(0, MAX_REASON_CHARS)
-    return { ...job, state: 'failed', delayMs: 0, returnAttempt: false, reason }
-  }
   const verdict = afterFailure(
     { error: ended.error, attempt, ageMs: run.ageMs + durationMs },
     run.subscriber.retry,
@@ -167,17 +163,6 @@ function settlementOf(run: Run, ended: Ended, durationMs: number): Settlement {
     returnAttempt: verdict.state === 'retrying' && !verdict.counts,
     reason: verdict.reason,
   }
-}
-
-/** As in work/retry.ts: enough to be read by a person. */
-const MAX_REASON_CHARS = 2_000
-
-/**
- * What the catalogue calls not retryable is a mistake of the program: each attempt would make it again, and with it all
- * that the handler did before. The job is failed at once, and a replay follows the correction.
- */
-function isFinal(error: unknown): error is HookonceError {
-  return error instanceof HookonceError && !errorCatalogue[error.code].retryable
 }
 
 /** Gives a job back unharmed: the attempt is returned, and the next worker may start at once. */

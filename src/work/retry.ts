@@ -1,4 +1,4 @@
-import { HookonceError } from '../model/errors.ts'
+import { errorCatalogue, HookonceError } from '../model/errors.ts'
 import { Deferred, Permanent, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 
@@ -40,7 +40,7 @@ export function afterFailure(
 ): Verdict {
   const reason = describe(failure.error)
   if (failure.error instanceof Permanent) return { state: 'failed', reason: `permanent: ${reason}` }
-  if (isBodyGone(failure.error)) return { state: 'failed', reason }
+  if (isFinal(failure.error)) return { state: 'failed', reason }
   const counts = !(failure.error instanceof Deferred)
   if (counts && failure.attempt >= policy.maxAttempts) {
     return { state: 'failed', reason: `gave up after ${failure.attempt} attempts: ${reason}` }
@@ -63,8 +63,12 @@ function delayFor({ error, attempt }: Failure, policy: RetryPolicy, random: () =
   return Math.min(Math.max(asked, random() * ceiling), policy.maxAgeMs, LONGEST_DELAY_MS)
 }
 
-function isBodyGone(error: unknown): boolean {
-  return error instanceof HookonceError && error.code === 'BODY_EXPIRED'
+/**
+ * What the catalogue calls not retryable is a mistake of the program, or gone for good: each attempt would make it again, and
+ * with it all that the handler did before. A replay follows the correction.
+ */
+function isFinal(error: unknown): boolean {
+  return error instanceof HookonceError && !errorCatalogue[error.code].retryable
 }
 
 function hours(ms: number): string {
