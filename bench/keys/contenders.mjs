@@ -1,19 +1,28 @@
 // @ts-check
 import { readFileSync } from 'node:fs'
 
-/** @typedef {{ name: string, file: string, package?: string, isPeer?: boolean, on: 'node:http' | 'Express' }} Contender */
+/**
+ * @typedef {object} Contender
+ * @property {string} name
+ * @property {string} file
+ * @property {string} [package]
+ * @property {boolean} [isPeer]
+ * @property {boolean} [isFunction] protects a function that can be called without HTTP
+ * @property {'node:http' | 'Express'} on
+ */
 
 /** @type {readonly Contender[]} */
 export const contenders = [
-  { name: 'none', file: 'none.mjs', on: 'node:http' },
+  { name: 'none', file: 'none.mjs', isFunction: true, on: 'node:http' },
   { name: 'hookonce', file: 'hookonce.mjs', on: 'node:http' },
-  { name: 'hookonce-once', file: 'hookonce-once.mjs', on: 'node:http' },
+  { name: 'hookonce-once', file: 'hookonce-once.mjs', isFunction: true, on: 'node:http' },
   { name: 'hookonce-express', file: 'hookonce-express.mjs', on: 'Express' },
   {
     name: 'powertools',
     file: 'powertools.mjs',
     package: '@aws-lambda-powertools/idempotency',
     isPeer: true,
+    isFunction: true,
     on: 'node:http',
   },
   {
@@ -21,6 +30,7 @@ export const contenders = [
     file: 'node-idempotency.mjs',
     package: '@node-idempotency/core',
     isPeer: true,
+    isFunction: true,
     on: 'node:http',
   },
   {

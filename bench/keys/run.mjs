@@ -23,17 +23,20 @@ const { values } = parseArgs({
     connections: { type: 'string', default: '64' },
     body: { type: 'string', default: '500' },
     fsync: { type: 'string', default: 'everysec' },
+    /** The protected function is called without HTTP, which costs more than any key. */
+    calls: { type: 'boolean', default: false },
     smoke: { type: 'boolean', default: false },
   },
 })
 if (values.fsync !== 'everysec' && values.fsync !== 'always')
   throw new Error(`--fsync must be everysec or always, not "${values.fsync}"`)
-const names = values.contenders?.split(',') ?? contenders.map(({ name }) => name)
+const eligible = contenders.filter(({ isFunction }) => isFunction || !values.calls)
+const names = values.contenders?.split(',') ?? eligible.map(({ name }) => name)
 const chosen = names.map((name) => {
-  const found = contenders.find((contender) => contender.name === name)
+  const found = eligible.find((contender) => contender.name === name)
   if (!found)
     throw new Error(
-      `--contenders: there is no "${name}"; there are ${contenders.map(({ name }) => name).join(', ')}`,
+      `--contenders: there is no "${name}"; there are ${eligible.map(({ name }) => name).join(', ')}`,
     )
   return found
 })
@@ -48,8 +51,8 @@ const rounds = values.smoke ? 1 : number('--rounds', values.rounds)
 const MODES = /** @type {const} */ (['first', 'replay'])
 
 say(
-  `keys: ${load.connections} connections, ${load.bodyBytes} bytes a body, ${load.seconds} s, median of ${rounds} alternating rounds\n` +
-    `${cpus().length} cores (${cpus()[0]?.model}), load generator and Redis included; Node ${process.version}, ` +
+  `keys: ${load.connections} ${values.calls ? 'calls at once, without HTTP' : 'connections'}, ${load.bodyBytes} bytes a body, ${load.seconds} s, median of ${rounds} alternating rounds\n` +
+    `${cpus().length} cores (${cpus()[0]?.model}), ${values.calls ? '' : 'load generator and '}Redis included; Node ${process.version}, ` +
     `Redis ${requireRedis()}, appendfsync ${values.fsync}`,
 )
 
@@ -62,7 +65,8 @@ for (let round = 1; round <= rounds; round++) {
     if (!results) continue
     const server = await start(contender)
     try {
-      if (round === 1 && contender.name !== 'none') results.correct = await correctness(server.url)
+      if (round === 1 && contender.name !== 'none' && !values.calls)
+        results.correct = await correctness(server.url)
       for (const mode of MODES) results[mode].push(await measure(server, mode, contender.name))
     } finally {
       await server.stop()
@@ -78,7 +82,7 @@ report()
 async function start(contender) {
   const redis = await startRedis(/** @type {'everysec' | 'always'} */ (values.fsync))
   const child = fork(
-    fileURLToPath(new URL('./serve.mjs', import.meta.url)),
+    fileURLToPath(new URL(values.calls ? './calls.mjs' : './serve.mjs', import.meta.url)),
     [contender.file, String(redis.port)],
     { env: { ...process.env, NODE_ENV: 'production' } },
   )
@@ -89,6 +93,7 @@ async function start(contender) {
     }),
   ])
   return {
+    child,
     port: /** @type {number} */ (port),
     pid: child.pid ?? 0,
     redisPid: redis.pid ?? 0,
@@ -102,19 +107,19 @@ async function start(contender) {
 }
 
 /**
- * @param {{ port: number, pid: number, redisPid: number }} server
+ * @param {{ child: import('node:child_process').ChildProcess, port: number, pid: number, redisPid: number }} server
  * @param {'first' | 'replay'} mode
  * @param {string} name
  */
 async function measure(server, mode, name) {
-  const child = fork(fileURLToPath(new URL('./load.mjs', import.meta.url)))
+  const child = values.calls ? server.child : fork(fileURLToPath(new URL('./load.mjs', import.meta.url)))
   child.send({ port: server.port, mode, ...load })
   await once(child, 'message')
   const meter = await cpuMeter({ server })
   child.send('go')
   const [{ sent, perSecond, statuses }] = await once(child, 'message')
   const cpu = await meter.each(sent)
-  child.disconnect()
+  if (child !== server.child) child.disconnect()
   // A wrong answer is no throughput.
   if (Object.keys(statuses).join() !== '201')
     throw new Error(`${name}, ${mode}: answered ${JSON.stringify(statuses)}`)
@@ -126,13 +131,13 @@ function report() {
     const results = measured.get(contender.name)
     if (!results) continue
     const { first, replay, correct } = results
-    say(`\n${contender.name} ${versionOf(contender)} on ${contender.on}`)
+    say(`\n${contender.name} ${versionOf(contender)}${values.calls ? '' : ` on ${contender.on}`}`)
     say(`  first:  ${shown(first)}${against(contender, 'first')}`)
     say(`  replay: ${shown(replay)}${against(contender, 'replay')}`)
     if (correct) say(`  ${wordsOf(correct).join('; ')}`)
   }
   const wrong = chosen.filter(
-    ({ name }) => name.startsWith('hookonce') && !isRight(measured.get(name)?.correct),
+    ({ name }) => name.startsWith('hookonce') && !values.calls && !isRight(measured.get(name)?.correct),
   )
   if (wrong.length > 0) {
     say(`\nnot correct: ${wrong.map(({ name }) => name).join(', ')}`)

@@ -43,3 +43,20 @@ export async function jsonOf(request) {
 export function send(response, { status, headers, body }) {
   response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
+
+/** @typedef {{ method: string, url: string, headers: Record<string, any>, body: any }} Asked a request, read and parsed */
+
+/**
+ * A function that is protected by hand, behind node:http.
+ *
+ * @param {(asked: Asked) => Promise<Made>} call
+ */
+export function listening(call) {
+  return async (
+    /** @type {import('node:http').IncomingMessage} */ request,
+    /** @type {import('node:http').ServerResponse} */ response,
+  ) => {
+    const { method = '', url = '', headers } = request
+    send(response, await call({ method, url, headers, body: await jsonOf(request) }))
+  }
+}

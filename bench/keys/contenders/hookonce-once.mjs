@@ -1,7 +1,7 @@
 // @ts-check
 import { createClient } from '@redis/client'
 import { once, redisKeys } from '../../product.mjs'
-import { jsonOf, makeOrder, send } from '../work.mjs'
+import { listening, makeOrder } from '../work.mjs'
 
 /**
  * As those peers are used that protect a function and not a route: it is called by hand, with what belongs to the key,
@@ -9,11 +9,10 @@ import { jsonOf, makeOrder, send } from '../work.mjs'
  *
  * @param {{ redisPort: number }} on
  */
-export async function listener({ redisPort }) {
+export async function caller({ redisPort }) {
   const client = await createClient({ url: `redis://127.0.0.1:${redisPort}` }).connect()
   const store = redisKeys({ client })
-  return async (/** @type {any} */ request, /** @type {any} */ response) => {
-    const body = await jsonOf(request)
+  return async (/** @type {import('../work.mjs').Asked} */ { headers, body }) => {
     /** @type {Record<string, string>} */
     let forTheFirst = {}
     async function order() {
@@ -23,15 +22,17 @@ export async function listener({ redisPort }) {
       return { ...made, headers: kept }
     }
     try {
-      const key = request.headers['idempotency-key']
-      const made = await once(store, key, order, { tenant: 'global', input: body })
-      send(response, { ...made, headers: { ...made.headers, ...forTheFirst } })
+      const made = await once(store, headers['idempotency-key'], order, { tenant: 'global', input: body })
+      return { ...made, headers: { ...made.headers, ...forTheFirst } }
     } catch (error) {
       const { code } = /** @type {{ code: string }} */ (error)
-      send(response, { status: statuses[code] ?? 500, headers: {}, body: code })
+      return { status: statuses[code] ?? 500, headers: {}, body: code }
     }
   }
 }
+
+/** @param {{ redisPort: number }} on */
+export const listener = async (on) => listening(await caller(on))
 
 /** @type {Record<string, number>} */
 const statuses = { KEY_IN_PROGRESS: 409, KEY_REUSED: 422 }

@@ -1,8 +1,9 @@
 // @ts-check
-import { jsonOf, makeOrder, send } from '../work.mjs'
+import { listening, makeOrder } from '../work.mjs'
 
 /** The ceiling: no keys at all. */
-export async function listener() {
-  return async (/** @type {any} */ request, /** @type {any} */ response) =>
-    send(response, await makeOrder(await jsonOf(request)))
+export async function caller() {
+  return async (/** @type {import('../work.mjs').Asked} */ { body }) => makeOrder(body)
 }
+
+export const listener = async () => listening(await caller())

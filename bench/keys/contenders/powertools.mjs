@@ -2,14 +2,14 @@
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency'
 import { CachePersistenceLayer } from '@aws-lambda-powertools/idempotency/cache'
 import { createClient } from '@redis/client'
-import { jsonOf, makeOrder, send } from '../work.mjs'
+import { listening, makeOrder } from '../work.mjs'
 
 /**
  * It protects functions, so it keeps what a function returns: status, headers and body as one value.
  *
  * @param {{ redisPort: number }} on
  */
-export async function listener({ redisPort }) {
+export async function caller({ redisPort }) {
   const client = await createClient({ url: `redis://127.0.0.1:${redisPort}` }).connect()
   const config = new IdempotencyConfig({
     eventKeyJmesPath: 'key',
@@ -24,17 +24,18 @@ export async function listener({ redisPort }) {
     persistenceStore: new CachePersistenceLayer({ client }),
     config,
   })
-  return async (/** @type {any} */ request, /** @type {any} */ response) => {
-    const body = await jsonOf(request)
+  return async (/** @type {import('../work.mjs').Asked} */ { headers, body }) => {
     try {
-      send(response, await once({ key: request.headers['idempotency-key'], body }))
+      return await once({ key: headers['idempotency-key'], body })
     } catch (error) {
       const name = error instanceof Error ? error.name : ''
-      const status = statuses[name] ?? 500
-      send(response, { status, headers: {}, body: name })
+      return { status: statuses[name] ?? 500, headers: {}, body: name }
     }
   }
 }
+
+/** @param {{ redisPort: number }} on */
+export const listener = async (on) => listening(await caller(on))
 
 const LOCK_MS = 60_000
 /** @type {Record<string, number>} */
