@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
@@ -242,7 +241,6 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
     env: { ...process.env, APP_CONFIG: JSON.stringify(config) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const gone = once(child, 'exit')
   const callsBefore = world.downstream.calls.length
   let crashed = false
   if (child.stdout) {
@@ -251,6 +249,12 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
     })
   }
   const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null
+
+  /** It may yet stop itself: that all is settled is seen here before it has said so. Stopped, it would not hear that it is to end. */
+  async function end(): Promise<void> {
+    child.kill('SIGTERM')
+    await until('the process has ended', () => isGone() || (child.kill('SIGCONT') && isGone()))
+  }
 
   return {
     async untilStopped() {
@@ -264,15 +268,8 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
       })
       return crashed
     },
-    async thawAndEnd() {
-      child.kill('SIGCONT')
-      child.kill('SIGTERM')
-      await gone
-    },
-    async end() {
-      if (!isGone()) child.kill('SIGTERM')
-      await gone
-    },
+    thawAndEnd: end,
+    end,
     kill: () => void (isGone() || child.kill('SIGKILL')),
   }
 }
