@@ -5,13 +5,23 @@ import { defineConfig } from 'vitest/config'
  * would say the same. Their statements are run on both by others.
  */
 const OF_ANY_SERVER = [
+  'cli-commands',
   'cli-dev',
+  'cli-pause',
+  'cli-replay',
   'cli-serve',
   'cli-trigger',
   'cli-verify',
   'effects-adapters',
+  'effects-await',
+  'effects-crash',
   'forward',
   'inline',
+  'keys-processes',
+  'process-crash',
+  'process-slots',
+  'process-stop',
+  'process-trouble',
   'publish-crash',
   'receive-adapters',
   'receive-answers',

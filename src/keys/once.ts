@@ -5,7 +5,7 @@ import type { KeyEvent } from './events.ts'
 import { digest, keyId } from './identity.ts'
 import { policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
-import { decodeValue, encodeValue, isNotKept } from './result.ts'
+import { decodeValue, encodeValue } from './result.ts'
 import { type Ended, type RunContext, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
@@ -76,12 +76,9 @@ export async function runOnce<Value>(
     throw new HookonceError('CONFIG_INVALID', `once(): the key must be a text, not ${textOf(key)}`)
   if (typeof fn !== 'function')
     throw new HookonceError('CONFIG_INVALID', 'once(): what is to run must be a function')
-  function complete(value: Value): Ended<Value> {
-    const result = encodeValue(value, policy.maxResultBytes)
-    return {
-      value: isNotKept(result) ? value : decodeValue<Value>(result),
-      settle: { to: 'completed', result, ttlMs: policy.ttlMs },
-    }
+  function complete(returned: Value): Ended<Value> {
+    const { result, value } = encodeValue(returned, policy.maxResultBytes)
+    return { value, settle: { to: 'completed', result, ttlMs: policy.ttlMs } }
   }
   const outcome = await run<Value>({
     store,

@@ -6,12 +6,17 @@ import { HookonceError } from '../model/errors.ts'
  */
 export const NOT_KEPT = Uint8Array.of(0)
 
-/** A value that is too large or has no JSON is not kept: that it was computed is, and that must not fail. */
-export function encodeValue(value: unknown, maxBytes: number): Uint8Array {
-  if (value === undefined) return new Uint8Array()
+/**
+ * The bytes for the store, and the value as whoever asks next will get it. A value that is too large or has no JSON is
+ * not kept: that it was computed is, and that must not fail.
+ */
+export function encodeValue<Value>(value: Value, maxBytes: number): { result: Uint8Array; value: Value } {
+  if (value === undefined) return { result: new Uint8Array(), value }
   const json = jsonOf(value)
-  if (json === undefined || Buffer.byteLength(json) > maxBytes) return NOT_KEPT
-  return Buffer.from(json)
+  // No text has fewer bytes than characters, so that most of what is too large is not even copied.
+  if (json === undefined || json.length > maxBytes) return { result: NOT_KEPT, value }
+  const result = Buffer.from(json)
+  return result.length > maxBytes ? { result: NOT_KEPT, value } : { result, value: JSON.parse(json) }
 }
 
 /** The caller knows what its own function returned. */
@@ -19,11 +24,16 @@ export function decodeValue<Value>(bytes: Uint8Array, what = 'it'): Value {
   if (bytes.length === 0) return undefined as Value
   if (isNotKept(bytes))
     throw new HookonceError('RESULT_NOT_STORED', `${what} has run before, but what it returned was not kept`)
-  return JSON.parse(Buffer.from(bytes).toString())
+  return JSON.parse(asBuffer(bytes).toString())
 }
 
 export function isNotKept(bytes: Uint8Array): boolean {
   return bytes.length === 1 && bytes[0] === 0
+}
+
+/** The same bytes, not a copy of them. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 function jsonOf(value: unknown): string | undefined {

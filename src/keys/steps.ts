@@ -48,8 +48,8 @@ export function trackSteps(options: StepsOptions): Steps {
    * Whatever becomes of its result, a step that has run is done: the next run must not repeat it. Returns what the next
    * run will get, so that a date that becomes a text is found out by the first run and not by the first retry.
    */
-  async function keep<Value>(kept: KeySteps, name: string, value: Value): Promise<Value> {
-    const result = encodeValue(value, maxResultBytes)
+  async function keep<Value>(kept: KeySteps, name: string, returned: Value): Promise<Value> {
+    const { result, value } = encodeValue(returned, maxResultBytes)
     if (isNotKept(result)) onNotKept(notKept(name))
     const saved = await kept.save(id, fence, name, result).catch((error) => {
       if (!(error instanceof HookonceError) || error.code !== 'STEP_RESULT_TOO_LARGE') throw error
@@ -57,7 +57,7 @@ export function trackSteps(options: StepsOptions): Steps {
       return kept.save(id, fence, name, NOT_KEPT)
     })
     if (!saved) throw new HookonceError('LOCK_LOST', `another run holds the key since step "${name}" began`)
-    return isNotKept(result) ? value : decodeValue<Value>(result)
+    return value
   }
 
   return {

@@ -61,6 +61,15 @@ test('what arrives while a commit is in flight goes together in the next', async
   expect(group.waiting).toBe(0)
 })
 
+test('what waits is under way before the last commit is answered', async () => {
+  const { begun, group, batches } = commits()
+  const seen = group.add('a').then(batches)
+  await turn()
+  void group.add('b')
+  begun[0]?.succeed()
+  expect(await seen).toEqual([['a'], ['b']])
+})
+
 test('a batch holds no more items than allowed, in the order of arrival', async () => {
   const { begun, group, batches } = commits({ maxItems: 2 })
   for (const item of ['a', 'b', 'c', 'd', 'e']) void group.add(item)

@@ -62,17 +62,26 @@ export function groupCommit<Item, Result>(
     const batch = take()
     inFlight += 1
     lastSize = batch.length
-    try {
-      const results = await commit(batch.map((entry) => entry.item))
-      batch.forEach((entry, index) => {
-        entry.resolve(results[index] as Result)
-      })
-    } catch (error) {
-      for (const entry of batch) entry.reject(error)
-    }
+    const answer = await answerTo(batch)
     inFlight -= 1
+    // First the next commit, then the answers to this one: what they set off keeps the process busy.
+    if (!scheduled) void flush()
+    answer()
     schedule()
     if (queue.length === 0 && inFlight === 0) wakeIdle()
+  }
+
+  async function answerTo(batch: readonly Entry<Item, Result>[]): Promise<() => void> {
+    try {
+      const results = await commit(batch.map((entry) => entry.item))
+      return () => {
+        for (const [index, entry] of batch.entries()) entry.resolve(results[index] as Result)
+      }
+    } catch (error) {
+      return () => {
+        for (const entry of batch) entry.reject(error)
+      }
+    }
   }
 
   function take(): Entry<Item, Result>[] {

@@ -163,6 +163,37 @@ test('a new life of a key begins without steps, whatever befalls those that are 
   await client.lpush(`hookonce:key:{${spoilt}}`, 'somebody else uses this name')
   await Promise.allSettled([id, spoilt].map((one) => store.acquire(one, request)))
   expect(await store.steps?.load(id)).toEqual(new Map())
+  const { fence } = (await store.acquire(id, request)).record
+  expect(await store.steps?.save(id, fence, 'mail', Buffer.from('1'))).toBe(true)
+  expect([...((await store.steps?.load(id)) ?? [])].map(([name]) => name)).toEqual(['mail'])
+})
+
+test('steps expire with their record, whoever holds it and for how long', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const store = redisKeys({ client })
+  const [id = ''] = manyIds()
+  const name = `hookonce:key:{${id}}`
+  const expiries = () => Promise.all([client.pexpiretime(name), client.pexpiretime(`${name}:steps`)])
+  const seen = new Set<number>()
+  async function together(): Promise<void> {
+    const [record, steps] = await expiries()
+    expect(steps).toBe(record)
+    seen.add(record)
+  }
+  const { fence } = (await store.acquire(id, request)).record
+  await store.steps?.save(id, fence, 'pay', Buffer.from('1'))
+  await together()
+  await store.extend(id, fence, { lockMs: request.lockMs, ttlMs: request.ttlMs + 1000 })
+  await together()
+  await store.settle(id, fence, { to: 'released', ttlMs: request.ttlMs + 2000 })
+  await together()
+  const next = await store.acquire(id, { ...request, holder: 'another', ttlMs: request.ttlMs + 3000 })
+  await together()
+  expect(seen.size).toBe(4)
+  expect((await store.steps?.load(id))?.size).toBe(1)
+  await store.settle(id, next.record.fence, { to: 'completed', result: Buffer.from('1'), ttlMs: 1000 })
+  expect(await client.exists(`${name}:steps`)).toBe(0)
 })
 
 test('what is asked while the store is closed fails, and leaves no connection behind', async () => {

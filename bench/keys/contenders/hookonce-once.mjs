@@ -3,15 +3,21 @@ import { createClient } from '@redis/client'
 import { once, redisKeys } from '../../product.mjs'
 import { listening, makeOrder } from '../work.mjs'
 
+/** @param {{ redisPort: number }} on */
+export async function storeOn({ redisPort }) {
+  return redisKeys({ client: await createClient({ url: `redis://127.0.0.1:${redisPort}` }).connect() })
+}
+
+/** @param {{ redisPort: number }} on */
+export const caller = async (on) => callerOver(await storeOn(on))
+
 /**
  * As those peers are used that protect a function and not a route: it is called by hand, with what belongs to the key,
  * and what the function returns is kept.
  *
- * @param {{ redisPort: number }} on
+ * @param {import('../../../dist/keys/index.js').KeyStore} store
  */
-export async function caller({ redisPort }) {
-  const client = await createClient({ url: `redis://127.0.0.1:${redisPort}` }).connect()
-  const store = redisKeys({ client })
+export function callerOver(store) {
   return async (/** @type {import('../work.mjs').Asked} */ { headers, body }) => {
     /** @type {Record<string, string>} */
     let forTheFirst = {}

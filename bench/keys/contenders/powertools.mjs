@@ -7,14 +7,15 @@ import { listening, makeOrder } from '../work.mjs'
 /**
  * It protects functions, so it keeps what a function returns: status, headers and body as one value.
  *
- * @param {{ redisPort: number }} on
+ * @param {{ redisPort: number, useLocalCache?: boolean }} on
  */
-export async function caller({ redisPort }) {
+export async function caller({ redisPort, useLocalCache = false }) {
   const client = await createClient({ url: `redis://127.0.0.1:${redisPort}` }).connect()
   const config = new IdempotencyConfig({
     eventKeyJmesPath: 'key',
     throwOnNoIdempotencyKey: true,
     expiresAfterSeconds: 86_400,
+    useLocalCache,
     // Not payloadValidationJmesPath: with it, this version refuses every replay from Redis, because the completed
     // record has lost the hash that it compares.
   })

@@ -53,12 +53,14 @@ export function asker(
 
   async function askAll(verb: Verb, questions: readonly Question[]): Promise<readonly unknown[]> {
     const { run } = await runner()
-    const keys = questions.flatMap(({ key }) => [key, `${key}:steps`])
-    const answers = await run(
-      scripts[verb],
-      keys,
-      questions.flatMap(({ args }) => args),
-    )
+    const keys: string[] = []
+    const args: (string | Buffer)[] = []
+    // Not by flatMap, which takes longer here than all the rest of asking.
+    for (const question of questions) {
+      keys.push(question.key, `${question.key}:steps`)
+      args.push(...question.args)
+    }
+    const answers = await run(scripts[verb], keys, args)
     if (Array.isArray(answers) && answers.length === questions.length) return answers
     throw new Error(`Redis answered ${typeof answers} where a list of ${questions.length} was expected`)
   }

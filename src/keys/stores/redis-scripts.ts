@@ -11,7 +11,9 @@ import { createHash } from 'node:crypto'
  * A record is one string, because a hash is read and written field by field: a line of fields, those that change first,
  * then the bytes of the result.
  *
- *   state fence lockUntil expiresAt after lockedAt fingerprint holder ⏎ result
+ *   state fence lockUntil expiresAt after lockedAt fingerprint holder [+steps] ⏎ result
+ *
+ * `+steps` stands there once there are any, so that a record without them costs nothing for them.
  */
 export interface Script {
   readonly sha: string
@@ -27,22 +29,36 @@ function script(parameters: string, body: string): Script {
   return plainScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Written by concatenation, a number takes as long as a command.
-local function digits(number) return string.format('%.0f', number) end
+-- Writing a number takes as long as a command; those of one call are mostly the same.
+local written = {}
+local function digits(number)
+  local text = written[number]
+  if not text then
+    text = string.format('%.0f', number)
+    written[number] = text
+  end
+  return text
+end
 
--- Of the key that is asked about. No state: there is no record. rest: what neither settlements nor heartbeats change.
+-- Of the key that is asked about. No state: there is no record. rest: what neither settlements nor heartbeats change, of
+-- a record without a result.
 local key, steps, value, state, fence, lockUntil, expiresAt, rest
 local function read()
   value = redis.call('GET', key)
-  state, fence, lockUntil, expiresAt, rest = string.match(value or '', '^(%a+) (%d+) (%d+) (%d+) (.-\\n)')
-  if value and not state then error(key .. ' holds something else than a record') end
+  state = nil
+  if not value then return end
+  local at
+  state, fence, lockUntil, expiresAt, at = string.match(value, '^(%a+) (%d+) (%d+) (%d+) ()')
+  if not state then error(key .. ' holds something else than a record') end
   -- Redis keeps it until the end of its last millisecond.
-  if state and tonumber(expiresAt) <= now then state = nil end
+  if tonumber(expiresAt) <= now then state = nil end
+  rest = state == 'completed' and '' or string.sub(value, at)
 end
 local function write(newState, result)
   value = newState .. ' ' .. fence .. ' ' .. lockUntil .. ' ' .. expiresAt .. ' ' .. rest .. result
   redis.call('SET', key, value, 'PXAT', expiresAt)
 end
+local function hasSteps() return string.sub(rest, -8) == ' +steps\\n' end
 local function answer(${parameters})
 ${body}
 end
@@ -59,41 +75,41 @@ return answers
 }
 
 /**
- * As decideAcquire, but that `standing` is left to the caller: what has ended does not change any more, so that its
- * fingerprint need not be compared here. Of a new record only the time is said: the caller knows the rest.
+ * As decideAcquire, but that what has ended is left to the caller: it does not change any more, so that its fingerprint
+ * need not be compared here. Of a new record only the time is said: the caller knows the rest.
  */
 const ACQUIRE = `
 if not state then
   expiresAt = digits(now + lock + ttl)
-  local line = string.format('locked %.0f %.0f %s nothing %.0f %s %s\\n', now, now + lock, expiresAt, now, asked, asker)
+  local line = 'locked ' .. digits(now) .. ' ' .. digits(now + lock) .. ' ' .. expiresAt ..
+    ' nothing ' .. digits(now) .. ' ' .. asked .. ' ' .. asker .. '\\n'
   redis.call('SET', key, line, 'PXAT', expiresAt)
-  -- They go with their record, unless somebody deleted that by hand.
-  redis.call('DEL', steps)
   return now
 end
-if state == 'completed' or state == 'unknown' then return {'standing', now, value} end
-local fingerprint, holder = string.match(rest, '^%a+ %d+ (%S*) (%S*)\\n')
+if state == 'completed' or state == 'unknown' then return {now, value} end
+local fingerprint, holder = string.match(rest, '^%a+ %d+ (%S*) (%S*)')
 local function take(after)
   fence, lockUntil, expiresAt = digits(math.max(fence + 1, now)), digits(now + lock), digits(now + lock + ttl)
-  rest = after .. ' ' .. digits(now) .. ' ' .. asked .. ' ' .. asker .. '\\n'
-  redis.call('PEXPIREAT', steps, expiresAt)
+  local stepped = hasSteps()
+  rest = after .. ' ' .. digits(now) .. ' ' .. asked .. ' ' .. asker .. (stepped and ' +steps\\n' or '\\n')
+  if stepped then redis.call('PEXPIREAT', steps, expiresAt) end
   write('locked', '')
-  return {'acquired', now, value}
+  return {now, value, 'acquired'}
 end
-if fingerprint ~= asked then return {'mismatch', now, value} end
+if fingerprint ~= asked then return {now, value, 'mismatch'} end
 if state == 'released' then return take('release') end
-if holder == asker then return {'acquired', now, value} end
-if tonumber(lockUntil) > now then return {'locked', now, value} end
+if holder == asker then return {now, value, 'acquired'} end
+if tonumber(lockUntil) > now then return {now, value, 'locked'} end
 if onCrash == 'takeover' then return take('crash') end
 write('unknown', '')
-return {'unknown', now, value}
+return {now, value, 'unknown'}
 `
 
 const EXTEND = `
 if state ~= 'locked' or fence ~= held then return 0 end
 lockUntil, expiresAt = digits(now + lock), digits(now + lock + ttl)
 write('locked', '')
-redis.call('PEXPIREAT', steps, expiresAt)
+if hasSteps() then redis.call('PEXPIREAT', steps, expiresAt) end
 return 1
 `
 
@@ -101,12 +117,19 @@ const SETTLE = `
 if fence ~= held or (state ~= 'locked' and state ~= 'unknown') then return 0 end
 expiresAt = digits(now + ttl)
 write(to, result)
+if not hasSteps() then return 1 end
 if to == 'completed' then redis.call('DEL', steps) else redis.call('PEXPIREAT', steps, expiresAt) end
 return 1
 `
 
+/** The first one finds steps only where somebody deleted the record that they belonged to. */
 const SAVE_STEP = `
 if state ~= 'locked' or fence ~= held then return 0 end
+if not hasSteps() then
+  redis.call('DEL', steps)
+  rest = string.sub(rest, 1, -2) .. ' +steps\\n'
+  write('locked', '')
+end
 redis.call('HSET', steps, name, result)
 redis.call('PEXPIREAT', steps, expiresAt)
 return 1
@@ -118,5 +141,5 @@ export const scripts = {
   settle: script('held, to, ttl, result', SETTLE),
   read: script('', 'return state and value or false'),
   saveStep: script('held, name, result', SAVE_STEP),
-  loadSteps: script('', "return state and redis.call('HGETALL', steps) or {}"),
+  loadSteps: script('', "return state and hasSteps() and redis.call('HGETALL', steps) or {}"),
 }

@@ -55,18 +55,13 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
   return {
     async acquire(id, request) {
       const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
-      const texts = [fingerprint, holder].map(encodeURIComponent)
-      const answer = await ask('acquire', id, [...texts, lockMs, ttlMs, onCrash])
-      if (!Array.isArray(answer)) {
-        const now = timeOf(answer)
-        return { ...decideAcquire(undefined, request, now), now }
-      }
-      const [said, time, value] = answer
-      const outcome = String(said)
+      const answer = await ask('acquire', id, [encoded(fingerprint), encoded(holder), lockMs, ttlMs, onCrash])
+      const [time, value, said] = Array.isArray(answer) ? answer : [answer]
       const now = timeOf(time)
-      const record = recordOf(value)
-      if (outcome === 'standing') return { ...decideAcquire(record, request, now), now }
-      return { outcome: outcome as AcquireOutcome, record, now }
+      const record = value === undefined ? undefined : recordOf(value)
+      if (record && said) return { outcome: String(said) as AcquireOutcome, record, now }
+      const { outcome, record: decided } = decideAcquire(record, request, now)
+      return { outcome, record: decided, now }
     },
     extend: (id, fence, { lockMs, ttlMs }) => didIt('extend', id, [fence, lockMs, ttlMs]),
     settle: (id, fence, settlement) =>
@@ -115,6 +110,11 @@ function bytesOf(reply: unknown): Buffer {
   throw new Error(`Redis answered ${typeof reply} where bytes were expected`)
 }
 
+/** Most texts are digests and UUIDs, for which nothing need be done. */
+const PLAIN = /^[\w:.-]*$/
+const encoded = (text: string): string => (PLAIN.test(text) ? text : encodeURIComponent(text))
+const decoded = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
+
 const NEWLINE = 0x0a
 
 /** The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space is in them. */
@@ -126,8 +126,8 @@ function recordOf(reply: unknown): KeyRecord {
   return {
     state: state as KeyState,
     fence: Number(fence),
-    fingerprint: decodeURIComponent(fingerprint),
-    holder: decodeURIComponent(holder),
+    fingerprint: decoded(fingerprint),
+    holder: decoded(holder),
     after: after as KeyRecord['after'],
     lockedAt: Number(lockedAt),
     lockUntil: Number(lockUntil),

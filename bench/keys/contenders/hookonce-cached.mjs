@@ -1,0 +1,14 @@
+// @ts-check
+import { cachedKeys } from '../../product.mjs'
+import { listening } from '../work.mjs'
+import { callerOver, storeOn } from './hookonce-once.mjs'
+
+/**
+ * As hookonce-once, with completed records kept in the process too.
+ *
+ * @param {{ redisPort: number }} on
+ */
+export const caller = async (on) => callerOver(cachedKeys(await storeOn(on)))
+
+/** @param {{ redisPort: number }} on */
+export const listener = async (on) => listening(await caller(on))
