@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type KeyedFetchOptions, keyedFetch } from '../../src/keys/client/index.ts'
 import { memoryKeys, type NodeHandler, nodeKeys } from '../../src/keys/index.ts'
+import { listening } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 
 /** Quick, so that tests need not wait. */
@@ -22,13 +21,7 @@ async function serving(listener: RequestListener): Promise<{ url: string; asked:
     asked.push({ key: request.headers['idempotency-key'] as string, body: await text(request) })
     listener(Object.assign(request, { rawBody: Buffer.from(asked.at(-1)?.body ?? '') }), response)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`, asked }
+  return { url: `${await listening(server)}/orders`, asked }
 }
 
 /** Behind keys, with a connection that breaks when the first replies are on their way. */

@@ -1,11 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { EventEmitter, once } from 'node:events'
 import { createServer, request as httpRequest, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { pipeline, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { pipeline as flow } from 'node:stream/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { problem } from '../../src/keys/http/problem.ts'
 import {
   fetchKeys,
@@ -18,8 +14,8 @@ import {
   sealedKeys,
 } from '../../src/keys/index.ts'
 import { keyedServer } from '../support/keyed-server.ts'
+import { listening } from '../support/listening.ts'
 import { rawConnection } from '../support/raw-http.ts'
-import { until } from '../support/until.ts'
 
 const KEY = 'a1b2'
 
@@ -208,112 +204,6 @@ test('what a handler had set does not go out with a refusal that is sent instead
   expect([reply.status, reply.headers.get('x-secret')]).toEqual([503, null])
 })
 
-describe('a long reply', () => {
-  const pieces = Array.from({ length: 60 }, (_, n) => Buffer.alloc(50_000, String(n % 10)))
-
-  test('that a pipeline writes arrives whole, and the pipeline hears that it has ended', async () => {
-    const ended = new EventEmitter()
-    const heard = once(ended, 'ended')
-    const server = await keyedServer((_request, response) => {
-      pipeline(Readable.from(pieces), response, (error) => ended.emit('ended', error))
-    })
-    const body = Buffer.from(await (await server.post(KEY)).arrayBuffer())
-    expect(body.equals(Buffer.concat(pieces))).toBe(true)
-    expect(await heard).toEqual([undefined])
-  })
-
-  test('whose client hangs up is written to its end', async () => {
-    let written = 0
-    const server = await keyedServer(async (_request, response) => {
-      for (const piece of pieces) {
-        if (!response.write(piece)) await once(response, 'drain')
-        written++
-      }
-      response.end()
-    })
-    const abort = new AbortController()
-    const first = await server.post(KEY, '1', { signal: abort.signal })
-    await first.body?.getReader().read()
-    abort.abort()
-    await until('all of it is written', () => written === pieces.length)
-    expect((await server.post(KEY, '1')).status).toBe(409)
-    expect(server.runs()).toBe(1)
-  })
-})
-
-describe('a reply that breaks off', () => {
-  test('before any of it was sent: it failed, and its key is not held', async () => {
-    const server = await keyedServer((_request, response) => {
-      response.write('half')
-      response.destroy(new Error('the file is gone'))
-    })
-    expect((await server.post(KEY)).status).toBe(500)
-    expect(await (await server.post(KEY)).json()).toMatchObject({
-      type: 'urn:hookonce:problem:outcome-unknown',
-    })
-  })
-
-  test('because what is piped into it breaks: the same', async () => {
-    const server = await keyedServer((_request, response) => {
-      const source = new Readable({ read: () => undefined })
-      source.on('error', () => undefined).pipe(response)
-      source.push('half')
-      setImmediate(() => source.destroy(new Error('the disk is gone')))
-    })
-    expect((await server.post(KEY)).status).toBe(500)
-    expect((await server.post(KEY)).status).toBe(409)
-  })
-
-  test('in the middle of a long one: the client is not told that it was whole', async () => {
-    const server = await keyedServer((_request, response) => {
-      response.write(Buffer.alloc(1_000_000))
-      response.write('the rest')
-      void until('some of it was kept', () => server.events.length > 0).then(() => response.destroy())
-    })
-    const first = await server.post(KEY)
-    await expect(first.arrayBuffer()).rejects.toThrow()
-    expect(await (await server.post(KEY)).json()).toMatchObject({
-      type: 'urn:hookonce:problem:body-not-stored',
-    })
-  })
-})
-
-describe('a client that hangs up before the reply', () => {
-  test('does not stop a pipeline, and gets the reply with its retry', async () => {
-    const begun = new EventEmitter()
-    const server = await keyedServer(async (_request, response) => {
-      begun.emit('begun')
-      await once(response.req.socket, 'close')
-      await flow(Readable.from(['one ', 'two']), response)
-    })
-    const abort = new AbortController()
-    const first = server.post(KEY, '1', { signal: abort.signal })
-    await once(begun, 'begun')
-    abort.abort()
-    await expect(first).rejects.toThrow()
-    await until('it is kept', () => server.events.some(({ what }) => what === 'ran'))
-    const retry = await server.post(KEY, '1')
-    expect([retry.status, await retry.text(), server.runs()]).toEqual([200, 'one two', 1])
-  })
-
-  test('is heard of at once where no key came and none was needed: nothing of it is kept', async () => {
-    const heard = new EventEmitter()
-    const closed = once(heard, 'close')
-    const server = await keyedServer(
-      (_request, response) => {
-        response.on('close', () => heard.emit('close'))
-        response.write('the first of many')
-      },
-      { required: 'off' },
-    )
-    const abort = new AbortController()
-    const first = await server.post(undefined, '1', { signal: abort.signal })
-    await first.body?.getReader().read()
-    abort.abort()
-    await closed
-  })
-})
-
 describe('a body', () => {
   test('of no bytes in chunks reaches the handler as such', async () => {
     const server = await keyedServer((request, response) => {
@@ -411,13 +301,7 @@ describe('a head', () => {
 
 async function plainServer(handler: RequestListener): Promise<string> {
   const server = createServer(handler)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`
+  return `${await listening(server)}/orders`
 }
 
 test('a body that stalls is answered 408 and cut off, and its key is free', async () => {

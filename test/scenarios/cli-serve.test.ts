@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stripe } from '../../src/sources/index.ts'
 import { cli, startCli, temporaryDirectory } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
+import { listening } from '../support/listening.ts'
 import { ownServer } from '../support/own-server.ts'
 import { until } from '../support/until.ts'
 
@@ -22,12 +22,7 @@ async function destination(): Promise<{ url: string; bodies: string[] }> {
     bodies.push(body)
     response.writeHead(204).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, bodies }
+  return { url: `${await listening(server)}/hooks`, bodies }
 }
 
 function configFile(config: unknown): string {

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type EffectOptions, NotDone } from '../../src/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { startDownstream } from '../support/downstream.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
 import { jobsAre } from '../support/jobs.ts'
+import { listening } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 
 const EFFECTS = 'select key, epoch, state::text, mode from hookonce.effect order by key, epoch'
@@ -465,13 +465,7 @@ async function endlessServer(status: number) {
     response.on('drain', more)
     more()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}/`, sent: () => sent }
+  return { url: `${await listening(server)}/`, sent: () => sent }
 }
 
 test('a reply without end is read up to a limit: its status counts, its body is not kept', async () => {

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { stripe } from '../../src/sources/index.ts'
 import { freshDatabase } from '../support/database.ts'
 import { startDownstream } from '../support/downstream.ts'
 import { jobsAre } from '../support/jobs.ts'
+import { listening } from '../support/listening.ts'
 import { freePort } from '../support/servers.ts'
 import { until } from '../support/until.ts'
 
@@ -95,10 +95,5 @@ test('the billing example: late and duplicate events and a crash in the middle, 
 /** Stripe as it answers when it is asked for the invoice. */
 async function startStripe(invoice: Record<string, unknown>): Promise<string> {
   const server = createServer((_, response) => response.end(JSON.stringify(invoice)))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listening(server)
 }

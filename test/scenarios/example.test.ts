@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freshDatabase } from '../support/database.ts'
 import { startExample } from '../support/example.ts'
+import { listening } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 
 test('the example of the README sends one receipt for an invoice that Stripe reports three times', async () => {
@@ -35,12 +35,7 @@ test('the example of the outbox tells shipping once of an invoice that Stripe re
     got.push({ headers: request.headers, body })
     response.writeHead(204).end()
   })
-  await new Promise<void>((resolve) => shipping.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    shipping.close()
-    shipping.closeAllConnections()
-  })
-  const url = `http://127.0.0.1:${(shipping.address() as AddressInfo).port}/messages`
+  const url = `${await listening(shipping)}/messages`
   const example = await startExample('outbox.mjs', db, { SHIPPING_URL: url, SHIPPING_SECRET: secret })
   expect([await example.deliver('in_123'), await example.deliver('in_123')]).toEqual([202, 200])
   await until('both messages are published', async () => {

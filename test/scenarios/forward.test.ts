@@ -6,6 +6,7 @@ import { gatewayHooks } from '../../src/gateway/hooks.ts'
 import type { Options } from '../../src/index.ts'
 import { type SigningSource, standardWebhooks } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { listening } from '../support/listening.ts'
 import { silent } from '../support/receiving.ts'
 import { signed, testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
@@ -40,12 +41,7 @@ async function destination(...answers: Says[]) {
     const { status, headers, body } = answers.shift() ?? { status: 204 }
     response.writeHead(status, headers).end(body)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks?app=1`, got }
+  return { url: `${await listening(server)}/hooks?app=1`, got }
 }
 
 interface Forwarding {
@@ -252,17 +248,12 @@ test('one that answers and never ends its body does not hold the job', async () 
     request.resume()
     response.writeHead(request.url === '/ok' ? 200 : 500).write('and so on')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  const { post } = await forwarding(db, `http://127.0.0.1:${port}/ok`)
+  const origin = await listening(server)
+  const { post } = await forwarding(db, `${origin}/ok`)
   await post(signed({ id: 'evt_1', type: 'a' }))
   await inState(db, 'processed')
   const other = await freshDatabase()
-  const failing = await forwarding(other, `http://127.0.0.1:${port}/no`, { retry: { maxAttempts: 1 } })
+  const failing = await forwarding(other, `${origin}/no`, { retry: { maxAttempts: 1 } })
   await failing.post(signed({ id: 'evt_1', type: 'a' }))
   await inState(other, 'failed')
   expect((await jobs(other))[0]?.reason).toContain('answered 500: and so on')

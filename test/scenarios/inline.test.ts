@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { hookonce } from '../../src/index.ts'
 import { type InlineHandler, type InlineOptions, inline } from '../../src/inline/index.ts'
@@ -8,6 +7,7 @@ import { type KeyStore, memoryKeys, postgresKeys, redisKeys } from '../../src/ke
 import { sendgrid, slack } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { startKeyedApp } from '../support/keyed-app.ts'
+import { listening } from '../support/listening.ts'
 import { rawConnection } from '../support/raw-http.ts'
 import { silent } from '../support/receiving.ts'
 import { startRedis } from '../support/redis.ts'
@@ -52,14 +52,8 @@ async function receiving(
     observe: ({ what }) => events.push(what),
     ...more,
   })
-  const server = createServer(hooks.node)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await store.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/test`
+  onTestFinished(() => store.close())
+  const url = `${await listening(createServer(hooks.node))}/webhooks/test`
   return { url, events, send: (init = EVENT) => fetch(url, init) }
 }
 

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type App, type AppConfig, startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
+import { listening } from '../support/listening.ts'
 import { allPublished, commitMessages, newMessage } from '../support/outbox.ts'
 import { until } from '../support/until.ts'
 
@@ -40,12 +40,7 @@ async function recorder(): Promise<{ url: string; got: Recorded[] }> {
     response.flushHeaders()
     response.end('taken')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, got }
+  return { url: `${await listening(server)}/`, got }
 }
 
 interface Crash {

@@ -1,5 +1,4 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats, headers as natsHeaders } from '@nats-io/transport-node'
 import { Redis } from 'ioredis'
@@ -12,6 +11,7 @@ import { toHttp, toJetStream, toRedisStream } from '../../src/publishers/index.t
 import { natsServer, redisServer } from '../support/brokers.ts'
 import { freshDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
+import { listening } from '../support/listening.ts'
 import { allPublished, commitMessages, newMessage, relayOn } from '../support/outbox.ts'
 import { until } from '../support/until.ts'
 
@@ -44,12 +44,7 @@ async function receiver(...statuses: number[]): Promise<{ url: string; got: Got[
     got.push({ headers: request.headers, body: Buffer.concat(chunks).toString() })
     response.writeHead(statuses.shift() ?? 204).end('what it says')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`, got }
+  return { url: `${await listening(server)}/in`, got }
 }
 
 test('by HTTP a message arrives signed, with its id as key, and is tried again under the same id until a 2xx', async () => {

@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
 import { type KeyEvent, memoryKeys, type NodeHandler, nodeKeys } from '../../src/keys/index.ts'
+import { listening } from './listening.ts'
 
 type Options = Parameters<typeof nodeKeys>[0]
 
@@ -33,13 +31,7 @@ export async function keyedServer(
       return handler(request, response, context)
     }),
   )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`
+  const url = `${await listening(server)}/orders`
   return {
     url,
     runs: () => runs,
