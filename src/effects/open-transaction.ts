@@ -2,12 +2,12 @@ import type { PoolClient, QueryResult, QueryResultRow } from 'pg'
 import type { NewMessage } from '../ledger/outbox.ts'
 import type { Queryable } from '../ledger/statement.ts'
 import { HookonceError } from '../model/errors.ts'
+import { asOneStatement, refuseControl, refuseSeveral } from '../model/statement-kind.ts'
 import type { VersionInput } from '../model/version.ts'
 import { Calls } from './calls.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { outgoing, type PublishOptions } from './message.ts'
 import type { HandlerRun } from './run.ts'
-import { refuseControl } from './statement-kind.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
 /** What can be said in a transaction, also in one of another library. */
@@ -103,9 +103,12 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
       query: (given: string | NamedStatement, values: readonly unknown[] = []) =>
         calls.make('tx.query()', async () => {
           requireOpen()
-          const statement = typeof given === 'string' ? { text: given, values } : { values, ...given }
+          const statement =
+            typeof given === 'string' ? { text: given, values } : { values, ...given, text: given.text }
           refuseControl(statement.text)
-          return client.query({ ...statement, values: [...statement.values] })
+          return client
+            .query(asOneStatement({ ...statement, values: [...statement.values] }))
+            .catch(refuseSeveral)
         }),
       savepoint: (work) => calls.make('tx.savepoint()', () => savepoint(client, work)),
     }

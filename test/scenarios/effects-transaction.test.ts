@@ -3,6 +3,7 @@ import { type Context, Permanent, type Transaction } from '../../src/index.ts'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
+import { jobsAre } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
@@ -46,7 +47,22 @@ test('the last transaction completes its job in the same commit, and a replay do
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('a named statement is prepared on its connection', async () => {
+/** As tags for SQL make them. */
+class Tagged {
+  readonly #text: string
+  readonly values: readonly unknown[]
+
+  constructor(text: string, values: readonly unknown[]) {
+    this.#text = text
+    this.values = values
+  }
+
+  get text(): string {
+    return this.#text
+  }
+}
+
+test('a named statement is prepared on its connection, and one of a tag is taken as it is', async () => {
   const db = await freshDatabase()
   const prepared: unknown[] = []
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
@@ -57,13 +73,36 @@ test('a named statement is prepared on its connection', async () => {
       )
       prepared.push(...rows)
       await tx.query({ name: 'end', text: 'commit' }).catch((error) => prepared.push(error.code))
+      const { rows: tagged } = await tx.query(new Tagged('select $1::int as one', [1]))
+      prepared.push(...tagged)
     })
   })
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await processed(db)
   expect(await db.number('select count(*) from effect')).toBe(1)
-  expect(prepared).toEqual([{ statement: INSERT }, 'TRANSACTION_MISUSED'])
+  expect(prepared).toEqual([{ statement: INSERT }, 'TRANSACTION_MISUSED', { one: 1 }])
+})
+
+test.each([
+  'select 1; commit',
+  'commit; begin',
+  `insert into effect (receipt_id, type) values (gen_random_uuid(), 'two'); select 1`,
+])('one text is one statement, so that none can end the transaction within: %s', async (text) => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', (event, ctx) =>
+    ctx.transaction(async (tx) => {
+      await tx.query(INSERT, [event.receiptId, event.type])
+      await tx.query(text)
+    }),
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(await db.rows('select attempt, reason from hookonce.job')).toEqual([
+    { attempt: 1, reason: expect.stringContaining('TRANSACTION_MISUSED') },
+  ])
+  expect(await db.number('select count(*) from effect')).toBe(0)
 })
 
 test('the server ends the transaction of a frozen handler when its time is over', async () => {

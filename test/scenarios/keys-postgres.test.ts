@@ -67,6 +67,30 @@ test('a transaction that was kept is refused when it is over: its connection is 
   expect(await db.rows('select type from effect')).toEqual([{ type: 'order' }])
 })
 
+test.each(['commit', '/* done */ rollback', 'select 1; commit', 'commit; begin'])(
+  'a transactional handler does not end its transaction, which ends with what is kept of it: %s',
+  async (text) => {
+    const db = await freshDatabase()
+    const store = postgresKeys({ database: db.url })
+    onTestFinished(() => store.close())
+    const run = (said: string) =>
+      once(
+        store,
+        'one',
+        async ({ tx }) => {
+          await tx.query(`insert into effect (type) values ('order')`)
+          await tx.query({ text: said })
+          return 1
+        },
+        { tenant: 'global', handler: 'transactional' },
+      )
+    await expect(run(text)).rejects.toThrow('TRANSACTION_MISUSED')
+    expect(await db.number('select count(*) from effect')).toBe(0)
+    expect(await run('select 1')).toBe(1)
+    expect(await db.number('select count(*) from effect')).toBe(1)
+  },
+)
+
 test('a label may be any text', async () => {
   const { url } = await freshDatabase()
   const store = opened({ database: url })

@@ -14,6 +14,7 @@ import type {
 } from '../store.ts'
 import { ANSWER_TIMEOUT_MS, openPools, type Pools } from './postgres-pools.ts'
 import { statements } from './postgres-statements.ts'
+import { whileOpen } from './postgres-tx.ts'
 
 const optionsSchema = strict({
   database: z.union(
@@ -219,32 +220,6 @@ async function inTransaction<Answer>(
   } finally {
     client.off('error', onError)
     client.release(broken)
-  }
-}
-
-/**
- * A handler may have kept what it was given, and use it when it has answered: by then the connection is back in its pool, and
- * in somebody else's transaction.
- */
-function whileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
-  let over = false
-  const refuse = async (): Promise<never> => {
-    throw new HookonceError(
-      'TRANSACTION_MISUSED',
-      'context.tx was used after the handler had answered: its transaction is over',
-    )
-  }
-  return {
-    client: new Proxy(client, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (typeof value !== 'function') return value
-        return over && name === 'query' ? refuse : value.bind(target)
-      },
-    }),
-    close() {
-      over = true
-    },
   }
 }
 

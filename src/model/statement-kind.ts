@@ -1,4 +1,4 @@
-import { HookonceError } from '../model/errors.ts'
+import { HookonceError } from './errors.ts'
 
 const CONTROL = /^(begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i
 /** Of a transaction that is the handler's own: it may go back to a savepoint in it. */
@@ -14,6 +14,27 @@ export function refuseControl(text: string): void {
   throw new HookonceError(
     'TRANSACTION_MISUSED',
     `"${word}" inside a transaction: it is committed when its function returns, and rolled back when it throws`,
+  )
+}
+
+/**
+ * A text that the server takes for one statement or not at all: of several, any could end the transaction. Without values pg
+ * would send it as a text of any number.
+ */
+export function asOneStatement<Query extends { readonly text: string }>(query: Query): Query {
+  // Tags for SQL make objects whose text is a getter of their class.
+  return { ...query, text: query.text, queryMode: 'extended' }
+}
+
+/** Where the server was given several after all. */
+export function refuseSeveral(error: unknown): never {
+  const { code, routine } = error as { code?: unknown; routine?: unknown }
+  // Other errors of syntax come from elsewhere in the server.
+  if (code !== '42601' || routine !== 'exec_parse_message') throw error
+  throw new HookonceError(
+    'TRANSACTION_MISUSED',
+    'several statements in one query inside a transaction: say them one by one',
+    { cause: error },
   )
 }
 
