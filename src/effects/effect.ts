@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { storable } from '../ledger/binary.ts'
 import { type EffectId, type EffectMode, type EndedEffect, endEffect } from '../ledger/effects.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
-import { check, strict } from '../model/checked.ts'
+import { check, keptName, strict } from '../model/checked.ts'
 import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone } from '../model/handler-errors.ts'
@@ -47,9 +47,6 @@ export interface EffectCall extends Call {
   readonly fetch: EffectFetch
 }
 
-/** Longer keys would not fit an index, and nobody could read them. */
-const keySchema = z.string().min(1).max(512)
-
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
 /** Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises. */
@@ -73,7 +70,7 @@ interface Asked<Result> {
 }
 
 async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise<Result> {
-  const key = check(keySchema, asked.key, 'the key of an effect')
+  const key = check(keptName, asked.key, 'the key of an effect')
   const { mode, downstreamTtlMs, input } = check(optionsSchema, asked.options, `ctx.effect("${key}")`)
   const { reconcile } = asked.options
   const wanted = {

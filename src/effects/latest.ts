@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type EntityId, lockVersion, recordFirstVersion, recordVersion } from '../ledger/entities.ts'
 import type { Queryable } from '../ledger/statement.ts'
-import { check, strict } from '../model/checked.ts'
+import { check, keptName, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import {
@@ -46,15 +46,13 @@ export interface News<Result, Current> {
   readonly options: LatestOptions<Current>
 }
 
-const entitySchema = z.string().min(1).max(512)
-
 /** Runs `work` in the transaction of `db` if the version is newer than the applied one, and records it there. */
 export async function latest<Result, Current>(
   run: Pick<HandlerRun, 'tenant' | 'shards'>,
   db: Queryable,
   news: News<Result, Current>,
 ): Promise<Latest<Result>> {
-  const name = check(entitySchema, news.entity, 'the name of an entity')
+  const name = check(keptName, news.entity, 'the name of an entity')
   const { tie, deleted } = check(optionsSchema, news.options, `latest("${name}")`)
   const { refetch } = news.options
   const id = scopedId('entity', run.tenant, name)

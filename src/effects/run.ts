@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { EffectId } from '../ledger/effects.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import { STALE_FENCE } from '../ledger/steps.ts'
+import { check, keptName } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Calls } from './calls.ts'
 import type { Latest } from './latest.ts'
@@ -40,6 +41,8 @@ export interface HandlerRun extends MessageOrigin {
 
 /** A name is done once in a run: a second use would be skipped in silence by the next attempt. */
 export function claimName(run: HandlerRun, name: string): void {
+  // Before anything is done under it: what cannot be recorded would be done again.
+  check(keptName, name, 'the name of a step or transaction')
   run.names ??= new Set()
   if (run.names.has(name)) {
     throw new HookonceError(

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endEffect, startEffect } from '../ledger/effects.ts'
 import type { Queryable } from '../ledger/statement.ts'
-import { check, strict } from '../model/checked.ts'
+import { check, keptName, strict } from '../model/checked.ts'
 import { busy, claimLocked, effectOf, stopIfUnknown, type Wanted } from './claim-effect.ts'
 import { effectDownstreamKey } from './downstream-key.ts'
 import { inputHash, toRecord } from './recorded.ts'
@@ -37,8 +37,9 @@ export class MetUnknown extends Error {
 export async function effectInTransaction<Result>(
   run: HandlerRun,
   db: Queryable,
-  { key, work, options }: Asked<Result>,
+  { key: given, work, options }: Asked<Result>,
 ): Promise<Result> {
+  const key = check(keptName, given, 'the key of an effect')
   const { input } = check(optionsSchema, options, `tx.effect("${key}")`)
   const effect = effectOf(run, key)
   const wanted: Wanted = {

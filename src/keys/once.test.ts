@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { keyId } from './identity.ts'
-import { once } from './once.ts'
+import { type OnceContext, once } from './once.ts'
 import type { KeyStore } from './store.ts'
 import { memoryKeys } from './stores/memory.ts'
 
@@ -124,6 +124,20 @@ describe('once()', () => {
       /CONFIG_INVALID: once\(\): the key/,
     )
   })
+
+  test.each(['with a \0', 'half \ud83d', ''])(
+    'a step whose name cannot be kept does not run: %j',
+    async (name) => {
+      let runs = 0
+      const work = ({ step }: OnceContext) => step(name, () => ++runs)
+      await expect(once(memoryKeys(), 'k', work, { ...options, handler: 'resumable' })).rejects.toMatchObject(
+        {
+          code: 'CONFIG_INVALID',
+        },
+      )
+      expect(runs).toBe(0)
+    },
+  )
 
   test('an input without JSON is refused in our words, and so is what is no function', async () => {
     const store = memoryKeys()

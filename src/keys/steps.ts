@@ -1,3 +1,4 @@
+import { check, keptName } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import { digest } from './identity.ts'
 import type { HandlerKind } from './policy.ts'
@@ -63,6 +64,8 @@ export function trackSteps(options: StepsOptions): Steps {
   return {
     begun: () => begun,
     async step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
+      // Before it runs: what cannot be kept would run again.
+      check(keptName, name, 'the name of a step')
       if (names.has(name)) throw new HookonceError('STEP_REPEATED', `two steps are named "${name}"`)
       names.add(name)
       const known = await resultOf(name)

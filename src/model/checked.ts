@@ -11,6 +11,16 @@ export function strict<Shape extends z.ZodRawShape>(shape: Shape) {
   })
 }
 
+/**
+ * A name or key that is kept and found again. Longer ones would not fit an index, and nobody could read them;
+ * PostgreSQL's text holds neither a NUL nor half a character.
+ */
+export const keptName = z
+  .string()
+  .min(1)
+  .max(512)
+  .regex(/^[^\0\p{Surrogate}]*$/u, 'must hold neither a NUL nor half a character')
+
 /** Parses by a schema; what is wrong becomes one CONFIG_INVALID that names every option at fault. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Context } from '../../src/index.ts'
 import { freshDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
 import { jobsAre } from '../support/jobs.ts'
@@ -105,3 +106,32 @@ test('a step whose declared input changed between attempts is refused, not skipp
     { reason: expect.stringContaining('EFFECT_INPUT_CHANGED: step "charge"') },
   ])
 })
+
+const BAD = ['with a \0', 'half \ud83d', '', 'x'.repeat(513)]
+const WAYS: Record<string, (ctx: Context, name: string, work: () => Promise<void>) => Promise<unknown>> = {
+  'ctx.step': (ctx, name, work) => ctx.step(name, work),
+  'ctx.transaction': (ctx, name, work) => ctx.transaction(work, { name }),
+  'ctx.effect': (ctx, name, work) => ctx.effect(name, work),
+  'tx.effect': (ctx, name, work) => ctx.transaction((tx) => tx.effect(name, work)),
+  'ctx.latest': (ctx, name, work) => ctx.latest(name, 1, work),
+}
+
+test.each(Object.keys(WAYS).flatMap((way) => BAD.map((name) => [way, name] as const)))(
+  '%s under a name that cannot be kept is refused before anything is done: %j',
+  async (way, name) => {
+    const db = await freshDatabase()
+    let runs = 0
+    const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (_, ctx) => {
+      await WAYS[way]?.(ctx, name, async () => {
+        runs += 1
+      })
+    })
+    await hooks.start()
+    await deliver(hooks, { id: 'evt_1', type: 'a' })
+    await jobsAre(db, 'failed')
+    expect(await db.rows('select attempt, reason from hookonce.job')).toEqual([
+      { attempt: 1, reason: expect.stringContaining('CONFIG_INVALID') },
+    ])
+    expect(runs).toBe(0)
+  },
+)
