@@ -42,4 +42,5 @@ process.once('SIGTERM', async () => {
 })
 // Before it begins: it may be stopped in the middle of beginning, and not come to say so afterwards.
 say({ ready: true, pid: process.pid })
-await hooks.start()
+// Nor connect, when it was frozen for long: then it begins again, as whoever runs a service would have it do.
+await hooks.start().catch(() => hooks.start())
