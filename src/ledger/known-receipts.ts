@@ -5,7 +5,8 @@ import { type Queryable, rows, statement } from './statement.ts'
 /* What is known of receipts that were there before. One may be gone again: the caller records it then. */
 const KNOWN = statement(
   'known',
-  `select k.id, coalesce(k.body_sha256, sha256(k.body), '') as sha,
+  `select k.id, coalesce(k.body_sha256, sha256(k.body), '') as "bodySha256",
+     i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",
      k.received_at <= now() - i.key_seconds * interval '1 second'
        and not exists (select from hookonce.job j where j.shard = k.shard and j.receipt_id = k.id
          and j.state in ('received', 'processing', 'retrying', 'attention')) as expired
@@ -15,17 +16,23 @@ const KNOWN = statement(
    ) k`,
 )
 
-interface KnownRow {
+/** A receipt that was there before. */
+export interface KnownReceipt {
+  readonly bodySha256: Uint8Array
+  /** Of its key's retention. None, where it is only kept for its unfinished work. */
+  readonly secondsLeft: number
+}
+
+interface KnownRow extends KnownReceipt {
   readonly id: string
-  readonly sha: Buffer
   readonly expired: boolean
 }
 
-/** The hashes of the bodies that stand. Those that have expired are forgotten, and not among them. */
+/** Those that stand, by id. Those that have expired are forgotten, and not among them. */
 export async function knownReceipts(
   db: Queryable,
   batch: readonly NewWork[],
-): Promise<Map<string, Uint8Array>> {
+): Promise<Map<string, KnownReceipt>> {
   if (batch.length === 0) return new Map()
   const found = await rows<KnownRow>(db, KNOWN, keyParameters(batch))
   const expired = new Set(found.filter((row) => row.expired).map((row) => row.id))
@@ -33,7 +40,7 @@ export async function knownReceipts(
     const forgotten = batch.filter(({ receipt }) => expired.has(receipt.id))
     await rows(db, FORGET_EXPIRED, keyParameters(forgotten))
   }
-  return new Map(found.filter((row) => !row.expired).map((row) => [row.id, row.sha]))
+  return new Map(found.filter((row) => !row.expired).map((row) => [row.id, row]))
 }
 
 /*

@@ -1,12 +1,12 @@
 import { insertReceipts, type NewWork } from './insert-receipts.ts'
-import { knownReceipts } from './known-receipts.ts'
+import { type KnownReceipt, knownReceipts } from './known-receipts.ts'
 import type { Queryable } from './statement.ts'
 
 export type Accepted =
   /** Recorded now. `held` lists the subscribers whose jobs were not born leased. */
   | { readonly outcome: 'recorded'; readonly held: readonly number[] }
-  /** Recorded before, with the body of this hash. */
-  | { readonly outcome: 'known'; readonly bodySha256: Uint8Array }
+  /** Recorded before. */
+  | ({ readonly outcome: 'known' } & KnownReceipt)
 
 /** Records a batch. It holds each id once. Results are in the order of the batch. */
 export async function acceptReceipts(
@@ -33,8 +33,8 @@ export async function acceptReceipts(
   const redoneById = new Map(again.map(({ receipt }, index) => [receipt.id, redone[index]]))
 
   return batch.map(({ receipt }) => {
-    const bodySha256 = known.get(receipt.id)
-    if (bodySha256) return { outcome: 'known', bodySha256 }
+    const standing = known.get(receipt.id)
+    if (standing) return { outcome: 'known', ...standing }
     return redoneById.get(receipt.id) ?? { outcome: 'recorded', held: held.get(receipt.id) ?? [] }
   })
 }

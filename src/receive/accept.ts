@@ -7,7 +7,8 @@ import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { lanePasser } from '../work/lane-passer.ts'
-import { duplicateTally, sha256 } from './duplicates.ts'
+import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
+import { knownLately } from './known-lately.ts'
 
 /** A worker in this process that may run at once what is accepted here. */
 export interface HandOff {
@@ -53,6 +54,8 @@ const MAX_IN_FLIGHT = 2
 export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
   const { pool, shards } = ledger
   const tally = duplicateTally(pool, observer)
+  const known = knownLately()
+  let atTurn: Promise<Acceptance> | undefined
   const announce = announcer(pool)
   /** Jobs were left in the ledger: for the worker here when it has room, or for one elsewhere. */
   function leave(job?: DueJob): void {
@@ -70,7 +73,30 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     bytesOf: (arrival: Arrival) => arrival.receipt.body.byteLength,
   })
 
+  function accept(arrival: Arrival): Promise<Acceptance> {
+    const { receipt } = arrival
+    const standing = known.bodyOf(receipt.id)
+    if (!standing || !isHashOf(standing, receipt.body)) return group.add(arrival)
+    tally.add(receipt)
+    return duplicateAtTurn()
+  }
+
+  /**
+   * Those that one turn of the event loop has read are answered together, as a commit's are. Answered one by one, each would wake
+   * whoever reads the answers, which takes longer than all else here.
+   */
+  function duplicateAtTurn(): Promise<Acceptance> {
+    atTurn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        atTurn = undefined
+        resolve('duplicate')
+      })
+    })
+    return atTurn
+  }
+
   async function commit(batch: readonly Arrival[]): Promise<Acceptance[]> {
+    const askedAtMs = performance.now()
     const worker = handOff.worker
     // Copies of one event that arrive together: the first is recorded, the others are its duplicates.
     const places = new Map<string, number>()
@@ -93,13 +119,20 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
       if (first === arrival)
         handOver({ work, outcome, worker, event: arrival.event, leave, passOn: passer.add }, handOff)
       if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
+      if (outcome.outcome === 'known') known.add(arrival.receipt.id, outcome, askedAtMs)
       const standing = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
-      return tally.add(arrival.receipt, standing)
+      return repeated(arrival.receipt, standing)
     })
   }
 
+  function repeated(receipt: NewReceipt, standing: Uint8Array): Acceptance {
+    const isSame = isHashOf(standing, receipt.body)
+    tally.add(receipt, isSame ? undefined : sha256(receipt.body))
+    return isSame ? 'duplicate' : 'mismatch'
+  }
+
   return {
-    accept: group.add,
+    accept,
     get waiting() {
       return group.waiting
     },

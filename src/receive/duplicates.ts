@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { countDuplicates, type DuplicateCount } from '../ledger/duplicates.ts'
 import type { NewReceipt } from '../ledger/insert-receipts.ts'
 import type { Observer } from '../observe/observer.ts'
+import { bell } from '../work/bell.ts'
 
 /**
  * Counts further deliveries of known events. The sender is not kept waiting for a counter: its event is durable
@@ -10,54 +11,68 @@ import type { Observer } from '../observe/observer.ts'
  * more than a count.
  */
 export interface DuplicateTally {
-  /** `standing` is the hash of the body that was recorded: another one is a mismatch. */
-  add(receipt: NewReceipt, standing: Uint8Array): 'duplicate' | 'mismatch'
+  /** `otherSha256`: of its body, where that is not the one that was recorded. */
+  add(receipt: NewReceipt, otherSha256?: Uint8Array): void
+  /** Resolves when all is written, at once. */
   idle(): Promise<void>
 }
 
+/** A lone repeat is counted at once. In a storm of them each event is written once in this time, however often it came. */
+const PAUSE_MS = 1_000
+/** So many events are not waited for, or a statement would become large. */
+const MAX_EVENTS = 4_096
 const NO_HASH = new Uint8Array()
 
 export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
   let counts = new Map<string, DuplicateCount>()
   let writing: Promise<void> | undefined
+  let isAwaited = false
+  const enough = bell()
 
   async function write(): Promise<void> {
     while (counts.size > 0) {
       const batch = [...counts.values()]
       counts = new Map()
+      enough.reset()
       await countDuplicates(pool, batch).catch((error) => {
         observer.trouble({ doing: `counting duplicates of ${batch.length} events`, error })
       })
+      if (!isAwaited) await enough.wait(PAUSE_MS)
     }
     writing = undefined
   }
 
   return {
-    add(receipt, standing) {
-      const bodySha256 = sha256(receipt.body)
-      const kind = Buffer.compare(bodySha256, standing) === 0 ? 'duplicate' : 'mismatch'
-      const count = counts.get(receipt.id) ?? {
-        shard: receipt.shard,
-        receiptId: receipt.id,
+    add({ id, shard }, otherSha256) {
+      const count = counts.get(id) ?? {
+        shard,
+        receiptId: id,
         count: 0,
         mismatches: 0,
         mismatchSha256: NO_HASH,
       }
       count.count += 1
-      if (kind === 'mismatch') {
+      if (otherSha256) {
         count.mismatches += 1
-        count.mismatchSha256 = bodySha256
+        count.mismatchSha256 = otherSha256
       }
-      counts.set(receipt.id, count)
+      counts.set(id, count)
+      if (counts.size >= MAX_EVENTS) enough.ring()
       writing ??= write()
-      return kind
     },
     async idle() {
+      isAwaited = true
+      enough.ring()
       await writing
+      isAwaited = false
     },
   }
 }
 
 export function sha256(body: Uint8Array): Buffer {
   return hash('sha256', body, 'buffer')
+}
+
+export function isHashOf(hashed: Uint8Array, body: Uint8Array): boolean {
+  return sha256(body).equals(hashed)
 }
