@@ -25,6 +25,7 @@ export const TEMPLATE = 'hookonce_template'
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const kind = project.config.provide.server
   const server = kind === 'installed' ? await startInstalled() : await startForTests()
+  await spareTheDisk(server.url)
   await makeTemplate(server.url)
   project.provide('serverUrl', server.url)
   return server.stop
@@ -145,6 +146,15 @@ export function freePort(): Promise<number> {
       server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
     })
   })
+}
+
+/** Processes are killed in these tests, and servers, but no machine: what was written is there without a sync. */
+async function spareTheDisk(url: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  await admin.query('alter system set fsync = off')
+  await admin.query('select pg_reload_conf()')
+  await admin.end()
 }
 
 export async function makeTemplate(url: string): Promise<void> {
