@@ -42,7 +42,7 @@ class PointedClient extends pg.Client {
   }
 
   #nameOf(config) {
-    if (config === 'commit') return `the commit of ${this.#last}`
+    if (config === 'commit' || config?.name === 'hookonce_commit') return `the commit of ${this.#last}`
     if (typeof config?.name !== 'string') return undefined
     this.#last = config.name.replace('hookonce_', '')
     return this.#last

@@ -33,6 +33,8 @@ export function crashHandler({ mode, downstream, reach }) {
           reach('inside the transaction')
         }),
       ),
+    last: (event, ctx) =>
+      ctx.transaction((tx) => tx.query(ROW, [event.receiptId, event.key, process.pid]), { last: true }),
     latest: (event, ctx) =>
       ctx.latest(event.payload.key, event.payload.version, async (tx) => {
         await tx.query('insert into applied (entity, version) values ($1, $2)', [

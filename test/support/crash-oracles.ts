@@ -47,6 +47,12 @@ function rowsAre(text: string, expected: unknown): Oracle {
   }
 }
 
+const ONE_ROW_AN_EVENT = rowsAre('select type, count(*)::int from effect group by type order by type', [
+  { type: 'evt_1', count: 1 },
+  { type: 'evt_2', count: 1 },
+  { type: 'evt_3', count: 1 },
+])
+
 export const oracles: Readonly<Record<Mode, Oracle>> = {
   keyed: byKey,
   // What was unknown was decided on by the truth, so it happened once; and no key was ever used twice.
@@ -68,6 +74,7 @@ export const oracles: Readonly<Record<Mode, Oracle>> = {
     { type: 'own', count: 1 },
     { type: 'shared', count: 1 },
   ]),
+  last: ONE_ROW_AN_EVENT,
   // Versions in order of their commits never fall, each is applied once at most, and the last one is there.
   latest: async (world) => {
     const left = await unfinished(world)
@@ -83,9 +90,5 @@ export const oracles: Readonly<Record<Mode, Oracle>> = {
     const isRight = known.some((right) => right.join() === all.join())
     return isRight ? undefined : `the applied versions are ${all.join(', ')}`
   },
-  write: rowsAre('select type, count(*)::int from effect group by type order by type', [
-    { type: 'evt_1', count: 1 },
-    { type: 'evt_2', count: 1 },
-    { type: 'evt_3', count: 1 },
-  ]),
+  write: ONE_ROW_AN_EVENT,
 }

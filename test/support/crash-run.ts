@@ -32,6 +32,11 @@ const POINTS = {
   reconcile: EXTERNAL,
   step: [...HANDLER, ...CALL, ...around('record_step')],
   tx: [...HANDLER, 'inside the transaction', ...RECORDED, ...around('start_effect', 'end_effect')],
+  last: [
+    'the handler begins',
+    'the handler ends',
+    ...around('complete_with_step', 'the commit of complete_with_step'),
+  ],
   latest: [...HANDLER, 'inside the transaction', ...RECORDED, ...around('first_version')],
   write: [
     'the handler begins',
