@@ -9,7 +9,8 @@ import { countingHandler, endOnTerm, listen, mode, required, startOnLine, tell }
  * accept: a process that only receives. end-to-end: it receives and works. drain: it only works.
  * How the business row is written end to end is BENCH_EFFECT:
  * - own:   by the handler's own pool, once by its primary key;
- * - tx:    in ctx.transaction, committed with the completion under the fence;
+ * - tx:    in an interactive ctx.transaction, committed with the completion under the fence;
+ * - query: the same of one query that is returned, so that all of it is one round trip;
  * - write: by ctx.write, group-committed with the completions of others.
  */
 
@@ -30,6 +31,15 @@ const effects = {
     return (event) => pool.query({ ...WRITE, values: rowOf(event.payload) })
   },
   tx: () => (event, ctx) => {
+    requireContext(ctx, 'transaction')
+    return ctx.transaction(
+      async (/** @type {any} */ tx) => {
+        await tx.query({ ...WRITE, values: rowOf(event.payload) })
+      },
+      { last: true },
+    )
+  },
+  query: () => (event, ctx) => {
     requireContext(ctx, 'transaction')
     return ctx.transaction((/** @type {any} */ tx) => tx.query({ ...WRITE, values: rowOf(event.payload) }), {
       last: true,
