@@ -8,10 +8,10 @@ test('what the ledger said is known for a minute, counted from when it was asked
   let now = 5_000
   const known = knownLately(() => now)
   known.add('a', { bodySha256: BODY, secondsLeft: DAY }, 1_000)
-  expect(known.bodyOf('a')).toBe(BODY)
+  expect(known.bodyOf('a')).toEqual(BODY)
   expect(known.bodyOf('b')).toBeUndefined()
   now = 60_999
-  expect(known.bodyOf('a')).toBe(BODY)
+  expect(known.bodyOf('a')).toEqual(BODY)
   now = 61_000
   expect(known.bodyOf('a')).toBeUndefined()
 })
@@ -23,7 +23,7 @@ test('a key that expires sooner is known no longer than the ledger keeps it', ()
   known.add('kept only for its unfinished work', { bodySha256: BODY, secondsLeft: -5 }, 0)
   expect(known.bodyOf('kept only for its unfinished work')).toBeUndefined()
   now = 1_999
-  expect(known.bodyOf('a')).toBe(BODY)
+  expect(known.bodyOf('a')).toEqual(BODY)
   now = 2_000
   expect(known.bodyOf('a')).toBeUndefined()
 })
@@ -36,8 +36,8 @@ test('the oldest make room, and what is told anew is the youngest', () => {
   add('first')
   for (let n = 0; n < 8_191; n += 1) add(String(n))
   expect(known.bodyOf('second')).toBeUndefined()
-  expect(known.bodyOf('first')).toBe(BODY)
+  expect(known.bodyOf('first')).toEqual(BODY)
   add('one more')
   expect(known.bodyOf('first')).toBeUndefined()
-  expect(known.bodyOf('one more')).toBe(BODY)
+  expect(known.bodyOf('one more')).toEqual(BODY)
 })

@@ -15,7 +15,7 @@ export interface KnownLately {
 
 /** As long as quick retries go on. Should a receipt be deleted by hand, its event can be recorded anew this much later. */
 const MAX_SECONDS = 60
-/** Some two megabytes. */
+/** A few megabytes. */
 const MAX_RECEIPTS = 8_192
 
 interface Known {
@@ -30,7 +30,11 @@ export function knownLately(now: () => number = () => performance.now()): KnownL
   return {
     add(receiptId, { bodySha256, secondsLeft }, askedAtMs) {
       known.delete(receiptId)
-      known.set(receiptId, { bodySha256, untilMs: askedAtMs + Math.min(secondsLeft, MAX_SECONDS) * 1_000 })
+      known.set(receiptId, {
+        // A copy of its own: what the driver hands out keeps alive the eight kilobytes that it was cut from.
+        bodySha256: Uint8Array.from(bodySha256),
+        untilMs: askedAtMs + Math.min(secondsLeft, MAX_SECONDS) * 1_000,
+      })
       if (known.size <= MAX_RECEIPTS) return
       const [oldest = ''] = known.keys()
       known.delete(oldest)
