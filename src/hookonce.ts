@@ -301,6 +301,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
     await opened.diagnoses.idle()
     await opened.rejections.stop()
+    // Once more: what was under way at the beginning may have been a repeat, which is counted.
+    await opened.acceptor.idle()
     await keys.close()
     await opened.ledger.close()
   }

@@ -12,7 +12,6 @@ export type OnLateFailure = (what: string, error: unknown) => void
  */
 export class Calls {
   readonly #open = new Set<Call<unknown>>()
-  #made = 0
   #failed: Failed[] | undefined
   /** Takes what fails after the end. */
   #late: ((failed: Failed) => void) | undefined
@@ -21,7 +20,6 @@ export class Calls {
     const call = new Call(work(), { what, note: (failed) => this.#note(failed) })
     const ended = (): void => void this.#open.delete(call)
     this.#open.add(call)
-    this.#made += 1
     call.watch(ended, ended)
     return call
   }
@@ -30,17 +28,6 @@ export class Calls {
   get firstOpen(): string | undefined {
     const [call] = this.#open
     return call?.what
-  }
-
-  /** Whether this is the only one that was ever made, and what `make` returned: not what `then` made of it. */
-  isOnly(promise: unknown): boolean {
-    return this.#made === 1 && this.#open.has(promise as Call<unknown>)
-  }
-
-  /** Whether someone looks at each of those that have not ended. */
-  get areHeard(): boolean {
-    for (const call of this.#open) if (!call.isHeard) return false
-    return true
   }
 
   /** Throws where something that was begun has not ended, or has failed without anyone looking. */

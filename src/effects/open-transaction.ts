@@ -60,8 +60,6 @@ export interface OpenTransaction {
   onOurs(client: PoolClient): Transaction
   /** What was begun in it. */
   readonly calls: Calls
-  /** Whether this is the promise of a query, and nothing else was done in the transaction. */
-  isOnlyQuery(promise: unknown): boolean
   close(): void
 }
 
@@ -70,7 +68,6 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   const news: Latest<unknown>[] = []
   const calls = new Calls()
   let closed = false
-  let queries = 0
   let savepoints = 0
 
   function requireOpen(): void {
@@ -106,7 +103,6 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
       query: (given: string | NamedStatement, values: readonly unknown[] = []) =>
         calls.make('tx.query()', async () => {
           requireOpen()
-          queries += 1
           const statement =
             typeof given === 'string' ? { text: given, values } : { values, ...given, text: given.text }
           refuseControl(statement.text)
@@ -143,7 +139,6 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     calls,
     onTheirs,
     onOurs,
-    isOnlyQuery: (promise) => queries === 1 && calls.isOnly(promise),
     close() {
       closed = true
       calls.closeInto(run.calls)

@@ -85,16 +85,10 @@ async function doneBefore(
 /** One try of a transaction, whoever opened it. */
 interface Step<Result> extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs'> {
   /** The handler's part. */
-  perform(tx: AdaptedTransaction, native?: unknown): Performing<Result>
+  perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
   /** Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is committed. */
-  lastWords(db: Queryable, result?: Result): (() => Promise<void>)[]
+  lastWords(db: Queryable, result: Result): (() => Promise<void>)[]
   committed(): void
-}
-
-interface Performing<Result> {
-  readonly result: Promise<Result>
-  /** It has said all that it will say, so that the commit can travel with it. */
-  readonly isComplete: boolean
 }
 
 function stepOf<Result>(
@@ -103,41 +97,28 @@ function stepOf<Result>(
   { name, last }: Required<TransactionOptions>,
 ): Step<Result> {
   const { job, epoch } = run
-  const { messages, news, calls, onOurs, onTheirs, isOnlyQuery, close } = openTransaction(run, name)
-
-  async function resultOf(working: PromiseLike<Result>): Promise<Result> {
-    try {
-      const result = await working
-      // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
-      if (run.stopped) throw run.stopped
-      calls.requireAwaited()
-      // Nobody awaits it: who would be told if it failed? It must not complete the job behind the handler's back.
-      if (last && run.isOver)
-        throw new HookonceError('CONTEXT_CLOSED', 'the last transaction was not awaited')
-      return result
-    } finally {
-      // What is still under way would go on after the rollback, outside of any transaction.
-      if (calls.firstOpen !== undefined) await calls.idle()
-      ended()
-    }
-  }
-
-  function ended(): void {
-    run.openTransactions?.delete(name)
-    close()
-  }
-
+  const { messages, news, calls, onOurs, onTheirs, close } = openTransaction(run, name)
   return {
     onOurs,
     onTheirs,
-    perform(tx, native) {
+    async perform(tx, native) {
       run.openTransactions ??= new Set()
       run.openTransactions.add(name)
-      const working = begun(() => work(tx as Transaction, native))
-      // The function has returned, and what it returned is its one query. If that fails, so does all behind it.
-      const isComplete = last && isOnlyQuery(working) && run.calls.areHeard
-      if (isComplete) close()
-      return { isComplete, result: isComplete ? Promise.resolve(working).finally(ended) : resultOf(working) }
+      try {
+        const result = await work(tx as Transaction, native)
+        // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
+        if (run.stopped) throw run.stopped
+        calls.requireAwaited()
+        // Nobody awaits it: who would be told if it failed? It must not complete the job behind the handler's back.
+        if (last && run.isOver)
+          throw new HookonceError('CONTEXT_CLOSED', 'the last transaction was not awaited')
+        return result
+      } finally {
+        // What is still under way would go on after the rollback, outside of any transaction.
+        if (calls.firstOpen !== undefined) await calls.idle()
+        run.openTransactions.delete(name)
+        close()
+      }
     },
     lastWords(db, result) {
       const record = last ? null : toJson(name, result)
@@ -161,40 +142,20 @@ function stepOf<Result>(
 
 /**
  * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right behind our last
- * words, and all of them together where `work` is nothing but one query. If that or they failed, what commits is a rollback.
+ * words. If they failed, what commits is a rollback.
  */
 function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Promise<Result> {
   return inTransaction(
     pool,
     async (client) => {
-      const end = (result?: Result): Promise<unknown>[] => {
-        const words = step.lastWords(client, result)
-        return inOneWrite(client, () => [...words.map((say) => say()), client.query(COMMIT)])
-      }
-      const { result, isComplete } = step.perform(step.onOurs(client))
-      if (!isComplete) {
-        await Promise.all(end(await result))
-        return result
-      }
-      const ending = Promise.all(end())
-      // Where the query fails, its error is the one to tell, and not that nothing could follow it.
-      ending.catch(() => undefined)
-      await result
-      await ending
+      const result = await step.perform(step.onOurs(client))
+      const words = step.lastWords(client, result)
+      await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query(COMMIT)]))
       return result
     },
     // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.
     { idleMs: timeoutMs },
   )
-}
-
-/** What it throws at once is what its promise would be rejected with. */
-function begun<Result>(work: () => PromiseLike<Result>): PromiseLike<Result> {
-  try {
-    return work()
-  } catch (error) {
-    return Promise.reject(error)
-  }
 }
 
 const SET_IDLE_TIMEOUT = `select set_config('idle_in_transaction_session_timeout', $1, true)`
@@ -213,7 +174,7 @@ function inTheirs<Result>(
     }
     // As in ours: a frozen process must not keep its locks.
     await query(SET_IDLE_TIMEOUT, [String(Math.ceil(timeoutMs))])
-    const result = await step.perform(step.onTheirs(db), native).result
+    const result = await step.perform(step.onTheirs(db), native)
     for (const say of step.lastWords(db, result)) await say()
     return result
   })

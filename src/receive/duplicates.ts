@@ -7,8 +7,8 @@ import { bell } from '../work/bell.ts'
 
 /**
  * Counts further deliveries of known events. The sender is not kept waiting for a counter: its event is durable
- * already. Counts of one event add up here until the next write; a crash may lose the last of them, and never
- * more than a count.
+ * already. Counts of one event add up here until the next write; a crash may lose the last of them, a reply that is lost
+ * may have some written twice, and never more than a count is wrong.
  */
 export interface DuplicateTally {
   /** `otherSha256`: of its body, where that is not the one that was recorded. */
@@ -27,16 +27,31 @@ export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
   let counts = new Map<string, DuplicateCount>()
   let writing: Promise<void> | undefined
   let isAwaited = false
+  let isDown = false
   const enough = bell()
+
+  function add(more: DuplicateCount): void {
+    const known = counts.get(more.receiptId)
+    if (!known) return void counts.set(more.receiptId, more)
+    known.count += more.count
+    known.mismatches += more.mismatches
+    if (more.mismatches > 0) known.mismatchSha256 = more.mismatchSha256
+  }
 
   async function write(): Promise<void> {
     while (counts.size > 0) {
       const batch = [...counts.values()]
       counts = new Map()
       enough.reset()
-      await countDuplicates(pool, batch).catch((error) => {
+      try {
+        await countDuplicates(pool, batch)
+        isDown = false
+      } catch (error) {
+        isDown = true
         observer.trouble({ doing: `counting duplicates of ${batch.length} events`, error })
-      })
+        // Repeats are answered while the ledger is down: they are counted when it is back. At a stop nobody waits for that.
+        if (!isAwaited) for (const count of batch) add(count)
+      }
       if (!isAwaited) await enough.wait(PAUSE_MS)
     }
     writing = undefined
@@ -44,20 +59,14 @@ export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
 
   return {
     add({ id, shard }, otherSha256) {
-      const count = counts.get(id) ?? {
+      add({
         shard,
         receiptId: id,
-        count: 0,
-        mismatches: 0,
-        mismatchSha256: NO_HASH,
-      }
-      count.count += 1
-      if (otherSha256) {
-        count.mismatches += 1
-        count.mismatchSha256 = otherSha256
-      }
-      counts.set(id, count)
-      if (counts.size >= MAX_EVENTS) enough.ring()
+        count: 1,
+        mismatches: otherSha256 ? 1 : 0,
+        mismatchSha256: otherSha256 ?? NO_HASH,
+      })
+      if (counts.size >= MAX_EVENTS && !isDown) enough.ring()
       writing ??= write()
     },
     async idle() {

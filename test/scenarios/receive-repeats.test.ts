@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Logger } from '../../src/index.ts'
 import { freshDatabase } from '../support/database.ts'
 import { lockTable } from '../support/locking.ts'
 import { receiving } from '../support/receiving.ts'
@@ -46,4 +47,22 @@ test('an event whose key is about to expire is new as soon as it has', async () 
   expect((await send(EVENT)).status).toBe(200)
   await until('it is recorded anew', async () => (await send(EVENT)).status === 202)
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
+})
+
+test('repeats that could not be counted are counted when the ledger can be written again', async () => {
+  const db = await freshDatabase()
+  const troubles: string[] = []
+  const note: Logger['warn'] = (_, message) => void troubles.push(message)
+  const logger: Logger = { info: () => undefined, warn: note, error: note }
+  const { send } = receiving(db, { options: { logger } })
+  await send(EVENT)
+  await db.pool.query('alter table hookonce.duplicate rename to taken_away')
+  await send(EVENT)
+  await send(EVENT)
+  await until('a count has failed', () => troubles.length)
+  await db.pool.query('alter table hookonce.taken_away rename to duplicate')
+  await until(
+    'both are counted',
+    async () => (await db.number('select sum(count) from hookonce.duplicate')) === 2,
+  )
 })
