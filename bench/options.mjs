@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { contenders } from './contenders.mjs'
 
 const MODES = /** @type {const} */ (['accept', 'end-to-end', 'latency', 'drain'])
-const EFFECTS = ['own', 'tx', 'query', 'write']
+const EFFECTS = ['own', 'tx', 'write']
 
 /** @typedef {(typeof MODES)[number]} Mode */
 
@@ -36,7 +36,7 @@ const help = `npm run bench -- [flags]
   --duplicates 0                           percent of deliveries that repeat an event (0, 10, 50, 100)
   --count 2000000                          deliveries of a round, at most
   --backlog 200000                         jobs to drain
-  --effect own|tx|query|write              how hookonce writes the business row end to end
+  --effect own|tx|write                    how hookonce writes the business row end to end
   --concurrency 1024                       slots of hookonce's worker (256 for drain)
   --cpu-prof                               profile the servers; prints where their time went
   --postgres <url>                         a PostgreSQL on this machine instead of a private one

@@ -10,7 +10,6 @@ import { countingHandler, endOnTerm, listen, mode, required, startOnLine, tell }
  * How the business row is written end to end is BENCH_EFFECT:
  * - own:   by the handler's own pool, once by its primary key;
  * - tx:    in an interactive ctx.transaction, committed with the completion under the fence;
- * - query: the same of one query that is returned, so that all of it is one round trip;
  * - write: by ctx.write, group-committed with the completions of others.
  */
 
@@ -38,12 +37,6 @@ const effects = {
       },
       { last: true },
     )
-  },
-  query: () => (event, ctx) => {
-    requireContext(ctx, 'transaction')
-    return ctx.transaction((/** @type {any} */ tx) => tx.query({ ...WRITE, values: rowOf(event.payload) }), {
-      last: true,
-    })
   },
   write: () => (event, ctx) => {
     requireContext(ctx, 'write')
