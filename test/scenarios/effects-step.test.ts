@@ -21,7 +21,8 @@ test('a step runs once, however often its handler fails after it, and gives the 
     const nothing = await ctx.step('nothing', () => undefined)
     results.push([result, nothing])
     expect(ran).toEqual([ctx.idempotencyKey('charge')])
-    if (ctx.attempt < 3) throw new Error('after the step')
+    // By what was done, and not by the attempt, which a replay counts anew.
+    if (results.length < 3) throw new Error('after the step')
   })
   await hooks.start()
   const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
