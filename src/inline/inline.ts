@@ -47,7 +47,7 @@ export interface InlineParts {
 export function inlineAs(where: string, { source, handler, options, tell }: InlineParts): Inline {
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
-  if (source.split)
+  if (source.split && source.alwaysBatches !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
       `${where}: ${source.provider} sends many events in one request, and one reply cannot be kept for each: receive it with hookonce()`,

@@ -2,7 +2,7 @@
  * The catalogue of errors: every refusal and every failure that a person may read.
  *
  * `status` is the HTTP status of the answer, where the error answers a delivery; a provider may ask for
- * another one (Mailgun: 406). `advice` says what to do next, in the reader's terms.
+ * another one, and so may the options of a source. `advice` says what to do next, in the reader's terms.
  * docs/reference/errors.md lists the same codes; a test fails when the two differ.
  */
 export interface ErrorEntry {
@@ -58,7 +58,13 @@ export const errorCatalogue = {
     status: 400,
     retryable: false,
     advice:
-      'The event names no key, so it cannot be recorded once. Declare where the key lives in `event.key`.',
+      'The event holds no key where `event.key` expects one. It was recorded under a hash of its type and body; a handler inside the request refuses it. Declare where the key lives in `event.key`.',
+  },
+  EVENT_TYPE_MISSING: {
+    status: 400,
+    retryable: false,
+    advice:
+      'The event holds no type where `event.type` expects one. It was recorded with the type `unknown`; a handler inside the request refuses it. Declare where the type lives in `event.type`.',
   },
   EVENT_KEY_TOO_LONG: {
     status: 400,

@@ -22,7 +22,7 @@ export interface DeliveryFact {
   readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
-  /** Why it was rejected, for our own log: never sent to the sender. */
+  /** Why it was rejected, or what it lacked, for our own log: never sent to the sender. */
   readonly detail?: string
   readonly receiptId?: string
   readonly eventKey?: string

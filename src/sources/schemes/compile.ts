@@ -72,19 +72,19 @@ export function compile<Payload, Subject, Type extends string>(
     acceptedStatus: description.acceptedStatus,
     ...(description.acceptedBody === undefined ? {} : { acceptedBody: description.acceptedBody }),
     ...acceptedHeaders(description, endpoint),
-    refusedStatus: description.refusedStatus,
+    refusedStatus: options.refusedStatus ?? description.refusedStatus,
     retryWindowMs: description.retryWindowHours * HOUR_MS,
     unwanted: options.unwanted,
     mismatch: options.mismatch,
     mode: options.mode,
-    ...(description.event.key === 'each-delivery' && { stampHeader: STAMP_HEADER }),
+    ...([description.event.key].flat().includes('each-delivery') && { stampHeader: STAMP_HEADER }),
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
     // What a source does not need it does not have: the receiver asks by looking.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
-    ...(split && { split }),
+    ...(split && { split, alwaysBatches: !takesForms(description) }),
     verify,
     identify: identifier(description, coded?.parse ?? bodyParser(description.body)) as (
       delivery: Delivery,
@@ -99,6 +99,11 @@ export function compile<Payload, Subject, Type extends string>(
     deliver: sign,
     sign: (sample) => sign(sample).headers,
   }
+}
+
+/** Forms hold one event each, also where the same provider sends its JSON in batches. */
+function takesForms({ body }: CheckedDescription): boolean {
+  return typeof body === 'object' && 'jsonOr' in body && body.jsonOr === 'form'
 }
 
 function describedVerifier(coding: Coding): Verify {

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import { readableVersion, type Version, versionOf } from '../../model/version.ts'
-import type { Delivery, Identified, Refusal } from '../contract.ts'
+import type { Delivery, Identified, Refusal, Unread } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
 import { type Locator, partsOf } from '../places.ts'
-import { type Batch, itemOf, type Read, textAt, valueAt } from './locate.ts'
-import { bodyParser, describeUnparsable, glanceAt, type ParseBody } from './payload.ts'
+import { valueText } from './json-text.ts'
+import { type Batch, itemIn, itemOf, itemPaths, itemSteps, type Read, textAt, valueAt } from './locate.ts'
+import { bodyParser, describeUnparsable, glanceAt, jsonReader, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -18,35 +19,42 @@ const MAX_TYPE_BYTES = 255
 /** The type of an event whose sender names none: it can be subscribed to like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
-/** Who the event is: key, type and the rest, read from where the description says. */
+/**
+ * Who the event is: key, type and the rest, read from where the description says.
+ *
+ * A genuine delivery is never refused for want of a key or type. Its key is then the hash of its type and body, and
+ * `unread` says what is missing.
+ */
 export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
   parse: ParseBody = bodyParser(body),
 ): (delivery: Delivery) => Identified | Refusal {
   const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
   const glance = glanceAt(places, { batch, body }) ?? parse
-  const keyOf = keyReader(event.key, batch)
-  const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)
+  const keyOf = keyReader(event.key, { batch, body })
+  const typeOf = event.type === undefined ? () => UNKNOWN_TYPE : typeReader(event.type, batch)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
   const occurredAtOf = occurredAtReader(event.occurredAt, batch)
   const versionAt = versionReader(event.version, batch)
   const objectOf = event.object === undefined ? itemOf(batch) : valueAt(event.object, batch)
-  const keyPlace = JSON.stringify(event.key)
+  const hasItem = batch === undefined ? () => true : itemFinder(batch)
+  const noItem = unread('EVENT_KEY_MISSING', `no event at ${JSON.stringify(batch)}`)
+  const noKey = unread('EVENT_KEY_MISSING', `no text and no exact number at ${JSON.stringify(event.key)}`)
+  const noType = unread('EVENT_TYPE_MISSING', `no text at ${JSON.stringify(event.type)}`)
 
   return (delivery) => {
     const payload = glance(delivery)
     if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
-    const key = keyOf(delivery, payload)
-    if (key === undefined) {
-      return refuse('EVENT_KEY_MISSING', `no text and no exact number at ${keyPlace}`)
-    }
-    if (!fits(key, MAX_KEY_BYTES)) return refuse('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes`)
-    const type = typeOf(delivery, payload) ?? UNKNOWN_TYPE
+    const foundType = typeOf(delivery, payload)
+    const type = foundType ?? UNKNOWN_TYPE
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
+    const isItem = hasItem(payload)
+    const foundKey = isItem ? keyOf(delivery, payload) : undefined
+    const key = foundKey ?? derivedKey(type, delivery)
+    if (!fits(key, MAX_KEY_BYTES)) return refuse('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes`)
     const objectId = objectIdOf(delivery, payload)
-    const version = versionAt(delivery, payload)
 
     const identity = {
       key,
@@ -54,11 +62,33 @@ export function identifier(
       // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
-      version,
+      version: versionAt(delivery, payload),
+      unread: !isItem
+        ? noItem
+        : foundKey === undefined
+          ? noKey
+          : foundType === undefined
+            ? noType
+            : undefined,
     }
     const whole = glance === parse ? payload : undefined
     return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
+}
+
+function unread(code: Unread['code'], detail: string): Unread {
+  return { code, detail }
+}
+
+/** Of all that a delivery says: the type may stand in a header, and two types share a body. */
+function derivedKey(type: string, delivery: Delivery): string {
+  return hash('sha256', JSON.stringify(['unread', type, hash('sha256', delivery.body, 'hex')]), 'hex')
+}
+
+/** Whether the event of a batch is where it should be; a delivery of unknown shape has none. */
+function itemFinder(batch: Batch): (payload: unknown) => boolean {
+  const paths = itemPaths(batch)
+  return (payload) => paths.some((path) => itemIn(payload, path) !== undefined)
 }
 
 /** All places in these parts of a description, however they are put together there. */
@@ -66,7 +96,8 @@ function locatorsIn(part: unknown): string[] {
   if (typeof part === 'string') return [part]
   if (Array.isArray(part)) return part.flatMap(locatorsIn)
   if (typeof part !== 'object' || part === null) return []
-  const { separator: _, ...places } = part as Record<string, unknown>
+  // Texts are read from the body itself.
+  const { separator: _, textOf: __, ...places } = part as Record<string, unknown>
   return Object.values(places).flatMap(locatorsIn)
 }
 
@@ -84,11 +115,12 @@ class IdentifiedEvent implements Identified {
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
   readonly version: Version | undefined
+  readonly unread: Unread | undefined
   readonly #reading: Reading
   #payload: object | undefined
 
   constructor(
-    identity: Identity & Pick<Identified, 'version'>,
+    identity: Identity & Pick<Identified, 'version' | 'unread'>,
     reading: Reading,
     payload: object | undefined,
   ) {
@@ -97,6 +129,7 @@ class IdentifiedEvent implements Identified {
     this.objectId = identity.objectId
     this.occurredAtMs = identity.occurredAtMs
     this.version = identity.version
+    this.unread = identity.unread
     this.#reading = reading
     this.#payload = payload
   }
@@ -111,11 +144,15 @@ class IdentifiedEvent implements Identified {
   }
 }
 
-function keyReader(key: EventDescription['key'], batch: Batch): Read<string> {
-  if (key === 'each-delivery') return stampHash
+/** What reading a key takes besides its places. */
+type Shape = Pick<CheckedDescription, 'batch' | 'body'>
+
+function keyReader(key: EventDescription['key'], shape: Shape): Read<string> {
   const reads = [key].flat().map((one) => {
+    if (one === 'each-delivery') return stampHash
     if (one === 'body-hash') return bodyHash
-    return typeof one === 'string' ? textAt(one, batch) : hashReader(one, batch)
+    if (one === 'item-hash') return hashReader({ hash: ['item-hash'] }, shape)
+    return typeof one === 'string' ? textAt(one, shape.batch) : hashReader(one, shape)
   })
   const [only = bodyHash, ...others] = reads
   if (others.length === 0) return only
@@ -139,21 +176,51 @@ const stampHash: Read<string> = (delivery, payload) => {
   return stamp === undefined ? undefined : hash('sha256', `${stamp} ${body}`, 'hex')
 }
 
-interface HashedPlaces {
-  readonly hash: readonly ('body-hash' | Locator | readonly Locator[])[]
-  readonly optional?: readonly Locator[] | undefined
-}
+type HashedPlaces = Extract<EventDescription['key'], { readonly hash: unknown }>
+type HashedPlace = HashedPlaces['hash'][number]
 
 /** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
-function hashReader({ hash: places, optional = [] }: HashedPlaces, batch: Batch): Read<string> {
-  const reads = places.map((place) => (place === 'body-hash' ? bodyHash : fieldAt(place, batch)))
-  const optionalReads = optional.map((place) => fieldAt(place, batch))
+function hashReader({ hash: places, optional = [] }: HashedPlaces, shape: Shape): Read<string> {
+  const reads = places.map((place) => hashedReader(place, shape))
+  const optionalReads = optional.map((place) => hashedReader(place, shape))
   return (delivery, payload) => {
     const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))
     if (fields.includes(undefined)) return undefined
     for (const read of optionalReads) fields.push(read(delivery, payload) ?? null)
     // As a JSON array, so that ("a", "bc") and ("ab", "c") differ.
     return hash('sha256', JSON.stringify(fields), 'hex')
+  }
+}
+
+function hashedReader(place: HashedPlace, shape: Shape): Read<string> {
+  if (place === 'body-hash') return bodyHash
+  if (place === 'item-hash') return itemText(shape)
+  if (typeof place === 'object' && 'textOf' in place) return textOfReader(place.textOf, shape)
+  return fieldAt(place, shape.batch)
+}
+
+/** The event of a batch, or a part of any, in its sender's bytes: parsing would round large numbers. */
+function itemText({ batch, body }: Shape): Read<string> {
+  const jsonOf = jsonReader(body)
+  const paths = itemPaths(batch)
+  return (delivery, payload) => {
+    const path = paths.find((one) => itemIn(payload, one) !== undefined)
+    const json = jsonOf(delivery)
+    if (path === undefined || json === undefined || json === 'form') return undefined
+    return valueText(json.text, itemSteps(payload, path))
+  }
+}
+
+function textOfReader(place: Locator, shape: Shape): Read<string> {
+  const [kind, rest] = partsOf(place)
+  const steps = rest.split('.')
+  const whole = kind === 'item' ? itemText(shape) : undefined
+  const jsonOf = jsonReader(shape.body)
+  return (delivery, payload) => {
+    const json = whole === undefined ? jsonOf(delivery) : whole(delivery, payload)
+    if (json === undefined || json === 'form') return undefined
+    const text = valueText(typeof json === 'string' ? json : json.text, steps)
+    return text === 'null' ? undefined : text
   }
 }
 
@@ -172,7 +239,9 @@ function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string
 function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): Read<string> {
   if (typeof type === 'string' || Array.isArray(type)) return textAt(type, batch)
   if ('present' in type) return presentReader(type.present, batch)
-  const reads = type.join.map((place) => textAt(place, batch))
+  const reads = type.join.map((part) =>
+    typeof part === 'object' && 'present' in part ? presentReader(part.present, batch) : textAt(part, batch),
+  )
   return (delivery, payload) => {
     const parts = reads.map((read) => read(delivery, payload))
     return parts[0] === undefined
