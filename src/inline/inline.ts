@@ -52,7 +52,7 @@ export function inlineAs(where: string, { source, handler, options, tell }: Inli
       'CONFIG_INVALID',
       `${where}: ${source.provider} sends many events in one request, and one reply cannot be kept for each: receive it with hookonce()`,
     )
-  if (source.stampHeader)
+  if (source.stampHeader && source.needsStamp !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
       `${where}: nothing that ${source.provider} sends tells a repeated delivery from a new one, so no handler can run once`,

@@ -92,6 +92,8 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly mode?: 'enforce' | 'shadow'
   /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
   readonly stampHeader?: string
+  /** Whether that holds for every event, and not only for some. */
+  readonly needsStamp?: boolean
   /** Methods of its handshakes besides POST. */
   readonly handshakeMethods?: readonly string[]
   /**

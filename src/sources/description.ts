@@ -38,10 +38,18 @@ const hashed = strict({
     .optional(),
 })
 
+// For senders that name some of their events and not others.
+const conditional = strict({
+  when: z.record(locator, z.array(z.string().min(1)).min(1)),
+  key: z.union([hashed, bodyHash, itemHash, eachDelivery]),
+})
+
 const keyPlace = z.union(
   [
     locator,
-    z.array(z.union([locator, hashed, bodyHash, itemHash, eachDelivery], { error: KEY_PLACE })).min(1),
+    z
+      .array(z.union([locator, hashed, conditional, bodyHash, itemHash, eachDelivery], { error: KEY_PLACE }))
+      .min(1),
     hashed,
     bodyHash,
     itemHash,

@@ -9,8 +9,9 @@ import { type Sample, type SignedDelivery, type SigningSource, signer } from '..
 import { isDigest } from '../signature.ts'
 import { splitter } from './batch.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
+import { STAMP_HEADER } from './event-key.ts'
 import { handshaker } from './handshake.ts'
-import { identifier, STAMP_HEADER } from './identify.ts'
+import { identifier } from './identify.ts'
 import { jwtVerifier } from './jwt.ts'
 import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
 import { bodyParser, type ParseBody } from './payload.ts'
@@ -77,7 +78,10 @@ export function compile<Payload, Subject, Type extends string>(
     unwanted: options.unwanted,
     mismatch: options.mismatch,
     mode: options.mode,
-    ...([description.event.key].flat().includes('each-delivery') && { stampHeader: STAMP_HEADER }),
+    ...(JSON.stringify(description.event.key).includes('"each-delivery"') && {
+      stampHeader: STAMP_HEADER,
+      needsStamp: description.event.key === 'each-delivery',
+    }),
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),

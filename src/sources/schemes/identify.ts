@@ -1,12 +1,11 @@
-import { hash } from 'node:crypto'
 import { readableVersion, type Version, versionOf } from '../../model/version.ts'
 import type { Delivery, Identified, Refusal, Unread } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
-import { type Locator, partsOf } from '../places.ts'
-import { valueText } from './json-text.ts'
-import { type Batch, itemIn, itemOf, itemPaths, itemSteps, type Read, textAt, valueAt } from './locate.ts'
-import { bodyParser, describeUnparsable, glanceAt, jsonReader, type ParseBody } from './payload.ts'
+import { type Locator, partsOf, pathSteps } from '../places.ts'
+import { derivedKey, keyReader } from './event-key.ts'
+import { type Batch, itemIn, itemOf, itemPaths, type Read, textAt, valueAt } from './locate.ts'
+import { bodyParser, describeUnparsable, glanceAt, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -50,7 +49,8 @@ export function identifier(
     const type = foundType ?? UNKNOWN_TYPE
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
-    const isItem = hasItem(payload)
+    // What has a documented type is an event, also where it comes beside the batches of its provider.
+    const isItem = foundType !== undefined || hasItem(payload)
     const foundKey = isItem ? keyOf(delivery, payload) : undefined
     const key = foundKey ?? derivedKey(type, delivery)
     if (!fits(key, MAX_KEY_BYTES)) return refuse('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes`)
@@ -80,11 +80,6 @@ function unread(code: Unread['code'], detail: string): Unread {
   return { code, detail }
 }
 
-/** Of all that a delivery says: the type may stand in a header, and two types share a body. */
-function derivedKey(type: string, delivery: Delivery): string {
-  return hash('sha256', JSON.stringify(['unread', type, hash('sha256', delivery.body, 'hex')]), 'hex')
-}
-
 /** Whether the event of a batch is where it should be; a delivery of unknown shape has none. */
 function itemFinder(batch: Batch): (payload: unknown) => boolean {
   const paths = itemPaths(batch)
@@ -97,8 +92,8 @@ function locatorsIn(part: unknown): string[] {
   if (Array.isArray(part)) return part.flatMap(locatorsIn)
   if (typeof part !== 'object' || part === null) return []
   // Texts are read from the body itself.
-  const { separator: _, textOf: __, ...places } = part as Record<string, unknown>
-  return Object.values(places).flatMap(locatorsIn)
+  const { separator: _, textOf: __, when, ...places } = part as Record<string, unknown>
+  return [Object.keys(when ?? {}), ...Object.values(places)].flatMap(locatorsIn)
 }
 
 interface Reading {
@@ -144,98 +139,6 @@ class IdentifiedEvent implements Identified {
   }
 }
 
-/** What reading a key takes besides its places. */
-type Shape = Pick<CheckedDescription, 'batch' | 'body'>
-
-function keyReader(key: EventDescription['key'], shape: Shape): Read<string> {
-  const reads = [key].flat().map((one) => {
-    if (one === 'each-delivery') return stampHash
-    if (one === 'body-hash') return bodyHash
-    if (one === 'item-hash') return hashReader({ hash: ['item-hash'] }, shape)
-    return typeof one === 'string' ? textAt(one, shape.batch) : hashReader(one, shape)
-  })
-  const [only = bodyHash, ...others] = reads
-  if (others.length === 0) return only
-  return (delivery, payload) => {
-    for (const read of reads) {
-      const text = read(delivery, payload)
-      if (text !== undefined) return text
-    }
-    return undefined
-  }
-}
-
-const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
-
-/** Set by the receiver where nothing that the sender says tells two events apart; recorded with the headers. */
-export const STAMP_HEADER = 'hookonce-delivery'
-
-const stampHash: Read<string> = (delivery, payload) => {
-  const stamp = delivery.header(STAMP_HEADER)
-  const body = bodyHash(delivery, payload)
-  return stamp === undefined ? undefined : hash('sha256', `${stamp} ${body}`, 'hex')
-}
-
-type HashedPlaces = Extract<EventDescription['key'], { readonly hash: unknown }>
-type HashedPlace = HashedPlaces['hash'][number]
-
-/** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
-function hashReader({ hash: places, optional = [] }: HashedPlaces, shape: Shape): Read<string> {
-  const reads = places.map((place) => hashedReader(place, shape))
-  const optionalReads = optional.map((place) => hashedReader(place, shape))
-  return (delivery, payload) => {
-    const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))
-    if (fields.includes(undefined)) return undefined
-    for (const read of optionalReads) fields.push(read(delivery, payload) ?? null)
-    // As a JSON array, so that ("a", "bc") and ("ab", "c") differ.
-    return hash('sha256', JSON.stringify(fields), 'hex')
-  }
-}
-
-function hashedReader(place: HashedPlace, shape: Shape): Read<string> {
-  if (place === 'body-hash') return bodyHash
-  if (place === 'item-hash') return itemText(shape)
-  if (typeof place === 'object' && 'textOf' in place) return textOfReader(place.textOf, shape)
-  return fieldAt(place, shape.batch)
-}
-
-/** The event of a batch, or a part of any, in its sender's bytes: parsing would round large numbers. */
-function itemText({ batch, body }: Shape): Read<string> {
-  const jsonOf = jsonReader(body)
-  const paths = itemPaths(batch)
-  return (delivery, payload) => {
-    const path = paths.find((one) => itemIn(payload, one) !== undefined)
-    const json = jsonOf(delivery)
-    if (path === undefined || json === undefined || json === 'form') return undefined
-    return valueText(json.text, itemSteps(payload, path))
-  }
-}
-
-function textOfReader(place: Locator, shape: Shape): Read<string> {
-  const [kind, rest] = partsOf(place)
-  const steps = rest.split('.')
-  const whole = kind === 'item' ? itemText(shape) : undefined
-  const jsonOf = jsonReader(shape.body)
-  return (delivery, payload) => {
-    const json = whole === undefined ? jsonOf(delivery) : whole(delivery, payload)
-    if (json === undefined || json === 'form') return undefined
-    const text = valueText(typeof json === 'string' ? json : json.text, steps)
-    return text === 'null' ? undefined : text
-  }
-}
-
-/** As text; a yes or no counts too, for it tells two events of one object apart. */
-function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string> {
-  const text = textAt(place, batch)
-  const value = valueAt(place, batch)
-  return (delivery, payload) => {
-    const found = text(delivery, payload)
-    if (found !== undefined) return found
-    const raw = value(delivery, payload)
-    return typeof raw === 'boolean' ? String(raw) : undefined
-  }
-}
-
 function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): Read<string> {
   if (typeof type === 'string' || Array.isArray(type)) return textAt(type, batch)
   if ('present' in type) return presentReader(type.present, batch)
@@ -253,7 +156,7 @@ function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): 
 /** The last part of the first place that holds something; an empty array holds nothing. */
 function presentReader(places: readonly Locator[], batch: Batch): Read<string> {
   const reads = places.map((place) => ({
-    name: partsOf(place)[1].split('.').at(-1),
+    name: pathSteps(partsOf(place)[1]).at(-1),
     read: valueAt(place, batch),
   }))
   return (delivery, payload) =>

@@ -1,6 +1,6 @@
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { partsOf, type RequestLocator } from '../places.ts'
+import { partsOf, pathSteps, type RequestLocator } from '../places.ts'
 import { parseToken } from './jws.ts'
 
 /** Reads one value of a delivery and its parsed body. */
@@ -77,9 +77,9 @@ function readerOf(locator: RequestLocator, batch: Batch): Read<unknown> {
     case 'form':
       return (_delivery, payload) => valueIn(payload, [rest])
     case 'item':
-      return itemReader(rest.split('.'), batch)
+      return itemReader(pathSteps(rest), batch)
     default: {
-      const steps = rest.split('.')
+      const steps = pathSteps(rest)
       return (_delivery, payload) => valueIn(payload, steps)
     }
   }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { partsOf } from '../places.ts'
+import { partsOf, pathSteps } from '../places.ts'
 import { formFields } from './form.ts'
 import { outlineOf } from './outline.ts'
 import { parseXmlText, writeXml } from './xml.ts'
@@ -32,7 +32,7 @@ export function bodyParser(body: Body): ParseBody {
  * Whether a body that is either JSON or a form is JSON. By its first character: no name of a form begins like an object
  * or an array, and the content type is not part of what is signed.
  */
-function looksLikeJson(body: Uint8Array): boolean {
+export function looksLikeJson(body: Uint8Array): boolean {
   const first = body.find((code) => code !== 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d)
   return first === 0x7b || first === 0x5b
 }
@@ -71,7 +71,7 @@ export function glanceAt(
   if (batch !== undefined) return undefined
   if (body !== 'json' && !(typeof body === 'object' && 'jsonOr' in body)) return undefined
   const paths = places.map(partsOf).filter(([kind]) => kind === 'json')
-  const outline = outlineOf(paths.map(([, path]) => path.split('.')))
+  const outline = outlineOf(paths.map(([, path]) => pathSteps(path)))
   if (body === 'json') return (delivery) => outline(delivery.body)
   const parseForm = bodyParser(body.jsonOr)
   return (delivery) => (looksLikeJson(delivery.body) ? outline(delivery.body) : parseForm(delivery))
