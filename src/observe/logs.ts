@@ -47,7 +47,7 @@ export function logs(logger: Logger): Observer {
     refusals.set(key, { since: now, silent: 0 })
     logger.warn(
       { source, code, detail, not_logged_before: last?.silent ?? 0 },
-      REFUSAL_LINES[outcome] ?? 'delivery recorded under a key made of its type and body',
+      REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents',
     )
   }
 

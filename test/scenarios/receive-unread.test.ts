@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { line, mailgun, meta, slack, x } from '../../src/sources/index.ts'
+import { line, mailgun, meta, revolut, slack, x } from '../../src/sources/index.ts'
 import { lintKeys } from '../../src/upkeep/lint-keys.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiving.ts'
@@ -89,6 +89,19 @@ test('a genuine event without an id is recorded once under a key of its own', as
   expect((await post(odd(1), '/in/slack')).status).toBe(200)
   expect((await post(odd(2), '/in/slack')).status).toBe(202)
   expect(await recorded(db)).toHaveLength(2)
+})
+
+test('revolut: two declined payments of one order are two events, though they differ in nothing', async () => {
+  const db = await freshDatabase()
+  const payments = revolut({ secret: 's' })
+  const { post } = receiving(db, { sources: { payments } })
+  const send = async (event: string): Promise<number> => {
+    const { method, headers, body } = payments.deliver({ body: JSON.stringify({ event, order_id: 'o' }) })
+    return (await post({ method, headers, body }, '/in/payments')).status
+  }
+  expect([await send('ORDER_PAYMENT_DECLINED'), await send('ORDER_PAYMENT_DECLINED')]).toEqual([202, 202])
+  expect([await send('ORDER_COMPLETED'), await send('ORDER_COMPLETED')]).toEqual([202, 200])
+  expect(await recorded(db)).toHaveLength(3)
 })
 
 test('mailgun: a wrong signature is answered so that it is sent again, unless asked otherwise', async () => {
