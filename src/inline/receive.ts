@@ -1,3 +1,4 @@
+import { type HeldBytes, heldBytes } from '../keys/http/held-bytes.ts'
 import { keep, restore } from '../keys/http/keep.ts'
 import { retryAfter } from '../keys/http/keyed.ts'
 import { type Reply, withHeaders } from '../keys/http/message.ts'
@@ -13,7 +14,6 @@ import { typeMatcher } from '../model/type-pattern.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
 import { eventOf } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
-import { type HeldBytes, heldBytes } from './held-bytes.ts'
 import type { CheckedInlineOptions } from './options.ts'
 
 /*

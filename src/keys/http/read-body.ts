@@ -41,11 +41,14 @@ export async function readBody(
   // Of these, parsers leave the fields and put the files elsewhere.
   const isWhole = !request.headers['content-type']?.toLowerCase().startsWith('multipart/')
   if (isParsed && isWhole) return Buffer.from(typeof body === 'string' ? body : canonicalJson(body))
-  if (isParsed || request.readableEnded || request.destroyed)
+  if (isParsed || request.readableEnded)
     throw new HookonceError(
       'BODY_INCOMPLETE',
       'the body was read before it reached the idempotency keys: mount them before whatever reads it, or keep it as `rawBody`',
     )
+  // The client may hang up while its tenant is being found.
+  if (request.destroyed)
+    throw new HookonceError('BODY_INCOMPLETE', 'the connection closed before the body was read')
   if (Number(request.headers['content-length'] ?? 0) > limits.maxBodyBytes) throw tooLarge(limits)
   return readAndPutBack(request, limits)
 }
@@ -139,6 +142,6 @@ function stalled({ bodyTimeoutMs }: BodyLimits): HookonceError {
   return new HookonceError('BODY_STALLED', `the body was not complete after ${bodyTimeoutMs} ms`)
 }
 
-function noRoom(): HookonceError {
+export function noRoom(): HookonceError {
   return new HookonceError('OVERLOADED', 'there is no room for more bytes of bodies')
 }
