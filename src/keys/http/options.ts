@@ -36,7 +36,7 @@ const optionsSchema = strict({
   /** `off`: a request without a key runs unprotected. */
   required: z.enum(['on', 'off']).default('on'),
   fingerprint: fingerprintSchema.prefault({}),
-  /** Beside content-type, location, etag, link and content-language. */
+  /** Beside those of stored-reply.ts. */
   storeHeaders: z
     .array(
       z
