@@ -5,6 +5,7 @@ import { type GatewayConfig, isDestinationUrl, readConfig } from '../gateway/con
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { startGateway } from '../gateway/server.ts'
 import type { Hookonce } from '../hookonce.ts'
+import { EMBEDDED } from '../ledger/ledger.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
@@ -43,7 +44,7 @@ export const dev: Command = {
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
     const config = devConfig({ written, demo, found, forwardTo, dir: values.dir })
-    const database = process.env.DATABASE_URL || undefined
+    const database = process.env.DATABASE_URL || EMBEDDED
     const hooks = gatewayHooks(config, {
       database,
       dir: values.dir,

@@ -117,6 +117,9 @@ export function logs(logger: Logger): Observer {
         logger.info(fields, `message ${fact.outcome}`)
       else logger.warn(fields, `message ${fact.outcome}`)
     },
+    warning({ says, detail }) {
+      logger.warn({ detail }, says)
+    },
     trouble(fact) {
       logger.error({ error: textOfThrown(fact.error) }, `trouble while ${fact.doing}`)
     },
