@@ -29,6 +29,7 @@ const OF_ANY_SERVER = [
   'receive-config',
   'receive-diagnosis',
   'receive-fetched-keys',
+  'receive-frameworks',
   'receive-handshakes',
 ].map((name) => `test/scenarios/${name}.test.ts`)
 

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outbox } from './effects/message.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
@@ -11,6 +10,7 @@ import { setPaused } from './ledger/subscribers.ts'
 import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
+import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './model/framework-request.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
 import { metrics } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
@@ -62,10 +62,13 @@ export interface Hookonce<S extends Sources> {
   ): Inline
   /** Receives one delivery. The source is the last segment of the path unless it is named. */
   fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
-  /** A listener for node:http. The source is the last segment of the path unless it is named. */
+  /**
+   * A listener for node:http, and a handler for Express and Fastify. The source is the last segment of the path unless it
+   * is named.
+   */
   node(options?: {
     readonly source?: keyof S & string
-  }): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  }): (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** Starts the worker, and the relay where there are publishers. A process that never calls it only receives. */
   start(): Promise<void>
   /** Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned. */
@@ -187,10 +190,10 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       return async (request, response) => {
         try {
           const { receiver } = await engine()
-          await receiveNode(receiver, source ?? lastSegment(request.url ?? ''), request, response)
+          await receiveNode(receiver, source ?? lastSegment(rawRequest(request).url ?? ''), request, response)
         } catch (error) {
           observer.trouble({ doing: 'opening the ledger for a delivery', error })
-          respond(request, response, unavailable(options.limits.retryAfterSeconds))
+          respond(rawRequest(request), rawResponse(response), unavailable(options.limits.retryAfterSeconds))
         }
       }
     },
@@ -341,7 +344,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 }
 
 function lastSegment(url: string): string {
-  const path = url.split('?', 1)[0] ?? ''
+  const path = (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
   return decodeSegment(path.slice(path.lastIndexOf('/') + 1))
 }
 

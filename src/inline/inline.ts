@@ -1,12 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { replyOf, responseOf } from '../keys/http/fetch.ts'
 import { grouped, type Reply, withHeaders } from '../keys/http/message.ts'
 import { detailOf } from '../keys/http/problem.ts'
-import { type BodyLimits, OF_BODIES, readBody, readFetchBody } from '../keys/http/read-body.ts'
+import { type BodyLimits, OF_BODIES, readFetchBody, readSignedBody } from '../keys/http/read-body.ts'
 import { sendBody } from '../keys/http/send-body.ts'
 import type { RunContext } from '../keys/run.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from '../model/framework-request.ts'
 import type { Source } from '../sources/contract.ts'
 import { checkInlineOptions, type InlineOptions } from './options.ts'
 import { type Head, type InlineFact, type InlineReceiver, inlineReceiver } from './receive.ts'
@@ -16,8 +17,8 @@ export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context:
 
 /** Two doors to one receiver. */
 export interface Inline {
-  /** For node:http, and for Express and the like, before any body parser. */
-  readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** For node:http, Express, Fastify and the like: before any body parser, or after one that keeps the bytes. */
+  readonly node: (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** For whatever speaks the fetch standard. */
   readonly fetch: (request: Request) => Promise<Response>
 }
@@ -74,9 +75,11 @@ export function inlineAs(where: string, { source, handler, options, tell }: Inli
 
 async function receiveNode(
   receiver: InlineReceiver,
-  request: IncomingMessage,
-  response: ServerResponse,
+  given: NodeRequest,
+  response: NodeResponse,
 ): Promise<void> {
+  const request = rawRequest(given)
+  const answering = rawResponse(response)
   const head: Head = {
     method: request.method ?? '',
     // A router may have cut it.
@@ -87,9 +90,9 @@ async function receiveNode(
       return Array.isArray(value) ? value.join(', ') : value
     },
   }
-  const reply = await answer(receiver, head, (limits) => readBody(request, limits))
+  const reply = await answer(receiver, head, (limits) => readSignedBody(given, limits))
   // What is left of the request is not read, so the connection cannot be used again.
-  await send(response, request.complete ? reply : withHeaders(reply, { connection: 'close' }))
+  await send(answering, request.complete ? reply : withHeaders(reply, { connection: 'close' }))
 }
 
 async function send(response: ServerResponse, { status, headers, body }: Reply): Promise<void> {

@@ -111,6 +111,12 @@ export const errorCatalogue = {
     retryable: true,
     advice: 'The request ended before its body was complete. Send it again.',
   },
+  BODY_ALREADY_READ: {
+    status: 500,
+    retryable: true,
+    advice:
+      'A body parser read the body before hookonce. Mount hookonce before it, or keep the bytes in `request.rawBody`.',
+  },
   BODY_STALLED: {
     status: 408,
     retryable: true,
