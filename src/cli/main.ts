@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { HookonceError } from '../model/errors.ts'
 import { commands } from './commands.ts'

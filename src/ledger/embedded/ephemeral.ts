@@ -1,4 +1,4 @@
-import { realpath, statfs } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { sep } from 'node:path'
 
@@ -15,7 +15,7 @@ const LOST_WITH: ReadonlyMap<number, string> = new Map([
 /** Why a folder will not last; undefined where nothing speaks against it. */
 export async function whyEphemeral(
   dir: string,
-  fileSystemOf: (path: string) => Promise<{ readonly type: number }> = statfs,
+  fileSystemOf: (path: string) => Promise<{ readonly type: number }> = fs.statfs,
 ): Promise<string | undefined> {
   const path = await real(dir)
   for (const root of await Promise.all([...TEMPORARY, tmpdir()].map(real)))
@@ -28,5 +28,5 @@ export async function whyEphemeral(
 
 /** A path that is not there is taken as it is. */
 async function real(path: string): Promise<string> {
-  return realpath(path).catch(() => path)
+  return fs.realpath(path).catch(() => path)
 }

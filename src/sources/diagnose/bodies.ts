@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { parseJson } from '../schemes/payload.ts'
@@ -95,7 +95,7 @@ function* otherCharsets(delivery: Delivery): Iterable<Alternative> {
       cost,
     }
   if (body.every((byte) => byte < 0x80)) return
-  if (isUtf8(body)) {
+  if (buffer.isUtf8(body)) {
     const text = textOf(body)
     if (!/[^\u0000-\u00ff]/.test(text))
       yield {
@@ -149,7 +149,7 @@ function depthOf(body: Uint8Array): number {
 /** JSON that came as the one field of a form, as `curl -d` and some proxies make it. */
 function formAsJson(delivery: Delivery): Alternative | undefined {
   const { body } = delivery
-  if (!isUtf8(body)) return undefined
+  if (!buffer.isUtf8(body)) return undefined
   const text = textOf(body)
   if (!/^(?:payload=)?%(?:7B|5B)/i.test(text)) return undefined
   try {
@@ -167,7 +167,7 @@ function formAsJson(delivery: Delivery): Alternative | undefined {
 
 function* otherForms(delivery: Delivery): Iterable<Alternative> {
   const { body } = delivery
-  if (!isUtf8(body)) return
+  if (!buffer.isUtf8(body)) return
   const text = textOf(body)
   const cost = body.length
   const spellings: [text: string, how: string][] = [

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../model/hash.ts'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { type Locator, partsOf, pathSteps } from '../places.ts'

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { partsOf, pathSteps } from '../places.ts'
@@ -15,7 +15,7 @@ export function bodyParser(body: Body): ParseBody {
   if (body === 'json') return (delivery) => parseJson(delivery.body)
   if (body === 'form') return formFields
   if (body === 'xml')
-    return (delivery) => (isUtf8(delivery.body) ? parseXmlText(textOf(delivery.body)) : undefined)
+    return (delivery) => (buffer.isUtf8(delivery.body) ? parseXmlText(textOf(delivery.body)) : undefined)
   if (body === 'coded') return () => undefined
   if ('jsonOr' in body) {
     const parseForm = bodyParser(body.jsonOr)
@@ -48,7 +48,7 @@ export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form
   if (body === 'form') return () => 'form'
   if (typeof body === 'string')
     return (delivery) =>
-      isUtf8(delivery.body) ? { text: textOf(delivery.body), field: undefined } : undefined
+      buffer.isUtf8(delivery.body) ? { text: textOf(delivery.body), field: undefined } : undefined
   if ('jsonOr' in body) {
     const [json, form] = [jsonReader('json'), jsonReader(body.jsonOr)]
     return (delivery) => (looksLikeJson(delivery.body) ? json : form)(delivery)
@@ -80,7 +80,7 @@ export function glanceAt(
 /** JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */
 export function parseJson(body: Uint8Array): object | undefined {
   // Decoding would replace invalid bytes, and two different bodies could read the same.
-  if (!isUtf8(body)) return undefined
+  if (!buffer.isUtf8(body)) return undefined
   return parseJsonText(textOf(body))
 }
 
