@@ -31,6 +31,7 @@ const OF_ANY_SERVER = [
   'receive-fetched-keys',
   'receive-frameworks',
   'receive-handshakes',
+  'start-failures',
 ].map((name) => `test/scenarios/${name}.test.ts`)
 
 /** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */

@@ -7,6 +7,7 @@ import { backlog } from './ledger/inspect.ts'
 import { outboxBacklog } from './ledger/inspect-outbox.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { setPaused } from './ledger/subscribers.ts'
+import { isAnyWorkerAlive } from './ledger/workers.ts'
 import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
@@ -113,6 +114,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   let relay: Relay | undefined
   let upkeep: Upkeep | undefined
   let stopping: Promise<void> | undefined
+  let isWatched = false
 
   const handOff: HandOff = {
     get worker() {
@@ -132,6 +134,24 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       throw error
     })
     return opening
+  }
+
+  /**
+   * A process that never calls start() only receives. After the first delivery, and the time of a lease for others to
+   * start, some process must work: otherwise start() was forgotten, which is reported once.
+   */
+  function watchForWorker({ pool }: Ledger): void {
+    if (isWatched) return
+    isWatched = true
+    const look = async (): Promise<void> => {
+      if (starting || stopping || subscriptions.length === 0 || (await isAnyWorkerAlive(pool))) return
+      observer.warning?.({
+        says: 'events are recorded, but no process works on them',
+        detail: 'call `await hooks.start()` in this process, or start a worker in another one',
+      })
+    }
+    const report = (error: unknown): void => observer.trouble({ doing: 'looking for a worker', error })
+    setTimeout(() => void look().catch(report), options.leaseMs).unref()
   }
 
   const keys = ledgerKeys(async () => {
@@ -178,7 +198,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
     async fetch(request, { source } = {}) {
       try {
-        const { receiver } = await engine()
+        const { receiver, ledger } = await engine()
+        watchForWorker(ledger)
         return await receiveFetch(receiver, source ?? lastSegment(new URL(request.url).pathname), request)
       } catch (error) {
         observer.trouble({ doing: 'opening the ledger for a delivery', error })
@@ -189,7 +210,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     node({ source } = {}) {
       return async (request, response) => {
         try {
-          const { receiver } = await engine()
+          const { receiver, ledger } = await engine()
+          watchForWorker(ledger)
           await receiveNode(receiver, source ?? lastSegment(rawRequest(request).url ?? ''), request, response)
         } catch (error) {
           observer.trouble({ doing: 'opening the ledger for a delivery', error })

@@ -5,6 +5,7 @@ import { type Listening, listen, type OnWork } from './announce.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { IDLE_MS, limitIdle } from './in-transaction.ts'
 import { checkSchema, migrate } from './migrate.ts'
+import { openFailure } from './open-failure.ts'
 import { cutWhenSilent } from './silent-server.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
@@ -111,7 +112,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     }
   } catch (error) {
     await close()
-    throw error
+    throw openFailure(error, url ?? pool.options)
   }
 }
 

@@ -156,6 +156,18 @@ export const errorCatalogue = {
     advice: 'The database was migrated by a newer hookonce. Deploy that version, or a later one.',
   },
   POSTGRES_TOO_OLD: { retryable: false, advice: 'Use PostgreSQL 14 or later.' },
+  DATABASE_UNREACHABLE: {
+    retryable: true,
+    advice: 'Start the PostgreSQL server that DATABASE_URL names, or correct the address.',
+  },
+  DATABASE_REFUSED: {
+    retryable: false,
+    advice: 'Correct the user, password or database in DATABASE_URL, or grant the right that is missing.',
+  },
+  DIR_UNUSABLE: {
+    retryable: false,
+    advice: 'Choose a folder that can be written with `dir` (--dir), or set DATABASE_URL to a server.',
+  },
   EMBEDDED_UNSUPPORTED: {
     retryable: false,
     advice: 'No embedded PostgreSQL for this platform. Set DATABASE_URL to a PostgreSQL 14 or later.',
