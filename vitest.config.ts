@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
  * would say the same. Their statements are run on both by others.
  */
 const OF_ANY_SERVER = [
+  'cli-admin',
   'cli-commands',
   'cli-dev',
   'cli-pause',

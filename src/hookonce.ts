@@ -13,7 +13,7 @@ import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './model/framework-request.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
-import { metrics } from './observe/metrics.ts'
+import { type Backlogs, metrics } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
 import { checkOptions, type Options, retryPolicy, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler } from './process/subscriber.ts'
@@ -36,6 +36,8 @@ import {
 import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './upkeep/replay.ts'
 import type { FreshPlan } from './upkeep/replay-fresh.ts'
 import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
+import { sharedLook } from './work/shared-look.ts'
+import { withinMs } from './work/within.ts'
 
 type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string
 type EventOf<S> =
@@ -76,7 +78,7 @@ export interface Hookonce<S extends Sources> {
   stop(options?: { readonly drainMs?: number }): Promise<void>
   /** Whether a delivery could be recorded durably now. */
   ready(): Promise<boolean>
-  /** Metrics in the text format of Prometheus. */
+  /** Metrics in the text format of Prometheus; without the backlog while the ledger cannot be read. */
   metrics(): Promise<string>
   pause(source: keyof S & string, subscriber?: string): Promise<void>
   resume(source: keyof S & string, subscriber?: string): Promise<void>
@@ -97,8 +99,10 @@ type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> 
   readonly ordered?: (event: E) => string
 }
 
-/** In-flight work gets this long at a stop; orchestrators commonly kill after 30 s. */
-const DRAIN_MS = 25_000
+/** In-flight work gets this long at a stop. Docker kills after 10 s: what is left is for handing jobs back. */
+export const DRAIN_MS = 8_000
+/** A server that takes longer than this to answer a trivial question is not ready. */
+const READY_WITHIN_MS = 2_000
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
@@ -157,6 +161,30 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const keys = ledgerKeys(async () => {
     const { ledger } = await engine()
     return { database: ledger.business, prepare: options.prepare, migrate: options.migrate }
+  })
+
+  const ledgerCanRecord = sharedLook(async () => {
+    try {
+      const { ledger, acceptor } = await engine()
+      const result = await ledger.readings.query('select not pg_is_in_recovery() as writable')
+      return result.rows[0]?.writable === true && acceptor.waiting < options.limits.maxWaiting
+    } catch (error) {
+      observer.trouble({ doing: 'checking whether the ledger can record', error })
+      return false
+    }
+  })
+
+  /** Undefined while the ledger cannot be read: the counters of this process are reported all the same. */
+  const backlogs = sharedLook(async (): Promise<Backlogs | undefined> => {
+    try {
+      const { readings, shards } = (await engine()).ledger
+      // One after the other: the second connection is for readiness.
+      const jobs = await backlog(readings, shards)
+      return { jobs, outbox: await outboxBacklog(readings, shards) }
+    } catch (error) {
+      observer.trouble({ doing: 'reading the backlog for metrics', error })
+      return undefined
+    }
   })
 
   const self: Hookonce<S> = {
@@ -242,20 +270,18 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     },
 
     async ready() {
-      try {
-        const { ledger, acceptor } = await engine()
-        const result = await ledger.pool.query('select not pg_is_in_recovery() as writable')
-        return result.rows[0]?.writable === true && acceptor.waiting < options.limits.maxWaiting
-      } catch (error) {
-        observer.trouble({ doing: 'checking whether the ledger can record', error })
-        return false
-      }
+      let canRecord = false
+      await withinMs(
+        ledgerCanRecord().then((can) => {
+          canRecord = can
+        }),
+        READY_WITHIN_MS,
+      )
+      return canRecord
     },
 
     async metrics() {
-      const { ledger } = await engine()
-      const { pool, shards } = ledger
-      return meter.render(...(await Promise.all([backlog(pool, shards), outboxBacklog(pool, shards)])))
+      return meter.render(await backlogs())
     },
 
     pause: (source, subscriber) => setPause(source, subscriber, true),

@@ -52,10 +52,10 @@ export function usageError(command: Pick<Command, 'usage'>, fault: string): Hook
   return new HookonceError('CONFIG_INVALID', `${fault}\n\n${command.usage}`)
 }
 
-export function portOf(command: Pick<Command, 'usage'>, text: string): number {
+export function portOf(command: Pick<Command, 'usage'>, text: string, option = '--port'): number {
   const port = Number(text)
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
-  throw usageError(command, `--port must be a number from 0 to 65535, not "${text}"`)
+  throw usageError(command, `${option} must be a number from 0 to 65535, not "${text}"`)
 }
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const

@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type GatewayConfig, isDestinationUrl, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
-import { startGateway } from '../gateway/server.ts'
 import type { Hookonce } from '../hookonce.ts'
 import { unusableDir } from '../ledger/embedded/home.ts'
 import { EMBEDDED } from '../ledger/ledger.ts'
@@ -12,33 +11,35 @@ import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
 import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
-import { type Command, parse, portOf, usageError } from './command.ts'
+import { type Command, parse, usageError } from './command.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
 import { print, safe } from './print.ts'
-import { untilStopped } from './running.ts'
+import { listen, runningOf, runningOptions, untilStopped } from './running.ts'
 
-const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--dir .hookonce] [--json]
+const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
+             [--dir .hookonce] [--drain 8s] [--json]
 
 Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. A source is there
 for each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and so on: \`hookonce sources <id>\` names it),
-for each of --config, and "demo" to try it out.`
+for each of --config, and "demo" to try it out. /metrics is at --admin-port.`
 
 export const dev: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
+      ...runningOptions,
       'forward-to': { type: 'string' },
       config: { type: 'string' },
-      port: { type: 'string', default: '4400' },
       dir: { type: 'string', default: '.hookonce' },
       json: { type: 'boolean', default: false },
     })
     // All that may be refused comes before the first file is written.
-    const port = portOf({ usage }, values.port)
+    const { port, drainMs, adminBy } = runningOf({ usage }, values)
     const forwardTo = values['forward-to']
     if (forwardTo !== undefined && !isDestinationUrl(forwardTo))
       throw usageError({ usage }, `--forward-to must be an http or https URL, not "${forwardTo}"`)
     const written = values.config === undefined ? NOTHING : await readConfig(values.config, process.env)
+    const admin = adminBy(written.admin, process.env)
     const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
     // For those that sign their URL: with --port 0 it is not known before it listens.
     const found = await environmentSources(process.env, (provider) =>
@@ -56,19 +57,12 @@ export const dev: Command = {
         hooks.on(source, '*', () => undefined, { name: 'dev' })
     }
     await hooks.start()
-    const server = await startGateway({
-      hooks,
-      metrics: hooks.metrics,
-      host: '127.0.0.1',
-      port,
-      receives: true,
-    }).catch(async (error) => {
-      await hooks.stop()
-      throw error
-    })
+    const listening = await listen({ hooks, host: '127.0.0.1', port, receives: true, admin })
     // Before it says that it is ready: whoever waits for that may stop it at once.
-    const stopped = untilStopped(hooks, server)
-    await greet({ hooks, port: server.port, config, demo, found, json: values.json })
+    const stopped = untilStopped(hooks, listening, drainMs)
+    const { delivery } = listening
+    const adminPort = listening.admin?.port
+    await greet({ hooks, port: delivery.port, adminPort, config, demo, found, json: values.json })
     await stopped
   },
 }
@@ -134,13 +128,14 @@ function keepOutOfGit(dir: string): void {
 interface Greeting {
   readonly hooks: Hookonce<Sources>
   readonly port: number
+  readonly adminPort: number | undefined
   readonly config: GatewayConfig
   readonly demo: SigningSource
   readonly found: EnvironmentSources
   readonly json: boolean
 }
 
-async function greet({ hooks, port, config, demo, found, json }: Greeting): Promise<void> {
+async function greet({ hooks, port, adminPort, config, demo, found, json }: Greeting): Promise<void> {
   const body = '{"id":"evt_1","type":"invoice.paid"}'
   const signature = demo.sign({ body })['demo-signature']
   const curl = `curl -d '${body}' -H 'demo-signature: ${signature}' http://127.0.0.1:${port}/in/demo`
@@ -152,7 +147,16 @@ async function greet({ hooks, port, config, demo, found, json }: Greeting): Prom
   const { leftOut } = found
   if (json)
     return print(
-      JSON.stringify({ ready: true, port, sources, environment: variables, leftOut, curl, database: url }),
+      JSON.stringify({
+        ready: true,
+        port,
+        adminPort,
+        sources,
+        environment: variables,
+        leftOut,
+        curl,
+        database: url,
+      }),
     )
   const listed = sources.map((name) => {
     const variable = variables[name]
@@ -166,6 +170,7 @@ async function greet({ hooks, port, config, demo, found, json }: Greeting): Prom
       ...leftOut.map(({ variable, why }) => safe(`  left out   ${variable}: ${why}`)),
       ...config.destinations.map(({ url, secret }) => `  forwards   to ${url}, signed with ${secret}`),
       `  ledger     ${url}`,
+      `  metrics    http://127.0.0.1:${adminPort}/metrics`,
       '',
       'Send a signed event, then the same line again:',
       '',

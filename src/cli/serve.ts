@@ -1,17 +1,20 @@
 import { type GatewayConfig, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
-import { isOneOfSeveral, keepProcesses, leaveOthers, sharedMetrics } from '../gateway/processes.ts'
-import { startGateway } from '../gateway/server.ts'
+import { isOneOfSeveral, keepProcesses, leaveOthers } from '../gateway/processes.ts'
+import { answerQuestions } from '../gateway/questions.ts'
 import { HookonceError } from '../model/errors.ts'
 import { jsonLogger, type Logger } from '../observe/logs.ts'
-import { type Command, parse, portOf, usageError } from './command.ts'
-import { untilStopped } from './running.ts'
+import { type Command, parse, usageError } from './command.ts'
+import { type AdminPlace, listen, runningOf, runningOptions, untilStopped } from './running.ts'
 
-const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0] [--dir DIR]
-                                        [--receive-only | --work-only] [--workers N] [--pooler] [--quiet]
+const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0]
+                                        [--admin-port 4401] [--admin-host 127.0.0.1] [--dir DIR]
+                                        [--receive-only | --work-only] [--workers N] [--drain 8s] [--pooler] [--quiet]
 
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
+--admin-port, --admin-host: where /metrics is. Beyond this machine only with a HOOKONCE_ADMIN_TOKEN.
 --workers: so many processes behind the one port; a process uses one core.
+--drain: how long work in progress may go on after SIGTERM, such as 8s or 1m. The rest is handed back.
 Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir; with NODE_ENV=production only if
 DATABASE_URL is "embedded".
 --pooler: DATABASE_URL is a pooler in transaction mode, such as PgBouncer.`
@@ -20,8 +23,8 @@ export const serve: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
+      ...runningOptions,
       config: { type: 'string', default: 'hookonce.json' },
-      port: { type: 'string', default: '4400' },
       host: { type: 'string', default: '0.0.0.0' },
       dir: { type: 'string', default: '.hookonce' },
       'receive-only': { type: 'boolean', default: false },
@@ -36,17 +39,19 @@ export const serve: Command = {
         '--receive-only and --work-only exclude each other: leave both out to do both',
       )
     }
-    const port = portOf({ usage }, values.port)
+    const { port, drainMs, adminBy } = runningOf({ usage }, values)
     const config = await readConfig(values.config, process.env)
+    const admin = adminBy(config.admin, process.env)
     const logger = jsonLogger(values.quiet ? 'warn' : 'info')
     const processes = processesOf(values.workers)
     if (processes > 1 && !isOneOfSeveral) {
-      process.exitCode = await keepProcesses(processes, logger)
+      process.exitCode = await keepProcesses({ count: processes, logger, admin })
       return
     }
     const { dir, host, pooler } = values
     const does = { receives: !values['work-only'], works: !values['receive-only'] }
-    await run(config, { port, host, dir, pooler, ...does }, logger).finally(leaveOthers)
+    const serving = { port, host, dir, pooler, drainMs, admin: isOneOfSeveral ? undefined : admin, ...does }
+    await run(config, serving, logger).finally(leaveOthers)
   },
 }
 
@@ -55,12 +60,15 @@ interface Serving {
   readonly host: string
   readonly dir: string
   readonly pooler: boolean
+  readonly drainMs: number
+  /** Undefined: this is one of several, and the first process has the admin listener. */
+  readonly admin: AdminPlace | undefined
   readonly receives: boolean
   readonly works: boolean
 }
 
 async function run(config: GatewayConfig, serving: Serving, logger: Logger): Promise<void> {
-  const { port, host, dir, pooler, receives, works } = serving
+  const { port, host, dir, pooler, drainMs, admin, receives, works } = serving
   const hooks = gatewayHooks(config, {
     database: process.env.DATABASE_URL || undefined,
     dir,
@@ -69,15 +77,14 @@ async function run(config: GatewayConfig, serving: Serving, logger: Logger): Pro
   })
   await hooks.ledger()
   if (works) await hooks.start()
-  const metrics = isOneOfSeveral ? sharedMetrics(hooks.metrics) : hooks.metrics
-  const server = await startGateway({ hooks, host, port, receives, metrics }).catch(async (error) => {
-    await hooks.stop()
-    throw error
-  })
+  if (isOneOfSeveral) answerQuestions(hooks)
+  const listening = await listen({ hooks, host, port, receives, admin })
   // Before it says that it is ready: whoever waits for that may stop it at once.
-  const stopped = untilStopped(hooks, server)
-  if (!isOneOfSeveral)
-    logger.info({ port: server.port, sources: Object.keys(config.sources) }, 'hookonce is ready')
+  const stopped = untilStopped(hooks, listening, drainMs)
+  if (listening.admin) {
+    const ports = { port: listening.delivery.port, adminPort: listening.admin.port }
+    logger.info({ ...ports, sources: Object.keys(config.sources) }, 'hookonce is ready')
+  }
   await stopped
 }
 

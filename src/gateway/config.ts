@@ -41,6 +41,13 @@ const destinationSchema = strict({
   timeoutMs: z.number().positive().optional(),
 })
 
+/** The admin listener. Options of the command line go before it. */
+const adminSchema = strict({
+  host: z.string().min(1).optional(),
+  port: z.int().min(0).max(65_535).optional(),
+  token: z.string({ error: 'name the token as "env:NAME" or "file:/path"' }).optional(),
+})
+
 const configSchema = strict({
   sources: z.record(
     z.string(),
@@ -52,6 +59,7 @@ const configSchema = strict({
     destinationSchema,
     whenMissing('say where events go: { "app": { "url": "http://…", "secret": "env:NAME" } }'),
   ),
+  admin: adminSchema.optional(),
 })
 
 function whenMissing(message: string) {
@@ -65,9 +73,12 @@ export interface ConfiguredDestination extends Omit<z.output<typeof destinationS
   readonly secret: string
 }
 
+export type ConfiguredAdmin = Readonly<z.output<typeof adminSchema>>
+
 export interface GatewayConfig {
   readonly sources: Readonly<Record<string, SigningSource>>
   readonly destinations: readonly ConfiguredDestination[]
+  readonly admin?: ConfiguredAdmin
 }
 
 export function readConfig(path: string, env: NodeJS.ProcessEnv): Promise<GatewayConfig> {
@@ -91,7 +102,10 @@ export async function gatewayConfig(
   const destinations = Object.entries(config.destinations).map(([name, destination]) => ({
     ...destination,
     name,
-    secret: destinationSecret(destination.secret, `${where}: destinations.${name}.secret`, env),
+    secret: ownSecret(destination.secret, `${where}: destinations.${name}.secret`, {
+      env,
+      use: 'it signs what is forwarded',
+    }),
   }))
   for (const { name, sources: wanted = [] } of destinations) {
     const unknown = wanted.find((source) => !Object.hasOwn(sources, source))
@@ -102,7 +116,19 @@ export async function gatewayConfig(
       )
     }
   }
-  return { sources, destinations }
+  return { sources, destinations, admin: adminOf(config.admin ?? {}, where, env) }
+}
+
+function adminOf(
+  { token, ...admin }: ConfiguredAdmin,
+  where: string,
+  env: NodeJS.ProcessEnv,
+): ConfiguredAdmin {
+  if (token === undefined) return admin
+  return {
+    ...admin,
+    token: ownSecret(token, `${where}: admin.token`, { env, use: 'it opens the admin listener' }),
+  }
 }
 
 /** A provider's factory checks its own options, so what comes from a file may be handed to it as it is. */
@@ -133,14 +159,18 @@ function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): 
   return reference.startsWith('file:') ? { file: reference.slice('file:'.length) } : text
 }
 
-/** SECRET_MISSING advises on sources, whose secrets verify. This one signs. */
-function destinationSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
+/** SECRET_MISSING advises on sources, whose secrets verify. This one is for another use. */
+function ownSecret(
+  reference: string,
+  where: string,
+  { env, use }: { readonly env: NodeJS.ProcessEnv; readonly use: string },
+): string {
   try {
     return resolveSecret(reference, where, env)
   } catch (error) {
     if (!(error instanceof HookonceError) || error.code !== 'SECRET_MISSING') throw error
     const detail = error.message.replace(`${error.code}: `, '')
-    throw new HookonceError('CONFIG_INVALID', `${detail}: it signs what is forwarded`, { cause: error })
+    throw new HookonceError('CONFIG_INVALID', `${detail}: ${use}`, { cause: error })
   }
 }
 

@@ -2,11 +2,14 @@ import cluster, { type Worker as Child } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../observe/logs.ts'
 import { mergeMetrics } from '../observe/merge-metrics.ts'
+import { type AdminOptions, startAdmin } from './admin-server.ts'
+import { health } from './health.ts'
+import { ask, askReady } from './questions.ts'
 
 /*
  * Several processes behind one port, for machines with more cores than one. Each is a whole hookonce, with a lease and a
  * pool of its own; what they share is the ledger. The first process only hands connections round, keeps them
- * alive, and adds up their metrics.
+ * alive, and has the admin listener, where it adds up their metrics.
  */
 
 /** Whether this is one of several, and another process keeps it. */
@@ -17,23 +20,37 @@ export function leaveOthers(): void {
   if (!cluster.worker) return
   // Without it, node would end this process at once and call that a success.
   cluster.worker.exitedAfterDisconnect = true
-  process.disconnect()
+  if (process.connected) process.disconnect()
 }
 
 /** A process that dies at once every time must not keep the machine busy with being started. */
 const RESTART_PAUSE_MS = 1_000
-const METRICS_WITHIN_MS = 5_000
+/** The admin listener has nothing to drain: a scrape under way may end. */
+const ADMIN_CLOSE_MS = 1_000
+
+export interface Keeping {
+  readonly count: number
+  readonly logger: Logger
+  readonly admin: Pick<AdminOptions, 'host' | 'port' | 'token'>
+}
 
 /** Keeps `count` processes running until this one is told to stop. Resolves to the exit code. */
-export async function keepProcesses(count: number, logger: Logger): Promise<number> {
+export async function keepProcesses({ count, logger, admin }: Keeping): Promise<number> {
   const children = new Set<Child>()
+  /** Those that have started: before that they do not answer. */
   const listening = new Set<Child>()
+  const counted = countedBy(listening)
   let isReady = false
   let isStopping = false
   let exitCode = 0
   let ended: () => void
   const allEnded = new Promise<void>((resolve) => {
     ended = resolve
+  })
+  const administering = await startAdmin({
+    ...admin,
+    health: health(async () => (await Promise.all(Array.from(listening, askReady))).includes(true)),
+    metrics: counted.metrics,
   })
 
   function start(): void {
@@ -43,14 +60,18 @@ export async function keepProcesses(count: number, logger: Logger): Promise<numb
       listening.add(child)
       if (isReady || listening.size < count) return
       isReady = true
-      logger.info({ port, processes: pidsOf(children) }, 'hookonce is ready')
+      const processes = pidsOf(children)
+      logger.info({ port, adminPort: administering.port, processes }, 'hookonce is ready')
     })
-    child.on('message', (message: Message) => void answer(child, message))
+    child.on('error', (error) => {
+      logger.error({ pid: child.process.pid, error: String(error) }, 'a process cannot be reached')
+    })
     child.on('exit', (code, signal) => void afterExit(child, code, signal))
   }
 
   async function afterExit(child: Child, code: number | null, signal: string | null): Promise<void> {
     children.delete(child)
+    counted.ended(child)
     const wasListening = listening.delete(child)
     if (!isStopping && !isReady && !wasListening) {
       // It has said why. The others would fail in the same way.
@@ -72,15 +93,6 @@ export async function keepProcesses(count: number, logger: Logger): Promise<numb
     if (children.size === 0) ended()
   }
 
-  async function answer(asking: Child, message: Message): Promise<void> {
-    if (message.about !== 'gather') return
-    const told = await Promise.all([...children].map((child) => metricsOf(child, message.id))).catch(
-      () => undefined,
-    )
-    // Left out, a process would make the sums go down, which reads as a restart.
-    asking.send({ about: 'gathered', id: message.id, text: told && mergeMetrics(told) } satisfies Message)
-  }
-
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       stop()
@@ -91,6 +103,7 @@ export async function keepProcesses(count: number, logger: Logger): Promise<numb
   }
   for (let n = 0; n < count; n += 1) start()
   await allEnded
+  await administering.close(ADMIN_CLOSE_MS)
   return exitCode
 }
 
@@ -98,61 +111,36 @@ function pidsOf(children: Iterable<Child>): (number | undefined)[] {
   return Array.from(children, (child) => child.process.pid)
 }
 
-type Message =
-  | { readonly about: 'gather'; readonly id: number }
-  | { readonly about: 'tell'; readonly id: number }
-  | { readonly about: 'told' | 'gathered'; readonly id: number; readonly text: string | undefined }
+/**
+ * The metrics of all processes as one. What a process counted stays in the sums after its end, and while it does not
+ * answer, as it was last told: a sum that goes down reads as a restart of everything.
+ */
+function countedBy(children: ReadonlySet<Child>) {
+  const lastTold = new Map<Child, string>()
+  let gone: string | undefined
 
-/** In the first process: what one of the others has counted. */
-async function metricsOf(child: Child, id: number): Promise<string> {
-  const text = await reply(child, { about: 'told', id }, () =>
-    child.send({ about: 'tell', id } satisfies Message),
-  )
-  if (text === undefined) throw new Error(`process ${child.process.pid} cannot tell its metrics`)
-  return text
-}
-
-/** In one of several: makes its metrics part of the sum, and returns what asks for the sum. */
-export function sharedMetrics(own: () => Promise<string>): () => Promise<string> {
-  let asked = 0
-  process.on('message', async (message: Message) => {
-    if (message.about !== 'tell') return
-    const text = await own().catch(() => undefined)
-    process.send?.({ about: 'told', id: message.id, text } satisfies Message)
-  })
-  return async () => {
-    // Ids of different processes must not meet in the first one.
-    const id = process.pid * 1_000_000 + (asked++ % 1_000_000)
-    const text = await reply(process, { about: 'gathered', id }, () =>
-      process.send?.({ about: 'gather', id } satisfies Message),
-    )
-    if (text === undefined) throw new Error('not all processes told their metrics')
-    return text
+  return {
+    async metrics(): Promise<string> {
+      const answered = new Set<Child>()
+      await Promise.all(
+        Array.from(children, async (child) => {
+          const text = await ask(child, 'metrics')
+          if (text === undefined || !children.has(child)) return
+          lastTold.set(child, text)
+          answered.add(child)
+        }),
+      )
+      const told = [...lastTold].filter(([child]) => answered.has(child))
+      if (told.length === 0) throw new Error('no process has told its metrics')
+      const older = [...lastTold].filter(([child]) => !answered.has(child))
+      // Gauges are those of the first text.
+      const texts = [...told, ...older].map(([, text]) => text)
+      return mergeMetrics(gone === undefined ? texts : [...texts, gone])
+    },
+    ended(child: Child): void {
+      const text = lastTold.get(child)
+      lastTold.delete(child)
+      if (text !== undefined) gone = mergeMetrics(gone === undefined ? [text] : [gone, text])
+    },
   }
-}
-
-interface Channel {
-  on(event: 'message', listener: (message: Message) => void): unknown
-  off(event: 'message', listener: (message: Message) => void): unknown
-}
-
-/** Asks, and waits for the answer with this id; undefined when it does not come. */
-function reply(
-  channel: Channel,
-  { about, id }: Pick<Extract<Message, { text: unknown }>, 'about' | 'id'>,
-  ask: () => unknown,
-): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    function end(text: string | undefined): void {
-      clearTimeout(timer)
-      channel.off('message', onMessage)
-      resolve(text)
-    }
-    function onMessage(message: Message): void {
-      if (message.about === about && message.id === id && 'text' in message) end(message.text)
-    }
-    const timer = setTimeout(end, METRICS_WITHIN_MS, undefined)
-    channel.on('message', onMessage)
-    ask()
-  })
 }

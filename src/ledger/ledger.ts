@@ -20,6 +20,8 @@ export interface LedgerTables {
 export interface Ledger extends LedgerTables {
   /** For the transactions of handlers. */
   readonly business: pg.Pool
+  /** For readiness and metrics. However often anyone asks for them, the engine's connections stay free. */
+  readonly readings: pg.Pool
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
   /** Where an embedded server keeps its data. */
@@ -47,6 +49,8 @@ export interface LedgerOptions {
 const ENGINE_CONNECTIONS = 9
 /** Its claims and its marks; its heartbeats are rare. */
 const RELAY_CONNECTIONS = 2
+/** One for readiness, one for metrics: a slow scrape must not make this process look dead. */
+const READING_CONNECTIONS = 2
 /** A server that does not even answer: the provider's patience is shorter than the network's. */
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
@@ -89,12 +93,16 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
   const limited = options.prepare === 'off' ? (opened: pg.Pool) => opened : limitIdle
   const pool = limited(cutWhenSilent(quiet(new pg.Pool({ ...config, max })), ANSWER_TIMEOUT_MS), IDLE_MS)
+  const readings = cutWhenSilent(
+    quiet(new pg.Pool({ ...config, max: READING_CONNECTIONS })),
+    ANSWER_TIMEOUT_MS,
+  )
   // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
   const own = business
     ? undefined
     : limited(quiet(new pg.Pool({ ...config, max: options.maxConnections, pipeline: true })), HANDLER_MS)
   const close = async (): Promise<void> => {
-    await Promise.all([pool.end(), own?.end()])
+    await Promise.all([pool.end(), own?.end(), readings.end()])
     await embedded?.leave()
   }
   try {
@@ -104,6 +112,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     return {
       pool,
       business: business ?? own ?? pool,
+      readings,
       shards,
       url,
       dataDir: embedded?.dataDir,

@@ -177,7 +177,11 @@ export const errorCatalogue = {
     advice:
       'The embedded PostgreSQL did not start; its last words are above. Or set DATABASE_URL to a server of yours.',
   },
-  PORT_TAKEN: { retryable: false, advice: 'Another program listens on this port. Choose one with --port.' },
+  PORT_TAKEN: {
+    retryable: false,
+    advice:
+      'Another program listens on this port. Choose another with --port, or with --admin-port for the admin listener.',
+  },
   // Processing.
   HANDLER_TIMEOUT: {
     retryable: true,

@@ -18,7 +18,7 @@ const BACKLOG = [
 function afterDeliveries(sources: readonly string[]): string {
   const { observer, render } = metrics()
   for (const source of sources) observer.delivery({ source, outcome: 'recorded', status: 202, durationMs: 2 })
-  return render(BACKLOG)
+  return render({ jobs: BACKLOG, outbox: [] })
 }
 
 test('counts of all processes are added, and the backlog is told once', () => {
@@ -34,4 +34,11 @@ test('counts of all processes are added, and the backlog is told once', () => {
 test('one process is told as it is', () => {
   const text = afterDeliveries(['a'])
   expect(mergeMetrics([text])).toBe(text)
+})
+
+test('a gauge that the first process no longer has is not taken from a later one', () => {
+  const { render } = metrics()
+  const merged = mergeMetrics([render({ jobs: [], outbox: [] }), afterDeliveries(['a'])])
+  expect(merged).toContain('hookonce_received_total{source="a"} 1\n')
+  expect(merged).not.toContain('hookonce_jobs_waiting{')
 })

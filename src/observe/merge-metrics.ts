@@ -1,14 +1,14 @@
 /**
  * The metrics of several processes as one: what each counted itself is added up. Gauges are read from the ledger, so
- * every process tells the same of them, and the first one's word is taken.
+ * every process reports the same ones: those of the first text are taken.
  */
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>()
-  for (const text of texts) {
+  for (const [index, text] of texts.entries()) {
     let family: Family | undefined
     for (const line of text.split('\n').filter(Boolean)) {
       if (line.startsWith('# ')) family = declare(families, line)
-      else if (family) add(family, line)
+      else if (family && (index === 0 || !family.isGauge)) add(family, line)
     }
   }
   return [...families.values()].flatMap(linesOf).concat('').join('\n')
@@ -32,11 +32,10 @@ function declare(families: Map<string, Family>, line: string): Family {
   return family
 }
 
-function add({ samples, isGauge }: Family, line: string): void {
+function add({ samples }: Family, line: string): void {
   const cut = line.lastIndexOf(' ')
   const [name, value] = [line.slice(0, cut), Number(line.slice(cut + 1))]
-  const before = samples.get(name)
-  samples.set(name, before === undefined ? value : isGauge ? before : before + value)
+  samples.set(name, (samples.get(name) ?? 0) + value)
 }
 
 function linesOf({ head, samples }: Family): string[] {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { metrics } from './metrics.ts'
 import type { AttemptFact, DeliveryFact } from './observer.ts'
 
+const NOTHING = { jobs: [], outbox: [] }
 const attempt: AttemptFact = {
   source: 'test',
   subscriber: 'app',
@@ -12,8 +13,10 @@ const attempt: AttemptFact = {
 }
 const delivery: DeliveryFact = { source: 'test', outcome: 'recorded', status: 202, durationMs: 2 }
 
-test('an idle process declares every metric, without a sample', () => {
-  const lines = metrics().render([]).split('\n').filter(Boolean)
+test('an idle process declares every metric, and has a sample of the ledger alone', () => {
+  const all = metrics().render(NOTHING).split('\n').filter(Boolean)
+  const lines = all.filter((line) => line !== 'hookonce_ledger_up 1')
+  expect(lines).toHaveLength(all.length - 1)
   expect(lines.every((line) => line.startsWith('# '))).toBe(true)
   expect(lines.filter((line) => line.startsWith('# TYPE')).length).toBe(lines.length / 2)
 })
@@ -21,7 +24,7 @@ test('an idle process declares every metric, without a sample', () => {
 test('buckets are cumulative, and the longest run is still counted', () => {
   const { observer, render } = metrics()
   for (const durationMs of [0.5, 20, 20, 3_600_000]) observer.attempt({ ...attempt, durationMs })
-  const text = render([])
+  const text = render(NOTHING)
   const bucket = (le: string) =>
     Number(
       text
@@ -43,14 +46,14 @@ test('every outcome of an attempt has a counter that is declared', () => {
   const outcomes = ['processed', 'retrying', 'failed', 'returned', 'lost'] as const
   for (const outcome of outcomes) observer.attempt({ ...attempt, outcome })
   for (const outcome of outcomes)
-    expect(render([])).toContain(`hookonce_${outcome}_total{source="test",subscriber="app"} 1\n`)
+    expect(render(NOTHING)).toContain(`hookonce_${outcome}_total{source="test",subscriber="app"} 1\n`)
 })
 
 test('a mismatch counts as a duplicate too; a refusal has its reason and no accept time', () => {
   const { observer, render } = metrics()
   observer.delivery({ ...delivery, outcome: 'mismatch' })
   observer.delivery({ ...delivery, outcome: 'rejected', status: 401, code: 'SIGNATURE_MISMATCH' })
-  const text = render([])
+  const text = render(NOTHING)
   expect(text).toContain('hookonce_mismatch_total{source="test"} 1\n')
   expect(text).toContain('hookonce_duplicate_total{source="test"} 1\n')
   expect(text).toContain('hookonce_rejected_total{source="test",reason="SIGNATURE_MISMATCH"} 1\n')
@@ -60,12 +63,20 @@ test('a mismatch counts as a duplicate too; a refusal has its reason and no acce
 test('a delivery that was recorded without being understood counts as such, and as received', () => {
   const { observer, render } = metrics()
   observer.delivery({ ...delivery, code: 'EVENT_KEY_MISSING' })
-  expect(render([])).toContain('hookonce_unread_total{source="test",reason="EVENT_KEY_MISSING"} 1\n')
-  expect(render([])).toContain('hookonce_received_total{source="test"} 1\n')
+  expect(render(NOTHING)).toContain('hookonce_unread_total{source="test",reason="EVENT_KEY_MISSING"} 1\n')
+  expect(render(NOTHING)).toContain('hookonce_received_total{source="test"} 1\n')
 })
 
 test('what a label holds cannot break the format', () => {
   const { observer, render } = metrics()
   observer.attempt({ ...attempt, subscriber: 'a"b\\c\nd' })
-  expect(render([])).toContain('hookonce_processed_total{source="test",subscriber="a\\"b\\\\c\\nd"} 1\n')
+  expect(render(NOTHING)).toContain('hookonce_processed_total{source="test",subscriber="a\\"b\\\\c\\nd"} 1\n')
+})
+
+test('while the ledger cannot be read, what this process counted is reported all the same', () => {
+  const { observer, render } = metrics()
+  observer.delivery(delivery)
+  const text = render(undefined)
+  expect(text).toContain('hookonce_received_total{source="test"} 1\n')
+  expect(text).toContain('hookonce_ledger_up 0\n')
 })

@@ -6,8 +6,14 @@ import type { AttemptFact, Observer } from './observer.ts'
 /** Counters and histograms of this process, in the text format of Prometheus. */
 export interface Metrics {
   readonly observer: Observer
-  /** What waits is read from the ledger at each scrape, so that every process tells the same of it. */
-  render(backlog: readonly Backlog[], outbox?: readonly OutboxBacklog[]): string
+  /** `backlogs` is what waits in the ledger; undefined: it cannot be read now. */
+  render(backlogs: Backlogs | undefined): string
+}
+
+/** Read from the ledger for each scrape, so that every process reports the same. */
+export interface Backlogs {
+  readonly jobs: readonly Backlog[]
+  readonly outbox: readonly OutboxBacklog[]
 }
 
 /** Seconds. An accept is a commit away from a millisecond; a handler may take its minute. */
@@ -23,11 +29,11 @@ const COUNTERS = {
   hookonce_unread_total: 'Deliveries recorded although they lack a key or type, by reason.',
   hookonce_shadowed_total: 'Deliveries that a source in shadow mode would have refused, by reason.',
   hookonce_processed_total: 'Attempts that completed their job.',
-  hookonce_stale_total: 'Of those, attempts whose event told nothing that was not known better.',
+  hookonce_stale_total: 'Processed attempts whose event carried only outdated data.',
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
   hookonce_deferred_total:
-    'Attempts that ended in "not yet": deferred, or waiting for their turn at an effect.',
-  hookonce_effect_conflicts_total: 'Of those, attempts that met another job at the same effect.',
+    'Attempts that ended in "not yet": deferred by the handler, or waiting for their turn at an effect.',
+  hookonce_effect_conflicts_total: 'Deferred attempts that met another job at the same effect.',
   hookonce_failed_total: 'Jobs that were given up.',
   hookonce_attention_total: 'Attempts that stopped at an effect of unknown outcome.',
   hookonce_returned_total: 'Attempts handed back by a process that drained.',
@@ -105,8 +111,9 @@ export function metrics(): Metrics {
 
   return {
     observer,
-    render: (backlog, outbox = []) =>
-      [
+    render: (backlogs) => {
+      const { jobs: backlog, outbox } = backlogs ?? { jobs: [], outbox: [] }
+      return [
         ...Object.entries(COUNTERS).flatMap(([name, help]) => [
           `# HELP ${name} ${help}`,
           `# TYPE ${name} counter`,
@@ -141,7 +148,7 @@ export function metrics(): Metrics {
         ),
         ...gaugeLines(
           'hookonce_jobs_attention',
-          'Jobs that wait for a person to decide on an effect.',
+          'Jobs that wait for an operator to decide on an effect.',
           backlog,
           (b) => b.attention,
         ),
@@ -164,8 +171,12 @@ export function metrics(): Metrics {
           outbox,
           (o) => o.failed,
         ),
+        '# HELP hookonce_ledger_up Whether the ledger could be read for this scrape: 1, or 0.',
+        '# TYPE hookonce_ledger_up gauge',
+        `hookonce_ledger_up ${backlogs ? 1 : 0}`,
         '',
-      ].join('\n'),
+      ].join('\n')
+    },
   }
 }
 

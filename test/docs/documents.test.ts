@@ -3,8 +3,10 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
+import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
+import { metrics } from '../../src/observe/metrics.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -35,6 +37,27 @@ test('docs/reference/errors.md lists the catalogue of errors', () => {
   expect(listed).toEqual(coded)
 })
 
+test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {
+  const text = metrics().render({ jobs: [], outbox: [] })
+  const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, says]) => [name, says]))
+  const declared = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [
+    kind,
+    name,
+    help.get(name),
+  ])
+  const listed = read('docs/reference/metrics.md')
+    .split(/^## /m)
+    .flatMap((section) => {
+      const kind = section.split('s\n', 1)[0]?.toLowerCase()
+      return [...section.matchAll(/^\| `(\w+)` \| [^|]*\| (.*) \|$/gm)].map(([, name, says]) => [
+        kind,
+        name,
+        says,
+      ])
+    })
+  expect(listed).toEqual(declared)
+})
+
 test.each([
   ['README.md', 'examples/invoices.mjs'],
   ['docs/reference/inline.md', 'examples/inline.mjs'],
@@ -52,6 +75,13 @@ test('every command of the command line is in its reference', () => {
   const reference = read('docs/reference/cli.md')
   const missing = commands.filter(({ name }) => !reference.includes(`\`hookonce ${name}`))
   expect(missing).toEqual([])
+})
+
+test('the drain time of the reference is that of the code, and ends before Docker kills', () => {
+  expect(read('docs/reference/library.md')).toContain(`\`drainMs\` (${DRAIN_MS / 1_000} 000: `)
+  expect(read('docs/reference/cli.md')).toContain(`| \`--drain TIME\` | \`${DRAIN_MS / 1_000}s\` |`)
+  // After the drain, handlers have a second to honour their signal.
+  expect(DRAIN_MS + 1_000).toBeLessThan(10_000)
 })
 
 describe('links between documents', () => {

@@ -9,6 +9,7 @@ import { until } from '../support/until.ts'
 
 interface Ready {
   readonly port: number
+  readonly adminPort: number
   readonly sources: string[]
   readonly environment: Record<string, string>
   readonly leftOut: { variable: string; why: string }[]
@@ -38,6 +39,7 @@ async function dev(variables: Record<string, string> = {}) {
     running,
     ready,
     url: `http://127.0.0.1:${ready.port}`,
+    adminUrl: `http://127.0.0.1:${ready.adminPort}`,
     look: (...args: string[]) => cli([...args, '--dir', dir], env),
     async rows(text: string): Promise<Record<string, unknown>[]> {
       return (await pool.query(text)).rows
@@ -198,14 +200,17 @@ test('pause holds the jobs of a source in the ledger, resume lets them go', asyn
 })
 
 test('healthz, readyz and metrics tell how it is, and other paths tell where deliveries go', async () => {
-  const { url, ready } = await dev()
+  const { url, adminUrl, ready } = await dev()
   await paste(ready.curl)
-  expect((await fetch(`${url}/healthz`)).status).toBe(200)
-  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  for (const listener of [url, adminUrl]) {
+    expect((await fetch(`${listener}/healthz`)).status).toBe(200)
+    expect((await fetch(`${listener}/readyz`)).status).toBe(200)
+  }
+  expect((await fetch(`${url}/metrics`)).status).toBe(404)
   const lost = await fetch(`${url}/nowhere`)
   expect(lost.status).toBe(404)
   expect(await lost.text()).toContain('POST /in/:source')
-  const metrics = await (await fetch(`${url}/metrics`)).text()
+  const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
   expect(metrics).toContain('hookonce_received_total{source="demo"} 1')
   const names = [...metrics.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1])
   for (const name of [

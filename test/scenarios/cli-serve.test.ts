@@ -1,57 +1,24 @@
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { stripe } from '../../src/sources/index.ts'
-import { cli, startCli, temporaryDirectory } from '../support/cli.ts'
+import { cli, MAIN, startCli, startProgram, temporaryDirectory } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
+import {
+  configFile,
+  configTo,
+  deliver,
+  destination,
+  ENV,
+  FORWARD_SECRET,
+  SECRET,
+  serveArgs,
+} from '../support/gateway.ts'
 import { listening } from '../support/listening.ts'
 import { ownServer } from '../support/own-server.ts'
 import { until } from '../support/until.ts'
-
-const SECRET = 'whsec_of_the_gateway'
-const FORWARD_SECRET = `whsec_${Buffer.from('a secret for forwarding').toString('base64')}`
-const ENV = { STRIPE_SECRET: SECRET, FORWARD_SECRET }
-
-/** A destination that takes everything. */
-async function destination(): Promise<{ url: string; bodies: string[] }> {
-  const bodies: string[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
-    bodies.push(body)
-    response.writeHead(204).end()
-  })
-  return { url: `${await listening(server)}/hooks`, bodies }
-}
-
-function configFile(config: unknown): string {
-  const path = join(temporaryDirectory(), 'hookonce.json')
-  writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config))
-  return path
-}
-
-const configTo = (url: string): object => ({
-  sources: { stripe: { provider: 'stripe', secret: 'env:STRIPE_SECRET' } },
-  destinations: { app: { url, secret: 'env:FORWARD_SECRET', types: 'invoice.*' } },
-})
-
-const serveArgs = (path: string, ...more: string[]): string[] => [
-  'serve',
-  '--config',
-  path,
-  '--port',
-  '0',
-  '--host',
-  '127.0.0.1',
-  ...more,
-]
-
-async function deliver(port: number, id: string, type = 'invoice.paid'): Promise<number> {
-  const body = JSON.stringify({ id, type })
-  const headers = stripe({ secret: SECRET }).sign({ body })
-  return (await fetch(`http://127.0.0.1:${port}/in/stripe`, { method: 'POST', body, headers })).status
-}
 
 test('serve receives, records and forwards by its configuration', async () => {
   const db = await freshDatabase()
@@ -76,23 +43,21 @@ test('serve receives, records and forwards by its configuration', async () => {
   expect(gateway.output.stderr).not.toContain(FORWARD_SECRET)
 })
 
-test('the configuration of the reference starts as it is printed', async () => {
-  const db = await freshDatabase()
+test('the sample of the reference starts as copied', async () => {
   const reference = readFileSync(new URL('../../docs/reference/cli.md', import.meta.url), 'utf8')
-  const [, printed = ''] = /^```json\n([\s\S]*?)^```$/m.exec(reference) ?? []
-  const secret = join(temporaryDirectory(), 'acme')
-  writeFileSync(secret, 'a secret of acme\n')
-  expect(printed).toContain('file:/run/secrets/acme')
-  const gateway = startCli(serveArgs(configFile(printed.replace('/run/secrets/acme', secret))), {
-    STRIPE_WEBHOOK_SECRET: SECRET,
-    STRIPE_WEBHOOK_SECRET_OLD: 'whsec_old',
-    FORWARD_SECRET,
-    DATABASE_URL: db.url,
-  })
+  const [, config = ''] = /<!-- the sample configuration -->\n```json\n([\s\S]*?)^```$/m.exec(reference) ?? []
+  const [, commands = ''] = /<!-- the sample commands -->\n```sh\n([\s\S]*?)^```$/m.exec(reference) ?? []
+  const dir = temporaryDirectory()
+  writeFileSync(join(dir, 'hookonce.json'), config)
+  expect(commands).toMatch(/^npx hookonce serve$/m)
+  // The one change: ports that are free.
+  const run = commands.replace('npx hookonce serve', `exec node ${MAIN} serve --port 0`)
+  const gateway = startProgram('sh', ['-e', '-c', run], { cwd: dir })
   const { port } = await gateway.line<{ port: number }>('port')
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
-  const subscribers = await db.rows<{ source: string }>('select source from hookonce.subscriber order by 1')
-  expect(subscribers.map(({ source }) => source)).toEqual(['acme', 'stripe'])
+  const listed = await cli(['events', '--json', '--dir', join(dir, '.hookonce')])
+  expect(listed.json()).toEqual([])
+  expect(await gateway.stop()).toBe(0)
 })
 
 test('one process receives only, another works only', async () => {
@@ -205,29 +170,41 @@ test.each(['serve', 'dev'])(
 )
 
 // On a server of its own: the shared ones belong to the other tests too.
-test('while the database is down readyz and metrics are 503 and healthz is 200; afterwards all is well', async () => {
+test('while the database is down readyz is 503, healthz 200 and metrics count on; afterwards all is well', async () => {
   const server = await ownServer()
   const app = await destination()
   const gateway = startCli(serveArgs(configFile(configTo(app.url))), {
     ...ENV,
     DATABASE_URL: server.db.url,
   })
-  const { port } = await gateway.line<{ port: number }>('port')
+  const { port, adminPort } = await gateway.line<{ port: number; adminPort: number }>('adminPort')
   const status = async (path: string): Promise<number> =>
     (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
   expect(await status('/readyz')).toBe(200)
   server.stop()
-  expect(await status('/readyz')).toBe(503)
-  expect(await status('/metrics')).toBe(503)
-  expect(await status('/healthz')).toBe(200)
   expect(await deliver(port, 'evt_1')).toBe(503)
+  await until('it is not ready', async () => (await status('/readyz')) === 503)
+  expect(await status('/healthz')).toBe(200)
+  const down = await until('the ledger is reported as down', async () => {
+    const text = await metrics()
+    return text.includes('hookonce_ledger_up 0') ? text : undefined
+  })
+  expect(down).toContain('hookonce_rejected_total{source="stripe",reason="LEDGER_DOWN"} 1')
+  expect(down).not.toContain('hookonce_jobs_waiting{')
   server.start()
   await until('it is ready again', async () => (await status('/readyz')) === 200)
   expect(await deliver(port, 'evt_1')).toBe(202)
   await until('it is forwarded', () => app.bodies.length === 1)
-  expect(await status('/metrics')).toBe(200)
+  await until('the ledger is read again', async () => (await metrics()).includes('hookonce_ledger_up 1'))
   expect(await server.db.number('select count(*) from hookonce.receipt')).toBe(1)
 })
+
+interface SeveralReady {
+  readonly port: number
+  readonly adminPort: number
+  readonly processes: number[]
+}
 
 test('several processes share one port: each event once, metrics added up, a killed one replaced, all drained', async () => {
   const db = await freshDatabase()
@@ -236,7 +213,7 @@ test('several processes share one port: each event once, metrics added up, a kil
     ...ENV,
     DATABASE_URL: db.url,
   })
-  const { port, processes } = await gateway.line<{ port: number; processes: number[] }>('processes')
+  const { port, adminPort, processes } = await gateway.line<SeveralReady>('processes')
   expect(processes).toHaveLength(2)
 
   const copies = Array.from({ length: 40 }, (_, n) => deliver(port, `evt_${n % 20}`))
@@ -247,8 +224,7 @@ test('several processes share one port: each event once, metrics added up, a kil
     return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 20
   })
   expect(app.bodies).toHaveLength(20)
-  // Whichever process is asked, it tells of all.
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const metrics = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
   expect(metrics).toContain('hookonce_received_total{source="stripe"} 20\n')
   expect(metrics).toContain('hookonce_duplicate_total{source="stripe"} 20\n')
 
@@ -277,4 +253,45 @@ test.each(['0', 'two', '65', '-1'])('--workers %s is refused', async (count) => 
   const refused = await cli(serveArgs(configFile(configTo('http://127.0.0.1:1/')), `--workers=${count}`), ENV)
   expect(refused.code).toBe(1)
   expect(refused.stderr).toContain(`--workers must be a number from 1 to 64, not "${count}"`)
+})
+
+test('what is not done when the drain is over is handed back, and does not count', async () => {
+  const db = await freshDatabase()
+  const asked: string[] = []
+  const slow = createServer((request) => void asked.push(request.url ?? ''))
+  const args = serveArgs(configFile(configTo(await listening(slow))), '--drain', '0s')
+  const gateway = startCli(args, { ...ENV, DATABASE_URL: db.url })
+  const { port } = await gateway.line<{ port: number }>('port')
+  expect(await deliver(port, 'evt_1')).toBe(202)
+  await until('it is being forwarded', () => asked.length === 1)
+  expect(await gateway.stop()).toBe(0)
+  expect(await db.rows('select state, attempt from hookonce.job')).toEqual([
+    { state: 'received', attempt: 0 },
+  ])
+})
+
+test('a sender that stalls is cut off at a stop, before its own time is up', async () => {
+  const db = await freshDatabase()
+  const args = serveArgs(configFile(configTo('http://127.0.0.1:1/')), '--drain', '1s')
+  const gateway = startCli(args, { ...ENV, DATABASE_URL: db.url })
+  const { port } = await gateway.line<{ port: number }>('port')
+  const sender = connect(port, '127.0.0.1')
+  let heard = ''
+  sender.on('data', (chunk) => {
+    heard += String(chunk)
+  })
+  const closed = once(sender, 'close')
+  sender.on('error', () => undefined)
+  sender.write('POST /in/stripe HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\nexpect: 100-continue\r\n\r\n')
+  await until('its body is waited for', () => heard.includes('100 Continue'))
+  expect(await gateway.stop()).toBe(0)
+  await closed
+  // After 15 s it would be answered 408.
+  expect(heard).not.toContain('408')
+})
+
+test.each(['8', 'soon', '-1s', '2h'])('--drain %s is refused', async (time) => {
+  const refused = await cli(serveArgs(configFile(configTo('http://127.0.0.1:1/')), `--drain=${time}`), ENV)
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(`not "${time}"`)
 })

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { until } from './until.ts'
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 
 /** The environment of the tests must not lend its database to the command, nor secrets that open sources. */
 const ENV = Object.fromEntries(
@@ -25,7 +25,7 @@ export interface Ran {
 
 /** Runs a command to its end. */
 export async function cli(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  const { child, output } = begin(args, env)
+  const { child, output } = begin(process.execPath, [MAIN, ...args], { env })
   await once(child, 'close')
   const { stdout, stderr } = output
   return { code: child.exitCode, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }
@@ -42,7 +42,12 @@ export interface RunningCli {
 }
 
 export function startCli(args: readonly string[], env: Record<string, string> = {}): RunningCli {
-  const { child, output } = begin(args, env)
+  return startProgram(process.execPath, [MAIN, ...args], { env })
+}
+
+/** Any program that becomes the command. */
+export function startProgram(file: string, args: readonly string[], where: Where): RunningCli {
+  const { child, output } = begin(file, args, where)
   const lines: Record<string, unknown>[] = []
   for (const stream of [child.stdout, child.stderr]) {
     if (!stream) continue
@@ -54,7 +59,7 @@ export function startCli(args: readonly string[], env: Record<string, string> = 
     child,
     output,
     line: <T>(field: string) =>
-      until(`hookonce ${args.join(' ')} says "${field}"`, () => {
+      until(`${file} ${args.join(' ')} says "${field}"`, () => {
         if (child.exitCode !== null) throw new Error(`it ended: ${output.stdout}${output.stderr}`)
         return lines.find((line) => field in line) as T | undefined
       }),
@@ -67,8 +72,14 @@ export function startCli(args: readonly string[], env: Record<string, string> = 
   }
 }
 
-function begin(args: readonly string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+interface Where {
+  readonly env?: Record<string, string>
+  readonly cwd?: string
+}
+
+function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) {
+  const child = spawn(file, args, {
+    cwd,
     env: { ...ENV, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,100 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { HookonceError } from '../model/errors.ts'
+
+/** An HTTP server that listens. */
+export interface Listener {
+  readonly port: number
+  /** Stops listening and lets requests under way end. After `withinMs` their connections are cut. */
+  close(withinMs: number): Promise<void>
+}
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  /** The options that choose host and port, for the error when they cannot be had. */
+  readonly flags: { readonly host: string; readonly port: string }
+  readonly answer: (request: IncomingMessage, response: ServerResponse, path: string) => void
+}
+
+/** The whole request must arrive within this; a body has a shorter limit of its own. */
+const REQUEST_TIMEOUT_MS = 30_000
+const HEADERS_TIMEOUT_MS = 10_000
+/** Longer than the idle time-out of common load balancers (60 s), so that it is they who close. */
+const KEEP_ALIVE_MS = 65_000
+/** A provider that retries after an outage connects all at once: past Node's 511 the kernel drops and resets connections. */
+const BACKLOG = 4_096
+/** How often connections that have become idle are closed while the others end. */
+const CLOSE_IDLE_EVERY_MS = 50
+
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const server = createServer(
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    (request, response) => options.answer(request, response, request.url?.split('?', 1)[0] ?? ''),
+  )
+  await listen(server, options)
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: (withinMs) => close(server, withinMs),
+  }
+}
+
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(body)
+}
+
+async function close(server: Server, withinMs: number): Promise<void> {
+  const over = new AbortController()
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => {
+      over.abort()
+      resolve()
+    })
+  })
+  // A connection with a request under way becomes idle after its answer, and would be kept for the next one.
+  const sweep = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
+  server.closeIdleConnections()
+  await Promise.race([closed, delay(withinMs, undefined, { signal: over.signal }).catch(() => undefined)])
+  server.closeAllConnections()
+  await closed
+  clearInterval(sweep)
+}
+
+function listen(server: Server, { host, port, flags }: ListenerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(listenFailure(error, { host, port, flags })),
+    )
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
+  })
+}
+
+function listenFailure(
+  error: NodeJS.ErrnoException,
+  { host, port, flags }: Pick<ListenerOptions, 'host' | 'port' | 'flags'>,
+): Error {
+  if (error.code === 'EADDRINUSE') {
+    const advice = `choose another with ${flags.port}`
+    return new HookonceError('PORT_TAKEN', `port ${port} is taken by another program: ${advice}`)
+  }
+  if (error.code === 'EACCES') {
+    const advice = `choose one from 1024 up with ${flags.port}`
+    return new HookonceError('CONFIG_INVALID', `this account may not listen on port ${port}: ${advice}`)
+  }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+    const advice = `choose another with ${flags.host}`
+    return new HookonceError('CONFIG_INVALID', `"${host}" is not an address of this machine: ${advice}`)
+  }
+  return error
+}
