@@ -21,6 +21,7 @@ import { startWorker, type Worker } from './process/worker.ts'
 import { outboxPublishers } from './publish/publishers.ts'
 import { type Relay, startRelay } from './publish/relay.ts'
 import type { HandOff } from './receive/accept.ts'
+import type { Answer } from './receive/answer.ts'
 import { receiveFetch, responseOf } from './receive/fetch.ts'
 import { receiveNode, respond } from './receive/node.ts'
 import { unavailable } from './receive/receive.ts'
@@ -36,6 +37,7 @@ import {
 import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './upkeep/replay.ts'
 import type { FreshPlan } from './upkeep/replay-fresh.ts'
 import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
+import { breaker } from './work/breaker.ts'
 import { sharedLook } from './work/shared-look.ts'
 import { withinMs } from './work/within.ts'
 
@@ -130,7 +132,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     wake: () => worker?.wake(),
   }
 
-  /** Opens the ledger once. A failure is not kept: the next delivery tries again. */
+  /** Opens the ledger once. A failure is not kept: the next call tries again. */
   function engine(): Promise<Engine> {
     if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
     opening ??= openEngine({ options, subscriptions, inlined, handOff, observer }).catch((error) => {
@@ -156,6 +158,19 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     }
     const report = (error: unknown): void => observer.trouble({ doing: 'looking for a worker', error })
     setTimeout(() => void look().catch(report), options.leaseMs).unref()
+  }
+
+  const openingBreaker = breaker(() => true)
+
+  /** Deliveries come as fast as anyone likes: while the ledger cannot be opened, most of them do not try. */
+  function engineForDelivery(): Promise<Engine> {
+    return opening || stopping ? engine() : openingBreaker.attempt(engine)
+  }
+
+  function unopened(error: unknown): Answer {
+    if (!(error instanceof HookonceError && error.code === 'LEDGER_DOWN'))
+      observer.trouble({ doing: 'opening the ledger for a delivery', error })
+    return unavailable(options.limits.retryAfterSeconds)
   }
 
   const keys = ledgerKeys(async () => {
@@ -226,24 +241,22 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
     async fetch(request, { source } = {}) {
       try {
-        const { receiver, ledger } = await engine()
+        const { receiver, ledger } = await engineForDelivery()
         watchForWorker(ledger)
         return await receiveFetch(receiver, source ?? lastSegment(new URL(request.url).pathname), request)
       } catch (error) {
-        observer.trouble({ doing: 'opening the ledger for a delivery', error })
-        return responseOf(unavailable(options.limits.retryAfterSeconds))
+        return responseOf(unopened(error))
       }
     },
 
     node({ source } = {}) {
       return async (request, response) => {
         try {
-          const { receiver, ledger } = await engine()
+          const { receiver, ledger } = await engineForDelivery()
           watchForWorker(ledger)
           await receiveNode(receiver, source ?? lastSegment(rawRequest(request).url ?? ''), request, response)
         } catch (error) {
-          observer.trouble({ doing: 'opening the ledger for a delivery', error })
-          respond(rawRequest(request), rawResponse(response), unavailable(options.limits.retryAfterSeconds))
+          respond(rawRequest(request), rawResponse(response), unopened(error))
         }
       }
     },

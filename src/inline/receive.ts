@@ -9,6 +9,7 @@ import { deadlines } from '../model/deadlines.ts'
 import { SECOND_MS } from '../model/durations.ts'
 import { type ErrorCode, type ErrorEntry, errorCatalogue, HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { limitedWarning } from '../model/limited-warning.ts'
 import { receiptIds } from '../model/receipt-id.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
@@ -224,5 +225,6 @@ function json(status: number, body: object): Reply {
 
 /** Where nobody listens, a failure must still be seen. */
 function warn(event: { readonly what: string; readonly error?: unknown }): void {
-  if ('error' in event) process.emitWarning(`hookonce: ${event.what}: ${String(event.error)}`)
+  if ('error' in event)
+    limitedWarning(`inline ${event.what}`, `hookonce: ${event.what}: ${String(event.error)}`)
 }

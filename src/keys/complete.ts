@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
+import { limitedWarning } from '../model/limited-warning.ts'
 import { harmless } from './events.ts'
 import { readPledge } from './pledge.ts'
 import type { DuePledge, KeyId, KeyPledges, KeyStore } from './store.ts'
@@ -171,5 +172,8 @@ function pledgesOf({ store, taskName }: Completable): KeyPledges {
 /** Where nobody listens, a failure must still be seen. */
 function warn(event: CompleterEvent): void {
   if ('error' in event)
-    process.emitWarning(`hookonce: completer: ${event.task}: ${event.what}: ${String(event.error)}`)
+    limitedWarning(
+      `completer ${event.task} ${event.what}`,
+      `hookonce: completer: ${event.task}: ${event.what}: ${String(event.error)}`,
+    )
 }

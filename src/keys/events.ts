@@ -1,3 +1,5 @@
+import { limitedWarning } from '../model/limited-warning.ts'
+
 /** What is worth counting. Each is told once, when it has happened. */
 export type KeyEvent =
   | { readonly what: 'ran' | 'replayed' | 'locked' | 'mismatch' | 'unknown' | 'taken_over' }
@@ -25,7 +27,7 @@ export function harmless<Event extends { readonly what: string }>(
     try {
       observe?.(event)
     } catch (error) {
-      process.emitWarning(`hookonce: observe threw at "${event.what}": ${String(error)}`)
+      limitedWarning('observe', `hookonce: observe threw at "${event.what}": ${String(error)}`)
     }
   }
 }

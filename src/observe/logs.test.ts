@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { type Logger, logs } from './logs.ts'
-import type { AttemptFact, DeliveryFact } from './observer.ts'
+import type { AttemptFact, DeliveryFact, Observer } from './observer.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -32,15 +32,78 @@ const attempt: AttemptFact = {
   error: new Error('closed'),
 }
 
-test('a flood of refusals is one line for each source and reason in ten seconds, with a count of the rest', () => {
+test('a flood of refusals is ten lines for each source and reason in ten seconds, and a count of the rest', () => {
   const { lines, logger } = capture()
   const { delivery } = logs(logger)
-  for (let n = 0; n < 1_000; n += 1) delivery(refusal)
+  for (let n = 0; n < 1_000; n += 1) delivery({ ...refusal, detail: `no ${n}` })
   delivery({ ...refusal, code: 'TIMESTAMP_TOO_OLD' })
-  expect(lines.map(([, fields]) => fields.code)).toEqual(['SIGNATURE_MISMATCH', 'TIMESTAMP_TOO_OLD'])
+  expect(lines).toHaveLength(11)
+  expect(lines[10]?.[1]).toMatchObject({ code: 'TIMESTAMP_TOO_OLD' })
   vi.advanceTimersByTime(10_001)
-  delivery(refusal)
-  expect(lines[2]?.[1]).toMatchObject({ code: 'SIGNATURE_MISMATCH', not_logged_before: 999 })
+  expect(lines.slice(11)).toEqual([
+    [
+      'warn',
+      { source: 'test', code: 'SIGNATURE_MISMATCH', detail: 'no 999', not_logged: 990 },
+      'delivery refused … and 990 more',
+    ],
+  ])
+})
+
+const facts: { name: string; many: (observer: Observer, n: number) => void }[] = [
+  ...(['mismatch', 'duplicate', 'unwanted', 'handshake', 'rejected', 'shadowed'] as const).map((outcome) => ({
+    name: `deliveries that are ${outcome}`,
+    many: (observer: Observer, n: number) =>
+      observer.delivery({ ...refusal, outcome, eventKey: `evt_${n}`, detail: `${n}` }),
+  })),
+  ...(['retrying', 'failed', 'lost', 'attention', 'deferred', 'returned'] as const).map((outcome) => ({
+    name: `attempts that are ${outcome}`,
+    many: (observer: Observer, n: number) =>
+      observer.attempt({ ...attempt, outcome, attempt: n, receiptId: `${n}`, error: new Error(`no ${n}`) }),
+  })),
+  ...(['retrying', 'failed', 'lost', 'crashed', 'returned'] as const).map((outcome) => ({
+    name: `messages that are ${outcome}`,
+    many: (observer: Observer, n: number) =>
+      observer.message({
+        messageId: `${n}`,
+        topic: 't',
+        key: `${n}`,
+        attempt: n,
+        outcome,
+        durationMs: 1,
+      }),
+  })),
+  {
+    name: 'jobs that are rescued',
+    many: (observer, n) => observer.rescue({ receiptId: `${n}`, buried: n % 2 === 0 }),
+  },
+  {
+    name: 'failures of our own',
+    many: (observer, n) => observer.trouble({ doing: `settling ${n} jobs`, error: new Error(`no ${n}`) }),
+  },
+  {
+    name: 'diagnoses',
+    many: (observer, n) =>
+      observer.diagnosis?.({ source: 'test', code: 'SIGNATURE_MISMATCH', diagnosis: `${n}` }),
+  },
+]
+
+test.each(facts)('a flood of $name is a few lines', ({ many }) => {
+  const { lines, logger } = capture()
+  const observer = logs(logger)
+  for (let n = 0; n < 5_000; n += 1) many(observer, n)
+  vi.advanceTimersByTime(10_001)
+  expect(lines.length).toBeLessThanOrEqual(22)
+  expect(lines.at(-1)?.[2]).toMatch(/… and [\d,]+ more$/)
+})
+
+test.each(['recorded', 'processed'])('every event that is %s has its line', (outcome) => {
+  const { lines, logger } = capture()
+  const observer = logs(logger)
+  for (let n = 0; n < 100; n += 1) {
+    if (outcome === 'recorded') observer.delivery({ ...refusal, outcome, status: 202 })
+    else observer.attempt({ ...attempt, outcome: 'processed' })
+  }
+  expect(lines).toHaveLength(100)
 })
 
 test.each([
@@ -84,4 +147,18 @@ test('an error that has no text is told all the same', () => {
     'thrown: something that has no text',
     'thrown: something that has no text',
   ])
+})
+
+test('a logger that throws at a summary is warned of, and ends nothing', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+  onTestFinished(() => warned.mockRestore())
+  let lines = 0
+  const warn = (): void => {
+    lines += 1
+    if (lines > 10) throw new Error('the disk is full')
+  }
+  const { delivery } = logs({ info: () => undefined, warn, error: () => undefined })
+  for (let n = 0; n < 100; n += 1) delivery(refusal)
+  vi.advanceTimersByTime(10_001)
+  expect(warned).toHaveBeenCalledWith('the logger of hookonce threw: Error: the disk is full')
 })

@@ -1,4 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
+import { limitedWarning } from '../model/limited-warning.ts'
+import { lineLimit } from '../model/line-limit.ts'
 import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
 
@@ -23,58 +25,73 @@ export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
   }
 }
 
-/** Refusals come from outside and as fast as anyone likes: one line for each source and reason in this time. */
-const REFUSALS_EVERY_MS = 10_000
+type Level = keyof Logger
+type Fields = Record<string, unknown>
 
 const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
   rejected: 'delivery refused',
   shadowed: 'delivery would be refused, were this source not in shadow mode',
 }
 
-/** Tells what happened in the words of the glossary. Never a secret, never a body. */
+/**
+ * Logs what happened in the words of the glossary. Never a secret, never a body. Only what an authenticated sender causes
+ * once per event is logged each time; of everything else each kind is limited (model/line-limit.ts).
+ */
 export function logs(logger: Logger): Observer {
-  const refusals = new Map<string, { since: number; silent: number }>()
+  const limit = lineLimit()
+
+  /** `fields` is asked only for lines that are written: most of a flood are not. */
+  function limited(kind: string, level: Level, fields: () => Fields, message: string): void {
+    limit({
+      kind,
+      write: () => logger[level](fields(), message),
+      summarise: (andMore, leftOut) => {
+        // Out of a timer: what a logger throws here would end the process.
+        try {
+          logger[level]({ ...fields(), not_logged: leftOut }, `${message} ${andMore}`)
+        } catch (error) {
+          limitedWarning('logger', `the logger of hookonce threw: ${String(error)}`)
+        }
+      },
+    })
+  }
 
   /** A refusal, or a delivery that was recorded without being understood. */
   function refused({ source, code, detail, outcome }: DeliveryFact): void {
-    const key = `${source} ${code}`
-    const last = refusals.get(key)
-    const now = performance.now()
-    if (last && now - last.since < REFUSALS_EVERY_MS) {
-      last.silent += 1
-      return
-    }
-    refusals.set(key, { since: now, silent: 0 })
-    logger.warn(
-      { source, code, detail, not_logged_before: last?.silent ?? 0 },
-      REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents',
-    )
+    const message =
+      REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents'
+    limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail }), message)
   }
 
   return {
     delivery(fact) {
       if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return refused(fact)
       if (fact.code !== undefined) refused(fact)
-      const fields = {
+      const fields = () => ({
         source: fact.source,
         event_key: fact.eventKey,
         event_type: fact.eventType,
         object_id: fact.objectId,
         receipt_id: fact.receiptId,
         status: fact.status,
-      }
+      })
+      if (fact.outcome === 'recorded') return logger.info(fields(), 'recorded')
+      // Whoever has seen one signed delivery can send it again and again.
+      const kind = `${fact.outcome} ${fact.source}`
       if (fact.outcome === 'mismatch')
-        logger.warn(fields, 'known event key with another body: the first body stands')
-      else logger.info(fields, fact.outcome)
+        limited(kind, 'warn', fields, 'known event key with another body: the first body stands')
+      else limited(kind, 'info', fields, fact.outcome)
     },
     diagnosis({ source, code, diagnosis }) {
-      logger.warn({ source, code, detail: diagnosis }, 'why a delivery was refused')
+      const fields = () => ({ source, code, detail: diagnosis })
+      limited(`diagnosis ${source} ${code}`, 'warn', fields, 'why a delivery was refused')
     },
     keyFinding({ source, finding, says }) {
-      logger.warn({ source, finding, detail: says }, 'the event key of a source looks wrong')
+      const fields = () => ({ source, finding, detail: says })
+      limited(`key ${source} ${finding}`, 'warn', fields, 'the event key of a source looks wrong')
     },
     attempt(fact) {
-      const fields = {
+      const fields = () => ({
         source: fact.source,
         event_key: fact.eventKey,
         event_type: fact.eventType,
@@ -85,24 +102,27 @@ export function logs(logger: Logger): Observer {
         duration_ms: Math.round(fact.durationMs),
         status: fact.outcome,
         ...failureOf(fact),
-      }
-      if (fact.outcome === 'failed')
-        logger.error(fields, 'job failed: it will not be tried again until it is replayed')
-      else if (fact.outcome === 'attention')
-        logger.error(fields, 'job waits for a person: see `hookonce attention list`')
-      else if (fact.outcome === 'retrying' || fact.outcome === 'lost')
-        logger.warn(fields, `attempt ${fact.outcome}`)
-      else logger.info(fields, fact.outcome)
+      })
+      const { outcome } = fact
+      if (outcome === 'processed' || outcome === 'stale') return logger.info(fields(), outcome)
+      const kind = `${outcome} ${fact.source} ${fact.subscriber}`
+      if (outcome === 'failed')
+        limited(kind, 'error', fields, 'job failed: it will not be tried again until it is replayed')
+      else if (outcome === 'attention')
+        limited(kind, 'error', fields, 'job waits for a person: see `hookonce attention list`')
+      else if (outcome === 'retrying' || outcome === 'lost')
+        limited(kind, 'warn', fields, `attempt ${outcome}`)
+      else limited(kind, 'info', fields, outcome)
     },
     rescue(fact) {
-      const fields = { receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' }
-      logger.warn(
-        fields,
-        fact.buried ? 'job buried: its worker died with it too often' : 'job rescued from a worker that died',
-      )
+      const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
+      const message = fact.buried
+        ? 'job buried: its worker died with it too often'
+        : 'job rescued from a worker that died'
+      limited(message, 'warn', fields, message)
     },
     message(fact) {
-      const fields = {
+      const fields = () => ({
         message_id: fact.messageId,
         topic: fact.topic,
         key: fact.key,
@@ -110,18 +130,25 @@ export function logs(logger: Logger): Observer {
         duration_ms: Math.round(fact.durationMs),
         status: fact.outcome,
         ...(fact.error === undefined ? {} : failureOf(fact)),
-      }
-      if (fact.outcome === 'failed')
-        logger.error(fields, 'message failed: it will not be published until it is replayed')
-      else if (fact.outcome === 'published' || fact.outcome === 'returned')
-        logger.info(fields, `message ${fact.outcome}`)
-      else logger.warn(fields, `message ${fact.outcome}`)
+      })
+      const { outcome } = fact
+      if (outcome === 'published') return logger.info(fields(), 'message published')
+      const kind = `message ${outcome} ${fact.topic}`
+      if (outcome === 'failed')
+        limited(kind, 'error', fields, 'message failed: it will not be published until it is replayed')
+      else limited(kind, outcome === 'returned' ? 'info' : 'warn', fields, `message ${outcome}`)
     },
     warning({ says, detail }) {
-      logger.warn({ detail }, says)
+      limited(`warning ${says}`, 'warn', () => ({ detail }), says)
     },
-    trouble(fact) {
-      logger.error({ error: textOfThrown(fact.error) }, `trouble while ${fact.doing}`)
+    trouble({ doing, eventKey, error }) {
+      // How many jobs were being settled makes no other kind.
+      const kind = `trouble ${doing.replace(/\d+/g, '#')}`
+      const fields = () => ({
+        ...(eventKey === undefined ? {} : { event_key: eventKey }),
+        error: textOfThrown(error),
+      })
+      limited(kind, 'error', fields, `trouble while ${doing}`)
     },
   }
 }

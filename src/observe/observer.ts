@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../model/errors.ts'
+import { limitedWarning } from '../model/limited-warning.ts'
 
 /**
  * The one place where deliveries, attempts, messages and upkeep are observed. Metrics and logs hang on it; nothing else
@@ -87,7 +88,9 @@ export interface MessageFact {
 }
 
 export interface TroubleFact {
+  /** Log lines are limited by it: what differs from case to case does not belong here. */
   readonly doing: string
+  readonly eventKey?: string
   readonly error: unknown
 }
 
@@ -116,7 +119,7 @@ function tell(all: readonly Observer[], say: (observer: Observer) => void): void
     try {
       say(observer)
     } catch (error) {
-      process.emitWarning(`an observer of hookonce threw: ${String(error)}`)
+      limitedWarning('observer', `an observer of hookonce threw: ${String(error)}`)
     }
   }
 }

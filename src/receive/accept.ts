@@ -2,9 +2,11 @@ import { announcer, type DueJob } from '../ledger/announce.ts'
 import type { NewReceipt, NewWork } from '../ledger/insert-receipts.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { isOutage } from '../ledger/outage.ts'
 import { type Accepted, acceptReceipts } from '../ledger/receipts.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
+import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { lanePasser } from '../work/lane-passer.ts'
 import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
@@ -66,7 +68,8 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     onDue: () => leave(),
     onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }),
   })
-  const group = groupCommit(commit, {
+  const outage = breaker(isOutage)
+  const group = groupCommit((batch: readonly Arrival[]) => outage.attempt(() => commit(batch)), {
     maxItems: MAX_BATCH,
     maxInFlight: MAX_IN_FLIGHT,
     maxBytes: MAX_BATCH_BYTES,

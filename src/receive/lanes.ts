@@ -33,7 +33,7 @@ export function laneReader(
     try {
       key = String(ordered(event))
     } catch (error) {
-      observer.trouble({ doing: `asking for the order of event ${event.key}`, error })
+      observer.trouble({ doing: 'asking for the order of an event', eventKey: event.key, error })
     }
     return scopedId('lane', String(subscriber), key)
   }

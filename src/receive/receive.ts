@@ -1,5 +1,5 @@
 import { type Deadlines, deadlines } from '../model/deadlines.ts'
-import type { ErrorCode } from '../model/errors.ts'
+import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Delivery, Source } from '../sources/contract.ts'
@@ -140,7 +140,8 @@ export function receiver(options: ReceiverOptions): Receiver {
     try {
       return acknowledge({ source, arrival, unread }, await acceptor.accept(arrival), startedAt)
     } catch (error) {
-      observer.trouble({ doing: 'recording deliveries', error })
+      // One that was refused without an attempt is counted as a refusal, and has nothing to report.
+      if (!(error instanceof HookonceError)) observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))
     }
   }

@@ -24,15 +24,27 @@ export interface Claimer {
   readonly ended: Promise<void>
 }
 
+/** A ledger that is down is asked less and less often, up to this. */
+const LONGEST_PAUSE_MS = 5_000
+
 /** Claims while there is something, and looks again when it is nudged or when it is time to poll. */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
-  while (!options.stopping.aborted) {
+  const { pollMs, observer, stopping } = options
+  let pauseMs = pollMs
+  while (!stopping.aborted) {
     nudge.reset()
-    const claimed = await claim().catch((error) => {
-      options.observer.trouble({ doing, error })
-      return 0
-    })
+    const claimed = await claim().then(
+      (count) => {
+        pauseMs = pollMs
+        return count
+      },
+      (error: unknown) => {
+        observer.trouble({ doing, error })
+        pauseMs = Math.max(pollMs, Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
+        return 0
+      },
+    )
     // At random around the time: processes that began together would ask together ever after.
-    if (claimed === 0) await nudge.wait(options.pollMs * (0.5 + Math.random()))
+    if (claimed === 0) await nudge.wait(pauseMs * (0.5 + Math.random()))
   }
 }

@@ -26,7 +26,8 @@ export async function persistently<Result>(
     } catch (error) {
       observer.trouble({ doing, error })
       if (signal.aborted) return undefined
-      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+      // At random around the pause: processes that lost the ledger together would come back together.
+      await delay(pauseMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined)
     }
   }
 }

@@ -14,6 +14,10 @@ export interface Proxy {
   swallow(): void
   /** Breaks every connection; new ones work as ever. */
   cut(): void
+  /** Breaks every connection, and new ones as soon as they are made, as a server that restarts; or ends that. */
+  refuse(isRefusing: boolean): void
+  /** How many connections were made so far. */
+  readonly connections: number
   /** Breaks every connection; new ones go to the same database of another server. */
   retarget(serverUrl: string): void
 }
@@ -23,7 +27,11 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   const sockets = new Set<Socket>()
   let lost: string | undefined
   let swallowed = 0
+  let isRefusing = false
+  let connections = 0
   const server = createServer({ allowHalfOpen: true }, (client) => {
+    connections += 1
+    if (isRefusing) return void client.destroy()
     const born = swallowed
     const upstream = connect(Number(target.port), target.hostname)
     for (const [socket, other] of [
@@ -68,6 +76,13 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       swallowed += 1
     },
     cut,
+    refuse(refusing) {
+      isRefusing = refusing
+      cut()
+    },
+    get connections() {
+      return connections
+    },
     retarget(serverUrl) {
       target = new URL(serverUrl)
       cut()

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { breaker } from './breaker.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+class Down extends Error {}
+
+/** In the middle of the jitter, so that pauses are what they are called. */
+function make() {
+  const { attempt } = breaker(
+    (error) => error instanceof Down,
+    () => 0.5,
+  )
+  let tries = 0
+  return {
+    attempt,
+    tried: () => tries,
+    fail: () =>
+      attempt(async () => {
+        tries += 1
+        throw new Down('down')
+      }),
+    succeed: () =>
+      attempt(async () => {
+        tries += 1
+        return 'done'
+      }),
+  }
+}
+
+test('after an outage there is a probe at once, then after pauses that grow to two seconds', async () => {
+  const { fail, tried } = make()
+  await expect(fail()).rejects.toThrow('down')
+  await expect(fail()).rejects.toThrow('down')
+  for (const pauseMs of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
+    const before = tried()
+    vi.advanceTimersByTime(pauseMs - 1)
+    await expect(fail()).rejects.toThrow('LEDGER_DOWN')
+    expect(tried()).toBe(before)
+    vi.advanceTimersByTime(1)
+    await expect(fail()).rejects.toThrow('down')
+    expect(tried()).toBe(before + 1)
+  }
+})
+
+test('while the probe is under way everyone else is refused; its success lets all in', async () => {
+  const { attempt, fail, succeed, tried } = make()
+  await expect(fail()).rejects.toThrow('down')
+  const ends: ((value: string) => void)[] = []
+  const probe = attempt(() => new Promise<string>((resolve) => ends.push(resolve)))
+  await expect(succeed()).rejects.toThrow('LEDGER_DOWN')
+  ends[0]?.('back')
+  expect(await probe).toBe('back')
+  expect(await Promise.all([succeed(), succeed()])).toEqual(['done', 'done'])
+  expect(tried()).toBe(3)
+})
+
+test('attempts under way beside the first failure do not lengthen the pause', async () => {
+  const { fail, succeed } = make()
+  await Promise.allSettled([fail(), fail(), fail()])
+  expect(await succeed()).toBe('done')
+})
+
+test('what is no outage opens nothing, and ends one as a probe: the server has answered', async () => {
+  const { attempt, fail, succeed } = make()
+  const refused = (): Promise<never> => attempt(() => Promise.reject(new Error('a bad statement')))
+  await expect(refused()).rejects.toThrow('a bad statement')
+  expect(await Promise.all([succeed(), succeed()])).toEqual(['done', 'done'])
+  await expect(fail()).rejects.toThrow('down')
+  await expect(refused()).rejects.toThrow('a bad statement')
+  expect(await Promise.all([succeed(), succeed()])).toEqual(['done', 'done'])
+})

@@ -1,0 +1,60 @@
+import { HookonceError } from '../model/errors.ts'
+
+/**
+ * Keeps those who come as fast as anyone likes from a ledger that is down. Once an attempt has met an outage, one attempt
+ * at a time is the probe, with growing pauses between them, and everyone else is refused at once. A recovering server
+ * meets one connection of this process, not thousands.
+ */
+export interface Breaker {
+  /** Makes an attempt, or throws LEDGER_DOWN without one. */
+  attempt<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+/** The first probe comes at once: perhaps it was only this connection that broke. */
+const PAUSES_MS = [0, 100, 200, 400, 800, 1_600]
+/** Less than the Retry-After that senders are given (5 s), so that the next wave finds it tried. */
+const LONGEST_PAUSE_MS = 2_000
+
+export function breaker(isOutage: (error: unknown) => boolean, random: () => number = Math.random): Breaker {
+  /** Attempts in a row that met the outage; 0: there is none. */
+  let failures = 0
+  let retryAt = 0
+  let isProbing = false
+
+  function failed(wasProbe: boolean): void {
+    // What was under way beside the first failure tells nothing new.
+    if (failures > 0 && !wasProbe) return
+    const pauseMs = PAUSES_MS[failures] ?? LONGEST_PAUSE_MS
+    failures += 1
+    // At random around the pause: processes that lost the server together would come back together.
+    retryAt = performance.now() + pauseMs * (0.5 + random())
+  }
+
+  async function probe<Result>(work: () => Promise<Result>): Promise<Result> {
+    isProbing = true
+    try {
+      const result = await work()
+      failures = 0
+      return result
+    } catch (error) {
+      if (isOutage(error)) failed(true)
+      else failures = 0
+      throw error
+    } finally {
+      isProbing = false
+    }
+  }
+
+  return {
+    async attempt(work) {
+      if (failures > 0) {
+        if (!isProbing && performance.now() >= retryAt) return probe(work)
+        throw new HookonceError('LEDGER_DOWN', 'the ledger was down a moment ago, and is not asked yet')
+      }
+      return work().catch((error: unknown) => {
+        if (isOutage(error)) failed(false)
+        throw error
+      })
+    },
+  }
+}
