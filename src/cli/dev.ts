@@ -1,10 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type GatewayConfig, isDestinationUrl, readConfig } from '../gateway/config.ts'
+import { destinationUrlFault, type GatewayConfig, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import type { Hookonce } from '../hookonce.ts'
-import { unusableDir } from '../ledger/embedded/home.ts'
 import { EMBEDDED } from '../ledger/ledger.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
@@ -13,7 +10,8 @@ import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
-import { print, safe } from './print.ts'
+import { keptSecret } from './kept-secret.ts'
+import { print, safe, withoutPassword } from './print.ts'
 import { listen, runningOf, runningOptions, untilStopped } from './running.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
@@ -36,8 +34,12 @@ export const dev: Command = {
     // All that may be refused comes before the first file is written.
     const { port, drainMs, adminBy } = runningOf({ usage }, values)
     const forwardTo = values['forward-to']
-    if (forwardTo !== undefined && !isDestinationUrl(forwardTo))
-      throw usageError({ usage }, `--forward-to must be an http or https URL, not "${forwardTo}"`)
+    const fault = forwardTo === undefined ? undefined : destinationUrlFault(forwardTo)
+    if (fault !== undefined) {
+      // Before an @ there may be a password.
+      const given = forwardTo?.includes('@') ? '' : `, not "${forwardTo}"`
+      throw usageError({ usage }, `--forward-to ${fault}${given}`)
+    }
     const written = values.config === undefined ? NOTHING : await readConfig(values.config, process.env)
     const admin = adminBy(written.admin, process.env)
     const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
@@ -62,12 +64,25 @@ export const dev: Command = {
     const stopped = untilStopped(hooks, listening, drainMs)
     const { delivery } = listening
     const adminPort = listening.admin?.port
-    await greet({ hooks, port: delivery.port, adminPort, config, demo, found, json: values.json })
+    await greet({
+      hooks,
+      port: delivery.port,
+      adminPort,
+      config,
+      demo,
+      found,
+      dir: values.dir,
+      json: values.json,
+    })
     await stopped
   },
 }
 
 const NOTHING: GatewayConfig = { sources: {}, destinations: [] }
+
+/** The destination of --forward-to, and the file with its secret. */
+const FORWARD = 'forward'
+const FORWARD_SECRET = 'forward-secret'
 
 interface DevInput {
   /** What the file of --config says. */
@@ -83,7 +98,7 @@ function devConfig({ written, demo, found, forwardTo, dir }: DevInput): GatewayC
   const forward =
     forwardTo === undefined
       ? []
-      : [{ name: 'forward', url: forwardTo, types: '*', secret: keptSecret(dir, 'forward-secret') }]
+      : [{ name: FORWARD, url: forwardTo, types: '*', secret: keptSecret(dir, FORWARD_SECRET) }]
   return {
     sources: { demo, ...opened, ...written.sources },
     destinations: [...written.destinations, ...forward],
@@ -100,31 +115,6 @@ function demoSource(secret: string): SigningSource {
   })
 }
 
-/** A secret of this folder, made at the first start and kept. */
-function keptSecret(dir: string, name: string): string {
-  try {
-    return secretIn(dir, name)
-  } catch (error) {
-    throw unusableDir(dir, error) ?? error
-  }
-}
-
-function secretIn(dir: string, name: string): string {
-  const path = join(dir, name)
-  mkdirSync(dir, { recursive: true })
-  keepOutOfGit(dir)
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
-  const secret = `whsec_${randomBytes(24).toString('base64')}`
-  writeFileSync(path, `${secret}\n`, { mode: 0o600 })
-  return secret
-}
-
-/** Before the first secret lies there. With an embedded server it would be made later. */
-function keepOutOfGit(dir: string): void {
-  const path = join(dir, '.gitignore')
-  if (!existsSync(path)) writeFileSync(path, '*\n')
-}
-
 interface Greeting {
   readonly hooks: Hookonce<Sources>
   readonly port: number
@@ -132,14 +122,16 @@ interface Greeting {
   readonly config: GatewayConfig
   readonly demo: SigningSource
   readonly found: EnvironmentSources
+  readonly dir: string
   readonly json: boolean
 }
 
-async function greet({ hooks, port, adminPort, config, demo, found, json }: Greeting): Promise<void> {
+async function greet({ hooks, port, adminPort, config, demo, found, dir, json }: Greeting): Promise<void> {
   const body = '{"id":"evt_1","type":"invoice.paid"}'
   const signature = demo.sign({ body })['demo-signature']
   const curl = `curl -d '${body}' -H 'demo-signature: ${signature}' http://127.0.0.1:${port}/in/demo`
-  const { url } = await hooks.ledger()
+  const { url = '' } = await hooks.ledger()
+  const database = withoutPassword(url)
   const sources = Object.keys(config.sources)
   // What a file says of the same name stands.
   const opened = found.opened.filter(({ name, source }) => config.sources[name] === source)
@@ -155,7 +147,7 @@ async function greet({ hooks, port, adminPort, config, demo, found, json }: Gree
         environment: variables,
         leftOut,
         curl,
-        database: url,
+        database,
       }),
     )
   const listed = sources.map((name) => {
@@ -168,8 +160,10 @@ async function greet({ hooks, port, adminPort, config, demo, found, json }: Gree
       '',
       `  sources    ${listed.join('\n             ')}`,
       ...leftOut.map(({ variable, why }) => safe(`  left out   ${variable}: ${why}`)),
-      ...config.destinations.map(({ url, secret }) => `  forwards   to ${url}, signed with ${secret}`),
-      `  ledger     ${url}`,
+      ...config.destinations.map(
+        ({ name, url }) => `  forwards   to ${url}, signed with ${secretOf(name, dir)}`,
+      ),
+      `  ledger     ${database}`,
       `  metrics    http://127.0.0.1:${adminPort}/metrics`,
       '',
       'Send a signed event, then the same line again:',
@@ -180,6 +174,11 @@ async function greet({ hooks, port, adminPort, config, demo, found, json }: Gree
       '',
     ].join('\n'),
   )
+}
+
+/** Where the secret of a destination is: it is not printed. */
+function secretOf(destination: string, dir: string): string {
+  return destination === FORWARD ? `the secret in ${join(dir, FORWARD_SECRET)}` : 'its secret'
 }
 
 /** Tells in one line each what happens, for a person who watches. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { commands } from './commands.ts'
-import { print } from './print.ts'
+import { print, safeBlock } from './print.ts'
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   // `help show` is `show --help`.
@@ -59,6 +59,12 @@ async function told(error: unknown): Promise<string> {
 }
 
 main(process.argv.slice(2)).catch(async (error: unknown) => {
+  // Part of the text may come from a server or a file.
+  const text = safeBlock(await told(error))
   // Not by exitCode alone: a connection that was refused while it logged in would keep the process for a minute.
-  process.stderr.write(`${await told(error)}\n`, () => process.exit(1))
+  process.stderr.write(
+    `${text}
+`,
+    () => process.exit(1),
+  )
 })

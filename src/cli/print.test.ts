@@ -1,11 +1,33 @@
 import { expect, test } from 'vitest'
-import { safe, safeBlock, table } from './print.ts'
+import { safe, safeBlock, table, withoutPassword } from './print.ts'
 
 test('a terminal is not made to obey what came from outside', () => {
   expect(safe('\u001b[2Jgone\r\nnext\u0085\u009b31m\u007f')).toBe(
     '\uFFFD[2Jgone\uFFFD\uFFFDnext\uFFFD\uFFFD31m\uFFFD',
   )
   expect(safe('plain é 🪝')).toBe('plain é 🪝')
+})
+
+test.each([
+  ['left-to-right and right-to-left marks', '\u200e\u200f\u061c'],
+  ['embeddings and overrides', '\u202a\u202b\u202c\u202d\u202e'],
+  ['isolates', '\u2066\u2067\u2068\u2069'],
+  ['separators of lines and paragraphs', '\u2028\u2029'],
+])('%s cannot make a text look like another', (_, characters) => {
+  for (const character of characters) {
+    expect(safe(`paid${character}x`)).toBe('paid\uFFFDx')
+    expect(safeBlock(`paid${character}x`)).toBe('paid\uFFFDx')
+  }
+  expect(safe('שלום مرحبا')).toBe('שלום مرحبا')
+})
+
+test.each([
+  ['postgres://anna:s%40cret@db:5432/app?sslmode=require', 'postgres://anna@db:5432/app?sslmode=require'],
+  ['postgres://anna@db/app?password=s3cret&x=1', 'postgres://anna@db/app?x=1'],
+  ['postgres://db/app', 'postgres://db/app'],
+  ['postgres://anna:s3cret@[bad/app', 'postgres://…'],
+])('%s is shown as %s', (url, shown) => {
+  expect(withoutPassword(url)).toBe(shown)
 })
 
 test('a body keeps its lines and tabs, and loses what a terminal would obey', () => {

@@ -26,12 +26,33 @@ export function clock(date: Date): string {
   return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`
 }
 
-/** What came from outside may hold control characters: a terminal must not obey them. */
+/**
+ * Control characters, and those that change the direction or the lines of the text around them: a terminal must not obey
+ * what came from outside, nor show it in another order than it has.
+ */
+const COMMANDS = '\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069'
+const UNSAFE = new RegExp(`[\\u0000-\\u001f${COMMANDS}]`, 'g')
+const UNSAFE_IN_BLOCK = new RegExp(`[\\u0000-\\u0008\\u000b-\\u001f${COMMANDS}]`, 'g')
+
 export function safe(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '\uFFFD')
+  return text.replace(UNSAFE, '\uFFFD')
 }
 
-/** Bodies may span lines; other control characters are shown as replaced. */
+/** Bodies may span lines; all else is shown as replaced. */
 export function safeBlock(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\uFFFD')
+  return text.replace(UNSAFE_IN_BLOCK, '\uFFFD')
+}
+
+/** A database URL as it may be shown: without its password. */
+export function withoutPassword(url: string): string {
+  try {
+    const shown = new URL(url)
+    shown.password = ''
+    for (const name of [...shown.searchParams.keys()])
+      if (/password|secret|token/i.test(name)) shown.searchParams.delete(name)
+    return shown.toString()
+  } catch {
+    // Whatever it is, it may hold one.
+    return 'postgres://…'
+  }
 }

@@ -2,12 +2,15 @@ import type { Event } from '../model/event.ts'
 import { post } from '../outgoing/post.ts'
 import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import type { SigningSource } from '../sources/sign.ts'
+import { forwardable } from './headers.ts'
 
 /** An app in any language that wants events by HTTP. */
 export interface Destination {
   readonly url: string
   /** `whsec_…`: signs what we send, as Standard Webhooks describe it. */
   readonly secret: string
+  /** Headers of the delivery that it wants besides those that the source reads. */
+  readonly headers?: readonly string[] | undefined
 }
 
 /** The part of a handler's context that forwarding needs. */
@@ -16,38 +19,40 @@ interface ForwardContext {
   idempotencyKey(name: string): string
 }
 
-/** They concern the delivery to us, not the one from us. */
-const NOT_FORWARDED = new Set(['host', 'content-length', 'accept-encoding'])
-
 /**
- * A handler that hands each event on: original bytes and headers, a `webhook-id` that is the same on every
- * attempt and replay, a signature and an Idempotency-Key of ours. A 2xx completes the job; anything else is
- * tried again.
+ * A handler that hands each event of a source on: original bytes, an allow-list of the original headers, a `webhook-id`
+ * that is the same on every attempt and replay, a signature and an Idempotency-Key of ours. A 2xx completes the job;
+ * anything else is tried again.
  */
-export function forwardTo({
-  url,
-  secret,
-}: Destination): (event: Event, ctx: ForwardContext) => Promise<void> {
+export function forwardTo(
+  { url, secret, headers: asked = [] }: Destination,
+  { description }: Pick<SigningSource, 'description'>,
+): (event: Event, ctx: ForwardContext) => Promise<void> {
   const signer = standardWebhooks({ secret })
+  const isForwarded = forwardable(description, asked)
   return async (event, ctx) => {
-    const headers = headersFor(event, signer, ctx.idempotencyKey('forward'))
+    const signed = signer.sign({ body: event.body, id: event.receiptId })
+    const headers = {
+      ...signed,
+      ...originalHeaders(event, signed, isForwarded),
+      'idempotency-key': ctx.idempotencyKey('forward'),
+      'hookonce-source': event.source,
+      'hookonce-event-type': encodeURI(event.type),
+    }
     await post({ url, headers, body: event.body, signal: ctx.signal, failure: 'FORWARD_FAILED' })
   }
 }
 
-function headersFor(event: Event, signer: SigningSource, idempotencyKey: string): Record<string, string> {
-  const signed = signer.sign({ body: event.body, id: event.receiptId })
+function originalHeaders(
+  event: Event,
+  signed: Readonly<Record<string, string>>,
+  isForwarded: (name: string) => boolean,
+): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(event.headers)) {
-    if (NOT_FORWARDED.has(name)) continue
+    if (!isForwarded(name)) continue
     // Where the sender itself uses these names, its values stay readable beside ours.
-    headers[name in signed && name !== 'content-type' ? `original-${name}` : name] = value
+    headers[Object.hasOwn(signed, name) && name !== 'content-type' ? `original-${name}` : name] = value
   }
-  return {
-    ...signed,
-    ...headers,
-    'idempotency-key': idempotencyKey,
-    'hookonce-source': event.source,
-    'hookonce-event-type': encodeURI(event.type),
-  }
+  return headers
 }

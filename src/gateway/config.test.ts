@@ -5,8 +5,15 @@ import { expect, onTestFinished, test } from 'vitest'
 import { gatewayConfig } from './config.ts'
 import { gatewayHooks } from './hooks.ts'
 
-const FORWARD = `whsec_${Buffer.from('a secret for forwarding').toString('base64')}`
-const ENV = { STRIPE: 'whsec_stripe', OLD: 'whsec_old', FORWARD, EMPTY: '', TEXT: 'not base64!' }
+const FORWARD = `whsec_${Buffer.from('a secret that signs what is forwarded').toString('base64')}`
+const ENV = {
+  STRIPE: 'whsec_stripe',
+  OLD: 'whsec_old',
+  FORWARD,
+  EMPTY: '',
+  TEXT: 'not base64!',
+  SHORT: 'whsec_aGk=',
+}
 const SOURCES = { stripe: { provider: 'stripe', secret: 'env:STRIPE' } }
 const APP = { url: 'http://127.0.0.1:1/', secret: 'env:FORWARD' }
 
@@ -94,7 +101,35 @@ const refusals: { name: string; config: unknown; says: string[] }[] = [
   {
     name: 'a destination whose secret is none of Standard Webhooks',
     config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'env:TEXT' } } },
-    says: ['CONFIG_INVALID', 'whsec_<base64>'],
+    says: ['CONFIG_INVALID', 'destinations.app.secret: expected whsec_<base64>', 'openssl rand'],
+  },
+  {
+    name: 'a destination whose secret can be guessed',
+    config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'env:SHORT' } } },
+    says: [
+      'hookonce.json: destinations.app.secret: the secret has 2 bytes, and needs at least 24',
+      'openssl rand',
+    ],
+  },
+  {
+    name: 'a destination with a password in its URL',
+    config: { sources: SOURCES, destinations: { app: { ...APP, url: 'https://anna:hunter2@app/' } } },
+    says: ['destinations.app.url: must not hold a user or password'],
+  },
+  {
+    name: 'a destination that wants every header',
+    config: { sources: SOURCES, destinations: { app: { ...APP, headers: ['*'] } } },
+    says: ['destinations.app.headers.0: expected the name of a header, or its beginning'],
+  },
+  {
+    name: 'an admin port that is none',
+    config: { sources: SOURCES, destinations: { app: APP }, admin: { port: 99_999 } },
+    says: ['CONFIG_INVALID', 'admin.port'],
+  },
+  {
+    name: 'an admin token that is written in the file',
+    config: { sources: SOURCES, destinations: { app: APP }, admin: { token: 'whsec_written' } },
+    says: ['CONFIG_INVALID', 'admin.token', '"env:NAME" or "file:/path"'],
   },
   { name: 'no object', config: [], says: ['CONFIG_INVALID', 'expected object'] },
 ]
@@ -103,7 +138,8 @@ test.each(refusals)('$name is refused with what is allowed', async ({ config, sa
   const making = async (): Promise<unknown> =>
     gatewayHooks(await gatewayConfig(config, 'hookonce.json', ENV), {})
   for (const text of says) await expect(making()).rejects.toThrow(text)
-  await expect(making()).rejects.not.toThrow('whsec_written')
+  for (const text of ['whsec_written', 'hunter2', 'whsec_aGk='])
+    await expect(making()).rejects.not.toThrow(text)
 })
 
 test('secrets come from the environment and from files, without the line break at their end', async () => {

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { headerPattern } from '../forward/headers.ts'
 import { check, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
+import { targetSecret, targetUrl } from '../outgoing/target.ts'
 import { findProvider, providerIds } from '../sources/catalogue/index.ts'
 import { custom } from '../sources/custom.ts'
 import type { Secret } from '../sources/options.ts'
@@ -25,18 +27,19 @@ const sourceSchema = z.looseObject({
     .optional(),
 })
 
-const destinationUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-
-export function isDestinationUrl(text: string): boolean {
-  return destinationUrl.safeParse(text).success
+/** What is wrong with the URL of a destination, without the URL: it may hold a password. */
+export function destinationUrlFault(text: string): string | undefined {
+  return targetUrl.safeParse(text).error?.issues[0]?.message
 }
 
-const destinationSchema = strict({
-  url: destinationUrl,
+export const destinationSchema = strict({
+  url: targetUrl,
   secret: z.string({ error: 'name the secret as "env:NAME" or "file:/path": it signs what is forwarded' }),
   /** Which sources it wants; all of them without it. */
   sources: z.array(z.string()).optional(),
   types: z.string().default('*'),
+  /** Headers of the delivery that it gets besides those that the source reads. */
+  headers: z.array(headerPattern).optional(),
   concurrency: z.int().positive().optional(),
   timeoutMs: z.number().positive().optional(),
 })
@@ -102,10 +105,7 @@ export async function gatewayConfig(
   const destinations = Object.entries(config.destinations).map(([name, destination]) => ({
     ...destination,
     name,
-    secret: ownSecret(destination.secret, `${where}: destinations.${name}.secret`, {
-      env,
-      use: 'it signs what is forwarded',
-    }),
+    secret: destinationSecret(destination.secret, `${where}: destinations.${name}.secret`, env),
   }))
   for (const { name, sources: wanted = [] } of destinations) {
     const unknown = wanted.find((source) => !Object.hasOwn(sources, source))
@@ -157,6 +157,10 @@ async function at<Result>(where: string, make: () => Promise<Result>): Promise<R
 function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): string | { file: string } {
   const text = resolveSecret(reference, where, env)
   return reference.startsWith('file:') ? { file: reference.slice('file:'.length) } : text
+}
+
+function destinationSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
+  return check(targetSecret, ownSecret(reference, where, { env, use: 'it signs what is forwarded' }), where)
 }
 
 /** SECRET_MISSING advises on sources, whose secrets verify. This one is for another use. */

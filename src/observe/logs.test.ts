@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { type Logger, logs } from './logs.ts'
+import { jsonLogger, type Logger, logs } from './logs.ts'
 import type { AttemptFact, DeliveryFact, Observer } from './observer.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -161,4 +161,17 @@ test('a logger that throws at a summary is warned of, and ends nothing', () => {
   for (let n = 0; n < 100; n += 1) delivery(refusal)
   vi.advanceTimersByTime(10_001)
   expect(warned).toHaveBeenCalledWith('the logger of hookonce threw: Error: the disk is full')
+})
+
+test('a log line is JSON that no terminal obeys', () => {
+  const written: string[] = []
+  const stderr = vi
+    .spyOn(process.stderr, 'write')
+    .mockImplementation((text) => written.push(String(text)) > 0)
+  onTestFinished(() => stderr.mockRestore())
+  const said = 'a\u009b31m\u202eb\u2067c\u001b[2J é'
+  jsonLogger().warn({ said }, 'message')
+  const [line = ''] = written
+  expect(line).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+  expect(JSON.parse(line)).toMatchObject({ said, message: 'message' })
 })

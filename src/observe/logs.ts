@@ -11,12 +11,18 @@ export interface Logger {
   error(fields: Record<string, unknown>, message: string): void
 }
 
+/** JSON escapes the older control characters. A terminal obeys these too, or shows the text in another order. */
+const COMMANDS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
 /** Lines of JSON on standard error. By default only what needs attention. */
 export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
   const write = (name: string, fields: Record<string, unknown>, message: string): void => {
-    process.stderr.write(
-      `${JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })}\n`,
-    )
+    const line = JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })
+    process.stderr.write(`${line.replace(COMMANDS, escaped)}\n`)
   }
   return {
     info: (fields, message) => (level === 'info' ? write('info', fields, message) : undefined),

@@ -1,13 +1,14 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
 import { post } from '../outgoing/post.ts'
+import { targetSecret, targetUrl } from '../outgoing/target.ts'
 import { standardWebhooks } from '../sources/index.ts'
 import type { Publish } from './contract.ts'
 
 const schema = strict({
-  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }),
+  url: targetUrl,
   /** `whsec_…`: signs what we send, as Standard Webhooks describe it. */
-  secret: z.string(),
+  secret: targetSecret,
 })
 
 /**

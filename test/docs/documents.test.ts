@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
+import { destinationSchema } from '../../src/gateway/config.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
@@ -75,6 +76,13 @@ test('every command of the command line is in its reference', () => {
   const reference = read('docs/reference/cli.md')
   const missing = commands.filter(({ name }) => !reference.includes(`\`hookonce ${name}`))
   expect(missing).toEqual([])
+})
+
+test('docs/reference/forwarding.md lists the options of a destination', () => {
+  const [, section = ''] = read('docs/reference/forwarding.md').split(/^## Options of a destination$/m)
+  const [options = ''] = section.split(/^## /m)
+  const listed = [...options.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  expect(listed.sort()).toEqual(Object.keys(destinationSchema.shape).sort())
 })
 
 test('the drain time of the reference is that of the code, and ends before Docker kills', () => {

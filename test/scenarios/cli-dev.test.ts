@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
@@ -31,7 +33,10 @@ async function dev(variables: Record<string, string> = {}) {
     inject('server') === 'installed' ? { DATABASE_URL: (await freshDatabase()).url } : {}
   const running = startCli(['dev', '--port', '0', '--dir', dir, '--json'], { ...env, ...variables })
   const ready = await running.line<Ready>('ready')
-  const pool = new pg.Pool({ connectionString: ready.database, max: 1 })
+  const pool = new pg.Pool({
+    connectionString: env.DATABASE_URL ?? withPassword(ready.database, dir),
+    max: 1,
+  })
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
   return {
@@ -45,6 +50,13 @@ async function dev(variables: Record<string, string> = {}) {
       return (await pool.query(text)).rows
     },
   }
+}
+
+/** dev does not print the password of its server: it is in a file beside the data. */
+function withPassword(database: string, dir: string): string {
+  const url = new URL(database)
+  url.password = readFileSync(join(dir, 'password'), 'utf8').trim()
+  return url.toString()
 }
 
 /** Runs a line as it is printed. */
@@ -169,14 +181,51 @@ test('dev lists the sources that it opened, each with its variable', async () =>
   const dir = temporaryDirectory()
   const env: Record<string, string> =
     inject('server') === 'installed' ? { DATABASE_URL: (await freshDatabase()).url } : {}
-  const { output } = startCli(['dev', '--port', '0', '--dir', dir], {
-    ...env,
-    STRIPE_WEBHOOK_SECRET: 'whsec_try',
-    META_WEBHOOK_SECRET: 'x',
-  })
+  const { output } = startCli(
+    ['dev', '--port', '0', '--dir', dir, '--forward-to', 'http://127.0.0.1:1/app'],
+    {
+      ...env,
+      STRIPE_WEBHOOK_SECRET: 'whsec_try',
+      META_WEBHOOK_SECRET: 'x',
+    },
+  )
   await until('it greets', () => output.stdout.includes('Look in from another terminal'))
   expect(output.stdout).toContain('POST /in/stripe (STRIPE_WEBHOOK_SECRET)')
   expect(output.stdout).toContain('left out   META_WEBHOOK_SECRET: meta needs META_VERIFY_TOKEN too')
+  expect(output.stdout).toContain('metrics    http://127.0.0.1:')
+  expect(output.stdout).toContain(`http://127.0.0.1:1/app, signed with the secret in ${dir}/forward-secret`)
+  for (const name of ['password', 'demo-secret', 'forward-secret'])
+    expect(output.stdout).not.toContain(readFileSync(join(dir, name), 'utf8').trim())
+})
+
+test('dev shows the database of DATABASE_URL without its password', async () => {
+  const db = await freshDatabase()
+  const url = new URL(db.url)
+  url.password ||= 'any-will-do'
+  const args = ['dev', '--port', '0', '--dir', temporaryDirectory()]
+  const shown = startCli(args, { DATABASE_URL: url.toString() })
+  await until('it greets', () => shown.output.stdout.includes('Look in from another terminal'))
+  expect(shown.output.stdout).toContain(`postgres://${url.username}@${url.host}${url.pathname}`)
+  const json = startCli([...args, '--json'], { DATABASE_URL: url.toString() })
+  await json.line('ready')
+  for (const { stdout, stderr } of [shown.output, json.output])
+    expect(stdout + stderr).not.toContain(url.password)
+})
+
+test('dev refuses a password in --forward-to, and does not repeat it', async () => {
+  const args = [
+    'dev',
+    '--port',
+    '0',
+    '--dir',
+    temporaryDirectory(),
+    '--forward-to',
+    'http://anna:hunter2@app/',
+  ]
+  const refused = await cli(args)
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain('--forward-to must not hold a user or password')
+  expect(refused.stderr).not.toContain('hunter2')
 })
 
 test('pause holds the jobs of a source in the ledger, resume lets them go', async () => {

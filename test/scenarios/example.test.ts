@@ -27,7 +27,7 @@ test('the example of the README sends one receipt for an invoice that Stripe rep
 
 test('the example of the outbox tells shipping once of an invoice that Stripe reports twice', async () => {
   const db = await freshDatabase()
-  const secret = `whsec_${Buffer.from('the secret of shipping').toString('base64')}`
+  const secret = `whsec_${Buffer.from('the secret that shipping knows').toString('base64')}`
   const got: { headers: IncomingHttpHeaders; body: string }[] = []
   const shipping = createServer(async (request, response) => {
     let body = ''

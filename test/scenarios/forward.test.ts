@@ -4,14 +4,14 @@ import { Webhook } from 'standardwebhooks'
 import { expect, onTestFinished, test } from 'vitest'
 import { gatewayHooks } from '../../src/gateway/hooks.ts'
 import type { Options } from '../../src/index.ts'
-import { type SigningSource, standardWebhooks } from '../../src/sources/index.ts'
+import { gitlab, type SigningSource, standardWebhooks } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { listening } from '../support/listening.ts'
 import { silent } from '../support/receiving.ts'
 import { signed, testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
-const SECRET = `whsec_${Buffer.from('a secret for forwarding').toString('base64')}`
+const SECRET = `whsec_${Buffer.from('a secret that signs what is forwarded').toString('base64')}`
 
 interface Got {
   readonly method: string | undefined
@@ -46,16 +46,24 @@ async function destination(...answers: Says[]) {
 
 interface Forwarding {
   readonly source?: SigningSource
+  readonly headers?: string[]
   readonly retry?: Options['retry']
 }
 
 async function forwarding(
   db: TestDatabase,
   url: string,
-  { source = testSource(), retry = { baseDelayMs: 20, maxDelayMs: 50 } }: Forwarding = {},
+  {
+    source = testSource(),
+    headers = ['x-provider-*'],
+    retry = { baseDelayMs: 20, maxDelayMs: 50 },
+  }: Forwarding = {},
 ) {
   const hooks = gatewayHooks(
-    { sources: { test: source }, destinations: [{ name: 'app', url, secret: SECRET, types: '*' }] },
+    {
+      sources: { test: source },
+      destinations: [{ name: 'app', url, secret: SECRET, types: '*', headers }],
+    },
     { database: db.url, logger: silent, pollMs: 20, retry },
   )
   onTestFinished(() => hooks.stop({ drainMs: 0 }))
@@ -76,7 +84,7 @@ const inState = (db: TestDatabase, state: string): Promise<unknown> =>
     db.number('select count(*) from hookonce.job where state::text = $1', [state]),
   )
 
-test('the original bytes and headers arrive, signed as Standard Webhooks describe it', async () => {
+test('the original bytes and the headers on the list arrive, signed as Standard Webhooks describe it', async () => {
   const db = await freshDatabase()
   const { url, got } = await destination()
   const { post } = await forwarding(db, url)
@@ -85,7 +93,10 @@ test('the original bytes and headers arrive, signed as Standard Webhooks describ
     ...sent,
     headers: {
       ...sent.headers,
-      'x-provider': 'kept',
+      'x-provider-shop': 'wanted',
+      'x-provider': 'not asked for',
+      'x-api-key': 'theirs',
+      'x-forwarded-for': '10.0.0.1',
       authorization: 'Bearer theirs',
       'content-type': 'application/x-test',
     },
@@ -98,13 +109,14 @@ test('the original bytes and headers arrive, signed as Standard Webhooks describ
   expect(first?.body.toString()).toBe(sent.body)
   expect(first?.headers).toMatchObject({
     'test-signature': sent.headers['test-signature'],
-    'x-provider': 'kept',
+    'x-provider-shop': 'wanted',
     'content-type': 'application/x-test',
     'webhook-id': receipt,
     'hookonce-source': 'test',
     'hookonce-event-type': encodeURI('a é 🪝'),
   })
-  expect(first?.headers.authorization).toBeUndefined()
+  for (const name of ['x-provider', 'x-api-key', 'x-forwarded-for', 'authorization'])
+    expect(first?.headers).not.toHaveProperty(name)
   const verified = new Webhook(SECRET).verify(String(first?.body), first?.headers as Record<string, string>)
   expect(verified).toEqual(JSON.parse(sent.body))
 })
@@ -125,6 +137,20 @@ test('a sender that uses Standard Webhooks itself stays readable beside our sign
     'original-webhook-timestamp': headers['webhook-timestamp'],
   })
   new Webhook(SECRET).verify(body, got[0]?.headers as Record<string, string>)
+})
+
+test('a token that proves the sender is not handed on, even where it is asked for', async () => {
+  const db = await freshDatabase()
+  const { url, got } = await destination()
+  const source = gitlab({ secret: 'the-token-itself' })
+  const { post } = await forwarding(db, url, { source, headers: ['x-gitlab-*'] })
+  const body = '{"object_kind":"push"}'
+  const headers = { ...source.sign({ body }), 'x-gitlab-instance': 'https://gitlab.example' }
+  await post({ method: 'POST', body, headers })
+  await inState(db, 'processed')
+  expect(headers).toMatchObject({ 'x-gitlab-token': 'the-token-itself' })
+  expect(got[0]?.headers).toMatchObject({ 'x-gitlab-instance': 'https://gitlab.example' })
+  expect(JSON.stringify(got[0]?.headers)).not.toContain('the-token-itself')
 })
 
 test('a 500 is tried again until a 2xx, with the same webhook-id and Idempotency-Key, and on a replay too', async () => {

@@ -15,7 +15,7 @@ import { listening } from '../support/listening.ts'
 import { allPublished, commitMessages, newMessage, relayOn } from '../support/outbox.ts'
 import { until } from '../support/until.ts'
 
-const SECRET = `whsec_${Buffer.from('a secret for messages').toString('base64')}`
+const SECRET = `whsec_${Buffer.from('a secret that signs messages').toString('base64')}`
 
 const message: Message = {
   id: '6f1c0000-0000-0000-0000-000000000001',
@@ -229,6 +229,14 @@ test.each([
   {
     make: () => toHttp({ url: 'ftp://a', secret: SECRET }),
     says: 'toHttp(): url: must be an http or https URL',
+  },
+  {
+    make: () => toHttp({ url: 'https://anna:secret@a/', secret: SECRET }),
+    says: 'toHttp(): url: must not hold a user or password',
+  },
+  {
+    make: () => toHttp({ url: 'https://a/', secret: 'whsec_aGk=' }),
+    says: 'toHttp(): secret: the secret has 2 bytes, and needs at least 24',
   },
   { make: () => toRedisStream({ client: {} as never }), says: 'must be a client of ioredis or of redis' },
   {

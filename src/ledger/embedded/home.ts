@@ -7,7 +7,6 @@ import {
   lstat,
   mkdir,
   open,
-  readFile,
   rename,
   rm,
   stat,
@@ -55,13 +54,35 @@ async function keepOutOfGit(dir: string): Promise<void> {
   }
 }
 
+/** Undefined when there is none. A symbolic link is not followed: root may be reading in a directory of somebody else. */
 export async function readSmallFile(path: string): Promise<string | undefined> {
   try {
-    return (await readFile(path, 'utf8')).trim()
+    return (await readUnlinked(path)).toString('utf8').trim()
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
+}
+
+async function readUnlinked(path: string): Promise<Buffer> {
+  // Undefined on Windows, where links need an administrator.
+  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error) => {
+    throw hasCode(error, 'ELOOP') ? linkRefused(path, error) : error
+  })
+  try {
+    return await file.readFile()
+  } finally {
+    await file.close()
+  }
+}
+
+function linkRefused(path: string, cause: unknown): HookonceError {
+  const advice = 'remove it, or choose another folder'
+  return new HookonceError(
+    'EMBEDDED_FAILED',
+    `${path} is a symbolic link, which is not followed: ${advice}`,
+    { cause },
+  )
 }
 
 /** Writes a file of the home whole or not at all, readable by its owner alone. */
@@ -91,7 +112,7 @@ export async function openLog(home: Home): Promise<{ file: FileHandle; from: num
 
 /** The last lines of the server's log since `from`. */
 export async function logSince(home: Home, from: number): Promise<string> {
-  const log = await readFile(home.log)
+  const log = await readUnlinked(home.log)
   return lastLines(log.subarray(from).toString('utf8'))
 }
 
