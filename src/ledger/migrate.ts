@@ -32,6 +32,8 @@ export interface SchemaState {
 /** Brings the schema up to date. Returns the names of the migrations that this call applied. */
 export async function migrate(pool: Pool): Promise<string[]> {
   const known = await knownMigrations()
+  // Only read where nothing is missing: a role that may not create anything is then enough.
+  if (await isUpToDate(pool, known)) return []
   return inTransaction(pool, async (client) => {
     await requirePostgres(client)
     const names = await applyMissing(client, known)
@@ -40,10 +42,23 @@ export async function migrate(pool: Pool): Promise<string[]> {
   })
 }
 
+async function isUpToDate(pool: Pool, known: readonly Migration[]): Promise<boolean> {
+  return withConnection(pool, async (client) => {
+    await requirePostgres(client)
+    const exists = await client.query(`select to_regclass('hookonce.migration') is not null as exists`)
+    if (!exists.rows[0]?.exists) return false
+    const applied = await appliedMigrations(client)
+    refuseNewerSchema(applied, known)
+    return known.every((migration) => applied.some(({ id }) => id === migration.id))
+  })
+}
+
 async function applyMissing(client: PoolClient, known: readonly Migration[]): Promise<string[]> {
   await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+  // Not `if not exists`: for that the role would need CREATE on the database even where the schema is there.
+  const schema = await client.query(`select to_regnamespace('hookonce') is null as missing`)
+  if (schema.rows[0]?.missing) await client.query('create schema hookonce')
   await client.query(`
-    create schema if not exists hookonce;
     create table if not exists hookonce.migration (
       id integer primary key,
       name text not null,
