@@ -85,6 +85,18 @@ test('docs/reference/forwarding.md lists the options of a destination', () => {
   expect(listed.sort()).toEqual(Object.keys(destinationSchema.shape).sort())
 })
 
+test('every threat of SECURITY.md has a control and a test', () => {
+  const [, table = ''] = read('SECURITY.md').split('| threat | control | test |\n|---|---|---|\n')
+  const rows = table.split(/\n\n/, 1)[0]?.split('\n') ?? []
+  expect(rows.length).toBeGreaterThan(15)
+  for (const row of rows) expect(row).toMatch(/^\| [^|]+ \| [^|]+ \| (\[[\w-]+\]\(\S+\.test\.ts\)(, )?)+ \|$/)
+})
+
+test('the requirements of the reference are those of the package', () => {
+  const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } }
+  expect(read('docs/reference/library.md')).toContain(`| Node | ${engines.node.replace('>=', '')} or later |`)
+})
+
 test('the drain time of the reference is that of the code, and ends before Docker kills', () => {
   expect(read('docs/reference/library.md')).toContain(`\`drainMs\` (${DRAIN_MS / 1_000} 000: `)
   expect(read('docs/reference/cli.md')).toContain(`| \`--drain TIME\` | \`${DRAIN_MS / 1_000}s\` |`)
@@ -93,7 +105,14 @@ test('the drain time of the reference is that of the code, and ends before Docke
 })
 
 describe('links between documents', () => {
-  const documents = [...markdown('docs'), 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+  const documents = [
+    ...markdown('docs'),
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    'SECURITY.md',
+  ]
   test.each(documents)('%s links to files that are there', (document) => {
     const targets = [...read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
       ([, target]) => target ?? '',
