@@ -1,0 +1,38 @@
+import type { Worker as Child } from 'node:cluster'
+import { EventEmitter } from 'node:events'
+import { expect, test } from 'vitest'
+import { ask, askReady } from './questions.ts'
+
+type Done = ((error: Error | null) => void) | undefined
+
+/** A process as node:cluster has it: a closed channel is told to the callback, or else thrown at everybody. */
+function child(send: (it: EventEmitter, id: number, done: Done) => void): Child {
+  const it = new EventEmitter()
+  const sending = (question: { id: number }, done: Done): void => send(it, question.id, done)
+  return Object.assign(it, { send: sending }) as unknown as Child
+}
+
+function tell(done: Done, error: Error): void {
+  if (!done) throw error
+  done(error)
+}
+
+test('a process that was gone before the question gives no answer, and harms nobody', async () => {
+  const gone = child((_, __, done) => tell(done, new Error('ERR_IPC_CHANNEL_CLOSED')))
+  expect(await ask(gone, 'metrics')).toBeUndefined()
+  expect(await askReady(gone)).toBe(false)
+  expect(gone.listenerCount('message') + gone.listenerCount('exit')).toBe(0)
+})
+
+test.each(['exit', 'disconnect'])('a process that ends by %s before its answer gives none', async (event) => {
+  const dying = child((it) => void setImmediate(() => it.emit(event)))
+  expect(await ask(dying, 'metrics')).toBeUndefined()
+})
+
+test('the answer to another question is not taken for this one', async () => {
+  const busy = child((it, id) => {
+    it.emit('message', { hookonce: 'reply', id: id + 1, text: 'of another' })
+    it.emit('message', { hookonce: 'reply', id, text: 'yes' })
+  })
+  expect(await askReady(busy)).toBe(true)
+})
