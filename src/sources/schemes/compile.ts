@@ -59,9 +59,10 @@ export function compile<Payload, Subject, Type extends string>(
   const split = splitter(description)
   const whole = (verifyOne: Verify): Verify =>
     split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
-  const verify = whole(coded?.verify ?? describedVerifier(coding))
+  const { early, verify } = verifiedEarly(description, whole(coded?.verify ?? describedVerifier(coding)))
+  const { onSecret, mode } = options
   const handshake =
-    coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret: options.onSecret, verify })
+    coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret, mode, verify: early })
   const prepare = preparation(keyring, coded?.prepare)
   const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
@@ -118,9 +119,37 @@ function unsignable({ provider }: CheckedDescription): (sample: Sample) => Signe
   }
 }
 
+/**
+ * A signed handshake is verified before it is parsed. What turns out to be a delivery would be verified twice, so the
+ * outcome of `early` is kept for the one call of `verify` that follows.
+ */
+function verifiedEarly(
+  { handshake = [] }: CheckedDescription,
+  verify: Verify,
+): { readonly early: Verify; readonly verify: Verify } {
+  if (!handshake.some(({ signed, method }) => signed && method === 'POST')) return { early: verify, verify }
+  const outcomes = new WeakMap<Delivery, ReturnType<Verify>>()
+  return {
+    early(delivery) {
+      const outcome = outcomes.get(delivery) ?? verify(delivery)
+      outcomes.set(delivery, outcome)
+      return outcome
+    },
+    verify(delivery) {
+      const outcome = outcomes.get(delivery)
+      if (outcome === undefined) return verify(delivery)
+      outcomes.delete(delivery)
+      return outcome
+    },
+  }
+}
+
 /** Every event carries its own signature: all must be right, and there must be one. */
 function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: Verify): Verify {
   return (delivery) => {
+    // The first event at a glance: an unsigned batch is neither parsed as a whole nor split.
+    const first = verify(delivery)
+    if (!first.ok) return first
     const events = split(delivery)
     if ('ok' in events) return events
     let verified: ReturnType<Verify> = { ok: false, code: 'SIGNATURE_MISSING', detail: 'there is no event' }
