@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ErrorCode } from '../model/errors.ts'
+import { headerIn } from '../sources/headers.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'
 
@@ -31,10 +32,7 @@ function headOf(sourceName: string, request: IncomingMessage): Head {
     method: request.method ?? '',
     url: request.url ?? '',
     headerPairs: request.rawHeaders,
-    header(name) {
-      const value = request.headers[name]
-      return Array.isArray(value) ? value.join(', ') : value
-    },
+    header: headerIn(request.headers),
   }
 }
 

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
 /*
  * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of JSON, on
  * the way in and in the ledger. A header's value cannot hold a line break.
@@ -17,6 +19,14 @@ const NOT_RECORDED = new Set([
   'transfer-encoding',
   'upgrade',
 ])
+
+/** Looks up what node:http has parsed; own properties only, as a delivery may ask for `constructor`. */
+export function headerIn(headers: IncomingHttpHeaders): (name: string) => string | undefined {
+  return (name) => {
+    const value = Object.hasOwn(headers, name) ? headers[name] : undefined
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+}
 
 /** `pairs` alternates names and values, as `rawHeaders` of node:http does. */
 export function headerLines(pairs: readonly string[]): string {
