@@ -30,6 +30,7 @@ const OF_ANY_SERVER = [
   'receive-diagnosis',
   'receive-fetched-keys',
   'receive-handshakes',
+  'receive-secret-headers',
 ].map((name) => `test/scenarios/${name}.test.ts`)
 
 /** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */

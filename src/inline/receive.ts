@@ -99,7 +99,7 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
       tell({ outcome: 'unwanted', status: 200, ...about })
       return said(200, 'ignored')
     }
-    const { reply, ...end } = await answer(identified, delivery, headerLines(head.headerPairs))
+    const { reply, ...end } = await answer(identified, delivery, headerLines(head.headerPairs, source))
     tell({ ...end, status: reply.status, ...about })
     return reply
   }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Source } from './contract.ts'
 
 /*
  * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of JSON, on
@@ -28,14 +29,27 @@ export function headerIn(headers: IncomingHttpHeaders): (name: string) => string
   }
 }
 
-/** `pairs` alternates names and values, as `rawHeaders` of node:http does. */
-export function headerLines(pairs: readonly string[]): string {
+type Withholding = Pick<Source, 'withholds'>
+
+/** `pairs` alternates names and values, as `rawHeaders` of node:http does. What holds the secret is left out. */
+export function headerLines(pairs: readonly string[], source: Withholding): string {
+  const { withholds } = source
   let lines = ''
   for (let at = 0; at + 1 < pairs.length; at += 2) {
     const name = pairs[at] ?? ''
-    if (isRecorded(name)) lines += `${name}: ${pairs[at + 1]}\n`
+    if (!isRecorded(name) || withholds?.(name, pairs[at + 1] ?? '')) continue
+    lines += `${name}: ${pairs[at + 1]}\n`
   }
   return lines
+}
+
+/** Recorded lines without those that hold the secret: earlier versions recorded them. */
+export function withoutSecrets(lines: string, { withholds }: Withholding): string {
+  if (withholds === undefined) return lines
+  return headerEntries(lines)
+    .filter(([name, value]) => !withholds(name, value))
+    .map(([name, value]) => `${name}: ${value}\n`)
+    .join('')
 }
 
 // Looked at first: most headers have a length that none of these has.

@@ -133,6 +133,14 @@ export function takesPublicKey(signature: Signature): boolean {
     : isPublicKey(signature.algorithm)
 }
 
+/** The headers that hold the secret itself, by lower-case name. */
+export function secretHeaders(signature: Signature): string[] {
+  if (signature.algorithm === 'basic') return ['authorization']
+  if (signature.algorithm !== 'token') return []
+  const named = signature.at?.startsWith('header:') ? [signature.at.slice('header:'.length)] : []
+  return [signature.header ?? [], named].flat(2).map((name) => name.toLowerCase())
+}
+
 /** Whether whoever has the secret can sign; else only the provider itself can. */
 export function isSignable(signature: Signature): boolean {
   return signature.algorithm !== 'coded' || signature.secret === 'needed' || signature.secret === 'public-key'

@@ -16,6 +16,7 @@ import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
 import { bodyParser, type ParseBody } from './payload.ts'
 import { tokenVerifier } from './token.ts'
 import { digestVerifier, type Verify } from './verify.ts'
+import { withholder } from './withhold.ts'
 
 /** What code is given to verify with. */
 export interface Coding {
@@ -64,6 +65,7 @@ export function compile<Payload, Subject, Type extends string>(
   const handshake =
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret, mode, verify: early })
   const prepare = preparation(keyring, coded?.prepare)
+  const withholds = withholder(description.signature, keyring)
   const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
   return {
@@ -82,6 +84,7 @@ export function compile<Payload, Subject, Type extends string>(
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
+    ...(withholds && { withholds }),
     // What a source does not need it does not have: the receiver asks by looking.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
