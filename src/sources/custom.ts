@@ -43,6 +43,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     mismatch,
     mode,
     url,
+    keyNames,
     confirm,
     onSecret,
     ...description
@@ -57,6 +58,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     mismatch,
     mode,
     url,
+    keyNames,
     confirm,
     onSecret,
     settings,

@@ -104,6 +104,8 @@ const coded = strict({
    * signs nothing. 'public-key': it is the key of the provider.
    */
   secret: z.enum(['needed', 'none', 'credential', 'public-key']).default('needed'),
+  /** Whether each delivery names the key that is fetched for it. */
+  namesKey: z.boolean().default(false),
   /** Whether the registered URL is signed. */
   needsUrl: z.boolean().default(false),
   covers: z.enum(['body', 'not-body']).default('body'),

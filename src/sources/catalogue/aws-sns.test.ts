@@ -67,7 +67,12 @@ interface World {
   readonly fetched: string[]
 }
 
-function world(confirm: 'on' | 'off' = 'off', pem = amazon.pem, topicArn = TOPIC): World {
+function world(
+  confirm: 'on' | 'off' = 'off',
+  pem = amazon.pem,
+  topicArn = TOPIC,
+  keyNames: string[] = [],
+): World {
   const fetched: string[] = []
   const fetching: FetchBytes = async (url) => {
     fetched.push(url)
@@ -75,7 +80,7 @@ function world(confirm: 'on' | 'off' = 'off', pem = amazon.pem, topicArn = TOPIC
     return url === ISSUER_URL ? new X509Certificate(issuer.pem).raw : Buffer.from(pem)
   }
   const code = awsSnsCode({ fetching, roots: () => [new X509Certificate(root.pem)] })
-  const options = checkOptions({ secret: undefined, settings: { topicArn }, confirm }, 'aws-sns')
+  const options = checkOptions({ secret: undefined, settings: { topicArn }, confirm, keyNames }, 'aws-sns')
   return { source: compile(checkDescription(awsSns.description), options, code), fetched }
 }
 
@@ -227,6 +232,13 @@ describe('aws-sns', () => {
       await verified(here, message({ SigningCertURL: pemNamed(number + 100) }))
     }
     expect(here.fetched.filter((url) => url !== ISSUER_URL)).toHaveLength(12)
+  })
+
+  it('fetches the certificates that are configured, however many others are named', async () => {
+    const here = world('off', amazon.pem, TOPIC, [CERTIFICATE])
+    for (let number = 0; number < 40; number++)
+      await verified(here, message({ SigningCertURL: pemNamed(number + 100) }))
+    expect(await verified(here, message())).toMatchObject({ ok: true })
   })
 
   const subscription = {

@@ -75,7 +75,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): Code {
       if (!certificate.subject.split('\n').some((line) => names.includes(line)))
         throw new Error('the certificate is not that of Amazon SNS in this region')
       return certificate.publicKey
-    })
+    }, endpoint.keyNames)
 
     /** Read once, though `prepare`, `handshake` and `verify` all ask for it. */
     const messages = new WeakMap<Delivery, { readonly message: Message | undefined }>()
@@ -207,6 +207,7 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
       algorithm: 'coded',
       how: 'RSA over the fields of the message, with the certificate at `SigningCertURL`, which must be at Amazon SNS in the region of the topic',
       secret: 'none',
+      namesKey: true,
     },
     settings: { topicArn: 'the ARN of the topic: Amazon signs the messages of every topic alike' },
     event: {

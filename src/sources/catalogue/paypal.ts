@@ -40,7 +40,7 @@ export function paypalCode({ fetching, roots }: Trusting): Code {
       })
       if (!GENUINE_NAME.test(certificate.subject)) throw new Error('the certificate is not that of PayPal')
       return certificate.publicKey
-    })
+    }, endpoint.keyNames)
 
     function read(delivery: Delivery): { certificate: string; signed: string; signature: Buffer } | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
@@ -104,6 +104,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
       algorithm: 'coded',
       how: 'RSA-SHA256 over transmission id, time, webhook id and CRC-32 of the body, with the certificate at `PAYPAL-CERT-URL`, which must be at PayPal',
       secret: 'none',
+      namesKey: true,
     },
     settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of what is signed' },
     event: {
