@@ -58,6 +58,15 @@ const digest = strict({
   ...where,
   encoding,
   format: format.default({ kind: 'bare', prefix: '' }),
+  /**
+   * Ed25519 as another item of the list, beside the HMAC: a secret with one of these prefixes is a key of that kind, and
+   * is only held against that item. The public key verifies; the private one also signs, for tests.
+   */
+  asymmetric: strict({
+    signatureField: z.string().min(1),
+    publicPrefix: z.string().min(1),
+    privatePrefix: z.string().min(1),
+  }).optional(),
   /** What is signed: literal text with {body}, {timestamp}, {url}, {method}, {header:name}, {json:path}, … */
   content: z
     .string()
@@ -205,6 +214,8 @@ export function checkSigned({ signature, timestamp }: Signed, context: z.Refinem
         ? 'a plain hash proves nothing without {secret}'
         : '{secret} is for plain hashes; here it is the key',
     )
+  if (signature.asymmetric && !(signature.format.kind === 'list' && signature.algorithm.startsWith('hmac-')))
+    complain(['signature', 'asymmetric'], 'is for a list with an HMAC: use the algorithm "ed25519" instead')
   const listsHeaders = signature.format.kind === 'list' && signature.format.headersField !== undefined
   if (listsHeaders !== signature.content.includes('{signedHeaders}'))
     complain(['signature', 'format'], '{signedHeaders} and format.headersField need each other')

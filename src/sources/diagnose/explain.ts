@@ -73,8 +73,13 @@ function* alternatives(delivery: Delivery, coding: Coding): Iterable<Alternative
 }
 
 function costOf({ body }: Delivery, { keyring, description }: Coding): number {
-  const each = isPublicKey(description.signature.algorithm) ? PUBLIC_KEY_BYTES : TRIAL_BYTES
-  return Math.max(keyring.keys.length, 1) * (body.length + each)
+  const { length } = body
+  const isPublic = isPublicKey(description.signature.algorithm)
+  if (keyring.keys.length === 0) return length + (isPublic ? PUBLIC_KEY_BYTES : TRIAL_BYTES)
+  return keyring.keys.reduce(
+    (sum, { key }) => sum + length + (isPublic || key.type === 'public' ? PUBLIC_KEY_BYTES : TRIAL_BYTES),
+    0,
+  )
 }
 
 function unexplained({ coding, delivery, refusal }: Explaining, trials: number): string {

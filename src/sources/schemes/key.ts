@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } fr
 import { HookonceError } from '../../model/errors.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { PlacedSecret } from '../options.ts'
-import { takesPublicKey } from '../signature.ts'
+import { type DigestSignature, isDigest, takesPublicKey } from '../signature.ts'
 
 /** A secret made ready to verify with. A KeyObject shows nothing of itself when it is printed. */
 export interface SigningKey {
@@ -25,6 +25,8 @@ export interface SecretReading {
 export function signingKey(description: CheckedDescription, secret: PlacedSecret): SigningKey {
   const { signature, provider } = description
   if (takesPublicKey(signature)) return publicKey(provider, secret)
+  const asymmetric = isDigest(signature) ? signature.asymmetric : undefined
+  if (asymmetric && isAsymmetric(asymmetric, secret.text)) return ed25519Key(provider, asymmetric, secret)
   const { secretEncoding, secretPrefix } = {
     secretEncoding: 'utf8' as const,
     secretPrefix: '',
@@ -47,6 +49,35 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
       return other && createSecretKey(other)
     },
   }
+}
+
+type Asymmetric = NonNullable<DigestSignature['asymmetric']>
+
+function isAsymmetric({ publicPrefix, privatePrefix }: Asymmetric, text: string): boolean {
+  return [publicPrefix, privatePrefix, '-----BEGIN'].some((start) => text.startsWith(start))
+}
+
+/** `whpk_<base64>` of the 32 bytes of the public key, `whsk_<base64>` of the private one, or a PEM of either. */
+function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecret): SigningKey {
+  const { text, position } = secret
+  if (text.startsWith('-----BEGIN')) return publicKey(provider, secret)
+  const { publicPrefix, privatePrefix } = asymmetric
+  const isPrivate = text.startsWith(privatePrefix)
+  const bytes = decoders.base64(text.slice((isPrivate ? privatePrefix : publicPrefix).length))
+  // Of a private key the second half, where it is there, is the public one.
+  if (bytes?.length !== 32 && !(isPrivate && bytes?.length === 64))
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${provider}: secret: number ${position} is not ${isPrivate ? privatePrefix : publicPrefix}<base64> of an Ed25519 key; copy it as the provider shows it`,
+    )
+  if (!isPrivate) return { key: spkiKey(Buffer.concat([ED25519_SPKI, bytes])), position }
+  const der = Buffer.concat([ED25519_PKCS8, bytes.subarray(0, 32)])
+  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+  return { key: createPublicKey(privateKey), privateKey, position }
+}
+
+function spkiKey(der: Buffer): KeyObject {
+  return createPublicKey({ key: der, format: 'der', type: 'spki' })
 }
 
 function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretReading): Buffer | undefined {
@@ -77,7 +108,7 @@ function publicKey(provider: string, { text, position }: PlacedSecret): SigningK
     if (text.includes('-----BEGIN')) return { key: createPublicKey(text), position }
     const bytes = decoders.hex(text) ?? decoders.base64(text) ?? Buffer.alloc(0)
     const der = bytes.length === 32 ? Buffer.concat([ED25519_SPKI, bytes]) : bytes
-    return { key: createPublicKey({ key: der, format: 'der', type: 'spki' }), position }
+    return { key: spkiKey(der), position }
   } catch (error) {
     throw new HookonceError(
       'CONFIG_INVALID',
@@ -89,3 +120,4 @@ function publicKey(provider: string, { text, position }: PlacedSecret): SigningK
 
 // What DER puts before the bytes of an Ed25519 key: its algorithm and its length.
 const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex')
+const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
