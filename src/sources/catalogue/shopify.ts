@@ -19,6 +19,10 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-shopify-hmac-sha256', encoding: 'base64' },
+  apiKeys: {
+    prefixes: ['shpat_', 'shpca_', 'shppa_'],
+    advice: 'copy the client secret of the app',
+  },
   event: {
     key: 'header:x-shopify-webhook-id',
     type: 'header:x-shopify-topic',

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } fr
 import { HookonceError } from '../../model/errors.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { PlacedSecret } from '../options.ts'
-import { type DigestSignature, isDigest, takesPublicKey } from '../signature.ts'
+import { type DigestSignature, isDigest, type Signature, takesPublicKey } from '../signature.ts'
 
 /** A secret made ready to verify with. A KeyObject shows nothing of itself when it is printed. */
 export interface SigningKey {
@@ -24,7 +24,7 @@ export interface SecretReading {
 /** Turns the text of a secret into the key, as this provider reads it. */
 export function signingKey(description: CheckedDescription, secret: PlacedSecret): SigningKey {
   const { signature, provider } = description
-  if (takesPublicKey(signature)) return publicKey(provider, secret)
+  if (takesPublicKey(signature)) return publicKey(provider, kindOf(signature), secret)
   const asymmetric = isDigest(signature) ? signature.asymmetric : undefined
   if (asymmetric && isAsymmetric(asymmetric, secret.text)) return ed25519Key(provider, asymmetric, secret)
   const { secretEncoding, secretPrefix } = {
@@ -60,7 +60,7 @@ function isAsymmetric({ publicPrefix, privatePrefix }: Asymmetric, text: string)
 /** `whpk_<base64>` of the 32 bytes of the public key, `whsk_<base64>` of the private one, or a PEM of either. */
 function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecret): SigningKey {
   const { text, position } = secret
-  if (text.startsWith('-----BEGIN')) return publicKey(provider, secret)
+  if (text.startsWith('-----BEGIN')) return publicKey(provider, 'Ed25519', secret)
   const { publicPrefix, privatePrefix } = asymmetric
   const isPrivate = text.startsWith(privatePrefix)
   const bytes = decoders.base64(text.slice((isPrivate ? privatePrefix : publicPrefix).length))
@@ -99,7 +99,32 @@ const decoders = {
 }
 
 /** PEM, DER in base64, or the 32 bytes of an Ed25519 key in hex or base64: however the provider shows it. */
-function publicKey(provider: string, { text, position }: PlacedSecret): SigningKey {
+function publicKey(provider: string, wanted: KeyKind, secret: PlacedSecret): SigningKey {
+  const read = readPublicKey(provider, secret)
+  // A key of another kind would make node:crypto throw at every delivery.
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = read.key
+  if (type === KEY_KINDS[wanted].type && details?.namedCurve === KEY_KINDS[wanted].curve) return read
+  const kind = [type, details?.namedCurve].filter(Boolean).join(' ')
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `${provider}: secret: number ${secret.position} is a key of the kind ${kind}; this provider signs with ${wanted}: copy its public key`,
+  )
+}
+
+const KEY_KINDS = {
+  Ed25519: { type: 'ed25519', curve: undefined },
+  'ECDSA P-256': { type: 'ec', curve: 'prime256v1' },
+  RSA: { type: 'rsa', curve: undefined },
+} as const
+type KeyKind = keyof typeof KEY_KINDS
+
+function kindOf({ algorithm }: Signature): KeyKind {
+  if (algorithm === 'ed25519') return 'Ed25519'
+  // Code that takes a public key takes one of RSA: Wix, Paddle Classic.
+  return algorithm === 'ecdsa-p256-sha256' ? 'ECDSA P-256' : 'RSA'
+}
+
+function readPublicKey(provider: string, { text, position }: PlacedSecret): SigningKey {
   try {
     if (text.includes('PRIVATE KEY')) {
       const privateKey = createPrivateKey(text)
