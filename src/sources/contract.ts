@@ -52,6 +52,12 @@ export interface HandshakeAnswer {
   perform?(): Promise<Refusal | undefined>
 }
 
+/** A source with the name it has where it is configured. */
+export interface NamedSource {
+  readonly name: string
+  readonly source: Source
+}
+
 /**
  * One configured sender: a provider's description bound to secrets.
  *
@@ -98,9 +104,9 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
   /**
    * Why it refused this delivery, in a sentence for our own log: it names no secret and nothing of the body. Bounded
-   * work, but many times that of verifying.
+   * work, but many times that of verifying. The secrets of the other sources are tried, too.
    */
-  diagnose?(delivery: Delivery, refusal: Refusal): string
+  diagnose?(delivery: Delivery, refusal: Refusal, others?: readonly NamedSource[]): string
   /** Carries the types of this source to its handlers; has no value at run time. */
   readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }
 }

@@ -68,7 +68,7 @@ export function compile<Payload, Subject, Type extends string>(
   const withholds = withholder(description.signature, keyring)
   const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
-  return {
+  const source: SigningSource<Payload, Subject, Type> = {
     provider: description.provider,
     description,
     tenant: options.tenant,
@@ -93,17 +93,23 @@ export function compile<Payload, Subject, Type extends string>(
     identify: identifier(description, coded?.parse ?? bodyParser(description.body)) as (
       delivery: Delivery,
     ) => Identified<Payload, Subject> | Refusal,
-    diagnose: (delivery, refusal) =>
+    diagnose: (delivery, refusal, others = []) =>
       explain({
         coding,
         verifierOf: (other) => whole(code ? code(other).verify : describedVerifier(other)),
         delivery,
         refusal,
+        others: others.map(({ name, source }) => ({ name, keys: keyrings.get(source)?.keys ?? [] })),
       }),
     deliver: sign,
     sign: (sample) => sign(sample).headers,
   }
+  keyrings.set(source, keyring)
+  return source
 }
+
+/** What a source has as secrets, to find out whose made a signature. It is no part of the source: nobody else sees it. */
+const keyrings = new WeakMap<object, Keyring>()
 
 function describedVerifier(coding: Coding): Verify {
   const { signature } = coding.description

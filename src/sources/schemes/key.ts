@@ -19,6 +19,8 @@ export interface SecretReading {
   readonly secretPrefix: string
   /** Whether quotes around it are left out. */
   readonly quoted?: boolean
+  /** What stands behind it. */
+  readonly ending?: string
 }
 
 /** Turns the text of a secret into the key, as this provider reads it. */
@@ -45,7 +47,7 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
     position: secret.position,
     readAs(reading) {
       const text = reading.quoted ? secret.text.replace(/^(["'])(.*)\1$/s, '$2') : secret.text
-      const other = secretBytes(text, reading)
+      const other = secretBytes(text + (reading.ending ?? ''), reading)
       return other && createSecretKey(other)
     },
   }
