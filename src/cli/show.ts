@@ -36,7 +36,10 @@ export const show: Command = {
   },
 }
 
-/** Which source this was is not known here: whatever the catalogue knows to be a secret is left out. */
+/**
+ * `show` does not know the source. It leaves out every header by which a provider of the catalogue
+ * sends its secret.
+ */
 async function withoutKnownSecrets(receipt: ReceiptRow): Promise<ReceiptRow> {
   if (receipt.headers === null) return receipt
   const names = await knownSecretHeaders()

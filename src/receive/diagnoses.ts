@@ -5,8 +5,9 @@ import { diagnose, isDiagnosed } from '../sources/diagnose/diagnose.ts'
 import { kindOf, type RejectionLog } from './rejections.ts'
 
 /**
- * Looks into refused deliveries beside the receiver: one after the other, a few at once and then so many a second,
- * whatever anyone sends. The sender has its answer by then, and learns nothing of it.
+ * Looks into refused deliveries beside the receiver: one after the other, a few at once and then so
+ * many a second, whatever anyone sends. The sender has its answer by then, and learns nothing of
+ * it.
  */
 export interface Diagnoses {
   offer(name: string, source: Source, delivery: Delivery, refusal: Refusal): void
@@ -16,7 +17,8 @@ export interface Diagnoses {
 
 // One takes some ten milliseconds at most: this is a few percent of a core under a flood, and enough for a person.
 const EVERY_MS = 500
-// Faults come together, as when several endpoints are set up at once: each is explained within a second.
+// Faults come together, as when several endpoints are set up at once: each is explained within a
+// second.
 const AT_ONCE = 8
 // A source and reason that was just explained can wait: others come first.
 const AGAIN_MS = 10_000

@@ -22,7 +22,9 @@ const MAX_DIAGNOSES = 3
 
 export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let counts = new Map<string, RejectionCount>()
-  /** What was found of each source and reason, the latest first: several faults may have one code. */
+  /**
+   * What was found of each source and reason, the latest first: several faults may have one code.
+   */
   const found = new Map<string, readonly string[]>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()

@@ -87,7 +87,10 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly mode?: 'enforce' | 'shadow'
   /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
   readonly stampHeader?: string
-  /** Whether a header holds the secret itself: it is neither recorded nor given to handlers and destinations. */
+  /**
+   * Whether a header holds the secret itself: it is neither recorded nor given to handlers and
+   * destinations.
+   */
   withholds?(name: string, value: string): boolean
   /** Methods of its handshakes besides POST. */
   readonly handshakeMethods?: readonly string[]

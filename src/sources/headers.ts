@@ -21,7 +21,9 @@ const NOT_RECORDED = new Set([
   'upgrade',
 ])
 
-/** Looks up what node:http has parsed; own properties only, as a delivery may ask for `constructor`. */
+/**
+ * Looks up what node:http has parsed; own properties only, as a delivery may ask for `constructor`.
+ */
 export function headerIn(headers: IncomingHttpHeaders): (name: string) => string | undefined {
   return (name) => {
     const value = Object.hasOwn(headers, name) ? headers[name] : undefined
@@ -31,7 +33,10 @@ export function headerIn(headers: IncomingHttpHeaders): (name: string) => string
 
 type Withholding = Pick<Source, 'withholds'>
 
-/** `pairs` alternates names and values, as `rawHeaders` of node:http does. What holds the secret is left out. */
+/**
+ * `pairs` alternates names and values, as `rawHeaders` of node:http does. What holds the secret is
+ * left out.
+ */
 export function headerLines(pairs: readonly string[], source: Withholding): string {
   const { withholds } = source
   let lines = ''

@@ -59,8 +59,9 @@ const digest = strict({
   encoding,
   format: format.default({ kind: 'bare', prefix: '' }),
   /**
-   * Ed25519 as another item of the list, beside the HMAC: a secret with one of these prefixes is a key of that kind, and
-   * is only held against that item. The public key verifies; the private one also signs, for tests.
+   * Ed25519 as another item of the list, beside the HMAC: a secret with one of these prefixes is a
+   * key of that kind, and is only held against that item. The public key verifies; the private one
+   * also signs, for tests.
    */
   asymmetric: strict({
     signatureField: z.string().min(1),

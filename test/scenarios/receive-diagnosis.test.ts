@@ -96,7 +96,8 @@ test('under a flood few are looked into, all are counted, and what was found sta
     await turn()
   }
   await stop()
-  // The same fault, however often it is looked into, is one line; and it does not hide what was found before.
+  // The same fault, however often it is looked into, is one line; and it does not hide what was
+  // found before.
   expect(found).toEqual([
     expect.stringContaining('parsed and written again'),
     expect.stringContaining('alternatives makes the signature right'),

@@ -7,7 +7,10 @@ import { freshDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiving.ts'
 import { until } from '../support/until.ts'
 
-/* A header that is itself the secret is verified and then forgotten, whichever provider of the catalogue sends it. */
+/*
+ * A header that is itself the secret is verified and then forgotten, whichever provider of the
+ * catalogue sends it.
+ */
 
 const every = await everyProvider()
 const carrying = every.filter(({ description }) =>

@@ -12,7 +12,10 @@ import { compile } from '../schemes/compile.ts'
 import type { FetchBytes } from '../schemes/fetch-text.ts'
 import { awsSnsCode } from './aws-sns.ts'
 
-/* Amazon's part is played by an authority of our own; only the fetching is put in the place of the network. */
+/*
+ * Amazon's part is played by an authority of our own; only the fetching is put in the place of the
+ * network.
+ */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-sns-'))
 afterAll(() => rmSync(dir, { recursive: true }))

@@ -36,7 +36,7 @@ const SIGNED = {
 
 type Message = Readonly<Record<string, unknown>>
 
-/** All that is read of a message before its signature is known to be right; the rest of the body is not built. */
+/** Reads only the fields that the signature needs. The rest of an unverified body is not parsed. */
 const readMessage = outlineOf(
   [...Object.values(SIGNED).flat(), 'Signature', 'SignatureVersion', 'SigningCertURL'].map((name) => [name]),
 )

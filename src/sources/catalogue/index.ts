@@ -178,7 +178,10 @@ export async function findProvider(id: string): Promise<Provider | undefined> {
   return exported.find((value): value is Provider => isProvider(value) && value.description.provider === id)
 }
 
-/** The headers by which providers of the catalogue send the secret itself. All of them are loaded for it. */
+/**
+ * The headers by which providers of the catalogue send the secret itself. All of them are loaded
+ * for it.
+ */
 export async function knownSecretHeaders(): Promise<ReadonlySet<string>> {
   const providers = await Promise.all(providerIds.map(findProvider))
   return new Set(

@@ -6,8 +6,9 @@ import { sampleOf } from '../sample.ts'
 import { isSignable } from '../signature.ts'
 
 /*
- * Anyone can send anything to any source: verifying never throws, and never accepts what was not made with the secret.
- * Deliveries are signed with the secret of a stranger, so that they have the form of genuine ones, and then changed.
+ * Anyone can send anything to any source: verifying never throws, and never accepts what was not
+ * made with the secret. Deliveries are signed with the secret of a stranger, so that they have the
+ * form of genuine ones, and then changed.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -73,7 +74,10 @@ const nastyJson = fc
   })
   .map((value) => JSON.stringify(value))
 
-/** How adapters look headers up: in the plain object of node:http, and by the fetch standard, which rejects bad names. */
+/**
+ * Looks headers up as the adapters do: in the plain object of node:http, or by fetch, which throws
+ * for an invalid name.
+ */
 function looker(headers: Record<string, string>, how: 'object' | 'fetch'): Delivery['header'] {
   if (how === 'object') return (name) => headers[name]
   const sent = new Map(Object.entries(headers))

@@ -7,7 +7,10 @@ import { github, gitlab, shopify, square, standardWebhooks, stripe, telegram, tw
 import type { Sample, SigningSource } from '../sign.ts'
 import { diagnose } from './diagnose.ts'
 
-/* What happens to deliveries in the field, besides a wrong secret: each is named, and the secret is not blamed. */
+/*
+ * What happens to deliveries in the field, besides a wrong secret: each is named, and the secret is
+ * not blamed.
+ */
 
 const NOW_MS = 1_700_000_000_000
 const SECRET = 'whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=='

@@ -13,7 +13,10 @@ interface Packing {
   readonly unpack: (body: Uint8Array) => Buffer
 }
 
-/** How a body is compressed, by its first bytes. It came without a `content-encoding`, which is refused at once. */
+/**
+ * How a body is compressed, by its first bytes. It came without a `content-encoding`, which is
+ * refused at once.
+ */
 export function packingOf({ body }: Pick<Delivery, 'body'>): Packing | undefined {
   const options = { maxOutputLength: MAX_BYTES }
   if (body[0] === 0x1f && body[1] === 0x8b)

@@ -1,6 +1,7 @@
 /*
- * The order of names in JSON means nothing to those who parse it, and everything to a signature: who parses a body and
- * writes it again may sort them, or keep them in a map that has an order of its own.
+ * The order of names in JSON means nothing to those who parse it, and everything to a signature:
+ * who parses a body and writes it again may sort them, or keep them in a map that has an order of
+ * its own.
  */
 
 /** Of so many names every order is tried; of more, each that differs by one name that was moved. */
@@ -18,7 +19,10 @@ const ORDERS: readonly { readonly how: string; readonly order: Order }[] = [
   },
 ]
 
-/** The same payload with its names in other orders, the likeliest first. It must not be nested deeply. */
+/**
+ * The same payload with its names in other orders, the likeliest first. It must not be nested
+ * deeply.
+ */
 export function* otherOrders(payload: object): Iterable<object> {
   for (const { order } of ORDERS) yield sorted(payload, order) as object
   if (Array.isArray(payload)) return
@@ -30,7 +34,10 @@ export function* otherOrders(payload: object): Iterable<object> {
   yield Object.fromEntries(entries.toReversed())
 }
 
-/** In which order all names stand, where it is one that senders seldom choose: in vain for a few names. */
+/**
+ * The order in which all names stand, if it is one that senders seldom choose. Needs at least five
+ * names.
+ */
 export function orderOf(payload: object): string | undefined {
   const objects = objectsIn(payload).map((object) => Object.keys(object))
   if (!objects.some((names) => names.length >= MIN_NAMES)) return undefined

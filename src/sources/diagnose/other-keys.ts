@@ -14,7 +14,10 @@ export interface OtherKeys {
 /** Tried together: who signed is told by the place of the key. */
 const TOGETHER = 8
 
-/** The secrets of the other sources, in the scheme of this one: they are easily swapped where they are configured. */
+/**
+ * The secrets of the other sources, in the scheme of this one: they are easily swapped where they
+ * are configured.
+ */
 export function* keysOfOthers(
   { signature }: CheckedDescription,
   { keys }: Keyring,

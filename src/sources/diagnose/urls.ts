@@ -3,7 +3,10 @@ import { type CheckedDescription, needsUrl } from '../description.ts'
 import type { Endpoint } from '../schemes/endpoint.ts'
 import type { Alternative } from './alternatives.ts'
 
-/** The URLs that differ least from the configured one come first: what several proxies at once would do is left out. */
+/**
+ * URLs that differ least from the configured one are tried first. The limit cuts off URLs that
+ * differ in many parts.
+ */
 const MAX_URLS = 40
 
 /** Of a header that a stranger sends; longer ones are no part of a URL that anyone registered. */

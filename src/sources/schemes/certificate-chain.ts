@@ -60,8 +60,9 @@ export function publicRoots(): X509Certificate[] {
 }
 
 /**
- * The issuer, fetched from where the certificate says it is published; `address` matches the known places of the
- * authorities. They publish over plain http, as every issuer is proved by the signature of the next.
+ * The issuer, fetched from where the certificate says it is published; `address` matches the known
+ * places of the authorities. They publish over plain http, as every issuer is proved by the
+ * signature of the next.
  */
 export async function publishedIssuer(
   { infoAccess }: X509Certificate,

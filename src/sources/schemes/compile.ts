@@ -108,7 +108,10 @@ export function compile<Payload, Subject, Type extends string>(
   return source
 }
 
-/** What a source has as secrets, to find out whose made a signature. It is no part of the source: nobody else sees it. */
+/**
+ * The keys of each source, for the diagnosis of other sources. They are not a property of the
+ * source, so nobody else can read them.
+ */
 const keyrings = new WeakMap<object, Keyring>()
 
 function describedVerifier(coding: Coding): Verify {
@@ -129,8 +132,8 @@ function unsignable({ provider }: CheckedDescription): (sample: Sample) => Signe
 }
 
 /**
- * A signed handshake is verified before it is parsed. What turns out to be a delivery would be verified twice, so the
- * outcome of `early` is kept for the one call of `verify` that follows.
+ * A signed handshake is verified before it is parsed. What turns out to be a delivery would be
+ * verified twice, so the outcome of `early` is kept for the one call of `verify` that follows.
  */
 function verifiedEarly(
   { handshake = [] }: CheckedDescription,

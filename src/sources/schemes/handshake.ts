@@ -26,7 +26,10 @@ type Answer = (delivery: Delivery) => HandshakeAnswer | Refusal | undefined
 // Handshakes are small, and most come unsigned: no larger body is searched or parsed for one.
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Recognises the handshakes of a provider and answers them. Any other delivery is left to be verified. */
+/**
+ * Recognises the handshakes of a provider and answers them. Any other delivery is left to be
+ * verified.
+ */
 export function handshaker(answering: Answering): Answer | undefined {
   const answers = answering.description.handshake?.map((handshake) => answerer(handshake, answering))
   if (answers === undefined) return undefined
@@ -99,9 +102,9 @@ function answerer(
 }
 
 /**
- * Whether this is the handshake, and signed where it must be. The signature is checked before the body is parsed. So
- * an unsigned body is not known to be a handshake, and is refused as a delivery; only in shadow mode, where deliveries
- * are not refused, it is parsed to tell.
+ * Whether this is the handshake, and signed where it must be. The signature is checked before the
+ * body is parsed. So an unsigned body is not known to be a handshake, and is refused as a delivery;
+ * only in shadow mode, where deliveries are not refused, it is parsed to tell.
  */
 function recogniser(
   handshake: Handshake,

@@ -17,7 +17,10 @@ export function parseToken(text: string): Token | undefined {
   return token && claims && { ...token, claims }
 }
 
-/** A token whose claims are not parsed: where the token is the body, a stranger decides how large they are. */
+/**
+ * A token whose claims are not parsed: where the token is the body, a stranger decides how large
+ * they are.
+ */
 export interface SplitToken extends Omit<Token, 'claims'> {
   readonly payload: string
 }

@@ -59,7 +59,10 @@ function isAsymmetric({ publicPrefix, privatePrefix }: Asymmetric, text: string)
   return [publicPrefix, privatePrefix, '-----BEGIN'].some((start) => text.startsWith(start))
 }
 
-/** `whpk_<base64>` of the 32 bytes of the public key, `whsk_<base64>` of the private one, or a PEM of either. */
+/**
+ * `whpk_<base64>` of the 32 bytes of the public key, `whsk_<base64>` of the private one, or a PEM
+ * of either.
+ */
 function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecret): SigningKey {
   const { text, position } = secret
   if (text.startsWith('-----BEGIN')) return publicKey(provider, 'Ed25519', secret)

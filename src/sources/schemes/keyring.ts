@@ -82,7 +82,9 @@ function keysOf(description: CheckedDescription, secret: ResolvedSecret): Signin
   })
 }
 
-/** An API key signs nothing: every delivery would be refused, and the key would lie where no one looks for it. */
+/**
+ * Refuses API keys: they sign no delivery, and a leaked one does more harm than a webhook secret.
+ */
 function refuseApiKey({ provider, apiKeys }: CheckedDescription, { text, position }: PlacedSecret): void {
   const prefix = apiKeys?.prefixes.find((start) => text.startsWith(start))
   if (apiKeys === undefined || prefix === undefined) return

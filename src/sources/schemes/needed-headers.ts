@@ -19,7 +19,10 @@ export function neededHeaders<Name extends string>(
   return found as Record<Name, string>
 }
 
-/** A header that the delivery itself names as signed. A stranger chose the name: `constructor` is no header. */
+/**
+ * A header that the delivery lists as signed. The sender chose the name, so it is validated:
+ * `constructor` is no header.
+ */
 export function listedHeader(delivery: Delivery, name: string): string | undefined {
   if (!isHeaderName(name)) return undefined
   const value: unknown = delivery.header(name.toLowerCase())

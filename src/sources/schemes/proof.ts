@@ -23,8 +23,9 @@ export function proofParser(
 }
 
 /**
- * Reads only the places of a proof: the sender is not known yet, so nothing else of its body is built. Of a batch that
- * is the first event. Undefined where the body must be parsed: a form, or a batch that may be the body itself.
+ * Reads only the places of a proof: the sender is not known yet, so nothing else of its body is
+ * built. Of a batch that is the first event. Undefined where the body must be parsed: a form, or a
+ * batch that may be the body itself.
  */
 function glanceAtProof(
   places: readonly string[],

@@ -14,20 +14,22 @@ export interface RemoteKeys {
 const FRESH_MS = 24 * 3_600_000
 // A provider has two or three at a time.
 const MAX_KEYS = 16
-// Before its signature is checked a request may only cost so much. Names that were never asked for share this many
-// fetches a minute, and names that come again as many: a sender retries under one name, strangers invent new ones.
+// Before its signature is checked a request may only cost so much. Names that were never asked for
+// share this many fetches a minute, and names that come again as many: a sender retries under one
+// name, strangers invent new ones.
 const FETCHES_A_MINUTE = 12
 const MINUTE_MS = 60_000
-// A name that the provider does not know is most likely nobody's. After other failures, and of a name that gave a key
-// before: often enough to recover soon, seldom enough to spare a server that is in trouble.
+// A name that the provider does not know is most likely nobody's. After other failures, and of a
+// name that gave a key before: often enough to recover soon, seldom enough to spare a server that
+// is in trouble.
 const UNKNOWN_MS = 60_000
 const RETRY_MS = 5_000
-// Of the names that strangers may invent, which have up to some 300 characters, so many are remembered.
+// Bounds the memory for names that strangers invent: some 300 characters each, 1.2 MB together.
 const MAX_NAMES = 4_096
 
 /**
- * `read` fetches and checks one key; it throws where that fails. `keyNames` are configured: like names that gave a key
- * before, they are fetched whatever strangers name meanwhile.
+ * `read` fetches and checks one key; it throws where that fails. `keyNames` are configured: like
+ * names that gave a key before, they are fetched whatever strangers name meanwhile.
  */
 export function remoteKeys(
   read: (name: string, nowMs: number) => Promise<KeyObject>,

@@ -17,7 +17,8 @@ export const MAX_HEADER_CHARS = 4096
 // A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but not free.
 export const MAX_SIGNATURES = 8
 
-// Checking a public-key signature costs as much as a hundred HMACs. Two while rotating, with room for two more.
+// Checking a public-key signature costs as much as a hundred HMACs. Two while rotating, with room
+// for two more.
 const MAX_ASYMMETRIC = 4
 const NONE: readonly Buffer[] = []
 

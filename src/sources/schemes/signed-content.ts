@@ -87,7 +87,8 @@ function headerPart(name: string): Part {
 
 function signedValue(name: string, value: string | undefined): string | Refusal {
   if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
-  // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had one signature.
+  // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had
+  // one signature.
   if (/[\u0100-\uffff]/.test(value))
     return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
   return value

@@ -94,7 +94,10 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   }
 }
 
-/** Where no configured secret is of the kind that any of the signatures needs: says which it would take. */
+/**
+ * Refuses a header whose signatures are all of a kind that no configured secret can check, and
+ * names the secret to configure.
+ */
 function unfitKeys(
   { asymmetric, format }: DigestSignature,
   { keys }: Keyring,

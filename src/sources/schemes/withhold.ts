@@ -6,8 +6,9 @@ import type { Keyring } from './keyring.ts'
 const MIN_SECRET_CHARS = 8
 
 /**
- * Tells which headers hold the secret itself, where the provider sends it along: the header that carries it, and any
- * that repeats it, as proxies copy a URL with a token into a header. Undefined where no delivery carries the secret.
+ * Tells which headers hold the secret itself, where the provider sends it along: the header that
+ * carries it, and any that repeats it, as proxies copy a URL with a token into a header. Undefined
+ * where no delivery carries the secret.
  */
 export function withholder(
   signature: Signature,
