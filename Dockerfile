@@ -15,7 +15,7 @@ WORKDIR /app
 COPY --from=build /src/package.json /opt/hookonce/
 COPY --from=build /src/node_modules /opt/hookonce/node_modules
 COPY --from=build /src/dist /opt/hookonce/dist
-RUN ln -s /opt/hookonce/dist/cli/main.js /usr/local/bin/hookonce
+RUN ln -s /opt/hookonce/dist/cli/bin.js /usr/local/bin/hookonce
 USER node
 EXPOSE 4400
 # Node as process 1 gets SIGTERM and drains; give it 30 s before it is killed.

@@ -29,8 +29,10 @@ const OF_ANY_SERVER = [
   'receive-config',
   'receive-diagnosis',
   'receive-fetched-keys',
+  'receive-frameworks',
   'receive-handshakes',
   'receive-secret-headers',
+  'start-failures',
 ].map((name) => `test/scenarios/${name}.test.ts`)
 
 /** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */

@@ -1,3 +1,4 @@
+import { whyEphemeral } from './ledger/embedded/ephemeral.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { registerSource, registerSubscriber } from './ledger/subscribers.ts'
 import { HookonceError } from './model/errors.ts'
@@ -44,6 +45,7 @@ export async function openEngine({
   handOff,
   observer,
 }: Wiring): Promise<Engine> {
+  requireDatabase(options)
   requireSubscribers(options, new Set([...inlined, ...subscriptions.map(({ source }) => source)]))
   const ledger = await openLedger({
     database: options.database,
@@ -54,6 +56,7 @@ export async function openEngine({
     relays: options.outbox !== undefined,
   })
   try {
+    await warnOfEphemeral(ledger, observer)
     const subscribers = await register({ ledger, options, subscriptions })
     const rejections = rejectionLog(ledger.pool, observer)
     const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
@@ -132,6 +135,24 @@ async function register({ ledger, options, subscriptions }: Registration): Promi
     })
   }
   return subscribers
+}
+
+/** In production an embedded ledger must be meant: a forgotten DATABASE_URL would look as if all were well. */
+function requireDatabase({ database, dir }: CheckedOptions): void {
+  if (database !== undefined || process.env.NODE_ENV !== 'production') return
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `NODE_ENV is "production" and there is no \`database\`: set it (or DATABASE_URL) to a postgres:// URL, or to 'embedded' to keep the ledger in an embedded PostgreSQL under ${dir}`,
+  )
+}
+
+async function warnOfEphemeral({ dataDir }: Ledger, observer: Observer): Promise<void> {
+  const why = dataDir === undefined ? undefined : await whyEphemeral(dataDir)
+  if (why === undefined) return
+  observer.warning?.({
+    says: 'the embedded ledger does not last: acknowledged events are lost with its folder',
+    detail: `${why}: set \`dir\` (--dir) to a folder that stays, or \`database\` (DATABASE_URL) to a postgres:// URL`,
+  })
 }
 
 /** A source that nobody listens to would acknowledge and forget: that is never what was meant. */

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outbox } from './effects/message.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
@@ -8,9 +7,11 @@ import { backlog } from './ledger/inspect.ts'
 import { outboxBacklog } from './ledger/inspect-outbox.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { setPaused } from './ledger/subscribers.ts'
+import { isAnyWorkerAlive } from './ledger/workers.ts'
 import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
+import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './model/framework-request.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
 import { metrics } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
@@ -62,10 +63,13 @@ export interface Hookonce<S extends Sources> {
   ): Inline
   /** Receives one delivery. The source is the last segment of the path unless it is named. */
   fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
-  /** A listener for node:http. The source is the last segment of the path unless it is named. */
+  /**
+   * A listener for node:http, and a handler for Express and Fastify. The source is the last segment of the path unless it
+   * is named.
+   */
   node(options?: {
     readonly source?: keyof S & string
-  }): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  }): (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** Starts the worker, and the relay where there are publishers. A process that never calls it only receives. */
   start(): Promise<void>
   /** Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned. */
@@ -110,6 +114,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   let relay: Relay | undefined
   let upkeep: Upkeep | undefined
   let stopping: Promise<void> | undefined
+  let isWatched = false
 
   const handOff: HandOff = {
     get worker() {
@@ -129,6 +134,24 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       throw error
     })
     return opening
+  }
+
+  /**
+   * A process that never calls start() only receives. After the first delivery, and the time of a lease for others to
+   * start, some process must work: otherwise start() was forgotten, which is reported once.
+   */
+  function watchForWorker({ pool }: Ledger): void {
+    if (isWatched) return
+    isWatched = true
+    const look = async (): Promise<void> => {
+      if (starting || stopping || subscriptions.length === 0 || (await isAnyWorkerAlive(pool))) return
+      observer.warning?.({
+        says: 'events are recorded, but no process works on them',
+        detail: 'call `await hooks.start()` in this process, or start a worker in another one',
+      })
+    }
+    const report = (error: unknown): void => observer.trouble({ doing: 'looking for a worker', error })
+    setTimeout(() => void look().catch(report), options.leaseMs).unref()
   }
 
   const keys = ledgerKeys(async () => {
@@ -175,7 +198,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
     async fetch(request, { source } = {}) {
       try {
-        const { receiver } = await engine()
+        const { receiver, ledger } = await engine()
+        watchForWorker(ledger)
         return await receiveFetch(receiver, source ?? lastSegment(new URL(request.url).pathname), request)
       } catch (error) {
         observer.trouble({ doing: 'opening the ledger for a delivery', error })
@@ -186,11 +210,12 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     node({ source } = {}) {
       return async (request, response) => {
         try {
-          const { receiver } = await engine()
-          await receiveNode(receiver, source ?? lastSegment(request.url ?? ''), request, response)
+          const { receiver, ledger } = await engine()
+          watchForWorker(ledger)
+          await receiveNode(receiver, source ?? lastSegment(rawRequest(request).url ?? ''), request, response)
         } catch (error) {
           observer.trouble({ doing: 'opening the ledger for a delivery', error })
-          respond(request, response, unavailable(options.limits.retryAfterSeconds))
+          respond(rawRequest(request), rawResponse(response), unavailable(options.limits.retryAfterSeconds))
         }
       }
     },
@@ -341,7 +366,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 }
 
 function lastSegment(url: string): string {
-  const path = url.split('?', 1)[0] ?? ''
+  const path = (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
   return decodeSegment(path.slice(path.lastIndexOf('/') + 1))
 }
 

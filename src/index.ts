@@ -1,3 +1,5 @@
+import './model/supported-node.ts'
+
 export type { AdapterQuery, TransactionAdapter } from './effects/adapters/contract.ts'
 export type { EffectCall, EffectOptions, Reconciled } from './effects/effect.ts'
 export type { FetchOnceInit, RecordedReply } from './effects/fetch-once.ts'

@@ -68,6 +68,8 @@ const sourceName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a source is named by 1 to 64 letters, digits, "-" and "_"')
 
+const SOURCES_MISSING = 'name who sends, such as { stripe: stripe({ secret }) } of hookonce/sources'
+
 const optionsSchema = strict({
   database: z
     .union([z.string(), z.custom<pg.Pool>(isPool)], { error: 'must be a postgres:// URL or a pg.Pool' })
@@ -81,6 +83,7 @@ const optionsSchema = strict({
       (value) => isSource(value),
       'must be a source, such as stripe({ secret }) of hookonce/sources',
     ),
+    { error: ({ code }) => (code === 'invalid_type' ? SOURCES_MISSING : undefined) },
   ),
   concurrency: z.int().positive().default(32),
   /** Long enough for a pause of the process or its network, short enough for a crash to be repaired in. */
@@ -125,7 +128,8 @@ export type SubscriberOptions = z.input<typeof subscriberSchema>
 export type CheckedSubscriberOptions = z.output<typeof subscriberSchema>
 
 export function checkOptions(options: unknown): CheckedOptions {
-  return check(optionsSchema, options, 'hookonce()')
+  // Without any options, what is missing are the sources.
+  return check(optionsSchema, options ?? {}, 'hookonce()')
 }
 
 export function checkSubscriberOptions(options: unknown, where: string): CheckedSubscriberOptions {

@@ -5,6 +5,8 @@ import { type GatewayConfig, isDestinationUrl, readConfig } from '../gateway/con
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { startGateway } from '../gateway/server.ts'
 import type { Hookonce } from '../hookonce.ts'
+import { unusableDir } from '../ledger/embedded/home.ts'
+import { EMBEDDED } from '../ledger/ledger.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
@@ -43,7 +45,7 @@ export const dev: Command = {
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
     const config = devConfig({ written, demo, found, forwardTo, dir: values.dir })
-    const database = process.env.DATABASE_URL || undefined
+    const database = process.env.DATABASE_URL || EMBEDDED
     const hooks = gatewayHooks(config, {
       database,
       dir: values.dir,
@@ -106,6 +108,14 @@ function demoSource(secret: string): SigningSource {
 
 /** A secret of this folder, made at the first start and kept. */
 function keptSecret(dir: string, name: string): string {
+  try {
+    return secretIn(dir, name)
+  } catch (error) {
+    throw unusableDir(dir, error) ?? error
+  }
+}
+
+function secretIn(dir: string, name: string): string {
   const path = join(dir, name)
   mkdirSync(dir, { recursive: true })
   keepOutOfGit(dir)

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Ledger, openLedger } from '../ledger/ledger.ts'
+import { EMBEDDED, type Ledger, openLedger } from '../ledger/ledger.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /** Opens the ledger to look in from a second terminal, and leaves it as it was. */
@@ -8,15 +8,15 @@ export async function lookingIn<Result>(
   dir: string,
   look: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
-  const database = process.env.DATABASE_URL
-  if (!database && !holdsDatabase(dir)) {
+  const database = process.env.DATABASE_URL || EMBEDDED
+  if (database === EMBEDDED && !holdsDatabase(dir)) {
     throw new HookonceError(
       'CONFIG_INVALID',
       `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir, or set DATABASE_URL`,
     )
   }
   const ledger = await openLedger({
-    database: database || undefined,
+    database,
     dir,
     migrate: 'off',
     prepare: 'off',

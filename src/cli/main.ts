@@ -1,6 +1,5 @@
-#!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { HookonceError } from '../model/errors.ts'
+import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { commands } from './commands.ts'
 import { print } from './print.ts'
 
@@ -37,10 +36,17 @@ function packageVersion(): string {
   return (JSON.parse(manifest) as { readonly version: string }).version
 }
 
+/** Their own messages say what to do, and know it better than the advice of the catalogue. */
+const SAYS_WHAT_TO_DO: ReadonlySet<ErrorCode> = new Set([
+  'CONFIG_INVALID',
+  'DATABASE_UNREACHABLE',
+  'DATABASE_REFUSED',
+  'DIR_UNUSABLE',
+])
+
 async function told(error: unknown): Promise<string> {
   if (error instanceof HookonceError) {
-    // What is wrong with an option, and what to give instead, only its own message knows.
-    return error.code === 'CONFIG_INVALID' ? error.message : `${error.message}\n${error.advice}`
+    return SAYS_WHAT_TO_DO.has(error.code) ? error.message : `${error.message}\n${error.advice}`
   }
   // A host with several addresses fails once for each.
   if (error instanceof AggregateError) return (await Promise.all(error.errors.map(told))).join('\n')
@@ -53,6 +59,6 @@ async function told(error: unknown): Promise<string> {
 }
 
 main(process.argv.slice(2)).catch(async (error: unknown) => {
-  process.exitCode = 1
-  process.stderr.write(`${await told(error)}\n`)
+  // Not by exitCode alone: a connection that was refused while it logged in would keep the process for a minute.
+  process.stderr.write(`${await told(error)}\n`, () => process.exit(1))
 })

@@ -36,7 +36,8 @@ export function overridden(
   if (overrides.length === 0) return body
   const text = Buffer.from(body).toString('utf8')
   // What only code can read is sampled as JSON, too: the code writes it.
-  if (kind === 'json' || kind === 'coded') return JSON.stringify(applied(JSON.parse(text), overrides))
+  const isJson = kind === 'json' || kind === 'coded' || (typeof kind === 'object' && 'jsonOr' in kind)
+  if (isJson) return JSON.stringify(applied(JSON.parse(text), overrides))
   if (kind === 'xml') return writeXml(applied(parseXmlText(text), overrides))
   const form = new URLSearchParams(text)
   if (kind === 'form')

@@ -12,7 +12,8 @@ const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.jso
 
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
 --workers: so many processes behind the one port; a process uses one core.
-Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir.
+Without DATABASE_URL it keeps its ledger in an embedded PostgreSQL under --dir; with NODE_ENV=production only if
+DATABASE_URL is "embedded".
 --pooler: DATABASE_URL is a pooler in transaction mode, such as PgBouncer.`
 
 export const serve: Command = {

@@ -60,7 +60,7 @@ export async function startGateway({
   }
 }
 
-const IN = /^\/in\/[^/]+$/
+const IN = /^\/in\/[^/]+\/?$/
 
 async function answer(
   { hooks, metrics, path }: Pick<GatewayOptions, 'hooks' | 'metrics'> & { path: string },

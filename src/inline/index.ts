@@ -1,2 +1,4 @@
+import '../model/supported-node.ts'
+
 export { type Inline, type InlineHandler, inline } from './inline.ts'
 export type { InlineOptions } from './options.ts'

@@ -1,12 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { replyOf, responseOf } from '../keys/http/fetch.ts'
 import { grouped, type Reply, withHeaders } from '../keys/http/message.ts'
 import { detailOf } from '../keys/http/problem.ts'
-import { type BodyLimits, OF_BODIES, readBody, readFetchBody } from '../keys/http/read-body.ts'
+import { type BodyLimits, OF_BODIES, readFetchBody, readSignedBody } from '../keys/http/read-body.ts'
 import { sendBody } from '../keys/http/send-body.ts'
 import type { RunContext } from '../keys/run.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from '../model/framework-request.ts'
 import type { Source } from '../sources/contract.ts'
 import { headerIn } from '../sources/headers.ts'
 import { checkInlineOptions, type InlineOptions } from './options.ts'
@@ -17,8 +18,8 @@ export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context:
 
 /** Two doors to one receiver. */
 export interface Inline {
-  /** For node:http, and for Express and the like, before any body parser. */
-  readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** For node:http, Express, Fastify and the like: before any body parser, or after one that keeps the bytes. */
+  readonly node: (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** For whatever speaks the fetch standard. */
   readonly fetch: (request: Request) => Promise<Response>
 }
@@ -48,12 +49,12 @@ export interface InlineParts {
 export function inlineAs(where: string, { source, handler, options, tell }: InlineParts): Inline {
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
-  if (source.split)
+  if (source.split && source.alwaysBatches !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
       `${where}: ${source.provider} sends many events in one request, and one reply cannot be kept for each: receive it with hookonce()`,
     )
-  if (source.stampHeader)
+  if (source.stampHeader && source.needsStamp !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
       `${where}: nothing that ${source.provider} sends tells a repeated delivery from a new one, so no handler can run once`,
@@ -75,9 +76,11 @@ export function inlineAs(where: string, { source, handler, options, tell }: Inli
 
 async function receiveNode(
   receiver: InlineReceiver,
-  request: IncomingMessage,
-  response: ServerResponse,
+  given: NodeRequest,
+  response: NodeResponse,
 ): Promise<void> {
+  const request = rawRequest(given)
+  const answering = rawResponse(response)
   const head: Head = {
     method: request.method ?? '',
     // A router may have cut it.
@@ -85,9 +88,9 @@ async function receiveNode(
     headerPairs: request.rawHeaders,
     header: headerIn(request.headers),
   }
-  const reply = await answer(receiver, head, (limits) => readBody(request, limits))
+  const reply = await answer(receiver, head, (limits) => readSignedBody(given, limits))
   // What is left of the request is not read, so the connection cannot be used again.
-  await send(response, request.complete ? reply : withHeaders(reply, { connection: 'close' }))
+  await send(answering, request.complete ? reply : withHeaders(reply, { connection: 'close' }))
 }
 
 async function send(response: ServerResponse, { status, headers, body }: Reply): Promise<void> {

@@ -4,6 +4,7 @@ import type {
   KeyStore,
   TransactionalKeyStore,
   TransactionEnd,
+  TransactionLimits,
   TransactionWork,
 } from '../keys/store.ts'
 import { type PostgresKeysOptions, postgresKeys } from '../keys/stores/postgres.ts'
@@ -38,8 +39,9 @@ export function ledgerKeys(open: () => Promise<PostgresKeysOptions>): Transactio
       id: KeyId,
       fence: number,
       work: TransactionWork<Tx, Value>,
+      limits?: TransactionLimits,
     ): Promise<TransactionEnd<Value>> {
-      return (await store()).transaction(id, fence, work)
+      return (await store()).transaction(id, fence, work, limits)
     },
     async close() {
       await (await opening)?.close()

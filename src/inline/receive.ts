@@ -1,3 +1,4 @@
+import { type HeldBytes, heldBytes } from '../keys/http/held-bytes.ts'
 import { keep, restore } from '../keys/http/keep.ts'
 import { retryAfter } from '../keys/http/keyed.ts'
 import { type Reply, withHeaders } from '../keys/http/message.ts'
@@ -13,7 +14,6 @@ import { typeMatcher } from '../model/type-pattern.ts'
 import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
 import { eventOf } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
-import { type HeldBytes, heldBytes } from './held-bytes.ts'
 import type { CheckedInlineOptions } from './options.ts'
 
 /*
@@ -92,16 +92,31 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
       return withHeaders(refuse('METHOD_NOT_ALLOWED', `the method is ${head.method}`), { allow: 'POST' })
     const verified = source.verify(delivery)
     if (!verified.ok) return refuse(verified.code, verified.detail, source.refusedStatus)
-    const identified = source.identify(delivery)
+    const event = onlyEvent(delivery)
+    if ('ok' in event) return refuse(event.code, event.detail)
+    const identified = source.identify(event)
     if (!identified.ok) return refuse(identified.code, identified.detail)
     const about = { eventKey: identified.key, eventType: identified.type }
+    const { unread } = identified
     if (!matchers.some((matches) => matches(identified.type))) {
+      // There is no ledger to keep it in. Acknowledged, it would be gone.
+      if (unread) return refuse(unread.code, unread.detail)
       tell({ outcome: 'unwanted', status: 200, ...about })
       return said(200, 'ignored')
     }
-    const { reply, ...end } = await answer(identified, delivery, headerLines(head.headerPairs, source))
-    tell({ ...end, status: reply.status, ...about })
+    const { reply, ...end } = await answer(identified, event, headerLines(head.headerPairs, source))
+    tell({ ...unread, ...end, status: reply.status, ...about })
     return reply
+  }
+
+  /** One reply answers one event: a provider that batches at times must not do so here. */
+  function onlyEvent(delivery: Delivery): Delivery | Refusal {
+    const events = source.split?.(delivery) ?? [delivery]
+    if ('ok' in events) return events
+    const [only, ...others] = events
+    if (only !== undefined && others.length === 0) return only
+    const detail = `${events.length} events in one request, and one reply: receive them with hookonce()`
+    return { ok: false, code: 'BATCH_TOO_LARGE', detail }
   }
 
   /** It leaves nothing in the store. */

@@ -1,4 +1,5 @@
-import { createHash, hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { hash } from '../model/hash.ts'
 import type { KeyId } from './store.ts'
 
 /**

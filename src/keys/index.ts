@@ -1,3 +1,5 @@
+import '../model/supported-node.ts'
+
 export {
   type Completable,
   type CompleteOptions,

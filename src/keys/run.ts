@@ -8,7 +8,7 @@ import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { afterFailure, crashPolicy, type Policy } from './policy.ts'
 import type { KeyRecord } from './record.ts'
 import { type Step, type Steps, trackSteps } from './steps.ts'
-import { type Acquired, isTransactional, type KeyId, type KeyStore } from './store.ts'
+import { type Acquired, isTransactional, type KeyId, type KeyStore, type TransactionWork } from './store.ts'
 
 /*
  * The core: acquire → run under a heartbeat → settle. once() and the HTTP layer say what to run and what its end means;
@@ -204,12 +204,15 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
     throw new HookonceError('CONFIG_INVALID', "handler: 'transactional' needs a store with transactions")
   let completed: Ended<Value> | undefined
   try {
-    const { value: ended, end } = await store.transaction(id, held.record.fence, async (tx) => {
+    const work: TransactionWork<unknown, Ended<Value>> = async (tx) => {
       const ended = await task.run(contextOf(held, tx))
       if (ended.settle.to !== 'completed') return { value: ended, completion: undefined }
       completed = ended
       return { value: ended, completion: ended.settle }
-    })
+    }
+    // Silent for longer than its lock, it is frozen: whoever takes over must not wait for what it has locked.
+    const limits = { idleMs: task.policy.lockMs }
+    const { value: ended, end } = await store.transaction(id, held.record.fence, work, limits)
     if (end === 'committed') return ran(task, ended.value)
     if (end === 'rolled back') return await settle(task, held, ended)
     const instead = await askToRead(store, id, task.policy.storeTimeoutMs).catch(() => undefined)
@@ -217,9 +220,14 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
   } catch (error) {
     // Releasing waits behind a commit that is still under way, and changes nothing if that succeeds.
     const instead = await settleFailure(task, held, error)
-    const committed = instead?.state === 'completed' && instead.fence === held.record.fence
-    if (!completed || !committed) throw error
-    return ran(task, completed.value)
+    if (instead?.state !== 'completed') throw error
+    if (instead.fence === held.record.fence) {
+      if (!completed) throw error
+      return ran(task, completed.value)
+    }
+    // The server ended it, and somebody else has done the same meanwhile. `observe` has heard of the lock.
+    if (instead.fingerprint !== held.record.fingerprint) throw error
+    return { outcome: 'completed', record: instead }
   }
 }
 

@@ -45,7 +45,13 @@ export interface TransactionalKeyStore<Tx> extends KeyStore {
     id: KeyId,
     fence: number,
     work: TransactionWork<Tx, Value>,
+    limits?: TransactionLimits,
   ): Promise<TransactionEnd<Value>>
+}
+
+export interface TransactionLimits {
+  /** The server ends a transaction that is silent for this long: a frozen holder must not keep its locks. */
+  readonly idleMs?: number
 }
 
 export type TransactionWork<Tx, Value> = (

@@ -5,6 +5,7 @@ import { type Listening, listen, type OnWork } from './announce.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { IDLE_MS, limitIdle } from './in-transaction.ts'
 import { checkSchema, migrate } from './migrate.ts'
+import { openFailure } from './open-failure.ts'
 import { cutWhenSilent } from './silent-server.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
@@ -21,13 +22,15 @@ export interface Ledger extends LedgerTables {
   readonly business: pg.Pool
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
+  /** Where an embedded server keeps its data. */
+  readonly dataDir?: string | undefined
   /** Calls back when another process has left work; undefined behind a pooler, which would not let it through. */
   readonly listen: ((onWork: OnWork) => Listening) | undefined
   close(): Promise<void>
 }
 
 export interface LedgerOptions {
-  /** A URL, a pool of yours, or nothing: a real PostgreSQL, embedded, under `dir`. */
+  /** A URL, a pool of yours, or `embedded` (also without a value): a real PostgreSQL under `dir`. */
   readonly database: string | pg.Pool | undefined
   readonly dir: string
   /** `auto` brings the schema up to date first; `off` only checks it. */
@@ -49,10 +52,13 @@ const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
 const KEEP_ALIVE_MS = 10_000
 
+/** In the place of a URL: said on purpose, it also holds in production. */
+export const EMBEDDED = 'embedded'
+
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const { database } = options
-  if (typeof database === 'string') return connect(options, { url: checkedUrl(database) })
-  if (database !== undefined) return connect(options, { business: database })
+  if (typeof database === 'object') return connect(options, { business: database })
+  if (database !== undefined && database !== EMBEDDED) return connect(options, { url: checkedUrl(database) })
   const server = await startEmbedded({ dir: options.dir })
   return connect(options, { url: server.url, embedded: server })
 }
@@ -95,10 +101,18 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     if (options.migrate === 'auto') await migrate(pool)
     const { shards } = await checkSchema(pool)
     const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, onWork) : undefined
-    return { pool, business: business ?? own ?? pool, shards, url, listen: hears, close }
+    return {
+      pool,
+      business: business ?? own ?? pool,
+      shards,
+      url,
+      dataDir: embedded?.dataDir,
+      listen: hears,
+      close,
+    }
   } catch (error) {
     await close()
-    throw error
+    throw openFailure(error, url ?? pool.options)
   }
 }
 
@@ -111,6 +125,6 @@ export function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url)) return url
   throw new HookonceError(
     'CONFIG_INVALID',
-    '`database` must be a URL that begins with postgres:// (is DATABASE_URL set?)',
+    "`database` must be a URL that begins with postgres:// (is DATABASE_URL set?), or 'embedded'",
   )
 }

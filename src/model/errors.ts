@@ -2,7 +2,7 @@
  * The catalogue of errors: every refusal and every failure that a person may read.
  *
  * `status` is the HTTP status of the answer, where the error answers a delivery; a provider may ask for
- * another one (Mailgun: 406). `advice` says what to do next, in the reader's terms.
+ * another one, and so may the options of a source. `advice` says what to do next, in the reader's terms.
  * docs/reference/errors.md lists the same codes; a test fails when the two differ.
  */
 export interface ErrorEntry {
@@ -58,7 +58,13 @@ export const errorCatalogue = {
     status: 400,
     retryable: false,
     advice:
-      'The event names no key, so it cannot be recorded once. Declare where the key lives in `event.key`.',
+      'The event holds no key where `event.key` expects one. It was recorded under a hash of its type and body; a handler inside the request refuses it. Declare where the key lives in `event.key`.',
+  },
+  EVENT_TYPE_MISSING: {
+    status: 400,
+    retryable: false,
+    advice:
+      'The event holds no type where `event.type` expects one. It was recorded with the type `unknown`; a handler inside the request refuses it. Declare where the type lives in `event.type`.',
   },
   EVENT_KEY_TOO_LONG: {
     status: 400,
@@ -105,6 +111,12 @@ export const errorCatalogue = {
     retryable: true,
     advice: 'The request ended before its body was complete. Send it again.',
   },
+  BODY_ALREADY_READ: {
+    status: 500,
+    retryable: true,
+    advice:
+      'A body parser read the body before hookonce. Mount hookonce before it, or keep the bytes in `request.rawBody`.',
+  },
   BODY_STALLED: {
     status: 408,
     retryable: true,
@@ -144,6 +156,18 @@ export const errorCatalogue = {
     advice: 'The database was migrated by a newer hookonce. Deploy that version, or a later one.',
   },
   POSTGRES_TOO_OLD: { retryable: false, advice: 'Use PostgreSQL 14 or later.' },
+  DATABASE_UNREACHABLE: {
+    retryable: true,
+    advice: 'Start the PostgreSQL server that DATABASE_URL names, or correct the address.',
+  },
+  DATABASE_REFUSED: {
+    retryable: false,
+    advice: 'Correct the user, password or database in DATABASE_URL, or grant the right that is missing.',
+  },
+  DIR_UNUSABLE: {
+    retryable: false,
+    advice: 'Choose a folder that can be written with `dir` (--dir), or set DATABASE_URL to a server.',
+  },
   EMBEDDED_UNSUPPORTED: {
     retryable: false,
     advice: 'No embedded PostgreSQL for this platform. Set DATABASE_URL to a PostgreSQL 14 or later.',

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from './hash.ts'
 
 /**
  * A receipt's id is the event's identity: the first 16 bytes of SHA-256 over tenant, source and event key, each

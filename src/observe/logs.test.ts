@@ -63,6 +63,19 @@ test.each([
   })
 })
 
+test('a delivery that was recorded without being understood is a warning beside its line, as seldom as a refusal', () => {
+  const { lines, logger } = capture()
+  const { delivery } = logs(logger)
+  const unread: DeliveryFact = { ...refusal, outcome: 'recorded', status: 202, code: 'EVENT_KEY_MISSING' }
+  for (let n = 0; n < 3; n += 1) delivery(unread)
+  expect(lines.map(([level, , message]) => [level, message])).toEqual([
+    ['warn', 'delivery recorded, though it lacks what this provider documents'],
+    ['info', 'recorded'],
+    ['info', 'recorded'],
+    ['info', 'recorded'],
+  ])
+})
+
 test('an error that has no text is told all the same', () => {
   const { lines, logger } = capture()
   logs(logger).attempt({ ...attempt, error: Object.create(null) })

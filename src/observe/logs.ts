@@ -26,10 +26,16 @@ export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
 /** Refusals come from outside and as fast as anyone likes: one line for each source and reason in this time. */
 const REFUSALS_EVERY_MS = 10_000
 
+const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
+  rejected: 'delivery refused',
+  shadowed: 'delivery would be refused, were this source not in shadow mode',
+}
+
 /** Tells what happened in the words of the glossary. Never a secret, never a body. */
 export function logs(logger: Logger): Observer {
   const refusals = new Map<string, { since: number; silent: number }>()
 
+  /** A refusal, or a delivery that was recorded without being understood. */
   function refused({ source, code, detail, outcome }: DeliveryFact): void {
     const key = `${source} ${code}`
     const last = refusals.get(key)
@@ -41,15 +47,14 @@ export function logs(logger: Logger): Observer {
     refusals.set(key, { since: now, silent: 0 })
     logger.warn(
       { source, code, detail, not_logged_before: last?.silent ?? 0 },
-      outcome === 'shadowed'
-        ? 'delivery would be refused, were this source not in shadow mode'
-        : 'delivery refused',
+      REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents',
     )
   }
 
   return {
     delivery(fact) {
       if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return refused(fact)
+      if (fact.code !== undefined) refused(fact)
       const fields = {
         source: fact.source,
         event_key: fact.eventKey,
@@ -111,6 +116,9 @@ export function logs(logger: Logger): Observer {
       else if (fact.outcome === 'published' || fact.outcome === 'returned')
         logger.info(fields, `message ${fact.outcome}`)
       else logger.warn(fields, `message ${fact.outcome}`)
+    },
+    warning({ says, detail }) {
+      logger.warn({ detail }, says)
     },
     trouble(fact) {
       logger.error({ error: textOfThrown(fact.error) }, `trouble while ${fact.doing}`)

@@ -57,6 +57,13 @@ test('a mismatch counts as a duplicate too; a refusal has its reason and no acce
   expect(text).toContain('hookonce_accept_seconds_count{source="test"} 1\n')
 })
 
+test('a delivery that was recorded without being understood counts as such, and as received', () => {
+  const { observer, render } = metrics()
+  observer.delivery({ ...delivery, code: 'EVENT_KEY_MISSING' })
+  expect(render([])).toContain('hookonce_unread_total{source="test",reason="EVENT_KEY_MISSING"} 1\n')
+  expect(render([])).toContain('hookonce_received_total{source="test"} 1\n')
+})
+
 test('what a label holds cannot break the format', () => {
   const { observer, render } = metrics()
   observer.attempt({ ...attempt, subscriber: 'a"b\\c\nd' })

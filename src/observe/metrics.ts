@@ -20,6 +20,7 @@ const COUNTERS = {
   hookonce_unwanted_total: 'Deliveries of event types that no subscriber wants.',
   hookonce_handshake_total: 'Handshakes answered: challenges and confirmations, not events.',
   hookonce_rejected_total: 'Deliveries refused, by reason.',
+  hookonce_unread_total: 'Deliveries recorded although they lack a key or type, by reason.',
   hookonce_shadowed_total: 'Deliveries that a source in shadow mode would have refused, by reason.',
   hookonce_processed_total: 'Attempts that completed their job.',
   hookonce_stale_total: 'Of those, attempts whose event told nothing that was not known better.',
@@ -80,6 +81,7 @@ export function metrics(): Metrics {
       const labels = ofSource(fact.source)
       if (fact.outcome === 'handshake') return count('hookonce_handshake_total', labels)
       observe(accepts, labels, fact.durationMs)
+      if (fact.code !== undefined) count('hookonce_unread_total', ofReason(fact.source)(fact.code))
       if (fact.outcome === 'recorded') return count('hookonce_received_total', labels)
       if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', labels)
       if (fact.outcome === 'unwanted') return count('hookonce_unwanted_total', labels)

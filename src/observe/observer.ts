@@ -15,6 +15,8 @@ export interface Observer {
   message(fact: MessageFact): void
   /** Something went wrong that no delivery or attempt tells of. */
   trouble(fact: TroubleFact): void
+  /** It works, but is set up in a way that will hurt. Reported once. */
+  warning?(fact: WarningFact): void
 }
 
 export interface DeliveryFact {
@@ -22,7 +24,7 @@ export interface DeliveryFact {
   readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
-  /** Why it was rejected, for our own log: never sent to the sender. */
+  /** Why it was rejected, or what it lacked, for our own log: never sent to the sender. */
   readonly detail?: string
   readonly receiptId?: string
   readonly eventKey?: string
@@ -89,6 +91,12 @@ export interface TroubleFact {
   readonly error: unknown
 }
 
+export interface WarningFact {
+  readonly says: string
+  /** With what to do. */
+  readonly detail: string
+}
+
 /** Tells every observer. One that throws is a bug of its own and must not become a lost delivery. */
 export function observers(all: readonly Observer[]): Observer {
   return {
@@ -99,6 +107,7 @@ export function observers(all: readonly Observer[]): Observer {
     rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
     message: (fact) => tell(all, (observer) => observer.message(fact)),
     trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),
+    warning: (fact) => tell(all, (observer) => observer.warning?.(fact)),
   }
 }
 

@@ -1,3 +1,5 @@
+import '../model/supported-node.ts'
+
 export type { Message, Publish } from './contract.ts'
 export { toHttp } from './http.ts'
 export { toJetStream } from './jetstream.ts'

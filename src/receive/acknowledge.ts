@@ -4,11 +4,16 @@ import type { Acceptance, Arrival } from './accept.ts'
 import { type Answer, knownAlready, notWanted, recorded, refusedWith } from './answer.ts'
 import type { KnownSource } from './arrival.ts'
 
+interface Acknowledged {
+  readonly source: KnownSource
+  readonly arrival: Arrival
+  readonly unread: Identified['unread']
+}
+
 /** Says what became of an event, to the sender and to whoever observes. */
 export function acknowledging(observer: Observer) {
   function acknowledge(
-    source: KnownSource,
-    { receipt }: Arrival,
+    { source, arrival: { receipt }, unread }: Acknowledged,
     acceptance: Acceptance,
     startedAt: number,
   ): Answer {
@@ -22,6 +27,7 @@ export function acknowledging(observer: Observer) {
       eventType: receipt.eventType,
       objectId: receipt.objectId,
       durationMs: performance.now() - startedAt,
+      ...unread,
     })
     return answer
   }

@@ -1,7 +1,7 @@
-import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { countDuplicates, type DuplicateCount } from '../ledger/duplicates.ts'
 import type { NewReceipt } from '../ledger/insert-receipts.ts'
+import { hash } from '../model/hash.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
 

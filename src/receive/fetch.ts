@@ -39,8 +39,9 @@ async function readBody(request: Request, { limits, held, deadlines }: Receiver)
   if (request.bodyUsed) {
     return {
       ok: false,
-      code: 'BODY_INCOMPLETE',
-      detail: 'the body was read before it reached hookonce',
+      code: 'BODY_ALREADY_READ',
+      detail:
+        'the body was read before it reached hookonce: pass request.clone() before request.json() or request.text()',
       held: 0,
     }
   }

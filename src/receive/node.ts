@@ -1,5 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ErrorCode } from '../model/errors.ts'
+import {
+  howToKeepBytes,
+  keptBytes,
+  keptText,
+  type NodeRequest,
+  type NodeResponse,
+  rawRequest,
+  rawResponse,
+} from '../model/framework-request.ts'
 import { headerIn } from '../sources/headers.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'
@@ -7,20 +16,22 @@ import type { Head, Receiver } from './receive.ts'
 /** How long a sender that we refuse mid-body may take to read our answer before the connection is cut. */
 const CLOSE_GRACE_MS = 1_000
 
-/** Answers one request of node:http. The body must not have been read before: signatures are over its bytes. */
+/** Answers one request of node:http. Signatures are over bytes: a parser before us must have kept them. */
 export async function receiveNode(
   receiver: Receiver,
   sourceName: string,
-  request: IncomingMessage,
-  response: ServerResponse,
+  given: NodeRequest,
+  response: NodeResponse,
 ): Promise<void> {
+  const request = rawRequest(given)
+  const answering = rawResponse(response)
   const head = headOf(sourceName, request)
   const refusal = receiver.admit(head)
-  if (refusal) return respond(request, response, refusal)
-  const body = await readBody(request, receiver)
+  if (refusal) return respond(request, answering, refusal)
+  const body = keptBody(given, receiver) ?? (await readBody(request, receiver))
   try {
-    if (!body.ok) return respond(request, response, receiver.refuse(head, body.code, body.detail))
-    respond(request, response, await receiver.receive(head, body.bytes))
+    if (!body.ok) return respond(request, answering, receiver.refuse(head, body.code, body.detail))
+    respond(request, answering, await receiver.receive(head, body.bytes))
   } finally {
     receiver.held.bytes -= body.held
   }
@@ -30,7 +41,8 @@ function headOf(sourceName: string, request: IncomingMessage): Head {
   return {
     sourceName,
     method: request.method ?? '',
-    url: request.url ?? '',
+    // A router may have cut it.
+    url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
     headerPairs: request.rawHeaders,
     header: headerIn(request.headers),
   }
@@ -40,10 +52,27 @@ type Body =
   | { readonly ok: true; readonly bytes: Uint8Array; readonly held: number }
   | { readonly ok: false; readonly code: ErrorCode; readonly detail: string; readonly held: number }
 
+/** What was read before us: its bytes, or why they are gone; undefined where nobody has read yet. */
+function keptBody(given: NodeRequest, { limits, held }: Receiver): Body | undefined {
+  const wasRead = rawRequest(given).readableEnded
+  const bytes = keptBytes(given) ?? (wasRead ? keptText(given) : undefined)
+  if (!bytes) {
+    if (!wasRead) return undefined
+    return { ok: false, code: 'BODY_ALREADY_READ', detail: howToKeepBytes(given), held: 0 }
+  }
+  if (bytes.length > limits.maxBodyBytes)
+    return {
+      ok: false,
+      code: 'BODY_TOO_LARGE',
+      detail: `the body has more than ${limits.maxBodyBytes} bytes`,
+      held: 0,
+    }
+  held.bytes += bytes.length
+  return { ok: true, bytes, held: bytes.length }
+}
+
 /** Reads no further than the limit, and no longer than the time. What it holds is counted as it comes. */
 function readBody(request: IncomingMessage, { limits, held, deadlines }: Receiver): Promise<Body> {
-  // Neither data nor an end would come any more: they went to whoever read before us.
-  if (request.readableEnded) return Promise.resolve(READ_BEFORE)
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -85,13 +114,6 @@ function readBody(request: IncomingMessage, { limits, held, deadlines }: Receive
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
     if (request.destroyed) onClose()
   })
-}
-
-const READ_BEFORE: Body = {
-  ok: false,
-  code: 'BODY_INCOMPLETE',
-  detail: 'the body was read before it reached hookonce',
-  held: 0,
 }
 
 export function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {

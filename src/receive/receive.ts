@@ -79,7 +79,7 @@ export interface Request {
 
 /** delivery → verify → identify → accept → acknowledge. Nothing is acknowledged that is not recorded. */
 export function receiver(options: ReceiverOptions): Receiver {
-  const { acceptor, limits, observer } = options
+  const { acceptor, limits, observer, rejections } = options
   const known = new Map(options.sources.map((source) => [source.name, knownSource(source)]))
   const held: HeldBytes = { bytes: 0 }
   const { refuse, refuseSigned, shadow } = refusing({ ...options, known })
@@ -130,12 +130,15 @@ export function receiver(options: ReceiverOptions): Receiver {
     if (!event.ok) return refuse(head, event.code, event.detail)
 
     const subscribers = source.wanting(event.type)
-    if (subscribers.length === 0 && source.source.unwanted === 'ignore')
+    const { unread } = event
+    // Of a delivery that was not understood nobody can say that it is not wanted.
+    if (unread) rejections.add(source.name, unread.code, `recorded all the same: ${unread.detail}`)
+    else if (subscribers.length === 0 && source.source.unwanted === 'ignore')
       return ignore(source, event, startedAt)
 
     const arrival = arrivalOf(request, { delivery, event, subscribers })
     try {
-      return acknowledge(source, arrival, await acceptor.accept(arrival), startedAt)
+      return acknowledge({ source, arrival, unread }, await acceptor.accept(arrival), startedAt)
     } catch (error) {
       observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))

@@ -26,6 +26,12 @@ export interface Verified {
   readonly secret: number
 }
 
+/** `detail` is for our own log, and names nothing of the body. */
+export interface Unread {
+  readonly code: 'EVENT_KEY_MISSING' | 'EVENT_TYPE_MISSING'
+  readonly detail: string
+}
+
 /** Who the event is, read from a verified delivery. */
 export interface Identified<Payload = unknown, Subject = unknown> {
   readonly ok: true
@@ -36,6 +42,11 @@ export interface Identified<Payload = unknown, Subject = unknown> {
   readonly occurredAtMs: number | undefined
   /** Of the object, where the sender has a better one than the date of the event. */
   readonly version: Version | undefined
+  /**
+   * What the provider documents and this delivery lacks. Its key is then made of what it does hold, and it is recorded
+   * whether or not a subscriber wants its type.
+   */
+  readonly unread?: Unread | undefined
   /** The parsed body. */
   readonly payload: Payload
   /** The part of the payload that the event speaks of (Stripe: `data.object`). */
@@ -72,7 +83,7 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   /** What the answer to a genuine delivery says instead of the receipt's id, where the provider wants that. */
   readonly acceptedBody?: string | undefined
   readonly acceptedHeaders?: Readonly<Record<string, string>> | undefined
-  /** The status for a bad signature: 401, or what the provider wants instead. */
+  /** The status for a bad signature: 401, or what the provider or the options want instead. */
   readonly refusedStatus: number
   /** How long the provider goes on retrying: keys must be kept longer than this. */
   readonly retryWindowMs: number
@@ -87,6 +98,8 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly mode?: 'enforce' | 'shadow'
   /** The header that the receiver must stamp with an id of its own, where the sender tells no two events apart. */
   readonly stampHeader?: string
+  /** Whether that holds for every event, and not only for some. */
+  readonly needsStamp?: boolean
   /**
    * Whether a header holds the secret itself: it is neither recorded nor given to handlers and
    * destinations.
@@ -104,6 +117,8 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   verify(delivery: Delivery): Verified | Refusal
   /** The deliveries of one event each that a verified batch amounts to. Only a source of batches has this. */
   split?(delivery: Delivery): readonly Delivery[] | Refusal
+  /** Whether any delivery may hold several events, or only those of some of its products. */
+  readonly alwaysBatches?: boolean
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
   /**
    * Why it refused this delivery, in a sentence for our own log: it names no secret and nothing of the body. Bounded

@@ -9,6 +9,8 @@ const customSchema = strict({
   ...descriptionShape,
   provider: descriptionShape.provider.default('custom'),
   ...optionsShape,
+  // Both have it; of one object there is one.
+  refusedStatus: descriptionShape.refusedStatus,
 }).superRefine(checkAgreement)
 
 /** A provider description and the options of a source, in one object. */
@@ -62,5 +64,6 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     confirm,
     onSecret,
     settings,
+    refusedStatus: description.refusedStatus,
   })
 }

@@ -13,33 +13,61 @@ import { checkSigned, isDigest, type Signature, signature, timestamp, unit } fro
 // By name only: two events with equal bodies become one, so nobody gets this by leaving something out.
 const bodyHash = z.literal('body-hash')
 
-const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, 'body-hash', or 'each-delivery'`
+const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, 'body-hash', 'item-hash', or 'each-delivery'`
+
+// The one event of a batch, in its sender's bytes, without the envelope: for senders whose envelope changes from attempt
+// to attempt.
+const itemHash = z.literal('item-hash')
+
+// For pings that say "something changed" and nothing else: a repeat is a second event, for no two can be told apart.
+const eachDelivery = z.literal('each-delivery')
+
+/** A part of the JSON as it is written, an object or array too. */
+const textOf = strict({
+  textOf: locator.refine((place) => /^(?:json|item):/.test(place), 'expected json:<path> or item:<path>'),
+})
 
 // For senders without an event id. Every field must be there: a key made of fewer fields would merge events. What a
 // sender leaves out at times is `optional`, and counts as empty.
 // Where headers tell apart what has one body, 'body-hash' stands among the fields.
-const hashed = strict({ hash: z.array(z.union([place, bodyHash])).min(1), optional: locators.optional() })
+const hashed = strict({
+  hash: z.array(z.union([place, bodyHash, itemHash, textOf])).min(1),
+  optional: z
+    .array(z.union([locator, textOf]))
+    .min(1)
+    .optional(),
+})
+
+// For senders that name some of their events and not others.
+const conditional = strict({
+  when: z.record(locator, z.array(z.string().min(1)).min(1)),
+  key: z.union([hashed, bodyHash, itemHash, eachDelivery]),
+})
 
 const keyPlace = z.union(
   [
     locator,
-    z.array(z.union([locator, hashed, bodyHash], { error: KEY_PLACE })).min(1),
+    z
+      .array(z.union([locator, hashed, conditional, bodyHash, itemHash, eachDelivery], { error: KEY_PLACE }))
+      .min(1),
     hashed,
     bodyHash,
-    // For pings that say "something changed" and nothing else: a repeat is a second event, for no two can be told apart.
-    z.literal('each-delivery'),
+    itemHash,
+    eachDelivery,
   ],
   { error: KEY_PLACE },
 )
+
+// The name of the first of these that holds something: Telegram's `message`, `callback_query`, …
+const present = strict({ present: locators })
 
 const typePlace = z.union(
   [
     locator,
     locators,
     // The first part must be there, later ones are left out when they are not: GitHub's `push` has no action.
-    strict({ join: z.array(place).min(1), separator: z.string().max(8) }),
-    // The name of the first of these that holds something: Telegram's `message`, `callback_query`, …
-    strict({ present: locators }),
+    strict({ join: z.array(z.union([place, present])).min(1), separator: z.string().max(8) }),
+    present,
   ],
   {
     error:
@@ -69,8 +97,14 @@ const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')]
   error: `expected json:[], json:<path>[], an array of those, or 'lines'`,
 })
 
-/** What the body is. `{ form: 'payload' }`: JSON in a field of a form. */
-const body = z.union([z.enum(['json', 'form', 'xml', 'coded']), strict({ form: z.string().min(1) })])
+const formWithJson = strict({ form: z.string().min(1) })
+
+/** What the body is. `{ form: 'payload' }`: JSON in a field of a form. `{ jsonOr: … }`: JSON, or such a form. */
+const body = z.union([
+  z.enum(['json', 'form', 'xml', 'coded']),
+  formWithJson,
+  strict({ jsonOr: z.union([z.literal('form'), formWithJson]) }),
+])
 
 const about = strict({
   name: z.string().min(1),
@@ -93,6 +127,11 @@ export const descriptionShape = {
   timestamp: timestamp.optional(),
   body: body.default('json'),
   batch: batch.optional(),
+  /**
+   * A batch without events: 'record' keeps it as one event, 'acknowledge' is for providers that check a URL or send a
+   * heartbeat with one.
+   */
+  emptyBatch: z.enum(['record', 'acknowledge']).default('record'),
   /** Whether each event of a batch carries its own signature. */
   signedPer: z.enum(['delivery', 'event']).default('delivery'),
   event,
@@ -137,6 +176,8 @@ export function checkAgreement(described: Agreement, context: z.RefinementCtx): 
     complain(['signedPer'], "'event' is for a batch")
   if (described.batch === undefined && JSON.stringify(described.event).includes('"item:'))
     complain(['event'], 'item:<path> is for a batch: use json:<path>, or say where the batch is')
+  if (described.batch === undefined && JSON.stringify(described.event).includes('"item-hash"'))
+    complain(['event', 'key'], "'item-hash' is for a batch: use 'body-hash'")
   for (const name of settingsRead(described)) {
     if (!Object.hasOwn(described.settings, name))
       complain(['settings'], `{setting:${name}} is used: say what it is`)

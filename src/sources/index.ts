@@ -1,3 +1,5 @@
+import '../model/supported-node.ts'
+
 export { adyen } from './catalogue/adyen.ts'
 export { aftership } from './catalogue/aftership.ts'
 export { airtable } from './catalogue/airtable.ts'

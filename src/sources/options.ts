@@ -38,6 +38,8 @@ export const optionsShape = {
   tenant: z.string().min(1).max(255).default('default'),
   unwanted: z.enum(['ignore', 'record']).default('ignore'),
   mismatch: z.enum(['keep-first', 'reject']).default('keep-first'),
+  /** The status for a bad signature, where it shall not be the provider's: Mailgun never retries after 406. */
+  refusedStatus: z.int().min(400).max(499).optional(),
   /** 'shadow': what cannot be verified is reported and acknowledged, and goes no further; see contract.ts. */
   mode: z.enum(['enforce', 'shadow']).default('enforce'),
   /** The URL as it was registered with the provider, for those that sign it. */

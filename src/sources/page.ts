@@ -116,12 +116,22 @@ function bullets(lines: readonly string[]): string {
   return lines.map((line) => `- ${line}`).join('\n')
 }
 
+type Part = 'hash' | 'optional' | 'when' | 'key' | 'textOf' | 'join' | 'present'
+
+function conditions(when: object): string {
+  return Object.entries(when)
+    .map(([place, texts]) => `${words(place)} is ${[texts].flat().join(' or ')}`)
+    .join(' and ')
+}
+
 /** A place in words. */
 function words(place: unknown): string {
   if (typeof place === 'string') return place.includes(':') ? `\`${place}\`` : place.replace('-', ' ')
   if (Array.isArray(place)) return place.map(words).join(', else ')
-  const { hash, join, present } = place as { hash?: unknown[]; join?: unknown[]; present?: unknown[] }
-  if (hash) return `hash of ${hash.map(words).join(', ')}`
+  const { hash, optional, when, key, textOf, join, present } = place as Partial<Record<Part, unknown[]>>
+  if (hash) return `hash of ${[...hash, ...(optional ?? [])].map(words).join(', ')}`
+  if (when) return `${words(key)} where ${conditions(when)}`
+  if (textOf) return `${words(textOf)} as it is written`
   if (join) return join.map(words).join(' and ')
   return `the name of the first of ${(present ?? []).map(words).join(', ')} that is there`
 }

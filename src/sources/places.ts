@@ -25,7 +25,12 @@ export type Locator =
 /** A place of the request; its query is not recorded, so no part of an event may live there. */
 export type RequestLocator = Locator | `query:${string}`
 
-const isPath = (path: string): boolean => path.split('.').every(Boolean)
+/** The steps of a path: `data.id` has two. A dot that is part of a name has a backslash before it: `@odata\\.etag`. */
+export function pathSteps(path: string): string[] {
+  return path.split(/(?<!\\)\./).map((step) => step.replaceAll('\\.', '.'))
+}
+
+const isPath = (path: string): boolean => pathSteps(path).every(Boolean)
 
 const CHECKS: Readonly<Record<string, (rest: string) => boolean>> = {
   header: (name) => HEADER_NAME.test(name),

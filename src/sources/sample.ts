@@ -1,5 +1,5 @@
 import type { CheckedDescription } from './description.ts'
-import { type Locator, partsOf } from './places.ts'
+import { type Locator, partsOf, pathSteps } from './places.ts'
 import { arraySteps } from './schemes/locate.ts'
 import { writeBody } from './schemes/payload.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
@@ -48,8 +48,8 @@ function singleBody({ description, headers, payload }: Making, event: SampleEven
     const [kind, rest] = partsOf(place)
     if (kind === 'header') headers[rest.toLowerCase()] = String(value)
     else if (kind === 'form') setAt(root, ['body', rest], value)
-    else if (kind === 'json') setAt(root, ['body', ...rest.split('.')], value)
-    else if (kind === 'item') setAt(root, ['body', ...itemAt(batch), ...rest.split('.')], value)
+    else if (kind === 'json') setAt(root, ['body', ...pathSteps(rest)], value)
+    else if (kind === 'item') setAt(root, ['body', ...itemAt(batch), ...pathSteps(rest)], value)
   }
   if (batch !== undefined && batch !== 'lines') setAt(root, ['body', ...itemAt(batch)], {})
   for (const { place, value } of valuesOf(description.event, event)) put(place, value)
@@ -74,7 +74,8 @@ function valuesOf(
   add(object, { id: sample.objectId })
   if (typeof key === 'object' && !Array.isArray(key)) for (const place of key.hash) add(place, sample.key)
   const [firstKey] = Array.isArray(key) ? key : []
-  if (typeof firstKey === 'object') for (const place of firstKey.hash) add(place, sample.key)
+  if (typeof firstKey === 'object' && 'hash' in firstKey)
+    for (const place of firstKey.hash) add(place, sample.key)
   add(objectId, sample.objectId)
   if (version !== undefined) {
     const { unit } = version

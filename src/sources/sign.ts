@@ -9,7 +9,7 @@ import { signToken } from './schemes/jwt.ts'
 import type { SigningKey } from './schemes/key.ts'
 import type { Keyring } from './schemes/keyring.ts'
 import { arraySteps } from './schemes/locate.ts'
-import { bodyParser, writeBody } from './schemes/payload.ts'
+import { bodyParser, looksLikeJson, writeBody } from './schemes/payload.ts'
 import { proofParser } from './schemes/proof.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
@@ -93,14 +93,17 @@ export function signer({ description, keyring, endpoint }: Signing): (sample: Sa
   }
 }
 
+function contentTypeOf(kind: CheckedDescription['body'], body: Sample['body']): string {
+  if (kind === 'json' || kind === 'xml') return `application/${kind}`
+  const isEither = typeof kind === 'object' && 'jsonOr' in kind
+  return isEither && looksLikeJson(Buffer.from(body))
+    ? 'application/json'
+    : 'application/x-www-form-urlencoded'
+}
+
 function draftOf(description: CheckedDescription, sample: Sample): Draft {
   const { event, body: bodyKind, timestamp } = description
-  const headers: Record<string, string> = {
-    'content-type':
-      bodyKind === 'json' || bodyKind === 'xml'
-        ? `application/${bodyKind}`
-        : 'application/x-www-form-urlencoded',
-  }
+  const headers: Record<string, string> = { 'content-type': contentTypeOf(bodyKind, sample.body) }
   for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
   const keyHeader = headerOf(event.key)
   if (keyHeader !== undefined) headers[keyHeader] = sample.id ?? headers[keyHeader] ?? randomUUID()

@@ -43,7 +43,7 @@ function findingsOf(numbers: KeyNumbers): KeyFinding[] {
   if (isOften(missing, deliveries))
     findings.push({
       finding: 'missing',
-      says: `${missing} deliveries had no key where it should be and were refused, beside ${deliveries} that had one: look at \`event.key\``,
+      says: `${missing} of ${deliveries} deliveries had no key where it should be and were recorded under a hash of their body, which a retry may change: look at \`event.key\``,
     })
   if (duplicates === 0 && receipts >= MIN_DELIVERIES && isOften(repeatedBodies, receipts))
     findings.push({

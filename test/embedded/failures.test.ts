@@ -151,7 +151,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     const dir = await temporaryHome()
     await writeFile(dir, 'a file')
     await expect(startEmbedded({ dir })).rejects.toMatchObject({
-      code: 'EMBEDDED_FAILED',
+      code: 'DIR_UNUSABLE',
       message: expect.stringContaining('EEXIST'),
     })
   })
@@ -161,6 +161,6 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     const dir = await temporaryHome()
     await mkdir(dir)
     const member = await startMember(dir, nobody)
-    expect(member).toMatchObject({ code: 'EMBEDDED_FAILED', error: expect.stringContaining('EACCES') })
+    expect(member).toMatchObject({ code: 'DIR_UNUSABLE', error: expect.stringContaining('EACCES') })
   })
 })

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
   mkdirSync,
@@ -40,6 +40,19 @@ test.each([
   })
   expect(said).toMatch(/^CLIENT_MISSING /)
   expect(said).toContain(advice)
+})
+
+test('redisKeys({ url }) without its client says so when it is made, once, before any request', () => {
+  const dir = bareInstallation()
+  const program = `
+    import { redisKeys } from './dist/keys/index.js'
+    redisKeys({ url: 'redis://127.0.0.1:1' })`
+  const { stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: dir,
+    encoding: 'utf8',
+  })
+  expect(status).toBe(0)
+  expect(stderr.match(/CLIENT_MISSING.*npm install ioredis/g)).toHaveLength(1)
 })
 
 test('bundlers leave clients that are not installed to the run', () => {

@@ -48,6 +48,22 @@ describe('replay', () => {
     expect(second.headers.has('x-trace')).toBe(false)
   })
 
+  test('a replay says what browsers and caches may do with the body, as the first reply did', async () => {
+    const headers = {
+      'content-type': 'text/html',
+      'content-disposition': 'attachment; filename="order.html"',
+      'content-security-policy': "default-src 'none'",
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'private, no-store',
+    }
+    const server = await keyedServer((_request, response) => {
+      response.writeHead(200, headers).end('<script>alert(1)</script>')
+    })
+    await server.post(KEY)
+    const replayed = Object.fromEntries((await server.post(KEY)).headers)
+    expect(replayed).toMatchObject({ ...headers, 'idempotent-replayed': 'true' })
+  })
+
   test.each([
     ['0 bytes', Buffer.alloc(0)],
     ['256 KiB', Buffer.alloc(256 * 1024, 7)],

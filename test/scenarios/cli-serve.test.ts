@@ -270,7 +270,7 @@ test('several processes that cannot start say why, once for all', async () => {
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
   })
   expect(gateway.code).toBe(1)
-  expect(gateway.stderr).toContain('the database cannot be used')
+  expect(gateway.stderr).toContain('DATABASE_UNREACHABLE')
 })
 
 test.each(['0', 'two', '65', '-1'])('--workers %s is refused', async (count) => {

@@ -1,7 +1,8 @@
+import pg, { type ClientBase } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { keyStoreContract } from '../../src/keys/contract/index.ts'
 import { type KeyStore, once, type PostgresKeysOptions, postgresKeys } from '../../src/keys/index.ts'
-import { freshDatabase, makeDatabase } from '../support/database.ts'
+import { freshDatabase, makeDatabase, type TestDatabase } from '../support/database.ts'
 import { keyedServer } from '../support/keyed-server.ts'
 import { proxyTo } from '../support/proxy.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
@@ -90,6 +91,99 @@ test.each(['commit', '/* done */ rollback', 'select 1; commit', 'commit; begin']
     expect(await db.number('select count(*) from effect')).toBe(1)
   },
 )
+
+test.each([
+  ['a text and a callback', (said: string) => said],
+  ['an object and a callback', (said: string) => ({ text: said })],
+  ['a query of pg itself', (said: string) => new pg.Query(said)],
+])('nor does it with several statements in %s', async (_, asked) => {
+  const db = await freshDatabase()
+  const store = postgresKeys({ database: db.url })
+  onTestFinished(() => store.close())
+  const say = (tx: ClientBase, said: string): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const query = asked(said)
+      if (query instanceof pg.Query) tx.query(query.on('end', resolve).on('error', reject))
+      else Reflect.apply(tx.query, tx, [query, (error: unknown) => (error ? reject(error) : resolve(1))])
+    })
+  const run = (said: string) =>
+    once(
+      store,
+      'one',
+      async ({ tx }) => {
+        await say(tx, said)
+        throw new Error('rolled back')
+      },
+      { tenant: 'global', handler: 'transactional' },
+    )
+  const INSERT = `insert into effect (type) values ('order')`
+  await expect(run(`${INSERT}; commit`)).rejects.toThrow()
+  expect(await db.number('select count(*) from effect')).toBe(0)
+  await expect(run('commit')).rejects.toThrow('TRANSACTION_MISUSED')
+  await expect(run(INSERT)).rejects.toThrow('rolled back')
+  expect(await db.number('select count(*) from effect')).toBe(0)
+})
+
+describe('the table of keys', () => {
+  /** A role whose tables are looked for in `other` before `public`, from now on. */
+  async function redirect(db: TestDatabase): Promise<void> {
+    await db.pool.query('create schema other')
+    await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
+    const [row] = await db.rows<{ name: string }>('select current_database() as name')
+    await db.pool.query(`alter role current_user in database ${row?.name} set search_path = other, public`)
+  }
+
+  test('is found once, where it was made: a search path does not lead elsewhere afterwards', async () => {
+    const db = await freshDatabase()
+    const store = opened({ database: db.url, maxConnections: 1 })
+    const run = (key: string) => once(store, key, () => key, { tenant: 'global' })
+    await run('one')
+    await redirect(db)
+    // The connections from before the change are gone, those after it have the other search path.
+    await db.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'hookonce keys'`,
+    )
+    expect(await run('one')).toBe('one')
+    expect(await run('two')).toBe('two')
+    expect(await db.number('select count(*) from public.hookonce_key')).toBe(2)
+    expect(await db.number('select count(*) from other.hookonce_key')).toBe(0)
+  })
+
+  test('is the same for the transactions of handlers, whatever their pool looks at', async () => {
+    const db = await freshDatabase()
+    await opened({ database: db.url }).read('00'.repeat(32))
+    await db.pool.query('create schema other')
+    await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
+    const pool = new pg.Pool({ connectionString: db.url, max: 2 })
+    onTestFinished(() => pool.end())
+    const store = opened({ database: pool })
+    const work = async ({ tx }: { tx: ClientBase }) => {
+      await tx.query('set local search_path = other')
+      return 1
+    }
+    expect(await once(store, 'one', work, { tenant: 'global', handler: 'transactional' })).toBe(1)
+    expect(await db.rows('select state from public.hookonce_key')).toEqual([{ state: 'completed' }])
+  })
+
+  test('of an older installation is found where its search path had put it', async () => {
+    const db = await freshDatabase()
+    await opened({ database: db.url }).read('00'.repeat(32))
+    await db.pool.query('create schema "My Keys"')
+    await db.pool.query('alter table hookonce_key set schema "My Keys"')
+    await db.pool.query('alter table hookonce_key_pledge set schema "My Keys"')
+    const options = `-c search_path="My\\ Keys",public`
+    const store = opened({ database: `${db.url}?options=${encodeURIComponent(options)}`, migrate: 'off' })
+    expect(await once(store, 'one', () => 1, { tenant: 'global' })).toBe(1)
+    expect(await db.number('select count(*) from "My Keys".hookonce_key')).toBe(1)
+  })
+
+  test('that is missing is named, with the command that makes it', async () => {
+    const db = await freshDatabase()
+    const store = opened({ database: db.url, migrate: 'off' })
+    await expect(once(store, 'one', () => 1, { tenant: 'global' })).rejects.toThrow('hookonce migrate --keys')
+  })
+})
 
 test('a label may be any text', async () => {
   const { url } = await freshDatabase()

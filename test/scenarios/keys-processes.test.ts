@@ -147,3 +147,20 @@ test('transactional handlers: what a frozen one wrote is rolled back when its lo
   expect(await (await late)?.json()).toEqual({ pid: successor?.pid })
   expect(await db.rows('select pid from effect')).toEqual([{ pid: successor?.pid }])
 })
+
+test('transactional handlers: the locks of a frozen one do not keep its successor from taking over', async () => {
+  const db = await freshDatabase()
+  const config = { database: db.url, keys: { handler: 'transactional', lockMs: LOCK_MS } }
+  const [frozen, successor] = await Promise.all([1, 2].map(() => startKeyedApp(config)))
+  const late = frozen?.post('lockfirst', 'one')
+  await frozen?.says('hanging')
+  frozen?.kill('SIGSTOP')
+  await until(
+    'the successor takes over',
+    async () => (await successor?.post('lockfirst', 'one'))?.status === 201,
+  )
+  frozen?.kill('SIGCONT')
+  frozen?.kill('SIGUSR2')
+  expect(await (await late)?.json()).toEqual({ pid: successor?.pid })
+  expect(await db.rows('select pid from effect')).toEqual([{ pid: successor?.pid }])
+})

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { until } from './until.ts'
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 
 /** The environment of the tests must not lend its database to the command, nor secrets that open sources. */
 const ENV = Object.fromEntries(

@@ -34,6 +34,11 @@ const behaviours = {
     if (rows[0].runs === 1) await behaviours.hang(db)
     await step('mail', () => count(db, 'effect', 'mail'))
   },
+  // With a lock that whoever takes over needs too.
+  async lockfirst(db) {
+    await db.query('select pg_advisory_xact_lock(1)')
+    await behaviours.hangfirst(db)
+  },
   async hangfirst(db) {
     const { rows } = await pool.query(`select count(*)::int as runs from run`)
     await (rows[0].runs > 1 ? behaviours.count(db) : behaviours.hang(db))

@@ -1,5 +1,5 @@
 import type { RunContext } from '../run.ts'
-import { answerKeyed, isKeyedMethod, refuseBody, unprotected } from './keyed.ts'
+import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { readFetchBody } from './read-body.ts'
@@ -40,27 +40,23 @@ export async function answerFetch(
   options: CheckedKeysOptions,
   { request, origin, handle }: FetchExchange,
 ): Promise<Reply> {
-  // The standard joins repeated headers by `, `, which no key may hold.
-  const keyHeaders = [request.headers.get('idempotency-key') ?? []].flat()
-  let body: Uint8Array<ArrayBuffer>
-  try {
-    body = await readFetchBody(request, options)
-  } catch (error) {
-    const refusal = refuseBody(error, options, keyHeaders)
-    if (refusal) return refusal
-    throw error
-  }
   const url = new URL(request.url)
+  let body: Uint8Array<ArrayBuffer> | undefined
   return answerKeyed(options, {
     request: {
       method: request.method,
       target: `${url.pathname}${url.search}`,
       header: (name) => request.headers.get(name) ?? undefined,
-      keyHeaders,
-      body,
+      // The standard joins repeated headers by `, `, which no key may hold.
+      keyHeaders: [request.headers.get('idempotency-key') ?? []].flat(),
     },
     origin,
-    handle: (context) => handle(context, readAgain(request, body)),
+    async readBody(limits) {
+      body = await readFetchBody(request, limits)
+      return body
+    },
+    // Without a key, nobody has read it.
+    handle: (context) => handle(context, body ? readAgain(request, body) : request),
   })
 }
 

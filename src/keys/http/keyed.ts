@@ -4,17 +4,27 @@ import { HookonceError } from '../../model/errors.ts'
 import { harmless } from '../events.ts'
 import { keyId } from '../identity.ts'
 import { type Outcome, type RunContext, run, type TaskPledge } from '../run.ts'
+import type { KeyId } from '../store.ts'
 import { fingerprint, refingerprint } from './fingerprint.ts'
 import { keep, restore } from './keep.ts'
 import { isKey, parseKey } from './key-header.ts'
-import { EXPOSED, exposed, headerOf, type KeyedRequest, type Reply, withHeaders } from './message.ts'
+import {
+  EXPOSED,
+  exposed,
+  headerOf,
+  type KeyedHead,
+  type KeyedRequest,
+  type Reply,
+  withHeaders,
+} from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
 import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
 import { detailOf, internalError, isProblem, type ProblemCode, problem } from './problem.ts'
+import type { BodyLimits } from './read-body.ts'
 
 /*
- * One request with a key: parse → acquire → handler → keep → answer. Adapters bring the request, the handler and a way
- * to send the reply; everything that matters is decided here and in run.ts.
+ * One request with a key: parse → tenant → read the body → acquire → handler → keep → answer. Adapters bring the request,
+ * the handler and a way to send the reply; everything that matters is decided here and in run.ts.
  */
 
 /** Others are safe to repeat as they are. */
@@ -25,55 +35,91 @@ export function isKeyedMethod(method: string): boolean {
 }
 
 export interface Exchange {
-  readonly request: KeyedRequest
+  readonly request: KeyedHead
   /** The request as the framework knows it: what the caller's functions get. */
   readonly origin: unknown
+  /** Called only for a request whose key and tenant are known, because anyone can send a body. */
+  readonly readBody: (limits: BodyLimits) => Promise<Uint8Array>
   readonly handle: (context: RunContext) => Promise<Reply>
 }
 
 export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchange): Promise<Reply> {
   const { request, handle } = exchange
-  const refuse = (code: ProblemCode, more: { detail?: string; headers?: Record<string, string> } = {}) =>
-    problem(code, { base: options.problemBase, ...more })
-  let key: string | undefined
-  try {
-    key = parseKey(request.keyHeaders)
-  } catch (error) {
-    if (error instanceof HookonceError && isProblem(error.code))
-      return refuse(error.code, { detail: detailOf(error) })
-    throw error
-  }
-  if (key === undefined) return options.required === 'on' ? refuse('KEY_MISSING') : handle(unprotected())
-  return ofKey(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange, refuse))
+  const { key, refused } = keyOf(options, request.keyHeaders)
+  if (refused) return refused
+  if (key === undefined) return handle(unprotected())
+  return ofKey(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange))
 }
 
-/** The reply to a request whose body did not come as it should; undefined where the error is another one. */
+/** The key of a request, or the reply to one whose key is missing or malformed. */
+export function keyOf(
+  { required, problemBase: base }: Pick<CheckedKeysOptions, 'required' | 'problemBase'>,
+  keyHeaders: readonly string[],
+): { readonly key?: string | undefined; readonly refused?: Reply } {
+  try {
+    const key = parseKey(keyHeaders)
+    return key === undefined && required === 'on' ? { refused: problem('KEY_MISSING', { base }) } : { key }
+  } catch (error) {
+    if (!(error instanceof HookonceError && isProblem(error.code))) throw error
+    return { refused: problem(error.code, { base, detail: detailOf(error) }) }
+  }
+}
+
+/** The reply to a request whose body was refused while it was read; undefined where the error is another one. */
 export function refuseBody(
   error: unknown,
   { problemBase: base }: Pick<CheckedKeysOptions, 'problemBase'>,
-  keyHeaders: readonly string[],
 ): Reply | undefined {
   if (!(error instanceof HookonceError)) return undefined
+  if (error.code === 'OVERLOADED') return problem(error.code, { base, ...retryAfter(LAST_RETRY_S) })
   if (error.code !== 'BODY_TOO_LARGE' && error.code !== 'BODY_STALLED') return undefined
-  return repeating(keyHeaders, problem(error.code, { base, detail: detailOf(error) }))
+  return problem(error.code, { base, detail: detailOf(error) })
+}
+
+async function answerWithKey(key: string, options: CheckedKeysOptions, exchange: Exchange): Promise<Reply> {
+  const { request, origin, readBody } = exchange
+  const id = keyId(await tenantOf(options, origin), key)
+  const resumed = request.header(PLEDGE_HEADER)
+  // By other credentials it would be another key, and would run as if it were new.
+  if (resumed !== undefined && resumed !== id) return problem('PLEDGE_GONE', { base: options.problemBase })
+  const share = options.held.share()
+  try {
+    const body = await readBody({ ...options, mayHold: share.mayHold }).catch((error) => {
+      const refused = refuseBody(error, options)
+      if (refused) return refused
+      throw error
+    })
+    if (!(body instanceof Uint8Array)) return body
+    return await answerWithBody(
+      { ...request, body },
+      { id, isResumed: resumed !== undefined },
+      options,
+      exchange,
+    )
+  } finally {
+    share.letGo()
+  }
 }
 
 type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply
 
-async function answerWithKey(
-  key: string,
+interface Known {
+  readonly id: KeyId
+  /** Sent by a completer. */
+  readonly isResumed: boolean
+}
+
+async function answerWithBody(
+  request: KeyedRequest,
+  { id, isResumed }: Known,
   options: CheckedKeysOptions,
-  { request, origin, handle }: Exchange,
-  refuse: Refuse,
+  { origin, handle }: Exchange,
 ): Promise<Reply> {
   const { store, reconcile } = options
   const observe = harmless(options.observe)
-  const id = keyId(await tenantOf(options, origin), key)
   const requestId = options.requestId?.(origin as never)
   const about = { id, requestId, observe }
-  const resumed = request.header(PLEDGE_HEADER)
-  // By other credentials it would be another key, and would run as if it were new.
-  if (resumed !== undefined && resumed !== id) return refuse('PLEDGE_GONE')
+  const refuse: Refuse = (code, more = {}) => problem(code, { base: options.problemBase, ...more })
   let began = false
   /** What is thrown is kept too, as the 500 that it is answered with. */
   function failed(error: unknown): Reply {
@@ -89,8 +135,8 @@ async function answerWithKey(
       ...(requestId === undefined ? {} : { label: requestId }),
       policy: options,
       observe,
-      resumes: resumed !== undefined,
-      pledge: resumed === undefined ? pledgeOf(request, options) : undefined,
+      resumes: isResumed,
+      pledge: isResumed ? undefined : pledgeOf(request, options),
       async run(context) {
         began = true
         const handling = handle(context)
@@ -114,7 +160,7 @@ async function answerWithKey(
     if (began || !(error instanceof HookonceError)) throw error
     if (error.code === 'PLEDGE_GONE') return refuse(error.code)
     if (error.code !== 'KEY_STORE_DOWN') throw error
-    const runs = options.onStoreDown === 'run' && resumed === undefined
+    const runs = options.onStoreDown === 'run' && !isResumed
     observe({ what: 'store_down', ran: runs, error })
     return runs ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
   }

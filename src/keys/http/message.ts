@@ -1,7 +1,7 @@
 /*
  * Requests and replies in the one shape that every adapter turns its framework's into.
  */
-export interface KeyedRequest {
+export interface KeyedHead {
   readonly method: string
   /** Path and query, as they came. */
   readonly target: string
@@ -9,7 +9,10 @@ export interface KeyedRequest {
   readonly header: (name: string) => string | undefined
   /** One for each time that the header came, where the framework can tell. */
   readonly keyHeaders: readonly string[]
-  /** As it came. Adapters read it only where a key is in play. */
+}
+
+export interface KeyedRequest extends KeyedHead {
+  /** As it came. */
   readonly body: Uint8Array
 }
 

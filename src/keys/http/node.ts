@@ -3,8 +3,8 @@ import { HookonceError } from '../../model/errors.ts'
 import type { RunContext } from '../run.ts'
 import { capture } from './capture.ts'
 import { setKeyContext } from './context.ts'
-import { answerKeyed, isKeyedMethod, refuseBody, repeating, unprotected } from './keyed.ts'
-import { type KeyedRequest, type Reply, withHeaders } from './message.ts'
+import { answerKeyed, isKeyedMethod, repeating, unprotected } from './keyed.ts'
+import { type KeyedHead, type Reply, withHeaders } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { internalError, untyped } from './problem.ts'
 import { readBody } from './read-body.ts'
@@ -69,15 +69,19 @@ export async function answerNode(options: CheckedKeysOptions, exchange: NodeExch
     return captured.reply
   }
   async function answered(): Promise<Reply> {
-    const body = await readBody(request, options, exchange.parsed).catch((error) => {
-      const refusal = refuseBody(error, options, keyHeadersOf(request))
-      if (refusal) return refusal
-      throw error
+    let isUnread = false
+    const reply = await answerKeyed(options, {
+      request: keyedHead(request, target),
+      origin,
+      readBody: (limits) =>
+        readBody(request, limits, exchange.parsed).catch((error) => {
+          isUnread = true
+          throw error
+        }),
+      handle: handleCaptured,
     })
     // What is left of the request is not read, so the connection cannot be used again.
-    if (!(body instanceof Uint8Array)) return withHeaders(body, { connection: 'close' })
-    const keyed = keyedRequest(request, target, body)
-    return answerKeyed(options, { request: keyed, origin, handle: handleCaptured })
+    return isUnread ? withHeaders(reply, { connection: 'close' }) : reply
   }
   try {
     const reply = await answered()
@@ -91,7 +95,7 @@ export async function answerNode(options: CheckedKeysOptions, exchange: NodeExch
   }
 }
 
-function keyedRequest(request: IncomingMessage, target: string, body: Uint8Array): KeyedRequest {
+function keyedHead(request: IncomingMessage, target: string): KeyedHead {
   return {
     method: request.method ?? '',
     target,
@@ -100,7 +104,6 @@ function keyedRequest(request: IncomingMessage, target: string, body: Uint8Array
       return values.length > 0 ? values.join(', ') : undefined
     },
     keyHeaders: keyHeadersOf(request),
-    body,
   }
 }
 

@@ -9,6 +9,7 @@ import { policyFields, timer } from '../policy.ts'
 import type { KeyRecord } from '../record.ts'
 import { isTransactional, type KeyStore } from '../store.ts'
 import { fingerprintSchema } from './fingerprint.ts'
+import { type HeldBytes, type HeldCount, heldBytes } from './held-bytes.ts'
 import type { Reply } from './message.ts'
 import { PROBLEM_BASE } from './problem.ts'
 import type { Spill } from './spill.ts'
@@ -35,7 +36,7 @@ const optionsSchema = strict({
   /** `off`: a request without a key runs unprotected. */
   required: z.enum(['on', 'off']).default('on'),
   fingerprint: fingerprintSchema.prefault({}),
-  /** Beside content-type, location, etag, link and content-language. */
+  /** Beside those of stored-reply.ts. */
   storeHeaders: z
     .array(
       z
@@ -77,6 +78,11 @@ const optionsSchema = strict({
     .int()
     .positive()
     .default(5 * MIB),
+  /** Of all requests over one store together: a request that would exceed it is refused with 503. */
+  maxHeldBytes: z
+    .int()
+    .positive()
+    .default(256 * MIB),
   /** From the headers to the end of the body: 5 MiB come within it over a slow mobile line (1 Mbit/s). */
   bodyTimeoutMs: timer.default(MINUTE_MS),
 })
@@ -103,7 +109,10 @@ const optionsSchema = strict({
     error: '`pledge` needs a store that keeps pledges: postgresKeys(), redisKeys() or memoryKeys()',
   })
 
-export type CheckedKeysOptions = z.output<typeof optionsSchema> & { readonly deadlines: Deadlines }
+export type CheckedKeysOptions = z.output<typeof optionsSchema> & {
+  readonly deadlines: Deadlines
+  readonly held: HeldBytes
+}
 
 type Given = z.input<typeof optionsSchema>
 /** `Origin` is the request as the framework knows it. */
@@ -115,7 +124,20 @@ export type KeysOptions<Origin> = Omit<Given, 'tenant' | 'progress' | 'requestId
 
 export function checkKeysOptions(options: unknown, where: string): CheckedKeysOptions {
   const checked = check(optionsSchema, options, where)
-  return { ...checked, deadlines: deadlines(checked.bodyTimeoutMs) }
+  return {
+    ...checked,
+    deadlines: deadlines(checked.bodyTimeoutMs),
+    held: heldBytes(checked.maxHeldBytes, countOf(checked.store)),
+  }
+}
+
+/** By store: each route has options of its own, and a limit for each route would be no limit. */
+const heldCounts = new WeakMap<KeyStore, HeldCount>()
+
+function countOf(store: KeyStore): HeldCount {
+  const count = heldCounts.get(store) ?? { bytes: 0 }
+  heldCounts.set(store, count)
+  return count
 }
 
 function isStore(value: unknown): boolean {

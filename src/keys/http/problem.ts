@@ -61,6 +61,11 @@ const problems = {
   },
   BODY_TOO_LARGE: { slug: 'body-too-large', title: 'The body is too large' },
   BODY_STALLED: { slug: 'body-stalled', title: 'The body did not arrive in time' },
+  OVERLOADED: {
+    slug: 'overloaded',
+    title: 'Too many requests are being handled',
+    detail: 'The server has no room for the body of this request now. Send it again after Retry-After.',
+  },
 } as const satisfies Partial<Record<ErrorCode, Problem>>
 
 export type ProblemCode = keyof typeof problems

@@ -1,6 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Deadlines } from '../../model/deadlines.ts'
 import { type ErrorCode, HookonceError } from '../../model/errors.ts'
+import {
+  howToKeepBytes,
+  keptBytes,
+  keptText,
+  type NodeRequest,
+  rawRequest,
+} from '../../model/framework-request.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 /** How much of a body is read, and for how long it is waited for. */
@@ -17,6 +24,7 @@ export interface BodyLimits {
 export const OF_BODIES: ReadonlySet<ErrorCode> = new Set([
   'BODY_TOO_LARGE',
   'BODY_INCOMPLETE',
+  'BODY_ALREADY_READ',
   'BODY_STALLED',
   'OVERLOADED',
 ])
@@ -31,21 +39,42 @@ export async function readBody(
   limits: BodyLimits,
   parsed: object = request,
 ): Promise<Uint8Array> {
-  const { rawBody, body } = parsed as { rawBody?: unknown; body?: unknown }
-  if (rawBody instanceof Uint8Array) return rawBody
-  if (typeof rawBody === 'string') return Buffer.from(rawBody)
-  if (body instanceof Uint8Array) return body
+  const kept = keptBytes(parsed)
+  if (kept) return kept
   if (!hasBody(request)) return new Uint8Array()
+  const { body } = parsed as { body?: unknown }
   // Some parsers leave an empty object for what they have not read.
   const isParsed = body !== undefined && request.readableDidRead
   // Of these, parsers leave the fields and put the files elsewhere.
   const isWhole = !request.headers['content-type']?.toLowerCase().startsWith('multipart/')
   if (isParsed && isWhole) return Buffer.from(typeof body === 'string' ? body : canonicalJson(body))
-  if (isParsed || request.readableEnded || request.destroyed)
+  if (isParsed || request.readableEnded)
     throw new HookonceError(
       'BODY_INCOMPLETE',
       'the body was read before it reached the idempotency keys: mount them before whatever reads it, or keep it as `rawBody`',
     )
+  return readStream(request, limits)
+}
+
+/** The same where only the bytes will do, because a signature is over them. */
+export async function readSignedBody(given: NodeRequest, limits: BodyLimits): Promise<Uint8Array> {
+  const request = rawRequest(given)
+  const wasRead = request.readableEnded
+  const kept = keptBytes(given) ?? (wasRead ? keptText(given) : undefined)
+  if (kept) {
+    if (kept.length > limits.maxBodyBytes) throw tooLarge(limits)
+    if (limits.mayHold?.(kept.length) === false) throw noRoom()
+    return kept
+  }
+  if (!hasBody(request)) return new Uint8Array()
+  if (wasRead) throw new HookonceError('BODY_ALREADY_READ', howToKeepBytes(given))
+  return readStream(request, limits)
+}
+
+async function readStream(request: IncomingMessage, limits: BodyLimits): Promise<Uint8Array> {
+  // The client may hang up while its tenant is being found.
+  if (request.destroyed)
+    throw new HookonceError('BODY_INCOMPLETE', 'the connection closed before the body was read')
   if (Number(request.headers['content-length'] ?? 0) > limits.maxBodyBytes) throw tooLarge(limits)
   return readAndPutBack(request, limits)
 }
@@ -100,6 +129,11 @@ async function readAndPutBack(request: IncomingMessage, limits: BodyLimits): Pro
 /** The same of a request of the fetch standard. */
 export async function readFetchBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
   const { maxBodyBytes, deadlines, mayHold = () => true } = limits
+  if (request.bodyUsed)
+    throw new HookonceError(
+      'BODY_ALREADY_READ',
+      'the body was read before it reached hookonce: pass request.clone() before request.json() or request.text()',
+    )
   const reader = request.body?.getReader()
   if (!reader) return new Uint8Array()
   const chunks: Uint8Array[] = []
@@ -139,6 +173,6 @@ function stalled({ bodyTimeoutMs }: BodyLimits): HookonceError {
   return new HookonceError('BODY_STALLED', `the body was not complete after ${bodyTimeoutMs} ms`)
 }
 
-function noRoom(): HookonceError {
+export function noRoom(): HookonceError {
   return new HookonceError('OVERLOADED', 'there is no room for more bytes of bodies')
 }

@@ -1,8 +1,9 @@
-import type { ClientBase, Pool, PoolClient, QueryConfig } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import { check, strict } from '../../model/checked.ts'
 import { HookonceError } from '../../model/errors.ts'
 import { type AcquireDecision, type AcquireRequest, decideAcquire } from '../decide.ts'
+import { digest } from '../identity.ts'
 import type { KeyRecord } from '../record.ts'
 import type {
   Acquired,
@@ -10,11 +11,13 @@ import type {
   KeyId,
   TransactionalKeyStore,
   TransactionEnd,
+  TransactionLimits,
   TransactionWork,
 } from '../store.ts'
-import { ANSWER_TIMEOUT_MS, openPools, type Pools } from './postgres-pools.ts'
+import { openPools, type Pools } from './postgres-pools.ts'
 import { statements } from './postgres-statements.ts'
-import { whileOpen } from './postgres-tx.ts'
+import { createTable, findTable } from './postgres-table.ts'
+import { inTransaction, timed, whileOpen } from './postgres-tx.ts'
 
 const optionsSchema = strict({
   database: z.union(
@@ -42,28 +45,34 @@ export type PostgresKeysOptions = z.input<typeof optionsSchema>
 /** Keys in a table of PostgreSQL 14 or later. The only store whose handlers can be transactional. */
 export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStore<ClientBase> {
   const { table, migrate, prepare, ...reaching } = check(optionsSchema, options, 'postgresKeys()')
-  const sql = statements(table)
   const pools: Pools = openPools(reaching)
-  let ready: Promise<unknown> | undefined
+  let ready: Promise<Ready> | undefined
 
-  type Verb = keyof typeof sql
-  const query = (verb: Verb, values: unknown[]) => ({
-    text: sql[verb],
-    values,
-    // The table is part of the name: two stores may share a connection.
-    ...(prepare === 'on' ? { name: `hookonce ${verb} ${table}` } : {}),
-  })
+  async function open(): Promise<Ready> {
+    const pool = await pools.keys()
+    const name = await (migrate === 'auto' ? createTable(pool, table) : findTable(pool, table))
+    return { name, sql: statements(name) }
+  }
+  async function query(verb: Verb, values: unknown[]) {
+    ready ??= open()
+    const { name, sql } = await ready.catch((error) => {
+      ready = undefined
+      throw error
+    })
+    return {
+      text: sql[verb],
+      values,
+      // The table is part of the name: two stores may share a connection.
+      ...(prepare === 'on' ? { name: statementName(verb, name) } : {}),
+    }
+  }
 
   async function ask<Row extends object>(
     verb: Verb,
     values: unknown[],
   ): Promise<{ rows: Row[]; changed: number }> {
-    ready ??= migrate === 'auto' ? createTable(await pools.keys(), sql.create) : Promise.resolve()
-    await ready.catch((error) => {
-      ready = undefined
-      throw error
-    })
-    const { rows, rowCount } = await (await pools.keys()).query<Row>(query(verb, values))
+    const asked = await query(verb, values)
+    const { rows, rowCount } = await (await pools.keys()).query<Row>(asked)
     return { rows, changed: rowCount ?? 0 }
   }
 
@@ -128,18 +137,45 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
         await ask('dropPledge', [bytesOf(id), name])
       },
     },
-    async transaction<Value>(id: KeyId, fence: number, work: TransactionWork<ClientBase, Value>) {
-      return inTransaction<TransactionEnd<Value>>(await pools.business(), async (client) => {
-        const tx = whileOpen(client)
-        const { value, completion } = await work(tx.client).finally(tx.close)
-        if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
-        const { rowCount } = await client.query(timed(query('settle', settleValues(id, fence, completion))))
-        const commit = rowCount === 1
-        return { commit, answer: { value, end: commit ? 'committed' : 'stale' } }
-      })
+    async transaction<Value>(
+      id: KeyId,
+      fence: number,
+      work: TransactionWork<ClientBase, Value>,
+      limits?: TransactionLimits,
+    ) {
+      return inTransaction<TransactionEnd<Value>>(
+        await pools.business(),
+        async (client) => {
+          const tx = whileOpen(client)
+          const { value, completion } = await work(tx.client).finally(tx.close)
+          if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
+          const settling = await query('settle', settleValues(id, fence, completion))
+          const { rowCount } = await client.query(timed(settling))
+          const commit = rowCount === 1
+          return { commit, answer: { value, end: commit ? 'committed' : 'stale' } }
+        },
+        limits,
+      )
     },
     close: () => pools.close(),
   }
+}
+
+type Verb = keyof ReturnType<typeof statements>
+
+/** What is known once the table is. */
+interface Ready {
+  /** With its schema. */
+  readonly name: string
+  readonly sql: ReturnType<typeof statements>
+}
+
+/** pg warns of longer ones. */
+const LONGEST_NAME = 63
+
+function statementName(verb: Verb, table: string): string {
+  const name = `hookonce ${verb} ${table}`
+  return name.length <= LONGEST_NAME ? name : `hookonce ${verb} ${digest([table]).slice(0, 32)}`
 }
 
 /** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
@@ -164,9 +200,6 @@ function bytesOf(id: KeyId): Buffer {
   return Buffer.from(id, 'hex')
 }
 
-/** Any fixed number: two processes that start at once make the table one after the other. */
-const CREATION_LOCK = 0x6b_65_79_73
-
 /** Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at once is safe. */
 export async function ensurePostgresTable(
   options: Pick<PostgresKeysOptions, 'database' | 'table'>,
@@ -174,58 +207,10 @@ export async function ensurePostgresTable(
   const { table, ...reaching } = check(optionsSchema, options, 'ensurePostgresTable()')
   const pools = openPools(reaching)
   try {
-    await createTable(await pools.keys(), statements(table).create)
+    await createTable(await pools.keys(), table)
   } finally {
     await pools.close()
   }
-}
-
-async function createTable(pool: Pool, create: string): Promise<void> {
-  await inTransaction(pool, async (client) => {
-    await client.query('select pg_advisory_xact_lock($1)', [CREATION_LOCK])
-    await client.query(create)
-    return { commit: true, answer: undefined }
-  })
-}
-
-async function inTransaction<Answer>(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<{ commit: boolean; answer: Answer }>,
-): Promise<Answer> {
-  const client = await pool.connect()
-  let broken: Error | undefined
-  // Without a listener a connection that breaks in our hands would end the process.
-  const onError = (error: Error): void => {
-    broken = error
-  }
-  client.on('error', onError)
-  async function end(text: 'commit' | 'rollback'): Promise<void> {
-    try {
-      await client.query(timed({ text }))
-    } catch (error) {
-      // Of a connection that did not say how it ended nothing more is asked: the server ends what is left open.
-      broken = error instanceof Error ? error : new Error(String(error))
-      throw error
-    }
-  }
-  try {
-    await client.query('begin')
-    const { commit, answer } = await work(client)
-    await end(commit ? 'commit' : 'rollback')
-    return answer
-  } catch (error) {
-    // What went wrong first is what the caller must hear.
-    if (!broken) await end('rollback').catch(() => undefined)
-    throw error
-  } finally {
-    client.off('error', onError)
-    client.release(broken)
-  }
-}
-
-/** A time limit for one query, which the types of pg leave out: the caller's pool may have none. */
-function timed<Query extends QueryConfig>(query: Query): Query {
-  return { ...query, query_timeout: ANSWER_TIMEOUT_MS }
 }
 
 // By shape: the caller's copy of pg may be another one than ours.

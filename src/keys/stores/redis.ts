@@ -33,11 +33,14 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
   let own: Promise<OwnClient> | undefined
   let closed = false
   const theirs = client && runsScripts(client)
+  // Loaded now, so that a client that is missing is reported at the start and not at the first request.
+  const loading = url === undefined ? undefined : loadClient()
+  loading?.catch((error) => process.emitWarning(String(error)))
 
   async function opened(): Promise<RunsScripts> {
     if (theirs) return theirs
     if (closed) throw new Error('the store was closed')
-    own ??= openClient(url ?? '')
+    own ??= openClient(url ?? '', loading ?? loadClient())
     return (await own).runner
   }
   const asking = asker(opened)
@@ -141,14 +144,18 @@ interface OwnClient {
   disconnect(): void
 }
 
-async function openClient(url: string): Promise<OwnClient> {
-  const { Redis } = await import(/* webpackIgnore: true */ 'ioredis').catch((error) => {
+async function loadClient(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
+  return await import(/* webpackIgnore: true */ 'ioredis').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
       'redisKeys({ url }) needs ioredis: npm install ioredis, or hand over your own `client`',
       { cause: error },
     )
   })
+}
+
+async function openClient(url: string, loading: ReturnType<typeof loadClient>): Promise<OwnClient> {
+  const { Redis } = await loading
   // A command that cannot be sent fails soon: whoever asked is told, and asks again.
   const client = new Redis(url, { maxRetriesPerRequest: 1 })
   // Refusals reach the commands; without a listener each would be printed as well.

@@ -4,6 +4,7 @@ import {
   type KeyId,
   type KeyStore,
   type TransactionEnd,
+  type TransactionLimits,
   type TransactionWork,
 } from '../store.ts'
 import { layerOver } from './layer.ts'
@@ -67,14 +68,16 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
             id: KeyId,
             fence: number,
             work: TransactionWork<unknown, Value>,
+            limits?: TransactionLimits,
           ): Promise<TransactionEnd<Value>> {
-            return store.transaction(id, fence, async (tx) => {
+            const sealing: typeof work = async (tx) => {
               const { value, completion } = await work(tx)
               return {
                 value,
                 completion: completion && { ...completion, result: await seal(completion.result, id) },
               }
-            })
+            }
+            return store.transaction(id, fence, sealing, limits)
           },
         }
       : {}),

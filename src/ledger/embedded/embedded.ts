@@ -11,7 +11,7 @@ import {
   superuser,
   systemRoot,
 } from './data-directory.ts'
-import { type Home, logSince, openHome, readSmallFile, writeSmallFile } from './home.ts'
+import { type Home, logSince, openHome, readSmallFile, unusableDir, writeSmallFile } from './home.ts'
 import { join, type Membership } from './membership.ts'
 import { choosePort, host, isFree } from './port.ts'
 import { readPidFile, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts'
@@ -55,6 +55,8 @@ export async function startEmbedded(options: { dir: string; port?: number }): Pr
     }
   } catch (error) {
     if (error instanceof HookonceError) throw error
+    const unusable = unusableDir(options.dir, error)
+    if (unusable) throw unusable
     const reason = error instanceof Error ? error.message : String(error)
     throw new HookonceError('EMBEDDED_FAILED', `${options.dir}: ${reason}`, { cause: error })
   }

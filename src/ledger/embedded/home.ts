@@ -14,6 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { HookonceError } from '../../model/errors.ts'
 
 /** The directory of one embedded server, and what lies in it. */
 export interface Home {
@@ -117,6 +118,17 @@ export async function removeIfThere(path: string): Promise<void> {
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return (
     error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
+  )
+}
+
+/** An error that says so, where a folder cannot be made or written; undefined where something else went wrong. */
+export function unusableDir(dir: string, error: unknown): HookonceError | undefined {
+  if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOENT', 'ENOSPC')) return undefined
+  const reason = error instanceof Error ? error.message : String(error)
+  return new HookonceError(
+    'DIR_UNUSABLE',
+    `the folder ${resolve(dir)} cannot be used (${reason}): choose one that can be written with \`dir\` (--dir), or set DATABASE_URL`,
+    { cause: error },
   )
 }
 

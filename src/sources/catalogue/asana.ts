@@ -14,6 +14,7 @@ export const asana = provider({
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-hook-signature', encoding: 'hex' },
   batch: 'json:events[]',
+  emptyBatch: 'acknowledge',
   event: {
     key: {
       hash: ['item:action', 'item:resource.gid', 'item:created_at'],

@@ -15,13 +15,13 @@ export const bigcommerce = provider({
     ],
     notes: [
       'The secret is the client secret of the app, as plain text: nothing is taken off and nothing decoded.',
-      'The key is the `hash` of the payload, by which the documents tell duplicates apart.',
+      'The key is `webhook-id`, which is signed and the same on every retry. The `hash` of the payload, by which older documents tell duplicates apart, stands in where the header is missing: different events are seen to share one.',
       'Eleven retries over 48 hours, then the webhook is switched off.',
     ],
   },
   ...standardSignature('webhook', { secretEncoding: 'utf8', secretPrefix: '' }),
   event: {
-    key: ['json:hash', 'header:webhook-id'],
+    key: ['header:webhook-id', 'json:hash'],
     type: 'json:scope',
     objectId: 'json:data.id',
     occurredAt: { at: 'json:created_at', unit: 's' },

@@ -1,5 +1,6 @@
-import { createHmac, hash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
+import { hash } from '../../model/hash.ts'
 import type { Delivery, HandshakeAnswer } from '../contract.ts'
 import { provider } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'

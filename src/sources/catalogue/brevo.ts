@@ -6,14 +6,26 @@ export const brevo = provider({
     name: 'Brevo',
     category: 'email',
     confidence: 'uncertain',
-    evidence: ['npm:nuxt-webhook-validators@0.2.12:brevo (secondary)'],
-    unverified: ['the fields of the payload', 'retries: a week is counted on'],
-    notes: ['Nothing is signed: choose token authentication for the webhook, and that token is the secret.'],
+    evidence: [
+      'npm:nuxt-webhook-validators@0.2.12:brevo (secondary)',
+      'https://developers.brevo.com/docs/transactional-webhooks',
+    ],
+    unverified: ['retries: a week is counted on'],
+    notes: [
+      'Nothing is signed: choose token authentication for the webhook, and that token is the secret.',
+      'There is no id: message, event, second, recipient, link and client make one. `ts_epoch` is when the message was sent.',
+    ],
   },
   signature: { algorithm: 'token', header: 'authorization', prefix: 'Bearer ' },
   event: {
-    key: [{ hash: ['json:message-id', 'json:event', 'json:ts_event'] }, 'body-hash'],
-    type: 'json:event',
+    key: [
+      {
+        hash: ['json:message-id', 'json:event', 'json:ts_event'],
+        optional: ['json:email', 'json:link', 'json:ip', 'json:user_agent'],
+      },
+      { hash: [['json:event', 'json:msg_status'], 'body-hash'] },
+    ],
+    type: ['json:event', 'json:msg_status'],
     objectId: 'json:message-id',
     occurredAt: { at: 'json:ts_event', unit: 's' },
   },

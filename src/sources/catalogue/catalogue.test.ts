@@ -6,7 +6,7 @@ import { checkDescription } from '../description.ts'
 import { findProvider, providerIds } from '../index.ts'
 import type { SourceOptions } from '../options.ts'
 import { sampleOf } from '../sample.ts'
-import { STAMP_HEADER } from '../schemes/identify.ts'
+import { STAMP_HEADER } from '../schemes/event-key.ts'
 import type { SignedDelivery } from '../sign.ts'
 import { coversBody, isSignable, takesPublicKey } from '../signature.ts'
 

@@ -1,40 +1,63 @@
 import { provider } from '../provider.ts'
+import { severalSignatures } from '../schemes/several-signatures.ts'
+import type { DigestSignature } from '../signature.ts'
 
-export const cloudinary = provider({
-  provider: 'cloudinary',
-  about: {
-    name: 'Cloudinary',
-    category: 'media',
-    confidence: 'verified',
-    evidence: [
-      'npm:cloudinary@2.11.0:lib/utils/index.js',
-      'github.com/cloudinary/cloudinary_npm:test/utils/utils_spec.js',
-    ],
-    unverified: [
-      'that type, asset and date name an event',
-      'the 3 retries within 9 minutes: a week is counted on',
-    ],
-    notes: [
-      'The secret is the API secret. It is hashed with the body, no HMAC.',
-      'An account that is set to SHA-256 is refused: its signature is longer.',
-    ],
+const HEADER = 'x-cld-signature'
+
+const SHA256: DigestSignature = {
+  algorithm: 'sha256',
+  header: HEADER,
+  encoding: 'hex',
+  format: { kind: 'bare', prefix: '' },
+  content: '{body}{timestamp}{secret}',
+  covers: 'body',
+  secretEncoding: 'utf8',
+  secretPrefix: '',
+}
+
+/** An account is set to one of two hashes; the length of the signature says which. */
+const code = severalSignatures([
+  { signature: SHA256, isDated: true, claims: (delivery) => delivery.header(HEADER)?.length === 64 },
+])
+
+export const cloudinary = provider(
+  {
+    provider: 'cloudinary',
+    about: {
+      name: 'Cloudinary',
+      category: 'media',
+      confidence: 'verified',
+      evidence: [
+        'npm:cloudinary@2.11.0:lib/utils/index.js',
+        'github.com/cloudinary/cloudinary_npm:test/utils/utils_spec.js',
+      ],
+      unverified: [
+        'that type, asset and date name an event',
+        'the 3 retries within 9 minutes: a week is counted on',
+      ],
+      notes: [
+        'The secret is the API secret. It is hashed with the body, no HMAC.',
+        'An account may be set to SHA-1, as new ones are, or to SHA-256: either is taken.',
+      ],
+    },
+    signature: {
+      algorithm: 'sha1',
+      header: HEADER,
+      encoding: 'hex',
+      content: '{body}{timestamp}{secret}',
+    },
+    timestamp: { at: 'header:x-cld-timestamp', unit: 's', toleranceSeconds: 7_200 },
+    event: {
+      key: [
+        { hash: ['json:notification_type', ['json:asset_id', 'json:public_id'], 'json:timestamp'] },
+        { hash: ['json:notification_type', ['json:request_id', 'json:notification_context.request_id']] },
+        'body-hash',
+      ],
+      type: 'json:notification_type',
+      objectId: ['json:asset_id', 'json:public_id'],
+      occurredAt: { at: 'json:timestamp', unit: 'iso' },
+    },
+    acceptedStatus: 200,
   },
-  signature: {
-    algorithm: 'sha1',
-    header: 'x-cld-signature',
-    encoding: 'hex',
-    content: '{body}{timestamp}{secret}',
-  },
-  timestamp: { at: 'header:x-cld-timestamp', unit: 's', toleranceSeconds: 7_200 },
-  event: {
-    key: [
-      { hash: ['json:notification_type', ['json:asset_id', 'json:public_id'], 'json:timestamp'] },
-      { hash: ['json:notification_type', ['json:request_id', 'json:notification_context.request_id']] },
-      'body-hash',
-    ],
-    type: 'json:notification_type',
-    objectId: ['json:asset_id', 'json:public_id'],
-    occurredAt: { at: 'json:timestamp', unit: 'iso' },
-  },
-  acceptedStatus: 200,
-})
+  code,
+)

@@ -50,8 +50,8 @@ function eventsOf(source: SigningSource, body: unknown, headers: Record<string, 
   return single.map((one) => {
     const event = source.identify(one)
     if (!event.ok) return event.code
-    const { key, type, objectId, occurredAtMs } = event
-    return { key, type, objectId, occurredAtMs }
+    const { key, type, objectId, occurredAtMs, unread } = event
+    return { key, type, objectId, occurredAtMs, unread }
   })
 }
 
@@ -108,7 +108,7 @@ describe('quickbooks', () => {
     expect(new Set(keysOf(source, { eventNotifications: [company('1'), company('2')] })).size).toBe(2)
   })
 
-  it('takes CloudEvents, and refuses what is neither', () => {
+  it('takes CloudEvents, and records what is neither as it is', () => {
     const event = {
       specversion: '1.0',
       id: 'e1',
@@ -117,7 +117,9 @@ describe('quickbooks', () => {
       time: AT,
     }
     expect(eventsOf(source, [event])).toMatchObject([{ type: event.type, occurredAtMs: AT_MS }])
-    expect(eventsOf(source, [{ id: '1', name: 'Customer' }])).toEqual(['EVENT_KEY_MISSING'])
+    expect(eventsOf(source, [{ id: '1', name: 'Customer' }])).toMatchObject([
+      { unread: { code: 'EVENT_KEY_MISSING' } },
+    ])
   })
 })
 

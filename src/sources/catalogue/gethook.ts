@@ -18,7 +18,7 @@ export const gethook = provider({
     ],
     notes: [
       'Deliveries are signed only where the destination has a signing secret.',
-      'The id is the one that the first sender gave. `X-Request-Id` is not read: any proxy on the way may set it anew. A delivery without an id is refused.',
+      'The id is the one that the first sender gave, in a header or in the body as `event.id`. `X-Request-Id` is not read: any proxy on the way may set it anew.',
     ],
   },
   signature: {
@@ -30,8 +30,8 @@ export const gethook = provider({
   },
   timestamp: { at: 'field:t', unit: 's', toleranceSeconds: 300 },
   event: {
-    key: ['header:x-webhook-id', 'header:x-event-id', 'header:idempotency-key'],
-    type: 'header:x-event-type',
+    key: ['header:x-webhook-id', 'header:x-event-id', 'header:idempotency-key', 'json:event.id'],
+    type: ['header:x-event-type', 'json:event.type'],
   },
   answerWithinSeconds: 30,
 })

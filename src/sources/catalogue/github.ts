@@ -17,7 +17,7 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
       'The legacy SHA-1 header is sent beside the SHA-256 one and not believed.',
       'The type is `pull_request.opened` where the payload has an action, `push` where it has none.',
       'No date in the envelope: `occurredAt` stays empty rather than guessed.',
-      'The hook must send `application/json`: the form-encoded variant is refused as BODY_UNPARSABLE.',
+      'Hooks of either content type are taken: `application/json`, or a form with the JSON in `payload`. The signature covers the form as it is sent.',
       "There is no automatic retry. A person or the API can redeliver for 3 days at github.com and for longer on a server of one's own: a week is counted on.",
     ],
   },
@@ -31,6 +31,7 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
     prefixes: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_'],
     advice: 'give the secret of the webhook, as you set it in its settings',
   },
+  body: { jsonOr: { form: 'payload' } },
   event: {
     key: 'header:x-github-delivery',
     type: { join: ['header:x-github-event', 'json:action'], separator: '.' },

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 import { provider } from '../provider.ts'
@@ -19,7 +19,7 @@ const code: Code = ({ keyring, toleranceSeconds }) => ({
     if ('ok' in headers) return headers
     const [, proof = '', environment = '', time = ''] = FORM.exec(headers[HEADER]) ?? []
     // Bytes that are no text would be replaced, and two bodies could read the same.
-    if (proof === '' || !isUtf8(delivery.body))
+    if (proof === '' || !buffer.isUtf8(delivery.body))
       return refuse(
         'SIGNATURE_MALFORMED',
         `the header ${HEADER} or the body is not of the form that Hygraph sends`,

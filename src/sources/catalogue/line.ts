@@ -21,6 +21,7 @@ export const line = provider({
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-line-signature', encoding: 'base64' },
   batch: 'json:events[]',
+  emptyBatch: 'acknowledge',
   event: {
     key: 'item:webhookEventId',
     type: 'item:type',

@@ -1,4 +1,5 @@
-import { createPublicKey, hash, type KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'

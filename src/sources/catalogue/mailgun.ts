@@ -10,6 +10,7 @@ export const mailgun = provider({
     unverified: ['whether a retry is signed anew'],
     notes: [
       'Only a date and a random token are signed, not the event: whoever holds one delivery can put another event into it until its date is too old. Use TLS.',
+      'A bad signature is answered 401, after which Mailgun retries. It never retries after 406: with a wrong secret every event would be lost. Ask for that with `refusedStatus: 406` once the secret is known to be right.',
       'The tolerance is as long as the retries, 8 hours: a retry that keeps its date must not be lost.',
     ],
   },
@@ -30,6 +31,4 @@ export const mailgun = provider({
   },
   retryWindowHours: 24,
   acceptedStatus: 200,
-  // Any other status is retried; this one says that it is of no use.
-  refusedStatus: 406,
 })

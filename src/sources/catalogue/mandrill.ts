@@ -9,8 +9,11 @@ export const mandrill = provider({
     evidence: [
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['that `_id` names an event', 'the HEAD request at set-up', 'retries: a week is counted on'],
-    notes: ['The URL is signed as it was registered, then every field of the form.'],
+    unverified: ['the HEAD request at set-up', 'retries: a week is counted on'],
+    notes: [
+      'The URL is signed as it was registered, then every field of the form.',
+      '`_id` names the message: event, date, link and client are part of the key. Mail that comes in and changes of the deny list have no id; they are told apart by their content.',
+    ],
   },
   signature: {
     algorithm: 'hmac-sha1',
@@ -22,8 +25,14 @@ export const mandrill = provider({
   body: { form: 'mandrill_events' },
   batch: 'json:[]',
   event: {
-    key: 'item:_id',
-    type: 'item:event',
+    key: [
+      {
+        hash: ['item:event', 'item:_id', 'item:ts'],
+        optional: ['item:url', 'item:ip', 'item:user_agent'],
+      },
+      { hash: [['item:event', 'item:type'], 'item-hash'] },
+    ],
+    type: ['item:event', 'item:type'],
     objectId: 'item:msg._id',
     occurredAt: { at: 'item:ts', unit: 's' },
   },

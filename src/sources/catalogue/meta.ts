@@ -11,7 +11,12 @@ export const meta = provider({
       'npm:whatsapp-api-js@6.3.0:lib/index.js (secondary)',
     ],
     unverified: ['the time to answer in', 'what names a change'],
-    notes: ['Changes carry no id: two of one object with the same date and content are one.'],
+    notes: [
+      'A message is named by its `mid`; deleting it on Instagram repeats the `mid`, so `is_deleted` is part of the key.',
+      'A change carries no id: two changes of one object with the same field and value are one event. `entry.time` is the time of sending, and no part of their key.',
+      'Names of changed fields without values (`changed_fields`) tell nothing else apart: there the time of sending is part of the key, and a retry may be a second event.',
+      'The type is `<object>.<field>` of a change, `<object>.messaging`, `<object>.standby` or `<object>.changed_fields`. An entry of any other shape has the type `<object>`.',
+    ],
   },
   signature: {
     algorithm: 'hmac-sha256',
@@ -19,10 +24,30 @@ export const meta = provider({
     encoding: 'hex',
     format: { kind: 'bare', prefix: 'sha256=' },
   },
-  batch: ['json:entry[].changes[]', 'json:entry[].messaging[]'],
+  batch: [
+    'json:entry[].changes[]',
+    'json:entry[].messaging[]',
+    'json:entry[].standby[]',
+    // Instagram's `field` and `value`, or only the names of what changed.
+    'json:entry[]',
+  ],
   event: {
-    key: ['item:message.mid', 'body-hash'],
-    type: { join: ['json:object', ['item:field', 'const:messaging']], separator: '.' },
+    key: [
+      {
+        hash: ['json:object', 'json:entry.0.id', 'item:message.mid'],
+        optional: ['item:message.is_deleted'],
+      },
+      { hash: ['json:object', 'json:entry.0.id', 'item:field', { textOf: 'item:value' }] },
+      { hash: ['json:object', 'json:entry.0.id', 'item-hash'] },
+    ],
+    type: {
+      join: [
+        'json:object',
+        'item:field',
+        { present: ['json:entry.0.messaging', 'json:entry.0.standby', 'json:entry.0.changed_fields'] },
+      ],
+      separator: '.',
+    },
     objectId: 'json:entry.0.id',
     occurredAt: { at: 'json:entry.0.time', unit: 's' },
   },

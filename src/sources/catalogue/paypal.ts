@@ -1,5 +1,5 @@
 import { createVerify } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import * as zlib from 'node:zlib'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import {
@@ -52,7 +52,7 @@ export function paypalCode({ fetching, roots }: Trusting): Code {
       const time = headers['paypal-transmission-time']
       return {
         certificate: url.origin + url.pathname,
-        signed: `${id}|${time}|${webhookId}|${crc32(delivery.body)}`,
+        signed: `${id}|${time}|${webhookId}|${zlib.crc32(delivery.body)}`,
         signature: Buffer.from(headers['paypal-transmission-sig'], 'base64'),
       }
     }

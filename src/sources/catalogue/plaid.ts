@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
+import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { provider } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'

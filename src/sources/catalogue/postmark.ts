@@ -15,16 +15,20 @@ export const postmark = provider({
     unverified: ['the retries of 10 hours: a day is counted on', 'which field holds the date'],
     notes: [
       'Nothing is signed. Register the URL as `https://user:password@host/…`; the secret is `user:password`.',
-      'Only bounces carry an id; the key of the others is made of kind, message, recipient and date.',
+      'Only bounces carry an id; the key of the others is made of kind, message, recipient, date, link and client. Mail that comes in is named by its message.',
     ],
   },
   signature: { algorithm: 'basic' },
   event: {
     key: [
       { hash: ['json:RecordType', 'json:ID'] },
-      { hash: ['json:RecordType', 'json:MessageID', [...DATES]], optional: ['json:Recipient'] },
+      {
+        hash: ['json:RecordType', 'json:MessageID', [...DATES]],
+        optional: ['json:Recipient', 'json:OriginalLink', 'json:UserAgent', 'json:Geo.IP'],
+      },
+      { hash: ['json:MessageID', 'json:OriginalRecipient'] },
     ],
-    type: 'json:RecordType',
+    type: ['json:RecordType', 'const:Inbound'],
     objectId: 'json:MessageID',
     occurredAt: { at: [...DATES], unit: 'iso' },
   },

@@ -11,6 +11,7 @@ export const recharge = provider({
     notes: [
       'The secret is the client secret of the API.',
       'The tolerance is as long as the retries, 48 hours; after 20 failures the webhook is deleted.',
+      'There is no id: topic and body make one.',
       'The legacy header X-Recharge-Hmac-Sha256, a plain hash, is sent beside it and not believed.',
       'The object is under a name of its own kind (`charge`, `subscription`, …), so that no id of it is read.',
     ],
@@ -23,7 +24,10 @@ export const recharge = provider({
     content: '{timestamp}.{body}',
   },
   timestamp: { at: 'field:t', unit: 's', toleranceSeconds: 48 * 3600 },
-  event: { key: 'body-hash', type: 'header:x-recharge-topic' },
+  event: {
+    key: { hash: ['body-hash'], optional: ['header:x-recharge-topic'] },
+    type: ['header:x-recharge-topic', 'const:unknown'],
+  },
   retryWindowHours: 7 * 24,
   answerWithinSeconds: 5,
   acceptedStatus: 200,

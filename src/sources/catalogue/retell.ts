@@ -9,9 +9,13 @@ export const retell = provider({
     evidence: [
       'npm:retell-sdk@5.66.1:lib/webhook_auth.js',
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
+      'https://docs.retellai.com/features/webhook-overview',
     ],
-    unverified: ['that a call has each event once', 'the 3 attempts: a week is counted on'],
-    notes: ['The secret is the API key with the webhook badge.'],
+    unverified: ['that a call has each other event once', 'the 3 attempts: a week is counted on'],
+    notes: [
+      'The secret is the API key with the webhook badge.',
+      'A call has many `transcript_updated`, and may be transferred more than once: transcript and destination are part of the key.',
+    ],
   },
   signature: {
     algorithm: 'hmac-sha256',
@@ -22,11 +26,21 @@ export const retell = provider({
   },
   timestamp: { at: 'field:v', unit: 'ms' },
   event: {
-    key: [{ hash: ['json:event', 'json:call.call_id'] }, 'body-hash'],
+    key: [
+      {
+        hash: ['json:event', ['json:call.call_id', 'json:chat.chat_id']],
+        optional: [
+          { textOf: 'json:transcript_with_tool_calls' },
+          'json:call.transcript',
+          { textOf: 'json:transfer_destination' },
+        ],
+      },
+      { hash: ['json:event', 'body-hash'] },
+    ],
     type: 'json:event',
-    objectId: 'json:call.call_id',
+    objectId: ['json:call.call_id', 'json:chat.chat_id'],
     occurredAt: { at: ['json:call.end_timestamp', 'json:call.start_timestamp'], unit: 'ms' },
-    object: 'json:call',
+    object: ['json:call', 'json:chat'],
   },
   answerWithinSeconds: 10,
 })

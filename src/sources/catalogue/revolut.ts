@@ -1,16 +1,23 @@
 import { provider } from '../provider.ts'
 
+/** What an order may have several of, in bodies without an id or date. */
+const REPEATED = ['ORDER_PAYMENT_AUTHENTICATED', 'ORDER_PAYMENT_DECLINED', 'ORDER_PAYMENT_FAILED']
+
 export const revolut = provider({
   provider: 'revolut',
   about: {
     name: 'Revolut (Merchant/Business)',
     category: 'fintech',
     confidence: 'documented',
-    evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
+    evidence: [
+      'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
+      'https://developer.revolut.com/docs/api/merchant/operations/webhook-webhook-event.md',
+    ],
     unverified: ['where object and date are'],
     notes: [
       'The whole `wsk_…` text is the key.',
-      'There is no id: event, order and, where there is one, date make one.',
+      'There is no id: event, order and, where there are any, date and data make one.',
+      'The payments of one order may be declined, fail or be authenticated several times, and those deliveries differ in nothing but the time of sending. Each delivery of them is an event, a retry too.',
       'Three retries, 10 minutes apart; a day is counted on.',
     ],
   },
@@ -23,9 +30,15 @@ export const revolut = provider({
   },
   timestamp: { at: 'header:revolut-request-timestamp', unit: 'ms' },
   event: {
-    key: { hash: ['json:event', ['json:order_id', 'json:data.id']], optional: ['json:timestamp'] },
+    key: [
+      { when: { 'json:event': REPEATED }, key: 'each-delivery' },
+      {
+        hash: ['json:event', ['json:order_id', 'json:payout_id', 'json:dispute_id', 'json:data.id']],
+        optional: ['json:timestamp', { textOf: 'json:data' }],
+      },
+    ],
     type: 'json:event',
-    objectId: ['json:order_id', 'json:data.id'],
+    objectId: ['json:order_id', 'json:payout_id', 'json:dispute_id', 'json:data.id'],
     occurredAt: { at: 'json:timestamp', unit: 'iso' },
   },
   retryWindowHours: 24,

@@ -25,7 +25,11 @@ export const slack = provider<SlackEvent, SlackEvent['event'], string>({
     advice: 'copy the Signing Secret of the app, under Basic Information',
   },
   event: {
-    key: 'json:event_id',
+    key: [
+      'json:event_id',
+      // `app_rate_limited`: the only one without an id.
+      { hash: ['json:type', 'json:team_id', 'json:api_app_id', 'json:minute_rate_limited'] },
+    ],
     type: ['json:event.type', 'json:type'],
     objectId: ['json:event.channel', 'json:event.item.ts', 'json:event.ts', 'json:event.user'],
     occurredAt: { at: 'json:event_time', unit: 's' },

@@ -1,5 +1,6 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
+import { hash } from '../../model/hash.ts'
 import type { Delivery } from '../contract.ts'
 import { provider } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'
@@ -35,7 +36,10 @@ const code: Code = ({ keyring, endpoint }) => ({
     const [key] = keyring.keys
     if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
     const body = Buffer.from(sample.body)
-    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' }
+    const isJson = /^\s*[[{]/.test(body.toString())
+    const headers: Record<string, string> = {
+      'content-type': isJson ? 'application/json' : 'application/x-www-form-urlencoded',
+    }
     for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
     if (sample.id !== undefined) headers['i-twilio-idempotency-token'] = sample.id
     const isForm = isFormType(headers['content-type'])
@@ -95,8 +99,8 @@ function spellings(url: string): string[] {
   return [...new Set([url, `${scheme}://${host}${rest}`, `${scheme}://${host}:${port}${rest}`])]
 }
 
-const SID = ['form:MessageSid', 'form:CallSid', 'form:SmsSid', 'form:RecordingSid'] as const
-const STATUS = ['form:MessageStatus', 'form:CallStatus', 'form:SmsStatus', 'form:RecordingStatus'] as const
+const SID = ['item:MessageSid', 'item:CallSid', 'item:SmsSid', 'item:RecordingSid'] as const
+const STATUS = ['item:MessageStatus', 'item:CallStatus', 'item:SmsStatus', 'item:RecordingStatus'] as const
 
 export const twilio = provider<TwilioParameters, TwilioParameters, string>(
   {
@@ -116,7 +120,8 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
       ],
       notes: [
         'The secret is the auth token of the account.',
-        'For status callbacks: a call or message that waits for TwiML in the reply gets none.',
+        'For status callbacks, Event Streams and Verify Push: a call or message that waits for TwiML in the reply gets none.',
+        'Event Streams come as batches of CloudEvents in JSON, everything else as one event in a form or JSON.',
       ],
     },
     signature: {
@@ -124,15 +129,23 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
       how: 'HMAC-SHA1 in base64 over the registered URL and the form fields sorted by name; a body that is no form by `bodySHA256` in the URL',
       needsUrl: true,
     },
-    body: 'form',
+    body: { jsonOr: 'form' },
+    // Event Streams.
+    batch: 'json:[]',
     event: {
       key: [
+        // A CloudEvent first: the token in the header is one for all of a batch.
+        { hash: ['item:specversion', 'item:source', 'item:id'] },
+        'item:uid',
         'header:i-twilio-idempotency-token',
-        { hash: [[...SID], [...STATUS, 'const:inbound']], optional: ['form:SequenceNumber'] },
+        {
+          hash: [[...SID], [...STATUS, 'const:inbound']],
+          optional: ['item:SequenceNumber', 'item:EventType', 'item:Digits', 'item:SpeechResult'],
+        },
       ],
-      type: [...STATUS, 'const:inbound'],
-      objectId: [...SID],
-      occurredAt: { at: 'form:Timestamp', unit: 'iso' },
+      type: ['item:type', ...STATUS, 'const:inbound'],
+      objectId: [...SID, 'item:challenge_sid', 'item:factor_sid'],
+      occurredAt: { at: ['item:time', 'item:Timestamp'], unit: 'iso' },
     },
     retryWindowHours: 7 * 24,
     answerWithinSeconds: 15,

@@ -9,6 +9,7 @@ export const vonage = provider({
     evidence: [
       'github.com/Nexmo/nexmo-developer:_documentation/en/messages/concepts/signed-webhooks.md',
       'npm:@vonage/jwt@1.14.0:dist/cjs/verifySignature.js',
+      'https://developer.vonage.com/en/voice/voice-api/webhook-reference',
     ],
     unverified: ['retries for 24 hours: a week is counted on', 'the time to answer in'],
     notes: [
@@ -33,6 +34,8 @@ export const vonage = provider({
           ['json:message_uuid', 'json:uuid', 'json:messageId'],
           ['json:status', 'const:inbound'],
         ],
+        // A call may ask for input several times.
+        optional: ['json:timestamp', { textOf: 'json:dtmf' }, { textOf: 'json:speech' }],
       },
       'body-hash',
     ],

@@ -27,6 +27,8 @@ export const x = provider({
     ],
     unverified: ['where id and date of an event are', 'the full list of kinds of events'],
     notes: [
+      'A post reaches each subscribed user: the user is part of the key.',
+      'A user who takes the permission back comes as `user_event`.',
       'The challenge (CRC) is answered with a signature over its token; only tokens that could not be a delivery are signed.',
     ],
   },
@@ -38,8 +40,8 @@ export const x = provider({
   },
   batch: KINDS.map((kind) => `json:${kind}[]` as const),
   event: {
-    key: ['item:id_str', 'item:id', 'body-hash'],
-    type: { present: KINDS.map((kind) => `json:${kind}` as const) },
+    key: [{ hash: ['json:for_user_id', ['item:id_str', 'item:id']] }, 'body-hash'],
+    type: { present: [...KINDS.map((kind) => `json:${kind}` as const), 'json:user_event'] },
     objectId: 'json:for_user_id',
     occurredAt: { at: ['item:timestamp_ms', 'item:created_timestamp'], unit: 'ms' },
   },

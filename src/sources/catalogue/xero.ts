@@ -19,6 +19,7 @@ export const xero = provider({
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-xero-signature', encoding: 'base64' },
   batch: 'json:events[]',
+  emptyBatch: 'acknowledge',
   event: {
     key: { hash: ['item:tenantId', 'item:resourceId', 'item:eventType', 'item:eventDateUtc'] },
     type: { join: ['item:eventCategory', 'item:eventType'], separator: '.' },

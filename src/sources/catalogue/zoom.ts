@@ -7,8 +7,15 @@ export const zoom = provider({
     category: 'communication',
     confidence: 'verified',
     evidence: ['github.com/zoom/webhook-sample:index.js'],
-    unverified: ['the retries after 5, 30 and 90 minutes: a day is counted on', 'the tolerance'],
-    notes: ['The URL is validated anew every 72 hours; that is answered here.'],
+    unverified: [
+      'the retries after 5, 30 and 90 minutes: a day is counted on',
+      'the tolerance',
+      'that a retry repeats `payload` byte by byte',
+    ],
+    notes: [
+      'The URL is validated anew every 72 hours; that is answered here.',
+      'There is no id: name, date and `payload` make one. So two participants who join in one millisecond are two events.',
+    ],
   },
   signature: {
     algorithm: 'hmac-sha256',
@@ -19,9 +26,15 @@ export const zoom = provider({
   },
   timestamp: { at: 'header:x-zm-request-timestamp', unit: 's' },
   event: {
-    key: { hash: ['json:event', ['json:payload.object.uuid', 'json:payload.object.id'], 'json:event_ts'] },
+    key: { hash: ['json:event', { textOf: 'json:payload' }], optional: ['json:event_ts'] },
     type: 'json:event',
-    objectId: ['json:payload.object.id', 'json:payload.object.uuid'],
+    objectId: [
+      'json:payload.object.id',
+      'json:payload.object.uuid',
+      'json:payload.object.call_id',
+      'json:payload.object.engagement_id',
+      'json:payload.user_id',
+    ],
     occurredAt: { at: 'json:event_ts', unit: 'ms' },
     version: { at: 'json:event_ts', unit: 'ms' },
     object: 'json:payload.object',

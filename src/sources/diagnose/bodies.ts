@@ -1,7 +1,7 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { parseJson } from '../schemes/payload.ts'
+import { looksLikeJson, parseJson } from '../schemes/payload.ts'
 import { type Alternative, withBody } from './alternatives.ts'
 import { unpackedBody } from './compressed.ts'
 import { jsonSpellings } from './json-spellings.ts'
@@ -43,8 +43,13 @@ export function* otherBodies(delivery: Delivery, { body: kind }: CheckedDescript
   yield* unpackedBody(delivery)
   yield* otherLineBreaks(delivery)
   yield* otherCharsets(delivery)
-  if (kind === 'json') yield* otherJson(delivery)
+  if (isJson(kind, delivery.body)) yield* otherJson(delivery)
   else yield* otherForms(delivery)
+}
+
+/** Whether a body is JSON. If its provider also sends forms, the first character decides. */
+export function isJson(kind: CheckedDescription['body'], body: Uint8Array): boolean {
+  return kind === 'json' || (typeof kind === 'object' && 'jsonOr' in kind && looksLikeJson(body))
 }
 
 function* otherLineBreaks(delivery: Delivery): Iterable<Alternative> {
@@ -98,7 +103,7 @@ function* otherCharsets(delivery: Delivery): Iterable<Alternative> {
       cost,
     }
   if (body.every((byte) => byte < 0x80)) return
-  if (isUtf8(body)) {
+  if (buffer.isUtf8(body)) {
     const text = textOf(body)
     if (!/[^\u0000-\u00ff]/.test(text))
       yield {
@@ -169,7 +174,7 @@ function depthOf(body: Uint8Array): number {
 /** JSON that came as the one field of a form, as `curl -d` and some proxies make it. */
 function formAsJson(delivery: Delivery): Alternative | undefined {
   const { body } = delivery
-  if (!isUtf8(body)) return undefined
+  if (!buffer.isUtf8(body)) return undefined
   const text = textOf(body)
   if (!/^(?:payload=)?%(?:7B|5B)/i.test(text)) return undefined
   try {
@@ -187,7 +192,7 @@ function formAsJson(delivery: Delivery): Alternative | undefined {
 
 function* otherForms(delivery: Delivery): Iterable<Alternative> {
   const { body } = delivery
-  if (!isUtf8(body)) return
+  if (!buffer.isUtf8(body)) return
   const text = textOf(body)
   const cost = body.length
   const spellings: [text: string, how: string][] = [

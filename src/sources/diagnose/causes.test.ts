@@ -81,6 +81,17 @@ describe('the body', () => {
     expect(text).not.toMatch(BLAMED)
   })
 
+  test('written again, of a provider that sends forms, too', async () => {
+    const hub = github({ secret: 'hub' })
+    const body = Buffer.from(JSON.stringify(EVENT, null, 2))
+    expect(await told(hub, delivered(hub, {}, { body }))).toMatch(/parsed and written again/)
+    const form = 'payload=%7B%22zen%22%3A+1%7D'
+    const changed = Buffer.from(form.replace('+', '%20'))
+    expect(await told(hub, delivered(hub, { body: form }, { body: changed }))).toMatch(
+      /spaces were written as \+/,
+    )
+  })
+
   test('with its names in another order, and indented', async () => {
     const sent = JSON.stringify({ b: 1, a: 'Zoë', c: 2 }, null, 2)
     const body = Buffer.from(JSON.stringify({ a: 'Zoë', b: 1, c: 2 }, null, 2))

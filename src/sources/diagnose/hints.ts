@@ -1,7 +1,7 @@
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { parseJson } from '../schemes/payload.ts'
-import { isWritable } from './bodies.ts'
+import { isJson, isWritable } from './bodies.ts'
 import { compressedHint, packingOf } from './compressed.ts'
 import { orderOf } from './key-order.ts'
 
@@ -13,7 +13,7 @@ export function hintsOf(delivery: Delivery, { body: kind }: CheckedDescription):
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const packing = packingOf(delivery)
   if (packing) return [compressedHint(packing.name)]
-  const order = kind === 'json' && isWritable(body) ? orderOf(parseJson(body) ?? {}) : undefined
+  const order = isJson(kind, body) && isWritable(body) ? orderOf(parseJson(body) ?? {}) : undefined
   return [
     ...(bytes.includes(REPLACEMENT)
       ? [

@@ -87,6 +87,29 @@ describe('a batch', () => {
     ])
   })
 
+  it('keeps what it does not know: elements, members and whole bodies', () => {
+    const split = splitting(['json:entry[].changes[]', 'json:entry[].messaging[]'])
+    expect(split('{"entry":[{"changes":[1]},{"new":2},3]}')).toEqual([
+      '{"entry":[{"changes":[1]}]}',
+      '{"entry":[{"new":2}]}',
+      '{"entry":[3]}',
+    ])
+    expect(split('{"entry":[{"changes":[1],"messaging":{"odd":2}}]}')).toEqual([
+      '{"entry":[{"changes":[1],"messaging":null}]}',
+      '{"entry":[{"changes":[],"messaging":{"odd":2}}]}',
+    ])
+    for (const body of ['{"entry":[]}', '{"entry":{"changes":[1]}}', '{"hello":"world"}', '[1]'])
+      expect(split(body)).toEqual([body])
+    expect(splitting('lines')(' \n')).toBe('BODY_UNPARSABLE')
+  })
+
+  it('may be empty where a provider checks its URL so', () => {
+    const split = splitting('json:events[]', { emptyBatch: 'acknowledge' })
+    expect(split('{"events":[]}')).toEqual([])
+    for (const body of ['{"hello":"world"}', '{"events":null}', '{"events":{}}'])
+      expect(split(body)).toEqual([body])
+  })
+
   it('reads names and values as JSON.parse does', () => {
     expect(splitting('json:events[]')('{"events":[1],"\\u0065vents":["}]\\"",{"a":"["}]}')).toEqual([
       '{"events":[1],"\\u0065vents":["}]\\""]}',
@@ -96,7 +119,7 @@ describe('a batch', () => {
 
   it('is stepped over where it holds other things, however deep they go', () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
-    expect(splitting('json:events[]')(deep)).toEqual([])
+    expect(splitting('json:events[]')(deep)).toEqual([deep])
     expect(splitting('json:events[]')(`{"other":${deep},"events":[{"id":1}]}`)).toHaveLength(1)
   })
 
@@ -122,7 +145,14 @@ describe('a batch', () => {
           const parts = split(JSON.stringify({ ...around, events }, null, indent))
           if (!Array.isArray(parts)) throw new Error(String(parts))
           expect(parts.map((part) => JSON.parse(part))).toEqual(
-            JSON.parse(JSON.stringify(events.map((event) => ({ ...around, events: [event] })))),
+            JSON.parse(
+              JSON.stringify(
+                // Without an event, the whole is one.
+                events.length === 0
+                  ? [{ ...around, events }]
+                  : events.map((event) => ({ ...around, events: [event] })),
+              ),
+            ),
           )
         },
       ),

@@ -1,9 +1,8 @@
-import { isUtf8 } from 'node:buffer'
 import type { Delivery, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { formFields } from './form.ts'
-import { arraySteps } from './locate.ts'
-import { describeUnparsable, parseJsonText, textOf } from './payload.ts'
+import { type Child, children, endOf, type Span, skipSpace } from './json-text.ts'
+import { arraySteps, valueIn } from './locate.ts'
+import { describeUnparsable, jsonReader, parseJsonText } from './payload.ts'
 import { refuse } from './refuse.ts'
 
 /*
@@ -11,6 +10,9 @@ import { refuse } from './refuse.ts'
  * every array of events cut down to the one. So a recorded event of a batch is read by the same places as the batch,
  * forwards in a shape that the provider's own libraries take, and keeps the sender's bytes: numbers that JSON.parse
  * would round stay as they were written.
+ *
+ * A genuine delivery always leaves a trace. Every element of unknown shape is an event, and so is a whole delivery in
+ * which no event is found. The exception is an empty batch from a provider that checks its URL with one.
  */
 
 // The largest documented batch holds 1,000 events.
@@ -22,16 +24,20 @@ const FREE_CHARS = 1024 * 1024
 
 type Split = (delivery: Delivery) => readonly Delivery[] | Refusal
 
-export function splitter({ batch, body }: CheckedDescription): Split | undefined {
+export function splitter({ batch, body, emptyBatch }: CheckedDescription): Split | undefined {
   if (batch === undefined) return undefined
-  const texts = batch === 'lines' ? lines : arrayItems([batch].flat().map(arraySteps))
-  const field = typeof body === 'object' ? body.form : undefined
+  const texts = batch === 'lines' ? lines : arrayItems([batch].flat().map(arraySteps), emptyBatch)
+  const jsonOf = jsonReader(body)
   return (delivery) => {
-    const text = field === undefined ? utf8(delivery.body) : formFields(delivery)?.[field]
-    const parts = text === undefined ? undefined : texts(text)
-    if (parts === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
+    const json = jsonOf(delivery)
+    // A form that is no JSON holds one event.
+    if (json === 'form') return [delivery]
+    const parts = json === undefined ? undefined : texts(json.text)
+    if (json === undefined || parts === undefined)
+      return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
     if (parts === 'too-large')
       return refuse('BATCH_TOO_LARGE', `more than ${MAX_EVENTS} events, or too large an envelope`)
+    const { field } = json
     return parts.map((part) => ({
       ...delivery,
       header: delivery.header,
@@ -40,33 +46,40 @@ export function splitter({ batch, body }: CheckedDescription): Split | undefined
   }
 }
 
-function utf8(body: Uint8Array): string | undefined {
-  return isUtf8(body) ? textOf(body) : undefined
-}
-
 type Parts = string[] | 'too-large' | undefined
 
 function lines(text: string): Parts {
   // The same sources send arrays too, as configured.
-  if (text.trimStart().startsWith('[')) return arrayItems([['[]']])(text)
+  if (text.trimStart().startsWith('[')) return arrayItems([['[]']], 'record')(text)
   const parts = text.split('\n').filter((line) => line.trim() !== '')
+  if (parts.length === 0) return undefined
   return parts.length > MAX_EVENTS ? 'too-large' : parts
 }
 
-function arrayItems(paths: readonly string[][]): (text: string) => Parts {
-  const isRoot = paths.some(([first]) => first === '[]')
+function arrayItems(
+  paths: readonly string[][],
+  emptyBatch: CheckedDescription['emptyBatch'],
+): (text: string) => Parts {
   return (text) => {
-    // From here on the text is known to be JSON, which is what lets the scanner below be simple.
     const payload = parseJsonText(text)
     if (payload === undefined) return undefined
-    // A bare event where arrays are sent too, unless an object has arrays of its own to look into.
-    if (isRoot && paths.length === 1 && !Array.isArray(payload)) return [text]
     const found: string[] = []
     const budget = { chars: text.length * MAX_GROWTH + FREE_CHARS }
     const at = skipSpace(text, 0)
-    const complete = cutDown({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
-    return complete ? found : 'too-large'
+    const isComplete = cutDown({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
+    if (!isComplete) return 'too-large'
+    if (found.length > 0) return found
+    // A genuine delivery without a known event is one event by itself: otherwise it would leave no trace.
+    return emptyBatch === 'acknowledge' && isEmptyBatch(payload, paths) ? [] : [text]
   }
+}
+
+/** Whether the array of events is there and holds none. */
+function isEmptyBatch(payload: object, paths: readonly string[][]): boolean {
+  return paths.some((path) => {
+    const array = valueIn(payload, path.slice(0, path.indexOf('[]')))
+    return Array.isArray(array) && array.length === 0
+  })
 }
 
 interface Cutting {
@@ -76,142 +89,84 @@ interface Cutting {
   readonly budget: { chars: number }
 }
 
-/** Where a value stands in the text. */
-interface Span {
-  readonly at: number
-  readonly end: number
+type Around = readonly [before: string, after: string]
+
+/** Keeps one value as an event, with what encloses it. False: too many, or too large. */
+function keep({ text, found, budget }: Cutting, { at, end }: Span, around: Around): boolean {
+  const event = around[0] + text.slice(at, end) + around[1]
+  budget.chars -= event.length
+  found.push(event)
+  return budget.chars >= 0 && found.length <= MAX_EVENTS
 }
 
-/** Finds the events under a value; `around` is what encloses it. False: too many, or too large. */
-function cutDown(
-  { text, paths, found, budget }: Cutting,
-  span: Span,
-  around: readonly [before: string, after: string],
-): boolean {
-  const { at, end } = span
+/**
+ * Finds the events under a value; `around` is what encloses it. Every element of an array on the way is an event when it
+ * holds none: a change of WhatsApp without messages, or an element of a shape that nobody foresaw. False: too many, or
+ * too large.
+ */
+function cutDown(cutting: Cutting, span: Span, around: Around): boolean {
+  const { text, paths, found } = cutting
+  const { at } = span
   const deeper = paths.filter((path) => path.length > 0)
-  if (deeper.length < paths.length) {
-    // What may be an event or hold events is one when it holds none: WhatsApp's changes, with messages or without.
-    const known = found.length
-    if (deeper.length > 0 && !cutDown({ text, paths: deeper, found, budget }, span, around)) return false
-    if (found.length > known) return true
-    const event = around[0] + text.slice(at, end) + around[1]
-    budget.chars -= event.length
-    found.push(event)
-    return budget.chars >= 0 && found.length <= MAX_EVENTS
-  }
   // Nothing is looked for below: however deep it goes, it is stepped over.
-  if (paths.length === 0) return true
-  const below = (step: string): (readonly string[])[] =>
-    paths.filter((path) => path[0] === step).map((path) => path.slice(1))
+  if (deeper.length === 0) return true
+  if (text[at] === '{') return cutDownObject({ ...cutting, paths: deeper }, span, around)
+  if (text[at] !== '[') return true
+  const each = { ...cutting, paths: below(deeper, '[]') }
+  if (each.paths.length === 0) return true
+  const inner: Around = [`${around[0]}[`, `]${around[1]}`]
+  return children(text, at).every((child) => {
+    const known = found.length
+    if (!cutDown(each, child, inner)) return false
+    return found.length > known || keep(each, child, inner)
+  })
+}
 
-  if (text[at] === '[') {
-    const inner: [string, string] = [`${around[0]}[`, `]${around[1]}`]
-    const each = { text, paths: below('[]'), found, budget }
-    return children(text, at).every((child) => cutDown(each, child, inner))
-  }
-  if (text[at] !== '{') return true
+function below(paths: readonly (readonly string[])[], step: string): (readonly string[])[] {
+  return paths.filter((path) => path[0] === step).map((path) => path.slice(1))
+}
+
+function cutDownObject(cutting: Cutting, { at, end }: Span, around: Around): boolean {
+  const { text, paths, found, budget } = cutting
   // Of a name that is there twice, JSON.parse takes the last.
   const members = new Map(
     children(text, at)
       .filter(({ name }) => paths.some(([step]) => step === name))
       .map((child) => [child.name, child] as const),
   )
-  for (const [name, member] of members) {
-    // The other arrays of events are emptied: this delivery is about one event.
-    let before = ''
-    let after = ''
-    let from = at
-    for (const other of [...members.values()].sort((a, b) => a.at - b.at)) {
-      const piece = text.slice(from, other.at)
-      from = other.end
-      const content = other === member ? '' : text[other.at] === '[' ? '[]' : 'null'
-      if (other.at <= member.at) before += piece + content
-      else after += piece + content
-    }
-    after += text.slice(from, end)
-    const inner: [string, string] = [around[0] + before, after + around[1]]
+  const inOrder = [...members.values()].sort((a, b) => a.at - b.at)
+  const before = found.length
+  const unknown: [Span, Around][] = []
+  for (const member of inOrder) {
+    const inner = withOthersEmptied(text, { at, end }, inOrder, member)
+    const whole: Around = [around[0] + inner[0], inner[1] + around[1]]
     // Text that is built for nothing counts too.
-    budget.chars -= inner[0].length + inner[1].length
+    budget.chars -= whole[0].length + whole[1].length
     if (budget.chars < 0) return false
-    if (!cutDown({ text, paths: below(name), found, budget }, member, inner)) return false
+    const known = found.length
+    if (!cutDown({ ...cutting, paths: below(paths, member.name) }, member, whole)) return false
+    if (found.length === known && !isEmpty(text.slice(member.at, member.end))) unknown.push([member, whole])
   }
-  return true
+  // Beside events, what is no event is emptied in theirs: so it is kept as one. Without any, who called keeps the whole.
+  if (found.length === before) return true
+  return unknown.every(([member, whole]) => keep(cutting, member, whole))
 }
 
-interface Child extends Span {
-  readonly name: string
+function isEmpty(text: string): boolean {
+  return /^(?:\[\s*\]|\{\s*\}|null)$/.test(text)
 }
 
-/** The members of the object, or the elements of the array, at `at`. */
-function children(text: string, at: number): Child[] {
-  const isObject = text[at] === '{'
-  const list: Child[] = []
-  let next = skipSpace(text, at + 1)
-  while (next < text.length && text[next] !== ']' && text[next] !== '}') {
-    let name = ''
-    if (isObject) {
-      const end = endOf(text, next)
-      const quoted = text.slice(next, end)
-      name = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
-      next = skipSpace(text, skipSpace(text, end) + 1)
-    }
-    const end = endOf(text, next)
-    list.push({ name, at: next, end })
-    next = skipSpace(text, end)
-    if (text[next] === ',') next = skipSpace(text, next + 1)
+/** What is around one member, with the other arrays of events emptied: its deliveries are about one event. */
+function withOthersEmptied(text: string, span: Span, members: readonly Child[], member: Child): Around {
+  let before = ''
+  let after = ''
+  let from = span.at
+  for (const other of members) {
+    const piece = text.slice(from, other.at)
+    from = other.end
+    const content = other === member ? '' : text[other.at] === '[' ? '[]' : 'null'
+    if (other.at <= member.at) before += piece + content
+    else after += piece + content
   }
-  return list
-}
-
-function skipSpace(text: string, at: number): number {
-  let next = at
-  while (isSpace(text.charCodeAt(next))) next += 1
-  return next
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-}
-
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
-
-/**
- * Just after the value that begins at `at`. By codes: every character of a batch passes here, and `text[at]` would make
- * a string of each.
- */
-function endOf(text: string, at: number): number {
-  let depth = 0
-  let next = at
-  do {
-    const code = text.charCodeAt(next)
-    if (code === QUOTE) next = endOfString(text, next)
-    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      depth += 1
-      next += 1
-    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
-      depth -= 1
-      next += 1
-    } else if (depth > 0) next += 1
-    else next = endOfWord(text, next)
-  } while (depth > 0 && next < text.length)
-  return next
-}
-
-function endOfString(text: string, at: number): number {
-  let next = at + 1
-  for (let code = text.charCodeAt(next); next < text.length && code !== QUOTE; code = text.charCodeAt(next))
-    next += code === BACKSLASH ? 2 : 1
-  return next + 1
-}
-
-function endOfWord(text: string, at: number): number {
-  let next = at
-  while (next < text.length) {
-    const code = text.charCodeAt(next)
-    if (code === COMMA || code === CLOSE_ARRAY || code === CLOSE_OBJECT || isSpace(code)) break
-    next += 1
-  }
-  return next
+  return [before, after + text.slice(from, span.end)]
 }

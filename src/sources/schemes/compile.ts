@@ -9,8 +9,9 @@ import { type Sample, type SignedDelivery, type SigningSource, signer } from '..
 import { isDigest } from '../signature.ts'
 import { splitter } from './batch.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
+import { STAMP_HEADER } from './event-key.ts'
 import { handshaker } from './handshake.ts'
-import { identifier, STAMP_HEADER } from './identify.ts'
+import { identifier } from './identify.ts'
 import { jwtVerifier } from './jwt.ts'
 import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
 import { bodyParser, type ParseBody } from './payload.ts'
@@ -75,12 +76,15 @@ export function compile<Payload, Subject, Type extends string>(
     acceptedStatus: description.acceptedStatus,
     ...(description.acceptedBody === undefined ? {} : { acceptedBody: description.acceptedBody }),
     ...acceptedHeaders(description, endpoint),
-    refusedStatus: description.refusedStatus,
+    refusedStatus: options.refusedStatus ?? description.refusedStatus,
     retryWindowMs: description.retryWindowHours * HOUR_MS,
     unwanted: options.unwanted,
     mismatch: options.mismatch,
     mode: options.mode,
-    ...(description.event.key === 'each-delivery' && { stampHeader: STAMP_HEADER }),
+    ...(JSON.stringify(description.event.key).includes('"each-delivery"') && {
+      stampHeader: STAMP_HEADER,
+      needsStamp: description.event.key === 'each-delivery',
+    }),
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
@@ -88,7 +92,7 @@ export function compile<Payload, Subject, Type extends string>(
     // What a source does not need it does not have: the receiver asks by looking.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
-    ...(split && { split }),
+    ...(split && { split, alwaysBatches: !takesForms(description) }),
     verify,
     identify: identifier(description, coded?.parse ?? bodyParser(description.body)) as (
       delivery: Delivery,
@@ -113,6 +117,11 @@ export function compile<Payload, Subject, Type extends string>(
  * source, so nobody else can read them.
  */
 const keyrings = new WeakMap<object, Keyring>()
+
+/** Forms hold one event each, also where the same provider sends its JSON in batches. */
+function takesForms({ body }: CheckedDescription): boolean {
+  return typeof body === 'object' && 'jsonOr' in body && body.jsonOr === 'form'
+}
 
 function describedVerifier(coding: Coding): Verify {
   const { signature } = coding.description

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 
 // More fields than any form of a provider has; each costs an entry.
@@ -7,7 +7,7 @@ const MAX_FIELDS = 1_000
 /** The fields of a form body, urlencoded or multipart; the first of each name. Files are left out. */
 export function formFields(delivery: Delivery): Record<string, string> | undefined {
   const { body } = delivery
-  if (body.length === 0 || !isUtf8(body)) return undefined
+  if (body.length === 0 || !buffer.isUtf8(body)) return undefined
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
   const boundary = /^multipart\/form-data\s*;.*\bboundary="?([^";]{1,70})"?/i.exec(
     delivery.header('content-type') ?? '',

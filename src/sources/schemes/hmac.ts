@@ -1,4 +1,5 @@
-import { createHmac, hash, type KeyObject } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
+import { hash } from '../../model/hash.ts'
 
 export type HmacHash = 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512'
 

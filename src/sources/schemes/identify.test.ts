@@ -61,6 +61,13 @@ describe('the body', () => {
   })
 })
 
+/** Genuine, but without what names the event: it is recorded under a key made of its type and body. */
+const withoutKey = {
+  ok: true,
+  key: expect.stringMatching(/^[0-9a-f]{64}$/),
+  unread: { code: 'EVENT_KEY_MISSING' },
+}
+
 describe('the key', () => {
   it.each([
     ['"evt_1"', 'evt_1'],
@@ -76,7 +83,7 @@ describe('the key', () => {
   it.each(['null', '""', '"  "', '{}', '[]', '["a"]', 'true', '9007199254740993', '1e400'])(
     '%s is none',
     (json) => {
-      expect(identify(byId, `{"id":${json}}`)).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+      expect(identify(byId, `{"id":${json}}`)).toMatchObject(withoutKey)
     },
   )
 
@@ -108,7 +115,7 @@ describe('the key', () => {
     'toString',
     'id.length',
   ])('is not found at %s when it was not sent', (path) => {
-    expect(identify({ key: `json:${path}` }, '{"id":"abc"}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+    expect(identify({ key: `json:${path}` }, '{"id":"abc"}')).toMatchObject(withoutKey)
   })
 
   it('is found at such a name when it was sent, and pollutes nothing', () => {
@@ -131,7 +138,7 @@ describe('the key', () => {
     expect(keys[0]).not.toBe(keys[1])
     expect(keys[0]).toBe(keys[2])
     expect(keys[0]).toBe(createHash('sha256').update('["x","yz"]').digest('hex'))
-    expect(identify(event, '{"a":"x"}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+    expect(identify(event, '{"a":"x"}')).toMatchObject(withoutKey)
   })
 
   it('is the hash of a header and the body, where the header tells equal bodies apart', () => {
@@ -144,7 +151,34 @@ describe('the key', () => {
     ].map((result) => (result.ok ? result.key : result.code))
     expect(new Set(keys).size).toBe(3)
     expect(keys[3]).toBe(keys[0])
-    expect(identify(event, '{"a":1}')).toMatchObject({ code: 'EVENT_KEY_MISSING' })
+    expect(identify(event, '{"a":1}')).toMatchObject(withoutKey)
+  })
+
+  it('is made of type and body where it is missing', () => {
+    const event = { key: 'header:x-id', type: 'header:x-topic' } as const
+    const keys = [
+      identify(event, '{"a":1}', { 'x-topic': 'made' }),
+      identify(event, '{"a":1}', { 'x-topic': 'lost' }),
+      identify(event, '{"a":2}', { 'x-topic': 'made' }),
+      identify(event, '{"a":1}', { 'x-topic': 'made' }),
+    ].map((result) => (result.ok ? result.key : result.code))
+    expect(new Set(keys).size).toBe(3)
+    expect(keys[3]).toBe(keys[0])
+  })
+
+  it('may be a part of the JSON as it is written, so that large numbers count', () => {
+    const event: CustomOptions['event'] = { key: { hash: ['json:event', { textOf: 'json:payload' }] } }
+    const keys = [
+      '{"event":"e","payload":{"id":9007199254740993}}',
+      '{"event":"e","payload":{"id":9007199254740992}}',
+      '{"sent":2,"payload":{"id":9007199254740993},"event":"e"}',
+    ].map((body) => {
+      const result = identify(event, body)
+      return result.ok ? result.key : result.code
+    })
+    expect(keys[0]).not.toBe(keys[1])
+    expect(keys[2]).toBe(keys[0])
+    expect(identify(event, '{"event":"e"}')).toMatchObject(withoutKey)
   })
 
   it('is the hash of the body when asked for by name', () => {

@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto'
 import { readableVersion, type Version, versionOf } from '../../model/version.ts'
-import type { Delivery, Identified, Refusal } from '../contract.ts'
+import type { Delivery, Identified, Refusal, Unread } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
-import { type Locator, partsOf } from '../places.ts'
-import { type Batch, itemOf, type Read, textAt, valueAt } from './locate.ts'
+import { type Locator, partsOf, pathSteps } from '../places.ts'
+import { derivedKey, keyReader } from './event-key.ts'
+import { type Batch, itemIn, itemOf, itemPaths, type Read, textAt, valueAt } from './locate.ts'
 import { bodyParser, describeUnparsable, glanceAt, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
@@ -18,35 +18,43 @@ const MAX_TYPE_BYTES = 255
 /** The type of an event whose sender names none: it can be subscribed to like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
-/** Who the event is: key, type and the rest, read from where the description says. */
+/**
+ * Who the event is: key, type and the rest, read from where the description says.
+ *
+ * A genuine delivery is never refused for want of a key or type. Its key is then the hash of its type and body, and
+ * `unread` says what is missing.
+ */
 export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
   parse: ParseBody = bodyParser(body),
 ): (delivery: Delivery) => Identified | Refusal {
   const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
   const glance = glanceAt(places, { batch, body }) ?? parse
-  const keyOf = keyReader(event.key, batch)
-  const typeOf = event.type === undefined ? () => undefined : typeReader(event.type, batch)
+  const keyOf = keyReader(event.key, { batch, body })
+  const typeOf = event.type === undefined ? () => UNKNOWN_TYPE : typeReader(event.type, batch)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
   const occurredAtOf = occurredAtReader(event.occurredAt, batch)
   const versionAt = versionReader(event.version, batch)
   const objectOf = event.object === undefined ? itemOf(batch) : valueAt(event.object, batch)
-  const keyPlace = JSON.stringify(event.key)
+  const hasItem = batch === undefined ? () => true : itemFinder(batch)
+  const noItem = unread('EVENT_KEY_MISSING', `no event at ${JSON.stringify(batch)}`)
+  const noKey = unread('EVENT_KEY_MISSING', `no text and no exact number at ${JSON.stringify(event.key)}`)
+  const noType = unread('EVENT_TYPE_MISSING', `no text at ${JSON.stringify(event.type)}`)
 
   return (delivery) => {
     const payload = glance(delivery)
     if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
-    const key = keyOf(delivery, payload)
-    if (key === undefined) {
-      return refuse('EVENT_KEY_MISSING', `no text and no exact number at ${keyPlace}`)
-    }
-    if (!fits(key, MAX_KEY_BYTES)) return refuse('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes`)
-    const type = typeOf(delivery, payload) ?? UNKNOWN_TYPE
+    const foundType = typeOf(delivery, payload)
+    const type = foundType ?? UNKNOWN_TYPE
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
+    // What has a documented type is an event, also where it comes beside the batches of its provider.
+    const isItem = foundType !== undefined || hasItem(payload)
+    const foundKey = isItem ? keyOf(delivery, payload) : undefined
+    const key = foundKey ?? derivedKey(type, delivery)
+    if (!fits(key, MAX_KEY_BYTES)) return refuse('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes`)
     const objectId = objectIdOf(delivery, payload)
-    const version = versionAt(delivery, payload)
 
     const identity = {
       key,
@@ -54,11 +62,28 @@ export function identifier(
       // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
-      version,
+      version: versionAt(delivery, payload),
+      unread: !isItem
+        ? noItem
+        : foundKey === undefined
+          ? noKey
+          : foundType === undefined
+            ? noType
+            : undefined,
     }
     const whole = glance === parse ? payload : undefined
     return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
+}
+
+function unread(code: Unread['code'], detail: string): Unread {
+  return { code, detail }
+}
+
+/** Whether the event of a batch is where it should be; a delivery of unknown shape has none. */
+function itemFinder(batch: Batch): (payload: unknown) => boolean {
+  const paths = itemPaths(batch)
+  return (payload) => paths.some((path) => itemIn(payload, path) !== undefined)
 }
 
 /** All places in these parts of a description, however they are put together there. */
@@ -66,8 +91,9 @@ function locatorsIn(part: unknown): string[] {
   if (typeof part === 'string') return [part]
   if (Array.isArray(part)) return part.flatMap(locatorsIn)
   if (typeof part !== 'object' || part === null) return []
-  const { separator: _, ...places } = part as Record<string, unknown>
-  return Object.values(places).flatMap(locatorsIn)
+  // Texts are read from the body itself.
+  const { separator: _, textOf: __, when, ...places } = part as Record<string, unknown>
+  return [Object.keys(when ?? {}), ...Object.values(places)].flatMap(locatorsIn)
 }
 
 interface Reading {
@@ -84,11 +110,12 @@ class IdentifiedEvent implements Identified {
   readonly objectId: string | undefined
   readonly occurredAtMs: number | undefined
   readonly version: Version | undefined
+  readonly unread: Unread | undefined
   readonly #reading: Reading
   #payload: object | undefined
 
   constructor(
-    identity: Identity & Pick<Identified, 'version'>,
+    identity: Identity & Pick<Identified, 'version' | 'unread'>,
     reading: Reading,
     payload: object | undefined,
   ) {
@@ -97,6 +124,7 @@ class IdentifiedEvent implements Identified {
     this.objectId = identity.objectId
     this.occurredAtMs = identity.occurredAtMs
     this.version = identity.version
+    this.unread = identity.unread
     this.#reading = reading
     this.#payload = payload
   }
@@ -111,68 +139,12 @@ class IdentifiedEvent implements Identified {
   }
 }
 
-function keyReader(key: EventDescription['key'], batch: Batch): Read<string> {
-  if (key === 'each-delivery') return stampHash
-  const reads = [key].flat().map((one) => {
-    if (one === 'body-hash') return bodyHash
-    return typeof one === 'string' ? textAt(one, batch) : hashReader(one, batch)
-  })
-  const [only = bodyHash, ...others] = reads
-  if (others.length === 0) return only
-  return (delivery, payload) => {
-    for (const read of reads) {
-      const text = read(delivery, payload)
-      if (text !== undefined) return text
-    }
-    return undefined
-  }
-}
-
-const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
-
-/** Set by the receiver where nothing that the sender says tells two events apart; recorded with the headers. */
-export const STAMP_HEADER = 'hookonce-delivery'
-
-const stampHash: Read<string> = (delivery, payload) => {
-  const stamp = delivery.header(STAMP_HEADER)
-  const body = bodyHash(delivery, payload)
-  return stamp === undefined ? undefined : hash('sha256', `${stamp} ${body}`, 'hex')
-}
-
-interface HashedPlaces {
-  readonly hash: readonly ('body-hash' | Locator | readonly Locator[])[]
-  readonly optional?: readonly Locator[] | undefined
-}
-
-/** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
-function hashReader({ hash: places, optional = [] }: HashedPlaces, batch: Batch): Read<string> {
-  const reads = places.map((place) => (place === 'body-hash' ? bodyHash : fieldAt(place, batch)))
-  const optionalReads = optional.map((place) => fieldAt(place, batch))
-  return (delivery, payload) => {
-    const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))
-    if (fields.includes(undefined)) return undefined
-    for (const read of optionalReads) fields.push(read(delivery, payload) ?? null)
-    // As a JSON array, so that ("a", "bc") and ("ab", "c") differ.
-    return hash('sha256', JSON.stringify(fields), 'hex')
-  }
-}
-
-/** As text; a yes or no counts too, for it tells two events of one object apart. */
-function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string> {
-  const text = textAt(place, batch)
-  const value = valueAt(place, batch)
-  return (delivery, payload) => {
-    const found = text(delivery, payload)
-    if (found !== undefined) return found
-    const raw = value(delivery, payload)
-    return typeof raw === 'boolean' ? String(raw) : undefined
-  }
-}
-
 function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): Read<string> {
   if (typeof type === 'string' || Array.isArray(type)) return textAt(type, batch)
   if ('present' in type) return presentReader(type.present, batch)
-  const reads = type.join.map((place) => textAt(place, batch))
+  const reads = type.join.map((part) =>
+    typeof part === 'object' && 'present' in part ? presentReader(part.present, batch) : textAt(part, batch),
+  )
   return (delivery, payload) => {
     const parts = reads.map((read) => read(delivery, payload))
     return parts[0] === undefined
@@ -184,7 +156,7 @@ function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): 
 /** The last part of the first place that holds something; an empty array holds nothing. */
 function presentReader(places: readonly Locator[], batch: Batch): Read<string> {
   const reads = places.map((place) => ({
-    name: partsOf(place)[1].split('.').at(-1),
+    name: pathSteps(partsOf(place)[1]).at(-1),
     read: valueAt(place, batch),
   }))
   return (delivery, payload) =>

@@ -1,4 +1,5 @@
-import { createHmac, hash, randomUUID, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import type { JwtSignature } from '../signature.ts'
 import { type Claims, parseToken } from './jws.ts'

@@ -1,6 +1,6 @@
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { partsOf, type RequestLocator } from '../places.ts'
+import { partsOf, pathSteps, type RequestLocator } from '../places.ts'
 import { parseToken } from './jws.ts'
 
 /** Reads one value of a delivery and its parsed body. */
@@ -77,9 +77,9 @@ function readerOf(locator: RequestLocator, batch: Batch): Read<unknown> {
     case 'form':
       return (_delivery, payload) => valueIn(payload, [rest])
     case 'item':
-      return itemReader(rest.split('.'), batch)
+      return itemReader(pathSteps(rest), batch)
     default: {
-      const steps = rest.split('.')
+      const steps = pathSteps(rest)
       return (_delivery, payload) => valueIn(payload, steps)
     }
   }
@@ -122,16 +122,18 @@ export function itemOf(batch: Batch): Read<unknown> {
   }
 }
 
-function itemIn(payload: unknown, path: readonly string[]): unknown {
-  // A provider that batches at times sends the bare event at others.
-  if (path.length === 1 && path[0] === '[]' && !Array.isArray(payload)) return payload
-  return valueIn(
-    payload,
-    path.map((step) => (step === '[]' ? '0' : step)),
-  )
+export function itemIn(payload: unknown, path: readonly string[]): unknown {
+  return valueIn(payload, itemSteps(payload, path))
 }
 
-function itemPaths(batch: Batch): string[][] {
+/** Where the one event stands that is left of a batch. */
+export function itemSteps(payload: unknown, path: readonly string[]): string[] {
+  // A provider that batches at times sends the bare event at others.
+  if (path.length === 1 && path[0] === '[]' && !Array.isArray(payload)) return []
+  return path.map((step) => (step === '[]' ? '0' : step))
+}
+
+export function itemPaths(batch: Batch): string[][] {
   if (batch === undefined) return [[]]
   // A line is the event itself; the same senders send arrays too, as configured.
   if (batch === 'lines') return [['[]']]
@@ -147,7 +149,7 @@ export function arraySteps(path: string): string[] {
     .filter((step) => step !== '')
 }
 
-function valueIn(payload: unknown, steps: readonly string[]): unknown {
+export function valueIn(payload: unknown, steps: readonly string[]): unknown {
   let value = payload
   for (const step of steps) {
     // Own properties only: `constructor` or `__proto__` in a path must not find what the sender did not send.

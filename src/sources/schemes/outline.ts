@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 
 /**
  * The outline of a JSON body: what JSON.parse would return, with only the wanted paths in it.
@@ -35,7 +35,7 @@ export function outlineOf(paths: readonly (readonly string[])[]): Outline {
 
   return (body) => {
     // Decoding would replace invalid bytes, and two different bodies could read the same.
-    if (!isUtf8(body)) return undefined
+    if (!buffer.isUtf8(body)) return undefined
     const first = body[skipSpace(body, 0)]
     if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return undefined
     const reader = new Reader(body)

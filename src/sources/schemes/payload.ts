@@ -1,7 +1,7 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { partsOf } from '../places.ts'
+import { partsOf, pathSteps } from '../places.ts'
 import { formFields } from './form.ts'
 import { outlineOf } from './outline.ts'
 import { parseXmlText, writeXml } from './xml.ts'
@@ -9,16 +9,54 @@ import { parseXmlText, writeXml } from './xml.ts'
 /** The parsed body of a delivery, or nothing where it is not what this provider sends. */
 export type ParseBody = (delivery: Delivery) => object | undefined
 
-export function bodyParser(body: CheckedDescription['body']): ParseBody {
+type Body = CheckedDescription['body']
+
+export function bodyParser(body: Body): ParseBody {
   if (body === 'json') return (delivery) => parseJson(delivery.body)
   if (body === 'form') return formFields
   if (body === 'xml')
-    return (delivery) => (isUtf8(delivery.body) ? parseXmlText(textOf(delivery.body)) : undefined)
+    return (delivery) => (buffer.isUtf8(delivery.body) ? parseXmlText(textOf(delivery.body)) : undefined)
   if (body === 'coded') return () => undefined
+  if ('jsonOr' in body) {
+    const parseForm = bodyParser(body.jsonOr)
+    return (delivery) => (looksLikeJson(delivery.body) ? parseJson(delivery.body) : parseForm(delivery))
+  }
   const field = body.form
   return (delivery) => {
     const json = formFields(delivery)?.[field]
     return typeof json === 'string' ? parseJsonText(json) : undefined
+  }
+}
+
+/**
+ * Whether a body that is either JSON or a form is JSON. By its first character: no name of a form begins like an object
+ * or an array, and the content type is not part of what is signed.
+ */
+export function looksLikeJson(body: Uint8Array): boolean {
+  const first = body.find((code) => code !== 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d)
+  return first === 0x7b || first === 0x5b
+}
+
+/** The JSON text of a body; `field`: of the form that it came in. 'form': a form without JSON. */
+interface JsonBody {
+  readonly text: string
+  readonly field: string | undefined
+}
+
+/** Reads the text in which the places of a description are; undefined where there is none that can be read. */
+export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form' | undefined {
+  if (body === 'form') return () => 'form'
+  if (typeof body === 'string')
+    return (delivery) =>
+      buffer.isUtf8(delivery.body) ? { text: textOf(delivery.body), field: undefined } : undefined
+  if ('jsonOr' in body) {
+    const [json, form] = [jsonReader('json'), jsonReader(body.jsonOr)]
+    return (delivery) => (looksLikeJson(delivery.body) ? json : form)(delivery)
+  }
+  const field = body.form
+  return (delivery) => {
+    const text = formFields(delivery)?.[field]
+    return text === undefined ? undefined : { text, field }
   }
 }
 
@@ -30,16 +68,19 @@ export function glanceAt(
   places: readonly string[],
   { batch, body }: Pick<CheckedDescription, 'batch' | 'body'>,
 ): ParseBody | undefined {
-  if (batch !== undefined || body !== 'json') return undefined
+  if (batch !== undefined) return undefined
+  if (body !== 'json' && !(typeof body === 'object' && 'jsonOr' in body)) return undefined
   const paths = places.map(partsOf).filter(([kind]) => kind === 'json')
-  const outline = outlineOf(paths.map(([, path]) => path.split('.')))
-  return (delivery) => outline(delivery.body)
+  const outline = outlineOf(paths.map(([, path]) => pathSteps(path)))
+  if (body === 'json') return (delivery) => outline(delivery.body)
+  const parseForm = bodyParser(body.jsonOr)
+  return (delivery) => (looksLikeJson(delivery.body) ? outline(delivery.body) : parseForm(delivery))
 }
 
 /** JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */
 export function parseJson(body: Uint8Array): object | undefined {
   // Decoding would replace invalid bytes, and two different bodies could read the same.
-  if (!isUtf8(body)) return undefined
+  if (!buffer.isUtf8(body)) return undefined
   return parseJsonText(textOf(body))
 }
 
@@ -60,7 +101,8 @@ export function parseJsonText(text: string): object | undefined {
 /** The other way round, for samples. */
 export function writeBody(payload: object, body: CheckedDescription['body']): string {
   // Code that reads a body of its own writes it, too.
-  if (body === 'json' || body === 'coded') return JSON.stringify(payload)
+  if (body === 'json' || body === 'coded' || (typeof body === 'object' && 'jsonOr' in body))
+    return JSON.stringify(payload)
   if (body === 'xml') return writeXml(payload)
   const fields =
     body === 'form' ? (payload as Record<string, string>) : { [body.form]: JSON.stringify(payload) }
@@ -72,6 +114,10 @@ const WANTED = { json: 'a JSON object or array in UTF-8', xml: 'XML in UTF-8' }
 // Says nothing of the body itself: this goes to the log.
 export function describeUnparsable(delivery: Delivery, body: CheckedDescription['body']): string {
   const contentType = delivery.header('content-type')?.slice(0, 80) ?? 'none'
-  const wanted = body === 'json' || body === 'xml' ? WANTED[body] : 'the form that this provider sends'
+  const isEither = typeof body === 'object' && 'jsonOr' in body
+  const form = isEither
+    ? `${WANTED.json}, nor the form that this provider sends`
+    : 'the form that this provider sends'
+  const wanted = body === 'json' || body === 'xml' ? WANTED[body] : form
   return `not ${wanted} (${delivery.body.length} bytes, content-type: ${contentType})`
 }

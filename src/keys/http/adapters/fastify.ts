@@ -2,11 +2,11 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
-import { refuseBody, unprotected } from '../keyed.ts'
+import { keyOf, refuseBody, repeating, unprotected } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
-import { type BodyLimits, readBody, tooLarge } from '../read-body.ts'
+import { type BodyLimits, noRoom, readBody, tooLarge } from '../read-body.ts'
 import { toTheEnd } from '../to-the-end.ts'
 
 export { keyContext } from '../context.ts'
@@ -47,16 +47,23 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
   app.addHook('preParsing', (request, reply, payload, done) => {
     const checked = optionsFor(request)
     if (!checked) return done(null, payload)
-    readPayload(request, payload, checked).then(
+    // Fastify reads bodies before its other hooks have said who it is, so only the key can be checked before.
+    const keyHeaders = keyHeadersOf(request.raw)
+    const { refused } = keyOf(checked, keyHeaders)
+    if (refused) return sendByFastify(reply, refused)
+    const share = checked.held.share()
+    reply.raw.once('close', share.letGo)
+    readPayload(request, payload, { ...checked, mayHold: share.mayHold }).then(
       (read) => {
         bodies.set(request, read)
         done(null, read.payload)
       },
       (error) => {
-        const refusal = refuseBody(error, checked, keyHeadersOf(request.raw))
+        share.letGo()
+        const refusal = refuseBody(error, checked)
         if (!refusal) return done(error)
         // What is left of the request is not read, so the connection cannot be used again.
-        sendByFastify(reply, withHeaders(refusal, { connection: 'close' }))
+        sendByFastify(reply, withHeaders(repeating(keyHeaders, refusal), { connection: 'close' }))
       },
     )
   })
@@ -94,11 +101,19 @@ async function readPayload(
     return { rawBody, payload }
   }
   // Another hook has put a stream of its own in its place, or the request is one of app.inject().
-  const collected = await collect({ status: 0, headers: [], body: payload as Payload }, limits.maxBodyBytes)
+  const body = counted(payload as Payload, limits)
+  const collected = await collect({ status: 0, headers: [], body }, limits.maxBodyBytes)
   if (!collected.whole) throw tooLarge(limits)
   const { bytes } = collected
   const receivedEncodedLength = payload.receivedEncodedLength ?? bytes.length
   return { rawBody: bytes, payload: Object.assign(Readable.from([bytes]), { receivedEncodedLength }) }
+}
+
+async function* counted(payload: Payload, { mayHold = () => true }: BodyLimits): AsyncGenerator<Uint8Array> {
+  for await (const chunk of payload) {
+    if (!mayHold(chunk.length)) throw noRoom()
+    yield chunk
+  }
 }
 
 // For the scope it is registered in, not for one of its own.

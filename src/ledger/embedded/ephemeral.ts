@@ -1,0 +1,32 @@
+import * as fs from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { sep } from 'node:path'
+
+/** Emptied by the system, at a restart or by age. */
+const TEMPORARY = ['/tmp', '/var/tmp', '/dev/shm', '/run']
+
+/** As Linux numbers its file systems (statfs(2)). Elsewhere none has these numbers. */
+const LOST_WITH: ReadonlyMap<number, string> = new Map([
+  [0x01_02_19_94, 'is in memory (tmpfs)'],
+  [0x85_84_58_f6, 'is in memory (ramfs)'],
+  [0x79_4c_76_30, 'is in a file system of a container (overlay), not on a volume'],
+])
+
+/** Why a folder will not last; undefined where nothing speaks against it. */
+export async function whyEphemeral(
+  dir: string,
+  fileSystemOf: (path: string) => Promise<{ readonly type: number }> = fs.statfs,
+): Promise<string | undefined> {
+  const path = await real(dir)
+  for (const root of await Promise.all([...TEMPORARY, tmpdir()].map(real)))
+    if (path === root || path.startsWith(root + sep)) return `${path} is in the temporary folder ${root}`
+  // Where the system cannot tell, only the path counts.
+  const { type } = await fileSystemOf(path).catch(() => ({ type: 0 }))
+  const lost = LOST_WITH.get(type)
+  return lost === undefined ? undefined : `${path} ${lost}`
+}
+
+/** A path that is not there is taken as it is. */
+async function real(path: string): Promise<string> {
+  return fs.realpath(path).catch(() => path)
+}

@@ -1,0 +1,62 @@
+import type { PoolConfig } from 'pg'
+import { HookonceError } from '../model/errors.ts'
+import { sqlStateOf } from './sql-state.ts'
+
+/*
+ * Why a database cannot be used, in one line that says what to do: the first thing that most people see go wrong.
+ */
+
+/** How the database was to be reached: a URL, or the options of a pool. */
+export type Reached = string | Readonly<Pick<PoolConfig, 'host' | 'port' | 'user'>>
+
+/** Of the network, and of a server that takes no connections now (starting, stopping, full). */
+const UNREACHABLE = /^(E[A-Z]+|57P0[123]|53300|08\w{3})$/
+/** What pg throws by itself, without a code. */
+const TIMED_OUT = /timeout|Connection terminated/i
+const NO_PASSWORD = /password must be a string/
+
+/** An error of the catalogue for what opening a database threw; anything that it does not know stays as it is. */
+export function openFailure(error: unknown, reached: Reached): unknown {
+  if (error instanceof HookonceError) return error
+  // A host with several addresses fails once for each.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const says = first instanceof Error ? first.message : String(first)
+  const { address, user } = named(reached)
+  const because = (code: 'DATABASE_UNREACHABLE' | 'DATABASE_REFUSED', detail: string) =>
+    new HookonceError(code, detail, { cause: error })
+  switch (sqlStateOf(first)) {
+    case '28P01':
+    case '28000':
+      return because('DATABASE_REFUSED', `${says}: correct the user and the password in DATABASE_URL`)
+    case '3D000':
+      return because('DATABASE_REFUSED', `${says}: create it, or correct its name in DATABASE_URL`)
+    case '42501':
+      return because(
+        'DATABASE_REFUSED',
+        `the role ${user} may not do this (${says}): run \`hookonce migrate\` once as a role that may create schemas, and set migrate: 'off' here; or grant it the right`,
+      )
+  }
+  if (NO_PASSWORD.test(says))
+    return because('DATABASE_REFUSED', `the server at ${address} wants a password: add it to DATABASE_URL`)
+  if (UNREACHABLE.test(sqlStateOf(first)) || TIMED_OUT.test(says))
+    return because(
+      'DATABASE_UNREACHABLE',
+      `the database at ${address} takes no connections (${says}): start the server, or correct DATABASE_URL`,
+    )
+  return error
+}
+
+/** Never with the password. */
+function named(reached: Reached): { address: string; user: string } {
+  if (typeof reached !== 'string') return words(reached.host, reached.port, reached.user)
+  if (!URL.canParse(reached)) return words(undefined, undefined, undefined)
+  const { hostname, port, username } = new URL(reached)
+  return words(hostname, port, decodeURIComponent(username))
+}
+
+function words(host: string | undefined, port: string | number | undefined, user: string | undefined) {
+  return {
+    address: `${host || 'localhost'}:${port || 5432}`,
+    user: user ? `"${user}"` : 'of this connection',
+  }
+}

@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { types } from 'node:util'
+
+/*
+ * Requests of node:http as frameworks hand them over, and what is left of a body that was read before us.
+ */
+
+/** A request of node:http, or Fastify's own. */
+export type NodeRequest = IncomingMessage | { readonly raw: IncomingMessage }
+/** A response of node:http, or Fastify's reply. */
+export type NodeResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown }
+
+export function rawRequest(request: NodeRequest): IncomingMessage {
+  return 'raw' in request ? request.raw : request
+}
+
+/** From here on the answer is ours: Fastify would send one of its own. */
+export function rawResponse(response: NodeResponse): ServerResponse {
+  if (!('raw' in response)) return response
+  response.hijack()
+  return response.raw
+}
+
+/**
+ * The bytes of a body that was read before us: `rawBody` of NestJS, Firebase, fastify-raw-body and
+ * `express.json({ verify })`; `body` of `express.raw()` and of the servers for AWS Lambda.
+ */
+export function keptBytes(request: object): Buffer | undefined {
+  const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
+  if (typeof rawBody === 'string') return Buffer.from(rawBody)
+  return bufferOf(rawBody) ?? bufferOf(body)
+}
+
+/** Not by instanceof: test runners have a Uint8Array of their own. */
+function bufferOf(bytes: unknown): Buffer | undefined {
+  return types.isUint8Array(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
+}
+
+/** The same where nothing of the stream is left: a text that was not parsed still says what its bytes were. */
+export function keptText(request: object): Buffer | undefined {
+  const { body } = request as { body?: unknown }
+  return typeof body === 'string' ? Buffer.from(body) : undefined
+}
+
+const WAYS = {
+  fastify:
+    "app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => done(null, body))",
+  express:
+    'app.use(express.json({ verify: (request, response, bytes) => { request.rawBody = bytes } })), or NestFactory.create(AppModule, { rawBody: true })',
+  next: 'export const config = { api: { bodyParser: false } }',
+  any: 'request.rawBody = bytes, or mount hookonce before the parser (in Fastify: pass its own request and reply)',
+}
+
+/** What to write in the framework that made this request, so that the bytes of bodies reach us. */
+export function howToKeepBytes(request: object): string {
+  return `the body was read before it reached hookonce, and signatures are over its bytes. Keep them: ${WAYS[frameworkOf(request)]}`
+}
+
+function frameworkOf(request: object): keyof typeof WAYS {
+  if ('raw' in request && 'server' in request) return 'fastify'
+  if ('app' in request && 'originalUrl' in request) return 'express'
+  // Of an API route under pages/.
+  return 'cookies' in request && 'query' in request ? 'next' : 'any'
+}

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import { arriving, everyProvider } from '../../../test/support/catalogue.ts'
+import { messagePairs } from '../../../test/support/event-pairs/messages.ts'
+import { moneyPairs } from '../../../test/support/event-pairs/money.ts'
+import { type EventPair, merged } from '../../../test/support/event-pairs/pair.ts'
+import { toolPairs } from '../../../test/support/event-pairs/tools.ts'
+import type { Delivery, Source } from '../contract.ts'
+import type { CheckedDescription } from '../description.ts'
+import { sampleOf } from '../sample.ts'
+import { STAMP_HEADER } from '../schemes/event-key.ts'
+import { writeBody } from '../schemes/payload.ts'
+import { isSignable } from '../signature.ts'
+
+/*
+ * What an event key is for: two events have two keys, and the attempts to deliver one event have one key. A key that
+ * merges events loses them; one that changes with the attempt processes them twice.
+ */
+
+const NOW_MS = 1_700_000_000_000
+const pairs = { ...messagePairs, ...moneyPairs, ...toolPairs }
+const providers = await everyProvider()
+
+let stamps = 0
+
+function delivered(
+  { body }: CheckedDescription,
+  payload: unknown,
+  headers: Readonly<Record<string, string>>,
+): Delivery {
+  const all: Record<string, string> = { ...headers, [STAMP_HEADER]: `stamp ${++stamps}` }
+  return {
+    method: 'POST',
+    url: '/',
+    header: (name) => all[name],
+    body: Buffer.from(isForm(body, payload) ? formOf(payload) : writeBody(payload as object, body)),
+    receivedAtMs: NOW_MS,
+  }
+}
+
+/** Who sends JSON or forms sends flat texts as a form. */
+function isForm(body: CheckedDescription['body'], payload: unknown): boolean {
+  if (typeof body !== 'object' || !('jsonOr' in body) || body.jsonOr !== 'form') return false
+  return !Array.isArray(payload)
+}
+
+function formOf(payload: unknown): string {
+  return new URLSearchParams(payload as Record<string, string>).toString()
+}
+
+/** The one event that a delivery holds. */
+function eventOf(source: Source, delivery: Delivery) {
+  const parts = source.split?.(delivery) ?? [delivery]
+  if ('ok' in parts) throw new Error(parts.detail)
+  const [only, ...others] = parts.map((part) => source.identify(part))
+  if (only === undefined || others.length > 0) throw new Error(`${parts.length} events`)
+  if (!only.ok) throw new Error(`${only.code}: ${only.detail}`)
+  return only
+}
+
+function keysOf(source: Source, description: CheckedDescription, pair: EventPair) {
+  const { event, other, attempt, headers = {} } = pair
+  const sent = {
+    first: delivered(description, event, headers),
+    other: delivered(description, merged(event, other), { ...headers, ...pair.otherHeaders }),
+    again: delivered(description, merged(event, attempt), { ...headers, ...pair.attemptHeaders }),
+  }
+  const read = Object.values(sent).map((delivery) => eventOf(source, delivery))
+  const [first, second, again] = read.map(({ key }) => key)
+  return { first, second, again, unread: read.map(({ unread }) => unread?.detail) }
+}
+
+describe.each(providers.filter(({ id }) => id in pairs))('$id', ({ id, make, options, description }) => {
+  const source = make(options)
+  it.each(Object.entries(pairs[id] ?? {}))('tells two events apart, and not two attempts: %s', (_, pair) => {
+    const { first, second, again, unread } = keysOf(source, description, pair)
+    expect(second).not.toBe(first)
+    if (pair.retryIsNew === undefined) expect(again).toBe(first)
+    else expect(again).not.toBe(first)
+    // Its key is where the description says, and not made of whatever it holds.
+    expect(unread).toEqual([undefined, undefined, undefined])
+  })
+})
+
+const signable = providers.filter(({ description: { signature, event } }) => {
+  return isSignable(signature) && event.key !== 'each-delivery'
+})
+
+describe.each(signable)('$id', ({ id, make, options, description }) => {
+  const source = make(options)
+  const deliver = (key: string, timestampMs: number): Delivery => {
+    const sample = { key, type: 'thing.made', objectId: key, occurredAtMs: NOW_MS - 1_000 }
+    const signed = source.deliver({ ...sampleOf(description, [sample]), timestampMs })
+    return arriving(signed, NOW_MS)
+  }
+
+  it('has one key for an event that is signed twice, and another for another', () => {
+    const [first, again, other] = [
+      deliver('evt_1', NOW_MS),
+      deliver('evt_1', NOW_MS + 60_000),
+      deliver('evt_2', NOW_MS),
+    ].map((delivery) => eventOf(source, delivery).key)
+    expect(again).toBe(first)
+    // A sample of the description alone does not say what tells events without an id apart: those have pairs.
+    if (!(id in pairs)) expect(other).not.toBe(first)
+  })
+})
+
+/** Whose key is made of several things that they send, with no pair above. This list may only become shorter. */
+const WITHOUT_PAIR = ['braintree', 'plaid']
+
+it('every provider without an id of its own has a pair', () => {
+  const derived = providers.filter(({ description }) => /hash|each-delivery/.test(keyText(description)))
+  expect(derived.map(({ id }) => id).filter((id) => !(id in pairs))).toEqual(WITHOUT_PAIR)
+})
+
+function keyText({ event }: CheckedDescription): string {
+  // `json:hash` of BigCommerce is a place.
+  return JSON.stringify(event.key).replaceAll('json:hash', '')
+}
