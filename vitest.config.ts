@@ -32,6 +32,7 @@ const OF_ANY_SERVER = [
   'receive-fetched-keys',
   'receive-frameworks',
   'receive-handshakes',
+  'receive-secret-headers',
   'start-failures',
 ].map((name) => `test/scenarios/${name}.test.ts`)
 

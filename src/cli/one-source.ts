@@ -1,7 +1,7 @@
 import { makeSource, readConfig, resolveSecret } from '../gateway/config.ts'
 import { HookonceError } from '../model/errors.ts'
 import { findProvider } from '../sources/catalogue/index.ts'
-import type { NamedSource } from '../sources/diagnose/diagnose.ts'
+import type { NamedSource } from '../sources/contract.ts'
 import { environmentOptions, secretVariable } from '../sources/environment.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, usageError } from './command.ts'

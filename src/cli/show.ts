@@ -8,6 +8,8 @@ import {
   receiptStory,
 } from '../ledger/inspect.ts'
 import { type Registered, registered } from '../ledger/registered.ts'
+import { knownSecretHeaders } from '../sources/catalogue/index.ts'
+import { withoutSecrets } from '../sources/headers.ts'
 import { receiptById } from '../upkeep/replay.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
@@ -29,9 +31,20 @@ export const show: Command = {
       const story = await receiptStory(ledger.pool, ledger.shards, receipt)
       return { receipt, story: { ...story, paused: pausedFor(receipt, await registered(ledger)) } }
     })
-    if (values.json) printJson(asJson(receipt, story))
+    if (values.json) printJson(asJson(await withoutKnownSecrets(receipt), story))
     else print(asText(receipt, story))
   },
+}
+
+/**
+ * `show` does not know the source. It leaves out every header by which a provider of the catalogue
+ * sends its secret.
+ */
+async function withoutKnownSecrets(receipt: ReceiptRow): Promise<ReceiptRow> {
+  if (receipt.headers === null) return receipt
+  const names = await knownSecretHeaders()
+  const withholds = (name: string): boolean => names.has(name.toLowerCase())
+  return { ...receipt, headers: withoutSecrets(receipt.headers, { withholds }) }
 }
 
 interface ToldStory extends ReceiptStory {

@@ -9,6 +9,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from '../model/framework-request.ts'
 import type { Source } from '../sources/contract.ts'
+import { headerIn } from '../sources/headers.ts'
 import { checkInlineOptions, type InlineOptions } from './options.ts'
 import { type Head, type InlineFact, type InlineReceiver, inlineReceiver } from './receive.ts'
 
@@ -85,10 +86,7 @@ async function receiveNode(
     // A router may have cut it.
     url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
     headerPairs: request.rawHeaders,
-    header(name) {
-      const value = request.headers[name]
-      return Array.isArray(value) ? value.join(', ') : value
-    },
+    header: headerIn(request.headers),
   }
   const reply = await answer(receiver, head, (limits) => readSignedBody(given, limits))
   // What is left of the request is not read, so the connection cannot be used again.

@@ -105,7 +105,7 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
       tell({ outcome: 'unwanted', status: 200, ...about })
       return said(200, 'ignored')
     }
-    const { reply, ...end } = await answer(identified, event, headerLines(head.headerPairs))
+    const { reply, ...end } = await answer(identified, event, headerLines(head.headerPairs, source))
     tell({ ...unread, ...end, status: reply.status, ...about })
     return reply
   }

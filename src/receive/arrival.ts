@@ -46,7 +46,7 @@ export function arrivals(shards: number): (request: Request, identity: Identity)
       objectId: event.objectId,
       occurredAtMs: event.occurredAtMs,
       secret,
-      headers: headerLines(head.headerPairs),
+      headers: headerLines(head.headerPairs, source.source),
       body: delivery.body,
       keySeconds: source.keySeconds,
     }

@@ -9,6 +9,7 @@ import {
   rawRequest,
   rawResponse,
 } from '../model/framework-request.ts'
+import { headerIn } from '../sources/headers.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'
 
@@ -43,10 +44,7 @@ function headOf(sourceName: string, request: IncomingMessage): Head {
     // A router may have cut it.
     url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
     headerPairs: request.rawHeaders,
-    header(name) {
-      const value = request.headers[name]
-      return Array.isArray(value) ? value.join(', ') : value
-    },
+    header: headerIn(request.headers),
   }
 }
 

@@ -18,9 +18,14 @@ export interface RejectionLog {
 const WRITE_EVERY_MS = 1_000
 const MAX_DETAIL_CHARS = 300
 const MAX_DIAGNOSIS_CHARS = 600
+const MAX_DIAGNOSES = 3
 
 export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let counts = new Map<string, RejectionCount>()
+  /**
+   * What was found of each source and reason, the latest first: several faults may have one code.
+   */
+  const found = new Map<string, readonly string[]>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
 
@@ -58,8 +63,12 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
       })
     },
     explain(source, code, diagnosis) {
+      const key = `${source} ${code}`
+      const others = (found.get(key) ?? []).filter((one) => kindOf(one) !== kindOf(diagnosis))
+      const latest = [diagnosis, ...others].slice(0, MAX_DIAGNOSES)
+      found.set(key, latest)
       hold(source, code, (count) => {
-        count.diagnosis = withoutNul(diagnosis.slice(0, MAX_DIAGNOSIS_CHARS))
+        count.diagnosis = withoutNul(latest.join('; also: ').slice(0, MAX_DIAGNOSIS_CHARS))
       })
     },
     async stop() {
@@ -67,4 +76,9 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
       await write()
     },
   }
+}
+
+/** A diagnosis without its numbers, which change from delivery to delivery. */
+export function kindOf(diagnosis: string): string {
+  return diagnosis.replace(/\d+/g, '#')
 }

@@ -63,6 +63,12 @@ export interface HandshakeAnswer {
   perform?(): Promise<Refusal | undefined>
 }
 
+/** A source with the name it has where it is configured. */
+export interface NamedSource {
+  readonly name: string
+  readonly source: Source
+}
+
 /**
  * One configured sender: a provider's description bound to secrets.
  *
@@ -94,6 +100,11 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   readonly stampHeader?: string
   /** Whether that holds for every event, and not only for some. */
   readonly needsStamp?: boolean
+  /**
+   * Whether a header holds the secret itself: it is neither recorded nor given to handlers and
+   * destinations.
+   */
+  withholds?(name: string, value: string): boolean
   /** Methods of its handshakes besides POST. */
   readonly handshakeMethods?: readonly string[]
   /**
@@ -111,9 +122,9 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
   /**
    * Why it refused this delivery, in a sentence for our own log: it names no secret and nothing of the body. Bounded
-   * work, but many times that of verifying.
+   * work, but many times that of verifying. The secrets of the other sources are tried, too.
    */
-  diagnose?(delivery: Delivery, refusal: Refusal): string
+  diagnose?(delivery: Delivery, refusal: Refusal, others?: readonly NamedSource[]): string
   /** Carries the types of this source to its handlers; has no value at run time. */
   readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }
 }

@@ -45,6 +45,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     mismatch,
     mode,
     url,
+    keyNames,
     confirm,
     onSecret,
     ...description
@@ -59,6 +60,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     mismatch,
     mode,
     url,
+    keyNames,
     confirm,
     onSecret,
     settings,

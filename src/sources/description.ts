@@ -136,6 +136,11 @@ export const descriptionShape = {
   signedPer: z.enum(['delivery', 'event']).default('delivery'),
   event,
   handshake: handshakes.optional(),
+  /**
+   * How the provider's API keys begin, which are taken for the webhook secret, and what is meant
+   * instead.
+   */
+  apiKeys: strict({ prefixes: z.array(z.string().min(1)).min(1), advice: z.string().min(1) }).optional(),
   /** Values besides the secret that the options must give, each with what it is. */
   settings: z.record(z.string().regex(/^[A-Za-z]+$/), z.string().min(1)).default({}),
   // A week where a sender does not say: a Friday's outage is mended on Monday, and some retry for five days.

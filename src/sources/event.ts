@@ -2,7 +2,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { type Version, versionOf } from '../model/version.ts'
 import type { Delivery, Identified, Source } from './contract.ts'
-import { headerLookup, headerRecord } from './headers.ts'
+import { headerLookup, headerRecord, withoutSecrets } from './headers.ts'
 
 /** What a receipt adds to what the delivery says of itself. */
 export interface Recorded {
@@ -89,7 +89,9 @@ function versionFrom({
  * its payload is read from the recorded bytes when somebody looks at it. They were verified when they came.
  */
 export function recordedEvent(source: Source, identity: Identity, recorded: Recorded): Event {
-  return eventOf(new ReadAgain(source, identity, recorded), recorded)
+  const read = new ReadAgain(source, identity, recorded)
+  if (source.withholds === undefined) return eventOf(read, recorded)
+  return eventOf(read, { ...recorded, headers: withoutSecrets(recorded.headers, source) })
 }
 
 class ReadAgain implements Omit<Identified, 'ok'> {

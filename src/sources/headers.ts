@@ -1,3 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Source } from './contract.ts'
+
 /*
  * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of JSON, on
  * the way in and in the ledger. A header's value cannot hold a line break.
@@ -18,14 +21,40 @@ const NOT_RECORDED = new Set([
   'upgrade',
 ])
 
-/** `pairs` alternates names and values, as `rawHeaders` of node:http does. */
-export function headerLines(pairs: readonly string[]): string {
+/**
+ * Looks up what node:http has parsed; own properties only, as a delivery may ask for `constructor`.
+ */
+export function headerIn(headers: IncomingHttpHeaders): (name: string) => string | undefined {
+  return (name) => {
+    const value = Object.hasOwn(headers, name) ? headers[name] : undefined
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+}
+
+type Withholding = Pick<Source, 'withholds'>
+
+/**
+ * `pairs` alternates names and values, as `rawHeaders` of node:http does. What holds the secret is
+ * left out.
+ */
+export function headerLines(pairs: readonly string[], source: Withholding): string {
+  const { withholds } = source
   let lines = ''
   for (let at = 0; at + 1 < pairs.length; at += 2) {
     const name = pairs[at] ?? ''
-    if (isRecorded(name)) lines += `${name}: ${pairs[at + 1]}\n`
+    if (!isRecorded(name) || withholds?.(name, pairs[at + 1] ?? '')) continue
+    lines += `${name}: ${pairs[at + 1]}\n`
   }
   return lines
+}
+
+/** Recorded lines without those that hold the secret: earlier versions recorded them. */
+export function withoutSecrets(lines: string, { withholds }: Withholding): string {
+  if (withholds === undefined) return lines
+  return headerEntries(lines)
+    .filter(([name, value]) => !withholds(name, value))
+    .map(([name, value]) => `${name}: ${value}\n`)
+    .join('')
 }
 
 // Looked at first: most headers have a length that none of these has.

@@ -46,6 +46,11 @@ export const optionsShape = {
   url: z.url({ protocol: /^https?$/, error: 'must be the http or https URL that was registered' }).optional(),
   /** What a provider needs besides its secret; each provider names its own. */
   settings: z.record(z.string(), z.string()).default({}),
+  /**
+   * Certificates or keys of the provider, by the names that its deliveries give them: they are
+   * always fetched.
+   */
+  keyNames: z.array(z.string().min(1).max(2_000)).max(16).default([]),
   /** Whether links by which a sender wants a subscription confirmed are followed. */
   confirm: z.enum(['on', 'off']).default('off'),
   /** Is given the secret that a handshake brings, to be kept and configured; without it such a handshake is refused. */

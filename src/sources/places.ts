@@ -7,6 +7,10 @@ import { z } from 'zod'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
+export function isHeaderName(text: string): boolean {
+  return HEADER_NAME.test(text)
+}
+
 export const headerName = z.string().regex(HEADER_NAME, 'expected the name of a header').toLowerCase()
 
 /** Where one value of an event lives: `header:x-event-id`, `json:data.object.id`, `item:id`, `form:name`, `const:push`. */

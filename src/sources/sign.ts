@@ -157,10 +157,12 @@ function signatureOf(
   const content = render(seen, parse(seen), { timestamp: signedAt, headers: names, secret })
   if ('ok' in content) throw new HookonceError(content.code, content.detail)
   const body = signature.covers === 'body' ? draft.body : new Uint8Array()
-  const encoded = digester(signature.algorithm).make(key, content, body).toString(signature.encoding)
+  const pair = key.key.type === 'public' ? signature.asymmetric : undefined
+  const made = digester(pair ? 'ed25519' : signature.algorithm).make(key, content, body)
+  const encoded = made.toString(signature.encoding)
 
   if (format.kind === 'bare') return format.prefix + encoded
-  const items: [field: string, value: string][] = [[format.signatureField, encoded]]
+  const items: [field: string, value: string][] = [[pair?.signatureField ?? format.signatureField, encoded]]
   if (format.headersField !== undefined && names !== undefined) items.unshift([format.headersField, names])
   if (timestamp?.at.startsWith('field:')) items.unshift([partsOf(timestamp.at)[1], signedAt])
   return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator[0])

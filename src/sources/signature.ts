@@ -58,6 +58,16 @@ const digest = strict({
   ...where,
   encoding,
   format: format.default({ kind: 'bare', prefix: '' }),
+  /**
+   * Ed25519 as another item of the list, beside the HMAC: a secret with one of these prefixes is a
+   * key of that kind, and is only held against that item. The public key verifies; the private one
+   * also signs, for tests.
+   */
+  asymmetric: strict({
+    signatureField: z.string().min(1),
+    publicPrefix: z.string().min(1),
+    privatePrefix: z.string().min(1),
+  }).optional(),
   /** What is signed: literal text with {body}, {timestamp}, {url}, {method}, {header:name}, {json:path}, … */
   content: z
     .string()
@@ -104,6 +114,8 @@ const coded = strict({
    * signs nothing. 'public-key': it is the key of the provider.
    */
   secret: z.enum(['needed', 'none', 'credential', 'public-key']).default('needed'),
+  /** Whether each delivery names the key that is fetched for it. */
+  namesKey: z.boolean().default(false),
   /** Whether the registered URL is signed. */
   needsUrl: z.boolean().default(false),
   covers: z.enum(['body', 'not-body']).default('body'),
@@ -131,6 +143,14 @@ export function takesPublicKey(signature: Signature): boolean {
   return signature.algorithm === 'coded'
     ? signature.secret === 'public-key'
     : isPublicKey(signature.algorithm)
+}
+
+/** The headers that hold the secret itself, by lower-case name. */
+export function secretHeaders(signature: Signature): string[] {
+  if (signature.algorithm === 'basic') return ['authorization']
+  if (signature.algorithm !== 'token') return []
+  const named = signature.at?.startsWith('header:') ? [signature.at.slice('header:'.length)] : []
+  return [signature.header ?? [], named].flat(2).map((name) => name.toLowerCase())
 }
 
 /** Whether whoever has the secret can sign; else only the provider itself can. */
@@ -195,6 +215,8 @@ export function checkSigned({ signature, timestamp }: Signed, context: z.Refinem
         ? 'a plain hash proves nothing without {secret}'
         : '{secret} is for plain hashes; here it is the key',
     )
+  if (signature.asymmetric && !(signature.format.kind === 'list' && signature.algorithm.startsWith('hmac-')))
+    complain(['signature', 'asymmetric'], 'is for a list with an HMAC: use the algorithm "ed25519" instead')
   const listsHeaders = signature.format.kind === 'list' && signature.format.headersField !== undefined
   if (listsHeaders !== signature.content.includes('{signedHeaders}'))
     complain(['signature', 'format'], '{signedHeaders} and format.headersField need each other')

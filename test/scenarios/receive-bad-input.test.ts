@@ -1,9 +1,10 @@
 import { createServer } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { coinbaseCdp, hook0 } from '../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { rawConnection } from '../support/raw-http.ts'
-import { receiving } from '../support/receiving.ts'
+import { receiving, silent } from '../support/receiving.ts'
 import { signed, testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
@@ -222,4 +223,27 @@ test('a path that cannot be decoded names no source', async () => {
   expect((await post(signed(GOOD), '/in/')).status).toBe(404)
   await stop()
   expect(await rejections(db)).toEqual([{ source: '(unknown)', code: 'SOURCE_UNKNOWN', count: 3 }])
+})
+
+test('a header that lists signed headers by odd names is refused, by node:http and by fetch', async () => {
+  const db = await freshDatabase()
+  const troubles: unknown[] = []
+  const logger = { ...silent, error: (...line: unknown[]) => void troubles.push(line) }
+  const sources = { hook0: hook0({ secret: 's' }), coinbase: coinbaseCdp({ secret: 's' }) }
+  const { listen, post, stop } = receiving(db, { sources, options: { logger } })
+  const url = await listen()
+  const names = ['constructor', '__proto__', 'toString', '', ' ', 'a b', 'x:y']
+  for (const name of names) {
+    const headers = { 'x-hook0-signature': `t=1,h=${name},v1=${'0'.repeat(64)}` }
+    for (const path of ['/in/hook0', '/in/coinbase']) {
+      const init = { method: 'POST', body: '{}', headers }
+      expect((await fetch(`${url}${path}`, init)).status).toBe(401)
+      expect((await post(init, path)).status).toBe(401)
+    }
+  }
+  await stop()
+  expect(troubles).toEqual([])
+  expect(await rejections(db)).toEqual(
+    ['coinbase', 'hook0'].map((source) => ({ source, code: 'SIGNATURE_MISSING', count: 2 * names.length })),
+  )
 })

@@ -44,6 +44,40 @@ test('the log of rejections says why, next to the code; the answer does not', as
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
 })
 
+test('each of several faults that come at once is explained, of one source as of many', async () => {
+  const db = await freshDatabase()
+  const found: unknown[] = []
+  const warn = (fields: Record<string, unknown>, message: string): void => {
+    if (message === 'why a delivery was refused') found.push(fields.detail)
+  }
+  const { post, stop } = receiving(db, {
+    sources,
+    options: { logger: { info: () => undefined, warn, error: () => undefined } },
+  })
+  const answers = await Promise.all([
+    post(request(live, JSON.stringify(JSON.parse(BODY))), '/in/live'),
+    post(request(live, `${BODY}\n`), '/in/live'),
+    post(request(sources.test), '/in/live'),
+    post(request(github({ secret: 'hub' }), `\ufeff${BODY}`), '/in/github'),
+    post(request(github({ secret: 'hub' })), '/in/test'),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
+  await stop()
+  for (const cause of [
+    'parsed and written again',
+    'a line break was added',
+    'the secret of the source "test"',
+    'byte order mark',
+    'delivery of the source "github"',
+  ])
+    expect(found).toContainEqual(expect.stringContaining(cause))
+  const [row] = await db.rows<{ diagnosis: string }>(
+    `select diagnosis from hookonce.rejection where source = 'live' and code = 'SIGNATURE_MISMATCH'`,
+  )
+  for (const cause of ['parsed and written again', 'a line break was added', 'the source "test"'])
+    expect(row?.diagnosis).toContain(cause)
+})
+
 test('under a flood few are looked into, all are counted, and what was found stays', async () => {
   const db = await freshDatabase()
   const found: unknown[] = []
@@ -62,7 +96,12 @@ test('under a flood few are looked into, all are counted, and what was found sta
     await turn()
   }
   await stop()
-  expect(found).toEqual([expect.stringContaining('parsed and written again')])
+  // The same fault, however often it is looked into, is one line; and it does not hide what was
+  // found before.
+  expect(found).toEqual([
+    expect.stringContaining('parsed and written again'),
+    expect.stringContaining('alternatives makes the signature right'),
+  ])
   expect(await db.rows('select count::int, diagnosis from hookonce.rejection')).toEqual([
     { count: 301, diagnosis: expect.stringContaining('parsed and written again') },
   ])

@@ -15,13 +15,24 @@ export interface Listed {
   readonly options: SourceOptions
 }
 
+/** Settings that must have a certain form. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  environment: 'sandbox',
+  url: 'https://auth.example.com',
+  authUrl: 'https://auth.example.com',
+  topicArn: 'arn:aws:sns:eu-central-1:123456789012:orders',
+}
+
 export function everyProvider(): Promise<Listed[]> {
   return Promise.all(
     providerIds.map(async (id) => {
       const make = await findProvider(id)
       if (make === undefined) throw new Error(`the module of ${id} exports no provider of that id`)
       const description = checkDescription(make.description)
-      const settings = Object.keys(description.settings).map((name) => [name, `the-${name}`])
+      const settings = Object.keys(description.settings).map((name) => [
+        name,
+        SETTINGS[name] ?? `the-${name}`,
+      ])
       const options: SourceOptions = {
         secret: secretFor(description.signature),
         url: 'https://example.com/in/x',

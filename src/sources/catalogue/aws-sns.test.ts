@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { createSign } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createSign, X509Certificate } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -9,38 +9,81 @@ import { checkDescription } from '../description.ts'
 import { awsSns } from '../index.ts'
 import { checkOptions } from '../options.ts'
 import { compile } from '../schemes/compile.ts'
+import type { FetchBytes } from '../schemes/fetch-text.ts'
 import { awsSnsCode } from './aws-sns.ts'
 
-/* Amazon's part is played by a certificate of our own; only the fetching is put in the place of the network. */
+/*
+ * Amazon's part is played by an authority of our own; only the fetching is put in the place of the
+ * network.
+ */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-sns-'))
 afterAll(() => rmSync(dir, { recursive: true }))
 
-function certified(name: string): { pem: string; key: string } {
-  const [key, pem] = [join(dir, `${name}.key`), join(dir, `${name}.pem`)]
-  const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`]
-  execFileSync('openssl', [...args, '-keyout', key, '-out', pem], { stdio: 'ignore' })
-  return { key: readFileSync(key, 'utf8'), pem: readFileSync(pem, 'utf8') }
+interface Certified {
+  readonly name: string
+  readonly pem: string
+  readonly key: string
 }
 
-const amazon = certified('sns.amazonaws.com')
-const stranger = certified('sns.amazonaws.com.example.com')
+const AUTHORITY = 'basicConstraints=critical,CA:TRUE'
+const LEAF = 'basicConstraints=CA:FALSE'
+
+/** A certificate by an issuer, or by itself. */
+function certified(name: string, subject: string, issuer?: Certified, extensions = [LEAF]): Certified {
+  writeFileSync(join(dir, `${name}.ext`), extensions.join('\n'))
+  const openssl = (...args: string[]): void =>
+    void execFileSync('openssl', args, { stdio: 'ignore', cwd: dir })
+  const [key, request, pem] = [`${name}.key`, `${name}.csr`, `${name}.pem`]
+  const subjected = ['-subj', `/CN=${subject}`, '-keyout', key, '-out', request]
+  openssl('req', '-new', '-newkey', 'rsa:2048', '-nodes', ...subjected)
+  const by = issuer
+    ? ['-CA', `${issuer.name}.pem`, '-CAkey', `${issuer.name}.key`, '-CAcreateserial']
+    : ['-signkey', key]
+  openssl('x509', '-req', '-in', request, ...by, '-days', '2', '-extfile', `${name}.ext`, '-out', pem)
+  return { name, key: readFileSync(join(dir, key), 'utf8'), pem: readFileSync(join(dir, pem), 'utf8') }
+}
+
+const ISSUER_URL = 'http://crt.r2m01.amazontrust.com/r2m01.cer'
+const PUBLISHED = `authorityInfoAccess=caIssuers;URI:${ISSUER_URL}`
+
+const root = certified('root', 'Test Root', undefined, [AUTHORITY])
+const issuer = certified('issuer', 'Test Issuer', root, [AUTHORITY])
+const amazon = certified('amazon', 'sns.amazonaws.com', issuer, [LEAF, PUBLISHED])
+const regional = certified('regional', 'sns.eu-central-1.amazonaws.com', issuer, [LEAF, PUBLISHED])
+const otherRegion = certified('other-region', 'sns.us-east-1.amazonaws.com', issuer, [LEAF, PUBLISHED])
+const stranger = certified('stranger', 'sns.amazonaws.com.example.com', issuer, [LEAF, PUBLISHED])
+const selfMade = certified('self', 'sns.amazonaws.com', undefined, [AUTHORITY])
+const elsewhere = certified('elsewhere', 'sns.amazonaws.com', issuer, [
+  LEAF,
+  'authorityInfoAccess=caIssuers;URI:http://169.254.169.254/latest',
+])
 const TOPIC = 'arn:aws:sns:eu-central-1:123456789012:orders'
-const CERTIFICATE = 'https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-1.pem'
+const HOST = 'https://sns.eu-central-1.amazonaws.com'
+const pemNamed = (number: number): string =>
+  `${HOST}/SimpleNotificationService-${number.toString(16).padStart(32, '0')}.pem`
+const CERTIFICATE = pemNamed(1)
+const DOWN = pemNamed(0xd)
 
 interface World {
   readonly source: Source
   readonly fetched: string[]
 }
 
-function world(confirm: 'on' | 'off' = 'off', pem = amazon.pem): World {
+function world(
+  confirm: 'on' | 'off' = 'off',
+  pem = amazon.pem,
+  topicArn = TOPIC,
+  keyNames: string[] = [],
+): World {
   const fetched: string[] = []
-  const code = awsSnsCode(async (url) => {
+  const fetching: FetchBytes = async (url) => {
     fetched.push(url)
-    if (url.includes('down')) throw new Error('no route')
-    return pem
-  })
-  const options = checkOptions({ secret: undefined, settings: { topicArn: TOPIC }, confirm }, 'aws-sns')
+    if (url === DOWN) throw new Error('no route')
+    return url === ISSUER_URL ? new X509Certificate(issuer.pem).raw : Buffer.from(pem)
+  }
+  const code = awsSnsCode({ fetching, roots: () => [new X509Certificate(root.pem)] })
+  const options = checkOptions({ secret: undefined, settings: { topicArn }, confirm, keyNames }, 'aws-sns')
   return { source: compile(checkDescription(awsSns.description), options, code), fetched }
 }
 
@@ -84,7 +127,7 @@ describe('aws-sns', () => {
     const here = world()
     await Promise.all([verified(here, message()), verified(here, message({ MessageId: 'm-2' }))])
     await verified(here, message({ MessageId: 'm-3' }))
-    expect(here.fetched).toEqual([CERTIFICATE])
+    expect(here.fetched).toEqual([CERTIFICATE, ISSUER_URL])
   })
 
   it('refuses what was changed, or signed by another key', async () => {
@@ -102,16 +145,25 @@ describe('aws-sns', () => {
     expect(here.fetched).toEqual([])
   })
 
+  const NAME = new URL(CERTIFICATE).pathname
   it.each([
-    'http://sns.eu-central-1.amazonaws.com/a.pem',
-    'https://sns.eu-central-1.amazonaws.com.example.com/a.pem',
-    'https://example.com/sns.eu-central-1.amazonaws.com/a.pem',
-    'https://sns.eu-central-1.amazonaws.com@example.com/a.pem',
-    'https://user@sns.eu-central-1.amazonaws.com/a.pem',
-    'https://sns.eu-central-1.amazonaws.com:8443/a.pem',
-    'https://bucket.s3.amazonaws.com/a.pem',
-    'https://sns.eu-central-1.amazonaws.com/a.txt',
-    'file:///a.pem',
+    `http://sns.eu-central-1.amazonaws.com${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com.example.com${NAME}`,
+    `https://example.com/sns.eu-central-1.amazonaws.com${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com@example.com${NAME}`,
+    `https://user@sns.eu-central-1.amazonaws.com${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com:8443${NAME}`,
+    `https://bucket.s3.amazonaws.com${NAME}`,
+    `https://sns.us-east-1.amazonaws.com${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com.cn${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com/a.pem`,
+    `https://sns.eu-central-1.amazonaws.com/x${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com${NAME}?x=y.pem`,
+    `https://sns.eu-central-1.amazonaws.com${NAME}#x`,
+    `https://sns.eu-central-1.amazonaws.com/?Action=GetTopic&x=${NAME}`,
+    `https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-../${NAME}x`,
+    `https://sns.eu-central-1.amazonaws.com${NAME.replace('.pem', '.txt')}`,
+    `file://${NAME}`,
     '',
   ])('does not fetch a certificate from %s', async (SigningCertURL) => {
     const here = world()
@@ -131,8 +183,7 @@ describe('aws-sns', () => {
   })
 
   it('fails closed without a certificate, and with one of somebody else', async () => {
-    const down = 'https://sns.eu-central-1.amazonaws.com/down.pem'
-    expect(await verified(world(), message({ SigningCertURL: down }))).toMatchObject({
+    expect(await verified(world(), message({ SigningCertURL: DOWN }))).toMatchObject({
       code: 'KEYS_UNAVAILABLE',
     })
     expect(await verified(world('off', stranger.pem), message({}, stranger.key))).toMatchObject({
@@ -141,13 +192,56 @@ describe('aws-sns', () => {
     expect(await verified(world('off', 'nonsense'), message())).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   })
 
+  it.each([
+    ['of its region', regional, 'ok'],
+    ['of another region', otherRegion, 'KEYS_UNAVAILABLE'],
+    ['that nobody issued', selfMade, 'KEYS_UNAVAILABLE'],
+    ['that brings its own root', { ...selfMade, pem: selfMade.pem + selfMade.pem }, 'KEYS_UNAVAILABLE'],
+    ['whose issuer is published elsewhere', elsewhere, 'KEYS_UNAVAILABLE'],
+    ['that brings its issuer', { ...elsewhere, pem: elsewhere.pem + issuer.pem }, 'ok'],
+  ])('judges a certificate %s by its name and its chain', async (_which, { pem, key }, outcome) => {
+    const here = world('off', pem)
+    expect(await verified(here, message({}, key))).toMatchObject(
+      outcome === 'ok' ? { ok: true } : { code: outcome },
+    )
+    expect(here.fetched.filter((url) => url !== CERTIFICATE && url !== ISSUER_URL)).toEqual([])
+  })
+
+  it.each(['orders', 'arn:aws:sqs:eu-central-1:123456789012:x', 'arn:aws:sns:EU/:1:x', 'arn:aws:sns::1:x'])(
+    'refuses the setting topicArn %s, naming it',
+    (topicArn) => {
+      expect(() => world('off', amazon.pem, topicArn)).toThrow(
+        `settings.topicArn is "${topicArn}"; expected arn:`,
+      )
+    },
+  )
+
+  it('knows the hosts of China and of the government cloud', async () => {
+    for (const [topicArn, host] of [
+      ['arn:aws-cn:sns:cn-north-1:123456789012:x.fifo', 'sns.cn-north-1.amazonaws.com.cn'],
+      ['arn:aws-us-gov:sns:us-gov-west-1:123456789012:x', 'sns.us-gov-west-1.amazonaws.com'],
+    ] as const) {
+      const SigningCertURL = `https://${host}${NAME}`
+      const here = world('off', amazon.pem, topicArn)
+      expect(await verified(here, message({ TopicArn: topicArn, SigningCertURL }))).toMatchObject({
+        ok: true,
+      })
+    }
+  })
+
   it('fetches so many unknown certificates a minute, and no more', async () => {
     const here = world()
     for (let number = 0; number < 40; number++) {
-      const SigningCertURL = `https://sns.eu-central-1.amazonaws.com/${number}.pem`
-      await verified(here, message({ SigningCertURL }))
+      await verified(here, message({ SigningCertURL: pemNamed(number + 100) }))
     }
-    expect(here.fetched).toHaveLength(12)
+    expect(here.fetched.filter((url) => url !== ISSUER_URL)).toHaveLength(12)
+  })
+
+  it('fetches the certificates that are configured, however many others are named', async () => {
+    const here = world('off', amazon.pem, TOPIC, [CERTIFICATE])
+    for (let number = 0; number < 40; number++)
+      await verified(here, message({ SigningCertURL: pemNamed(number + 100) }))
+    expect(await verified(here, message())).toMatchObject({ ok: true })
   })
 
   const subscription = {
@@ -166,7 +260,7 @@ describe('aws-sns', () => {
   it('confirms a subscription when it may, by a genuine link and a genuine signature only', async () => {
     const allowed = world('on')
     expect(await shaken(allowed, message(subscription))).toMatchObject({ ok: true, status: 200 })
-    expect(allowed.fetched).toEqual([CERTIFICATE, subscription.SubscribeURL])
+    expect(allowed.fetched).toEqual([CERTIFICATE, ISSUER_URL, subscription.SubscribeURL])
 
     const forbidden = world('off')
     expect(await shaken(forbidden, message(subscription))).toMatchObject({ code: 'HANDSHAKE_REFUSED' })
@@ -177,14 +271,14 @@ describe('aws-sns', () => {
     expect(await shaken(forged, message(subscription, stranger.key))).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
     })
-    for (const here of [forbidden, led, forged]) expect(here.fetched).toEqual([CERTIFICATE])
+    for (const here of [forbidden, led, forged]) expect(here.fetched).toEqual([CERTIFICATE, ISSUER_URL])
   })
 
   it('does not undo that somebody has unsubscribed', async () => {
     const here = world('on')
     const body = message({ ...subscription, Type: 'UnsubscribeConfirmation' })
     expect(await shaken(here, body)).toMatchObject({ ok: true })
-    expect(here.fetched).toEqual([CERTIFICATE])
+    expect(here.fetched).toEqual([CERTIFICATE, ISSUER_URL])
     expect(await shaken(here, message())).toBeUndefined()
   })
 })

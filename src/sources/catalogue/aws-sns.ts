@@ -1,10 +1,17 @@
-import { createVerify, type KeyObject, X509Certificate } from 'node:crypto'
+import { createVerify } from 'node:crypto'
+import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, HandshakeAnswer, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
+import {
+  publicRoots,
+  publishedIssuer,
+  type Trusting,
+  trustedCertificate,
+} from '../schemes/certificate-chain.ts'
 import type { Code } from '../schemes/compile.ts'
-import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
+import { fetchBytes } from '../schemes/fetch-text.ts'
 import { genuineUrl } from '../schemes/genuine-url.ts'
-import { bodyParser } from '../schemes/payload.ts'
+import { outlineOf } from '../schemes/outline.ts'
 import { refuse } from '../schemes/refuse.ts'
 import { remoteKeys } from '../schemes/remote-keys.ts'
 import type { Verify } from '../schemes/verify.ts'
@@ -29,29 +36,68 @@ const SIGNED = {
 
 type Message = Readonly<Record<string, unknown>>
 
-const GENUINE_HOST = /^sns\.[a-z0-9-]{3,}\.amazonaws\.com(\.cn)?$/
+/** Reads only the fields that the signature needs. The rest of an unverified body is not parsed. */
+const readMessage = outlineOf(
+  [...Object.values(SIGNED).flat(), 'Signature', 'SignatureVersion', 'SigningCertURL'].map((name) => [name]),
+)
 
-/** An address at Amazon SNS itself: every name under these hosts is Amazon's. */
-function genuine(address: unknown): URL | undefined {
-  return genuineUrl(address, GENUINE_HOST)
+// Amazon's own authority; DigiCert issued for it before, and for China.
+const ISSUERS = /^http:\/\/(?:crt\.[a-z0-9]+\.amazontrust|cacerts\.digicert)\.com\/[\w.-]{1,100}$/
+
+const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{32,64}\.pem$/
+
+/** The one host of Amazon SNS that speaks for a topic: that of its region. */
+function hostOf(topicArn: string): string {
+  const [, partition = '', region = ''] =
+    /^arn:(aws[a-z-]*):sns:([a-z]{2,}(?:-[a-z0-9]+)+):\d{12}:[\w-]{1,256}(?:\.fifo)?$/.exec(topicArn) ?? []
+  if (region === '')
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `aws-sns: settings.topicArn is "${topicArn}"; expected arn:aws:sns:<region>:<account>:<topic>`,
+    )
+  return `sns.${region}.amazonaws.com${partition === 'aws-cn' ? '.cn' : ''}`
 }
 
 /** Amazon signs with a certificate that each message names by its address. */
-export function awsSnsCode(fetching: FetchText): Code {
+export function awsSnsCode({ fetching, roots }: Trusting): Code {
   return ({ endpoint }) => {
-    const parse = bodyParser('json')
-    const certificates = remoteKeys(async (url, nowMs) => publicKeyOf(await fetching(url), nowMs))
+    const topicArn = endpoint.setting('topicArn')
+    const host = hostOf(topicArn)
+    const genuine = (address: unknown): URL | undefined => genuineUrl(address, host)
+    const names = ['sns.amazonaws.com', host].map((name) => `CN=${name}`)
+
+    const certificates = remoteKeys(async (url, nowMs) => {
+      const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
+        roots: roots(),
+        nowMs,
+        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
+      })
+      if (!certificate.subject.split('\n').some((line) => names.includes(line)))
+        throw new Error('the certificate is not that of Amazon SNS in this region')
+      return certificate.publicKey
+    }, endpoint.keyNames)
+
+    /** Read once, though `prepare`, `handshake` and `verify` all ask for it. */
+    const messages = new WeakMap<Delivery, { readonly message: Message | undefined }>()
+    function messageIn(delivery: Delivery): Message | undefined {
+      const known = messages.get(delivery) ?? { message: readMessage(delivery.body) as Message | undefined }
+      messages.set(delivery, known)
+      return known.message
+    }
 
     function read(delivery: Delivery): { message: Message; certificate: string } | Refusal {
-      const message = parse(delivery) as Message | undefined
+      const message = messageIn(delivery)
       if (message === undefined || !message.Signature)
         return refuse('SIGNATURE_MISSING', 'the body holds no Signature: raw message delivery must be off')
       // Anyone may let Amazon sign messages of a topic of their own.
-      if (message.TopicArn !== endpoint.setting('topicArn'))
+      if (message.TopicArn !== topicArn)
         return refuse('SIGNATURE_MISMATCH', 'the topic is not the setting topicArn')
       const url = genuine(message.SigningCertURL)
-      if (url === undefined || !url.pathname.endsWith('.pem'))
-        return refuse('SIGNATURE_MALFORMED', 'SigningCertURL is no certificate at Amazon SNS')
+      if (url === undefined || !CERTIFICATE_PATH.test(url.pathname) || url.search !== '' || url.hash !== '')
+        return refuse(
+          'SIGNATURE_MALFORMED',
+          `SigningCertURL is no certificate of Amazon SNS at ${host}, the region of the topic`,
+        )
       return { message, certificate: url.href }
     }
 
@@ -79,22 +125,15 @@ export function awsSnsCode(fetching: FetchText): Code {
         return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
       },
       handshake(delivery) {
-        const type = (parse(delivery) as Message | undefined)?.Type
+        const message = messageIn(delivery)
+        const type = message?.Type
         if (type !== 'SubscriptionConfirmation' && type !== 'UnsubscribeConfirmation') return undefined
         const verified = verify(delivery)
-        return verified.ok ? confirmation(parse(delivery) as Message, endpoint.confirm, fetching) : verified
+        if (!verified.ok) return verified
+        return confirmation(message ?? {}, endpoint.confirm, { genuine, fetching })
       },
     }
   }
-}
-
-function publicKeyOf(pem: string, nowMs: number): KeyObject {
-  const certificate = new X509Certificate(pem)
-  const isCurrent = Date.parse(certificate.validFrom) <= nowMs && nowMs <= Date.parse(certificate.validTo)
-  if (!isCurrent) throw new Error('the certificate is not valid now')
-  if (!/^CN=sns\.([a-z0-9-]+\.)?amazonaws\.com(\.cn)?$/m.test(certificate.subject))
-    throw new Error('the certificate is not that of Amazon SNS')
-  return certificate.publicKey
 }
 
 /** Names and values, each on a line of its own, in the order of the names. */
@@ -110,10 +149,14 @@ function signedText(message: Message): string | undefined {
   return text
 }
 
+interface Confirming extends Pick<Trusting, 'fetching'> {
+  readonly genuine: (address: unknown) => URL | undefined
+}
+
 function confirmation(
   { Type, SubscribeURL }: Message,
   confirm: 'on' | 'off',
-  fetching: FetchText,
+  { genuine, fetching }: Confirming,
 ): HandshakeAnswer | Refusal {
   const answer: HandshakeAnswer = { ok: true, status: 200, headers: {}, body: '' }
   // To follow the link of this one would undo what somebody has just done.
@@ -145,9 +188,16 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
       name: 'Amazon SNS',
       category: 'cloud',
       confidence: 'verified',
-      evidence: ['npm:sns-validator@0.3.5:index.js'],
-      unverified: ['the retries: a customer may set its own policy, a week is counted on'],
+      evidence: [
+        'npm:sns-validator@0.3.5:index.js',
+        'https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html',
+      ],
+      unverified: [
+        'the retries: a customer may set its own policy, a week is counted on',
+        'where the issuers of its certificates are published, for each region: Amazon Trust Services and DigiCert are believed',
+      ],
       notes: [
+        'Certificates are taken from the host of the region of the topic only, must chain to a public root, and be those of Amazon SNS.',
         "A subscription is confirmed only with `confirm: 'on'`, and only by a link to Amazon SNS itself.",
         'Raw message delivery is not signed: leave it off.',
         'A retry keeps its date, so the age of a message is not judged.',
@@ -155,8 +205,9 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
     },
     signature: {
       algorithm: 'coded',
-      how: 'RSA over the fields of the message, with the certificate at `SigningCertURL`, which must be at Amazon SNS',
+      how: 'RSA over the fields of the message, with the certificate at `SigningCertURL`, which must be at Amazon SNS in the region of the topic',
       secret: 'none',
+      namesKey: true,
     },
     settings: { topicArn: 'the ARN of the topic: Amazon signs the messages of every topic alike' },
     event: {
@@ -169,7 +220,7 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
     retryWindowHours: 7 * 24,
     answerWithinSeconds: 15,
   },
-  awsSnsCode(fetchText),
+  awsSnsCode({ fetching: fetchBytes, roots: publicRoots }),
 )
 
 export interface AwsSnsMessage {

@@ -15,6 +15,10 @@ export const clerk = provider({
     notes: ['Sent by Svix, which retries for 28 hours and lets a person resend later: a week is counted on.'],
   },
   ...standardSignature('svix'),
+  apiKeys: {
+    prefixes: ['sk_live_', 'sk_test_', 'pk_live_', 'pk_test_'],
+    advice: 'copy the signing secret of the webhook endpoint, which begins with whsec_',
+  },
   event: {
     key: 'header:svix-id',
     type: 'json:type',

@@ -6,7 +6,7 @@ import { provider } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'
 import type { Endpoint } from '../schemes/endpoint.ts'
 import type { SigningKey } from '../schemes/key.ts'
-import { neededHeaders } from '../schemes/needed-headers.ts'
+import { listedHeader, neededHeaders } from '../schemes/needed-headers.ts'
 import { refuse } from '../schemes/refuse.ts'
 import { checkAge, parseTimestamp } from '../schemes/timestamp.ts'
 
@@ -66,7 +66,7 @@ function signedHead(delivery: Delivery, listed: readonly string[], endpoint: End
     return refuse('SIGNATURE_MALFORMED', `${SIGNED_HEADERS} does not list itself and the date`)
   const lines: string[] = []
   for (const name of [...new Set(listed)].sort()) {
-    const value = delivery.header(name)
+    const value = listedHeader(delivery, name)
     if (value === undefined) return refuse('SIGNATURE_MISSING', 'a header that is signed is not there')
     lines.push(`${name}:${value.trim()}`)
   }

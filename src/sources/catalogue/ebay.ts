@@ -44,7 +44,7 @@ export function ebayCode(fetching: FetchText): Code {
         headers: { authorization: `Bearer ${token}` },
       })
       return publicKeyOf(answer)
-    })
+    }, endpoint.keyNames)
 
     function read(delivery: Delivery): { id: string; signature: Buffer } | Refusal {
       const headers = neededHeaders(delivery, [HEADER])
@@ -111,6 +111,7 @@ export const ebay = provider<EbayNotification, unknown, string>(
       algorithm: 'coded',
       how: 'ECDSA with SHA-1 over the body; `X-EBAY-SIGNATURE` holds it in JSON in base64, and its key is fetched from the API of eBay by its id',
       secret: 'credential',
+      namesKey: true,
     },
     settings: {
       clientId: 'the client id of the application (App ID)',

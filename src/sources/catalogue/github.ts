@@ -27,6 +27,10 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
     encoding: 'hex',
     format: { kind: 'bare', prefix: 'sha256=' },
   },
+  apiKeys: {
+    prefixes: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_'],
+    advice: 'give the secret of the webhook, as you set it in its settings',
+  },
   body: { jsonOr: { form: 'payload' } },
   event: {
     key: 'header:x-github-delivery',

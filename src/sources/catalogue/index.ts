@@ -1,4 +1,6 @@
+import { checkDescription } from '../description.ts'
 import type { Provider } from '../provider.ts'
+import { secretHeaders } from '../signature.ts'
 
 /*
  * The catalogue: every provider by its id, loaded when it is asked for. A process that names two providers loads two.
@@ -174,6 +176,17 @@ export async function findProvider(id: string): Promise<Provider | undefined> {
   if (!Object.hasOwn(catalogue, id)) return undefined
   const exported = Object.values(await catalogue[id as keyof typeof catalogue]())
   return exported.find((value): value is Provider => isProvider(value) && value.description.provider === id)
+}
+
+/**
+ * The headers by which providers of the catalogue send the secret itself. All of them are loaded
+ * for it.
+ */
+export async function knownSecretHeaders(): Promise<ReadonlySet<string>> {
+  const providers = await Promise.all(providerIds.map(findProvider))
+  return new Set(
+    providers.flatMap((make) => (make ? secretHeaders(checkDescription(make.description).signature) : [])),
+  )
 }
 
 function isProvider(value: unknown): value is Provider {

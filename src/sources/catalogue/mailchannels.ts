@@ -25,8 +25,8 @@ interface Said {
 
 /** HTTP Message Signatures (RFC 9421) over the digest of the body (RFC 9530). */
 export function mailchannelsCode(fetching: FetchText): Code {
-  return ({ toleranceSeconds }) => {
-    const keys = remoteKeys(async (id) => publicKeyOf(await fetching(`${KEYS}?id=${id}`)))
+  return ({ endpoint, toleranceSeconds }) => {
+    const keys = remoteKeys(async (id) => publicKeyOf(await fetching(`${KEYS}?id=${id}`)), endpoint.keyNames)
 
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, ['content-digest', 'signature', 'signature-input'])
@@ -90,6 +90,7 @@ export const mailchannels = keyless(
       how: 'HTTP Message Signatures (RFC 9421, Ed25519) over `Content-Digest`; the key is fetched from MailChannels by its id',
       dated: true,
       secret: 'none',
+      namesKey: true,
     },
     batch: 'json:[]',
     event: {

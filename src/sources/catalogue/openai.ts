@@ -18,6 +18,10 @@ export const openai = provider({
     ],
   },
   ...standardSignature('webhook'),
+  apiKeys: {
+    prefixes: ['sk-'],
+    advice: 'copy the signing secret of the webhook, which begins with whsec_',
+  },
   event: {
     key: 'header:webhook-id',
     type: 'json:type',

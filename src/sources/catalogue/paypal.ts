@@ -1,11 +1,15 @@
-import { createVerify, X509Certificate } from 'node:crypto'
-import { rootCertificates } from 'node:tls'
+import { createVerify } from 'node:crypto'
 import * as zlib from 'node:zlib'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
-import { trustedCertificate } from '../schemes/certificate-chain.ts'
+import {
+  publicRoots,
+  publishedIssuer,
+  type Trusting,
+  trustedCertificate,
+} from '../schemes/certificate-chain.ts'
 import type { Code } from '../schemes/compile.ts'
-import { type FetchBytes, fetchBytes } from '../schemes/fetch-text.ts'
+import { fetchBytes } from '../schemes/fetch-text.ts'
 import { genuineUrl } from '../schemes/genuine-url.ts'
 import { neededHeaders } from '../schemes/needed-headers.ts'
 import { refuse } from '../schemes/refuse.ts'
@@ -20,12 +24,8 @@ const HEADERS = [
 
 const GENUINE_HOST = /^api(?:-m)?(?:\.sandbox)?\.paypal\.com$/
 const CERTIFICATE_PATH = /^\/v1\/notifications\/certs\/[\w-]{1,200}$/
+const ISSUERS = /^http:\/\/cacerts\.digicert\.com\/[\w.-]{1,100}$/
 const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
-
-interface Trusting {
-  readonly fetching: FetchBytes
-  readonly roots: () => readonly X509Certificate[]
-}
 
 /** PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate that each delivery names. */
 export function paypalCode({ fetching, roots }: Trusting): Code {
@@ -36,11 +36,11 @@ export function paypalCode({ fetching, roots }: Trusting): Code {
       const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
         roots: roots(),
         nowMs,
-        fetchIssuer: (issued) => issuerOf(issued, fetching),
+        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
       })
       if (!GENUINE_NAME.test(certificate.subject)) throw new Error('the certificate is not that of PayPal')
       return certificate.publicKey
-    })
+    }, endpoint.keyNames)
 
     function read(delivery: Delivery): { certificate: string; signed: string; signature: Buffer } | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
@@ -79,17 +79,6 @@ export function paypalCode({ fetching, roots }: Trusting): Code {
   }
 }
 
-/** DigiCert publishes its issuers; over plain http, for each is proved by the signature of the next. */
-async function issuerOf(
-  { infoAccess }: X509Certificate,
-  fetching: FetchBytes,
-): Promise<X509Certificate | undefined> {
-  const url = /^CA Issuers - URI:(http:\/\/cacerts\.digicert\.com\/[\w.-]{1,100})$/m.exec(
-    infoAccess ?? '',
-  )?.[1]
-  return url === undefined ? undefined : new X509Certificate(await fetching(url))
-}
-
 export const paypal = keyless<PayPalEvent, unknown, string>(
   {
     provider: 'paypal',
@@ -115,6 +104,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
       algorithm: 'coded',
       how: 'RSA-SHA256 over transmission id, time, webhook id and CRC-32 of the body, with the certificate at `PAYPAL-CERT-URL`, which must be at PayPal',
       secret: 'none',
+      namesKey: true,
     },
     settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of what is signed' },
     event: {
@@ -126,10 +116,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
     },
     retryWindowHours: 7 * 24,
   },
-  paypalCode({
-    fetching: fetchBytes,
-    roots: () => rootCertificates.map((pem) => new X509Certificate(pem)),
-  }),
+  paypalCode({ fetching: fetchBytes, roots: publicRoots }),
 )
 
 export interface PayPalEvent {

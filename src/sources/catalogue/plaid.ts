@@ -41,7 +41,7 @@ export function plaidCode(fetching: FetchText): Code {
       if (key === undefined) throw new Error('there is no key in the answer')
       if (key.expired_at !== null && key.expired_at !== undefined) throw new Error('the key has expired')
       return publicKeyOf(key)
-    })
+    }, endpoint.keyNames)
 
     function read(delivery: Delivery): { token: Token; id: string } | Refusal {
       const headers = neededHeaders(delivery, [HEADER])
@@ -106,6 +106,7 @@ export const plaid = provider<PlaidWebhook, PlaidWebhook, string>(
       how: 'a JSON Web Token (ES256) at `Plaid-Verification` with the SHA-256 of the body; its key is fetched from the API of Plaid by its id',
       dated: true,
       secret: 'credential',
+      namesKey: true,
     },
     settings: {
       clientId: 'the client_id of the API of Plaid',

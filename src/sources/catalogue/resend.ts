@@ -20,6 +20,10 @@ export const resend = provider({
     notes: ['The headers are those of Svix, `svix-*`.'],
   },
   ...standardSignature('svix'),
+  apiKeys: {
+    prefixes: ['re_'],
+    advice: 'copy the signing secret of the webhook, which begins with whsec_',
+  },
   event: {
     key: 'header:svix-id',
     type: 'json:type',

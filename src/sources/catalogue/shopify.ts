@@ -20,6 +20,10 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
       'The newer "Events" deliveries have headers named `shopify-*`. Their key is `Shopify-Webhook-Id`, their type topic and action: `Product/update`.',
     ],
   },
+  apiKeys: {
+    prefixes: ['shpat_', 'shpca_', 'shppa_'],
+    advice: 'copy the client secret of the app',
+  },
   signature: {
     algorithm: 'hmac-sha256',
     header: ['x-shopify-hmac-sha256', 'shopify-hmac-sha256'],

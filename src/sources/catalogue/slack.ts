@@ -20,6 +20,10 @@ export const slack = provider<SlackEvent, SlackEvent['event'], string>({
     content: 'v0:{timestamp}:{body}',
   },
   timestamp: { at: 'header:x-slack-request-timestamp', unit: 's', toleranceSeconds: 300 },
+  apiKeys: {
+    prefixes: ['xoxb-', 'xoxp-', 'xoxa-', 'xoxe-', 'xoxe.', 'xapp-'],
+    advice: 'copy the Signing Secret of the app, under Basic Information',
+  },
   event: {
     key: [
       'json:event_id',

@@ -19,6 +19,10 @@ export function standardSignature(
       encoding: 'base64',
       format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
       content: `{header:${prefix}-id}.{timestamp}.{body}`,
+      // A secret that is taken as text may begin with anything: it names no kind of key.
+      ...(secretEncoding === 'base64' && {
+        asymmetric: { signatureField: 'v1a', publicPrefix: 'whpk_', privatePrefix: 'whsk_' },
+      }),
       secretEncoding,
       secretPrefix,
     },
@@ -35,10 +39,11 @@ export const standardWebhooks = provider<StandardWebhooksEvent, unknown, string>
     evidence: [
       'github.com/standard-webhooks/standard-webhooks@b2fa7b8:spec/standard-webhooks.md',
       'npm:standardwebhooks@1.1.1:dist/index.js',
+      'github.com/svix/svix-webhooks:server/svix-server/src/worker.rs (the vector of v1a)',
     ],
     notes: [
       'The key is what `whsec_<base64>` holds, decoded; the prefix may be missing.',
-      '`webhook-signature: v1,<base64>[ v1,<base64>]`; `v1a` (Ed25519) is skipped.',
+      '`webhook-signature: v1,<base64>[ v1a,<base64>]`, several of each; `v1a` is Ed25519, and its secret the public key, `whpk_<base64>`.',
       'The key of the event, `webhook-id`, is signed.',
       '`type`, `timestamp` and `data` in the body are recommended, not required.',
       "The specification's own example retries for 75 hours and leaves the rest to the sender: a week is counted on.",

@@ -24,6 +24,10 @@ export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
     content: '{timestamp}.{body}',
   },
   timestamp: { at: 'field:t', unit: 's', toleranceSeconds: 300 },
+  apiKeys: {
+    prefixes: ['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_', 'pk_live_', 'pk_test_'],
+    advice: 'copy the signing secret of the webhook endpoint, which begins with whsec_',
+  },
   event: {
     key: 'json:id',
     type: 'json:type',

@@ -1,5 +1,5 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Delivery } from '../contract.ts'
 import { wix } from '../index.ts'
 
@@ -44,6 +44,22 @@ describe('wix', () => {
     })
     for (const alg of ['none', 'HS256', 'RS512', undefined])
       expect(source.verify(token({ data, iat: NOW }, { alg }))).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
+  })
+
+  it('parses the claims of a token only when its signature is right', () => {
+    const { body, ...forged } = token({ data: 'x'.repeat(100_000), iat: NOW })
+    const spy = vi.spyOn(JSON, 'parse')
+    try {
+      // The last but one letter: the spare bits of the last one would not be the one spelling.
+      const text = Buffer.from(body).toString()
+      const other = `${text.slice(0, -2)}${text.at(-2) === 'A' ? 'B' : 'A'}${text.at(-1)}`
+      expect(source.verify({ ...forged, body: Buffer.from(other) })).toMatchObject({
+        code: 'SIGNATURE_MISMATCH',
+      })
+      expect(Math.max(...spy.mock.calls.map(([parsed]) => parsed.length))).toBeLessThan(100)
+    } finally {
+      spy.mockRestore()
+    }
   })
 
   it.each([{}, { data: 1 }, { data: 'x' }])('has no event in %o', (claims) => {

@@ -3,7 +3,7 @@ import { HookonceError } from '../../model/errors.ts'
 import { provider } from '../provider.ts'
 import type { Code } from '../schemes/compile.ts'
 import { privateKeyOf } from '../schemes/digest.ts'
-import { algorithmOf, type Claims, isSignedBy, parseToken } from '../schemes/jws.ts'
+import { algorithmOf, type Claims, isSignedBy, parsePart, parseToken, splitToken } from '../schemes/jws.ts'
 import { ageFault } from '../schemes/jwt.ts'
 import { parseJsonText, textOf } from '../schemes/payload.ts'
 import { refuse } from '../schemes/refuse.ts'
@@ -13,12 +13,14 @@ const code: Code = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
     if (delivery.body.length === 0)
       return refuse('SIGNATURE_MISSING', 'the body is empty, and should be a token')
-    const token = parseToken(textOf(delivery.body))
+    const token = splitToken(textOf(delivery.body))
     if (token === undefined || algorithmOf(token.header, ['RS256']) === undefined)
       return refuse('SIGNATURE_MALFORMED', 'the body is no JSON Web Token that is signed with RS256')
     for (const { key, position } of keyring.keys) {
       if (!isSignedBy(key, 'RS256', token.signed, token.signature)) continue
-      return ageFault(token.claims, delivery, toleranceSeconds) ?? { ok: true, secret: position }
+      const claims = parsePart(token.payload)
+      if (claims === undefined) return refuse('SIGNATURE_MALFORMED', 'the claims of the token are no JSON')
+      return ageFault(claims, delivery, toleranceSeconds) ?? { ok: true, secret: position }
     }
     return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} public key(s) made this token`)
   },

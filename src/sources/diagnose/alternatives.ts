@@ -3,8 +3,11 @@ import type { Coding } from '../schemes/compile.ts'
 
 /** One way in which things may be other than they should: if the signature is right under it, that was the fault. */
 export interface Alternative {
-  /** What to tell, in words that name neither the secret nor anything of the body. */
-  readonly says: string
+  /**
+   * The diagnosis; names neither the secret nor anything of the body. A function gets the position
+   * of the key that matched.
+   */
+  readonly says: string | ((secret: number) => string)
   readonly delivery?: Delivery
   readonly coding?: Partial<Coding>
   /** What making it took, in bytes looked at: trying it is charged apart. */

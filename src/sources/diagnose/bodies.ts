@@ -1,9 +1,11 @@
 import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { parseJson } from '../schemes/payload.ts'
+import { looksLikeJson, parseJson } from '../schemes/payload.ts'
 import { type Alternative, withBody } from './alternatives.ts'
+import { unpackedBody } from './compressed.ts'
 import { jsonSpellings } from './json-spellings.ts'
+import { otherOrders } from './key-order.ts'
 
 /*
  * Bodies that this one may have been before somebody on the way touched it: frameworks that parse and write again,
@@ -38,10 +40,16 @@ export function parsedBody(delivery: Delivery): string | undefined {
 }
 
 export function* otherBodies(delivery: Delivery, { body: kind }: CheckedDescription): Iterable<Alternative> {
+  yield* unpackedBody(delivery)
   yield* otherLineBreaks(delivery)
   yield* otherCharsets(delivery)
-  if (kind === 'json') yield* otherJson(delivery)
+  if (isJson(kind, delivery.body)) yield* otherJson(delivery)
   else yield* otherForms(delivery)
+}
+
+/** Whether a body is JSON. If its provider also sends forms, the first character decides. */
+export function isJson(kind: CheckedDescription['body'], body: Uint8Array): boolean {
+  return kind === 'json' || (typeof kind === 'object' && 'jsonOr' in kind && looksLikeJson(body))
 }
 
 function* otherLineBreaks(delivery: Delivery): Iterable<Alternative> {
@@ -120,14 +128,31 @@ function* otherJson(delivery: Delivery): Iterable<Alternative> {
     if (wrapped) yield wrapped
     return
   }
-  if (body.length > MAX_JSON_BYTES || depthOf(body) > MAX_DEPTH) return
-  for (const { text, how } of jsonSpellings(payload)) {
+  if (!isWritable(body)) return
+  const came = textOf(body)
+  let write = (other: object): string => JSON.stringify(other)
+  for (const { text, how, write: writeSo } of jsonSpellings(payload)) {
+    // Other orders are written as the body that came is.
+    if (text === came) write = writeSo
     yield {
       says: `the body was parsed and written again before it reached us: it was ${how}; hand over the raw bytes`,
       delivery: withBody(delivery, Buffer.from(text)),
       cost: text.length * JSON_COST,
     }
   }
+  for (const other of otherOrders(payload)) {
+    const text = write(other)
+    yield {
+      says: 'the body was parsed and written again before it reached us: its names stood in another order; hand over the raw bytes',
+      delivery: withBody(delivery, Buffer.from(text)),
+      cost: text.length * JSON_COST,
+    }
+  }
+}
+
+/** Whether valid JSON may be written again: both its size and its depth bound what that takes. */
+export function isWritable(body: Uint8Array): boolean {
+  return body.length <= MAX_JSON_BYTES && depthOf(body) <= MAX_DEPTH
 }
 
 /** How deep valid JSON is nested: known before it is written again, for that recurses. */

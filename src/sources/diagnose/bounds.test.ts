@@ -1,3 +1,5 @@
+import { createSecretKey } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { arriving, everyProvider } from '../../../test/support/catalogue.ts'
@@ -12,8 +14,19 @@ import { explain } from './explain.ts'
 /* Whatever a stranger sends to any provider: no exception, no empty reason, and work that is bounded by its size. */
 
 const NOW_MS = 1_700_000_000_000
+const FILLER = Array.from({ length: 15_000 }, (_, at) => at)
 // Who fetches its keys has such a test of its own, with a server to fetch them from.
 const every = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
+
+const shapes: [what: string, body: Buffer][] = [
+  ['a few bytes that unpack to many', gzipSync(Buffer.alloc(8 * 1024 * 1024))],
+  [
+    'an object of many names',
+    Buffer.from(JSON.stringify(Object.fromEntries(FILLER.map((at) => [`k${at}`, {}])))),
+  ],
+  ['an object of few names', Buffer.from(JSON.stringify({ d: 'x'.repeat(9_000), c: 1, b: 2, a: 3 }))],
+  ['a deep object', Buffer.from(`${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`)],
+]
 
 describe.each(every)('$id', ({ id, make, description, options }) => {
   const source: Source = make(options)
@@ -79,6 +92,42 @@ describe.each(every)('$id', ({ id, make, description, options }) => {
       { numRuns: 40 },
     )
   })
+
+  it.each(shapes)(
+    'tries no more bytes than a bound of %s, with the keys of many other sources',
+    (_what, sent) => {
+      const checked = checkOptions(options, id)
+      const one = { key: createSecretKey(Buffer.from('k')), position: 1 }
+      const theirs = { ...one, readAs: () => createSecretKey(Buffer.from('other')) }
+      const others = Array.from({ length: 32 }, (_, at) => ({ name: `${at}`, keys: Array(8).fill(theirs) }))
+      let bytes = 0
+      let trials = 0
+      const coding = {
+        description,
+        keyring: { keys: [one] },
+        endpoint: endpointOf(description, checked),
+        toleranceSeconds: 'off' as const,
+      }
+      explain({
+        coding,
+        others,
+        verifierOf:
+          ({ keyring }) =>
+          (given) => {
+            trials += 1
+            bytes += given.body.length * keyring.keys.length
+            return { ok: false, code: 'SIGNATURE_MISMATCH', detail: 'x' }
+          },
+        delivery: arriving(
+          { method: 'POST', url: '/in/x?a=1&b=2', headers: genuine.headers, body: sent },
+          NOW_MS,
+        ),
+        refusal: { ok: false, code: 'SIGNATURE_MISMATCH', detail: 'x' },
+      })
+      expect(bytes).toBeLessThanOrEqual(16 * 1024 * 1024)
+      expect(trials).toBeLessThanOrEqual(160)
+    },
+  )
 
   it('tries no more bytes than a bound, and fewer times the larger the body', () => {
     const checked = checkOptions(options, id)

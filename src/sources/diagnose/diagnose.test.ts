@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { arriving } from '../../../test/support/catalogue.ts'
 import { twilio } from '../catalogue/twilio.ts'
-import type { Delivery, Source } from '../contract.ts'
+import type { Delivery, NamedSource, Source } from '../contract.ts'
 import { custom, github, shopify, square, standardWebhooks, stripe } from '../index.ts'
 import type { Sample, SigningSource } from '../sign.ts'
-import { diagnose, type NamedSource } from './diagnose.ts'
+import { diagnose } from './diagnose.ts'
 
 const NOW_MS = 1_700_000_000_000
 const SECRET = 'whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=='

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../model/errors.ts'
-import type { Delivery, Refusal, Source } from '../contract.ts'
+import type { Delivery, NamedSource, Refusal, Source } from '../contract.ts'
 import { looksLike } from './looks-like.ts'
 
 /** A delivery that a source refused, with the sources whose it may be instead. */
@@ -8,11 +8,6 @@ export interface Refused {
   readonly others: readonly NamedSource[]
   readonly delivery: Delivery
   readonly refusal: Refusal
-}
-
-export interface NamedSource {
-  readonly name: string
-  readonly source: Source
 }
 
 /** Refusals that have a cause to be found. */
@@ -45,7 +40,7 @@ export async function diagnose(refused: Refused): Promise<string | undefined> {
     const other = madeByOther(refused)
     if (other !== undefined) return other
   }
-  const explained = source.diagnose?.(delivery, refusal)
+  const explained = source.diagnose?.(delivery, refusal, refused.others.slice(0, MAX_OTHERS))
   if (refusal.code !== 'SIGNATURE_MISSING') return explained
   const like = await looksLike(delivery, source.provider)
   // Where it only repeats the refusal, what the delivery looks like says more.

@@ -4,8 +4,10 @@ import type { Verify } from '../schemes/verify.ts'
 import { coversBody, isPublicKey } from '../signature.ts'
 import type { Alternative } from './alternatives.ts'
 import { otherBodies, parsedBody } from './bodies.ts'
+import { hintsOf } from './hints.ts'
 import { modeOf } from './mode.ts'
 import { olderHeader } from './older-header.ts'
+import { keysOfOthers, type OtherKeys } from './other-keys.ts'
 import { otherSecrets } from './secrets.ts'
 import { otherContents, otherSignatures } from './signatures.ts'
 import { otherUrls } from './urls.ts'
@@ -16,6 +18,8 @@ export interface Explaining {
   readonly verifierOf: (coding: Coding) => Verify
   readonly delivery: Delivery
   readonly refusal: Refusal
+  /** The keys of the other sources, by their names. */
+  readonly others?: readonly OtherKeys[]
 }
 
 /**
@@ -49,37 +53,57 @@ function clockFault({ code, detail }: Refusal): string {
     : `the signature is right; ${detail}: the clock of this machine is fast, the delivery was held up on its way, or an old one is sent again`
 }
 
-function search({ coding, verifierOf, delivery }: Explaining): { found: string | undefined; trials: number } {
+function search({ coding, verifierOf, delivery, others = [] }: Explaining): {
+  found: string | undefined
+  trials: number
+} {
   let left = MAX_BYTES
   let trials = 0
-  for (const alternative of alternatives(delivery, coding)) {
+  for (const alternative of alternatives(delivery, coding, others)) {
     const tried = alternative.delivery ?? delivery
     left -= (alternative.cost ?? 0) + costOf(tried, { ...coding, ...alternative.coding })
     if (left < 0) break
     trials += 1
     const verify = verifierOf({ ...coding, ...alternative.coding, toleranceSeconds: 'off' })
-    if (verify(tried).ok) return { found: alternative.says, trials }
+    const verified = verify(tried)
+    if (!verified.ok) continue
+    const { says } = alternative
+    return { found: typeof says === 'string' ? says : says(verified.secret), trials }
   }
   return { found: undefined, trials }
 }
 
-function* alternatives(delivery: Delivery, coding: Coding): Iterable<Alternative> {
+function* alternatives(
+  delivery: Delivery,
+  coding: Coding,
+  others: readonly OtherKeys[],
+): Iterable<Alternative> {
   const { description, keyring, endpoint } = coding
   yield* otherSecrets(description, keyring)
   yield* otherUrls(delivery, description, endpoint)
   yield* otherSignatures(delivery, description)
   yield* otherContents(description)
   if (coversBody(description.signature)) yield* otherBodies(delivery, description)
+  // Last, as there may be many: of a large body they would use up what may be tried.
+  yield* keysOfOthers(description, keyring, others)
 }
 
 function costOf({ body }: Delivery, { keyring, description }: Coding): number {
-  const each = isPublicKey(description.signature.algorithm) ? PUBLIC_KEY_BYTES : TRIAL_BYTES
-  return Math.max(keyring.keys.length, 1) * (body.length + each)
+  const { length } = body
+  const isPublic = isPublicKey(description.signature.algorithm)
+  if (keyring.keys.length === 0) return length + (isPublic ? PUBLIC_KEY_BYTES : TRIAL_BYTES)
+  return keyring.keys.reduce(
+    (sum, { key }) => sum + length + (isPublic || key.type === 'public' ? PUBLIC_KEY_BYTES : TRIAL_BYTES),
+    0,
+  )
 }
 
 function unexplained({ coding, delivery, refusal }: Explaining, trials: number): string {
   if (refusal.code === 'SIGNATURE_MISSING') return refusal.detail
-  const mode = modeOf(delivery, coding.description)
+  const { description } = coding
+  const hints = coversBody(description.signature) ? hintsOf(delivery, description) : []
+  if (hints.length > 0) return `none of ${trials} alternatives makes the signature right; ${hints.join('; ')}`
+  const mode = modeOf(delivery, description)
   return [
     `none of ${trials} alternatives makes the signature right: the secret is most likely another one`,
     ...(mode === undefined ? [] : [mode]),

@@ -1,7 +1,6 @@
 /** A payload as the libraries of senders write it. */
-export interface Spelling {
+export interface Spelling extends Writer {
   readonly text: string
-  readonly how: string
 }
 
 /**
@@ -9,7 +8,7 @@ export interface Spelling {
  * name that came twice, the digits of 1.0.
  */
 export function* jsonSpellings(payload: object): Iterable<Spelling> {
-  for (const { how, write } of WRITERS) yield { text: write(payload), how }
+  for (const writer of WRITERS) yield { ...writer, text: writer.write(payload) }
 }
 
 interface Writer {

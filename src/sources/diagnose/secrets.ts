@@ -1,17 +1,13 @@
 import type { CheckedDescription } from '../description.ts'
 import type { SecretReading } from '../schemes/key.ts'
 import type { Keyring } from '../schemes/keyring.ts'
-import { isPublicKey } from '../signature.ts'
+import { isPublicKey, type Signature } from '../signature.ts'
 import type { Alternative } from './alternatives.ts'
 
 /** The same secrets, read another way: decoded or not, with their prefix or without it. */
 export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyring): Iterable<Alternative> {
   if (isPublicKey(signature.algorithm)) return
-  const own = {
-    secretEncoding: 'utf8' as SecretReading['secretEncoding'],
-    secretPrefix: '',
-    ...signature,
-  }
+  const own = readingOf(signature)
   for (const reading of readings(own)) {
     const read = keys.flatMap((key) => {
       const other = key.readAs?.(reading)
@@ -21,6 +17,19 @@ export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyri
   }
 }
 
+/** How a provider reads its secrets. */
+export function readingOf(signature: Signature): SecretReading {
+  const { secretEncoding, secretPrefix } = {
+    secretEncoding: 'utf8' as SecretReading['secretEncoding'],
+    secretPrefix: '',
+    ...signature,
+  }
+  return { secretEncoding, secretPrefix }
+}
+
+/** What a file or a form leaves behind a secret. */
+const ENDINGS = { '\n': 'a line break (LF)', '\r\n': 'a line break (CR LF)', ' ': 'a space' } as const
+
 function readings(own: SecretReading): SecretReading[] {
   const prefixes = [...new Set([own.secretPrefix, '', 'whsec_'])]
   const encodings = ['utf8', 'base64', 'hex'] as const
@@ -29,10 +38,14 @@ function readings(own: SecretReading): SecretReading[] {
       prefixes.map((secretPrefix) => ({ secretEncoding, secretPrefix })),
     ),
     { ...own, quoted: true },
+    ...Object.keys(ENDINGS).map((ending) => ({ ...own, ending })),
   ]
 }
 
 function told(reading: SecretReading, own: SecretReading): string {
+  const ending = Object.entries(ENDINGS).find(([text]) => text === reading.ending)?.[1]
+  if (ending !== undefined)
+    return `the sender's secret ends with ${ending}, which is no part of it: set it there anew, without`
   if (reading.quoted) return 'the secret was configured with quotes around it: leave them out'
   const as = (one: SecretReading): string =>
     `${one.secretEncoding === 'utf8' ? 'as text' : `decoded from ${one.secretEncoding}`}${one.secretPrefix === '' ? '' : `, without its prefix ${one.secretPrefix}`}`

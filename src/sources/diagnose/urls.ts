@@ -3,6 +3,15 @@ import { type CheckedDescription, needsUrl } from '../description.ts'
 import type { Endpoint } from '../schemes/endpoint.ts'
 import type { Alternative } from './alternatives.ts'
 
+/**
+ * URLs that differ least from the configured one are tried first. The limit cuts off URLs that
+ * differ in many parts.
+ */
+const MAX_URLS = 40
+
+/** Of a header that a stranger sends; longer ones are no part of a URL that anyone registered. */
+const MAX_CHARS = 2_000
+
 /** The endpoint under the other URLs by which the provider may know it: proxies change scheme, host, port and path. */
 export function* otherUrls(
   delivery: Delivery,
@@ -14,29 +23,94 @@ export function* otherUrls(
   for (const url of spellings(delivery, own)) {
     yield {
       // A query may hold a token: it is not told.
-      says: `the provider signed the URL ${withoutQuery(url)}${url.includes('?') ? ' with its query' : ''}, and the option \`url\` makes it ${withoutQuery(own)}${own.includes('?') ? ' with its query' : ''}: register and configure the same`,
+      says: `the provider signed the URL ${told(url)}, and the option \`url\` makes it ${told(own)}: register and configure the same, and let no proxy change the query`,
       coding: { endpoint: { ...endpoint, registeredUrl: url, urlOf: () => url } },
       cost: 0,
     }
   }
 }
 
-function spellings(delivery: Delivery, own: string): Set<string> {
+interface UrlParts {
+  readonly scheme: string
+  readonly host: string
+  readonly path: string
+  readonly query: string
+}
+
+function spellings(delivery: Delivery, own: string): string[] {
   const parts = /^(https?):\/\/([^/?#]+)([^?#]*)(\?.*)?$/s.exec(own)
   const [, scheme = 'https', host = '', path = '/', query = ''] = parts ?? []
-  const [seenPath = '/', seenQuery = ''] = split(delivery.url)
-  const hosts = [host, delivery.header('host'), first(delivery.header('x-forwarded-host'))]
-  const paths = [path, seenPath, path.endsWith('/') ? path.slice(0, -1) : `${path}/`]
-  const queries = [query, seenQuery, '']
-  const found = new Set<string>()
-  // The likeliest first: what is cut off by the bound on trials is what several proxies at once would have to do.
-  for (const name of hosts)
-    for (const where of paths)
-      for (const asked of queries)
-        for (const how of [scheme, scheme === 'https' ? 'http' : 'https'])
-          if (name) found.add(`${how}://${name}${where}${asked}`)
+  const { hosts, paths, queries } = seenParts(delivery, { scheme, host, path, query })
+  const found = new Map<string, number>()
+  for (const [a, name] of hosts.entries())
+    for (const [b, where] of paths.entries())
+      for (const [c, asked] of queries.entries())
+        for (const [d, how] of [scheme, scheme === 'https' ? 'http' : 'https'].entries()) {
+          const url = `${how}://${name}${where}${asked}`
+          if (!found.has(url)) found.set(url, [a, b, c, d].filter(Boolean).length)
+        }
   found.delete(own)
-  return found
+  return [...found]
+    .sort(([, one], [, other]) => one - other)
+    .slice(0, MAX_URLS)
+    .map(([url]) => url)
+}
+
+/** Every part as it is configured, then as the request and the headers of proxies say it. */
+function seenParts(delivery: Delivery, { host, path, query }: UrlParts) {
+  const header = (name: string): string | undefined => {
+    const value = delivery.header(name)?.split(',', 1)[0]?.trim()
+    return value === undefined || value.length > MAX_CHARS ? undefined : value
+  }
+  const [seenPath, seenQuery] = split(delivery.url.slice(0, MAX_CHARS))
+  const original = ORIGINALS.map(header)
+    .find(Boolean)
+    ?.replace(/^https?:\/\/[^/]+/, '')
+  const [originalPath, originalQuery] = original === undefined ? [] : split(original)
+  const prefix = header('x-forwarded-prefix')?.replace(/\/$/, '')
+  const forwarded = /\bhost="?([^;,"\s]+)/i.exec(header('forwarded') ?? '')?.[1]
+  const hosts = [host, header('host'), header('x-forwarded-host'), forwarded, host.replace(/:\d+$/, '')]
+  const paths = [
+    path,
+    seenPath,
+    path.endsWith('/') ? path.slice(0, -1) : `${path}/`,
+    originalPath,
+    prefix === undefined ? undefined : prefix + seenPath,
+  ]
+  const queries = [query, seenQuery, originalQuery, '', ...otherQueries(query || seenQuery)]
+  return {
+    hosts: distinct(hosts).filter((name) => name !== ''),
+    paths: distinct(paths),
+    queries: distinct(queries),
+  }
+}
+
+/** Where proxies keep the path and query that they were asked for. */
+const ORIGINALS = [
+  'x-original-uri',
+  'x-original-url',
+  'x-rewrite-url',
+  'x-forwarded-uri',
+  'x-envoy-original-path',
+]
+
+/** A query as it may have been before a proxy encoded it again, added to it, or sorted it. */
+function otherQueries(query: string): string[] {
+  if (query === '') return []
+  const fields = query.slice(1).split('&')
+  const written = (list: readonly string[]): string => (list.length === 0 ? '' : `?${list.join('&')}`)
+  return [
+    query.replaceAll('+', '%20'),
+    query.replaceAll('%20', '+'),
+    written(fields.slice(0, -1)),
+    written(fields.slice(1)),
+    written(fields.toSorted()),
+    written(fields.toReversed()),
+  ]
+}
+
+function distinct(values: readonly (string | undefined)[]): string[] {
+  return [...new Set(values)].filter((value) => value !== undefined)
 }
 
 function split(url: string): [path: string, query: string] {
@@ -44,10 +118,6 @@ function split(url: string): [path: string, query: string] {
   return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark)]
 }
 
-function first(list: string | undefined): string | undefined {
-  return list?.split(',', 1)[0]?.trim()
-}
-
-function withoutQuery(url: string): string {
-  return split(url)[0].slice(0, 200)
+function told(url: string): string {
+  return `${split(url)[0].slice(0, 200)}${url.includes('?') ? ' with its query' : ''}`
 }

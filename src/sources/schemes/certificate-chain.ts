@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto'
+import { rootCertificates } from 'node:tls'
+import type { FetchBytes } from './fetch-text.ts'
 
 export interface Trust {
   /** The certificates that every chain must end in. */
@@ -44,4 +46,30 @@ function hasIssued(issuer: X509Certificate, certificate: X509Certificate): boole
 
 function isValidAt({ validFrom, validTo }: X509Certificate, nowMs: number): boolean {
   return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo)
+}
+
+/** Whom a provider's certificates are fetched from, and the roots that they must lead to. */
+export interface Trusting {
+  readonly fetching: FetchBytes
+  readonly roots: () => readonly X509Certificate[]
+}
+
+/** The public roots that this version of Node.js brings. */
+export function publicRoots(): X509Certificate[] {
+  return rootCertificates.map((pem) => new X509Certificate(pem))
+}
+
+/**
+ * The issuer, fetched from where the certificate says it is published; `address` matches the known
+ * places of the authorities. They publish over plain http, as every issuer is proved by the
+ * signature of the next.
+ */
+export async function publishedIssuer(
+  { infoAccess }: X509Certificate,
+  address: RegExp,
+  fetching: FetchBytes,
+): Promise<X509Certificate | undefined> {
+  const urls = [...(infoAccess ?? '').matchAll(/^CA Issuers - URI:(.*)$/gm)].map(([, url = '']) => url)
+  const url = urls.find((one) => address.test(one))
+  return url === undefined ? undefined : new X509Certificate(await fetching(url))
 }

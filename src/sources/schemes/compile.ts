@@ -17,6 +17,7 @@ import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
 import { bodyParser, type ParseBody } from './payload.ts'
 import { tokenVerifier } from './token.ts'
 import { digestVerifier, type Verify } from './verify.ts'
+import { withholder } from './withhold.ts'
 
 /** What code is given to verify with. */
 export interface Coding {
@@ -60,13 +61,15 @@ export function compile<Payload, Subject, Type extends string>(
   const split = splitter(description)
   const whole = (verifyOne: Verify): Verify =>
     split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
-  const verify = whole(coded?.verify ?? describedVerifier(coding))
+  const { early, verify } = verifiedEarly(description, whole(coded?.verify ?? describedVerifier(coding)))
+  const { onSecret, mode } = options
   const handshake =
-    coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret: options.onSecret, verify })
+    coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret, mode, verify: early })
   const prepare = preparation(keyring, coded?.prepare)
+  const withholds = withholder(description.signature, keyring)
   const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
-  return {
+  const source: SigningSource<Payload, Subject, Type> = {
     provider: description.provider,
     description,
     tenant: options.tenant,
@@ -85,6 +88,7 @@ export function compile<Payload, Subject, Type extends string>(
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
+    ...(withholds && { withholds }),
     // What a source does not need it does not have: the receiver asks by looking.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
@@ -93,17 +97,26 @@ export function compile<Payload, Subject, Type extends string>(
     identify: identifier(description, coded?.parse ?? bodyParser(description.body)) as (
       delivery: Delivery,
     ) => Identified<Payload, Subject> | Refusal,
-    diagnose: (delivery, refusal) =>
+    diagnose: (delivery, refusal, others = []) =>
       explain({
         coding,
         verifierOf: (other) => whole(code ? code(other).verify : describedVerifier(other)),
         delivery,
         refusal,
+        others: others.map(({ name, source }) => ({ name, keys: keyrings.get(source)?.keys ?? [] })),
       }),
     deliver: sign,
     sign: (sample) => sign(sample).headers,
   }
+  keyrings.set(source, keyring)
+  return source
 }
+
+/**
+ * The keys of each source, for the diagnosis of other sources. They are not a property of the
+ * source, so nobody else can read them.
+ */
+const keyrings = new WeakMap<object, Keyring>()
 
 /** Forms hold one event each, also where the same provider sends its JSON in batches. */
 function takesForms({ body }: CheckedDescription): boolean {
@@ -127,9 +140,37 @@ function unsignable({ provider }: CheckedDescription): (sample: Sample) => Signe
   }
 }
 
+/**
+ * A signed handshake is verified before it is parsed. What turns out to be a delivery would be
+ * verified twice, so the outcome of `early` is kept for the one call of `verify` that follows.
+ */
+function verifiedEarly(
+  { handshake = [] }: CheckedDescription,
+  verify: Verify,
+): { readonly early: Verify; readonly verify: Verify } {
+  if (!handshake.some(({ signed, method }) => signed && method === 'POST')) return { early: verify, verify }
+  const outcomes = new WeakMap<Delivery, ReturnType<Verify>>()
+  return {
+    early(delivery) {
+      const outcome = outcomes.get(delivery) ?? verify(delivery)
+      outcomes.set(delivery, outcome)
+      return outcome
+    },
+    verify(delivery) {
+      const outcome = outcomes.get(delivery)
+      if (outcome === undefined) return verify(delivery)
+      outcomes.delete(delivery)
+      return outcome
+    },
+  }
+}
+
 /** Every event carries its own signature: all must be right, and there must be one. */
 function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: Verify): Verify {
   return (delivery) => {
+    // The first event at a glance: an unsigned batch is neither parsed as a whole nor split.
+    const first = verify(delivery)
+    if (!first.ok) return first
     const events = split(delivery)
     if ('ok' in events) return events
     let verified: ReturnType<Verify> = { ok: false, code: 'SIGNATURE_MISSING', detail: 'there is no event' }

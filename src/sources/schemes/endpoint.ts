@@ -11,6 +11,8 @@ export interface Endpoint {
   /** The URL as the provider knows it: what reaches us has passed proxies that changed host and path. */
   urlOf(delivery: Delivery): string
   setting(name: string): string
+  /** The names of keys that are always fetched. */
+  readonly keyNames: readonly string[]
 }
 
 export function endpointOf(description: CheckedDescription, options: CheckedOptions): Endpoint {
@@ -32,6 +34,12 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
       'CONFIG_INVALID',
       `${provider}: url is missing: this provider signs the URL that was registered with it; give it as registered`,
     )
+  const { signature } = description
+  if (options.keyNames.length > 0 && !(signature.algorithm === 'coded' && signature.namesKey))
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${provider}: keyNames: deliveries of this provider name no key that is fetched; leave the option out`,
+    )
   const registered = url ?? ''
   return {
     confirm: options.confirm,
@@ -42,5 +50,6 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
       return registered.includes('?') || mark < 0 ? registered : registered + seen.slice(mark)
     },
     setting: (name) => given[name] ?? '',
+    keyNames: options.keyNames,
   }
 }

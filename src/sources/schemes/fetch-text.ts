@@ -10,6 +10,22 @@ export type FetchText = (url: string, request?: FetchRequest) => Promise<string>
 
 export type FetchBytes = (url: string, request?: FetchRequest) => Promise<Buffer>
 
+/** The server answered with another status than 200. */
+export class BadStatus extends Error {
+  readonly status: number
+
+  constructor(status: number) {
+    super(`answered ${status}`)
+    this.name = 'BadStatus'
+    this.status = status
+  }
+
+  /** Whether asking again will not help: nothing is there, and it is not the server's trouble. */
+  get isFinal(): boolean {
+    return this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429
+  }
+}
+
 // A provider waits for our answer meanwhile; the strictest give three seconds.
 const TIMEOUT_MS = 2_500
 // A certificate chain or a set of keys; more is neither.
@@ -24,7 +40,7 @@ export const fetchBytes: FetchBytes = async (url, request) => {
   })
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new Error(`answered ${response.status}`)
+    throw new BadStatus(response.status)
   }
   const chunks: Uint8Array[] = []
   let bytes = 0

@@ -17,31 +17,54 @@ interface Answering {
   readonly keyring: Keyring
   readonly endpoint: Endpoint
   readonly onSecret: CheckedOptions['onSecret']
+  readonly mode: CheckedOptions['mode']
   readonly verify: Verify
 }
 
 type Answer = (delivery: Delivery) => HandshakeAnswer | Refusal | undefined
 
-/** Recognises the handshakes of a provider and answers them; what is none is left to be verified. */
+// Handshakes are small, and most come unsigned: no larger body is searched or parsed for one.
+const MAX_BODY_BYTES = 64 * 1024
+
+/**
+ * Recognises the handshakes of a provider and answers them. Any other delivery is left to be
+ * verified.
+ */
 export function handshaker(answering: Answering): Answer | undefined {
   const answers = answering.description.handshake?.map((handshake) => answerer(handshake, answering))
   if (answers === undefined) return undefined
   return (delivery) => {
+    if (delivery.body.length > MAX_BODY_BYTES) return undefined
+    const parsed = parsedOnce(delivery)
     for (const answer of answers) {
-      const answered = answer(delivery)
+      const answered = answer(delivery, parsed)
       if (answered !== undefined) return answered
     }
     return undefined
   }
 }
 
+/** The body as this kind of body, parsed when it is first asked for. */
+type Parsed = (kind: CheckedDescription['body']) => object | undefined
+
+function parsedOnce(delivery: Delivery): Parsed {
+  const payloads = new Map<unknown, object | undefined>()
+  return (kind) => {
+    if (delivery.body.length === 0) return undefined
+    if (!payloads.has(kind)) payloads.set(kind, bodyParser(kind)(delivery))
+    return payloads.get(kind)
+  }
+}
+
 type Fill = (delivery: Delivery, payload: unknown) => string | undefined
 
-function answerer(handshake: Handshake, answering: Answering): Answer {
-  const { description, endpoint, onSecret, verify } = answering
-  const { method, signed, token, secret, reply } = handshake
-  const isMeant = matcher(handshake, description)
-  const parse = bodyParser(description.body)
+function answerer(
+  handshake: Handshake,
+  answering: Answering,
+): (delivery: Delivery, parsed: Parsed) => HandshakeAnswer | Refusal | undefined {
+  const { description, endpoint, onSecret } = answering
+  const { token, secret, reply } = handshake
+  const recognise = recogniser(handshake, answering)
   const tokenOf = token && valueAt(token)
   const secretOf = secret && valueAt(secret)
   const body = bodyFiller(reply, answering)
@@ -49,13 +72,10 @@ function answerer(handshake: Handshake, answering: Answering): Answer {
     ([name, template]) => [name, filler(template, endpoint)] as const,
   )
 
-  return (delivery) => {
-    if (delivery.method !== method || !isMeant(delivery)) return undefined
-    if (signed) {
-      const verified = verify(delivery)
-      if (!verified.ok) return verified
-    }
-    const payload = delivery.body.length === 0 ? undefined : parse(delivery)
+  return (delivery, parsed) => {
+    const recognised = recognise(delivery, parsed)
+    if (recognised !== 'handshake') return recognised
+    const payload = parsed(description.body)
     if (tokenOf && !isSameText(String(tokenOf(delivery, payload)), endpoint.setting('verifyToken')))
       return refuse('HANDSHAKE_REFUSED', `the token at ${token} is not the setting verifyToken`)
     const text = body(delivery, payload)
@@ -81,6 +101,28 @@ function answerer(handshake: Handshake, answering: Answering): Answer {
   }
 }
 
+/**
+ * Whether this is the handshake, and signed where it must be. The signature is checked before the
+ * body is parsed. So an unsigned body is not known to be a handshake, and is refused as a delivery;
+ * only in shadow mode, where deliveries are not refused, it is parsed to tell.
+ */
+function recogniser(
+  handshake: Handshake,
+  { description, mode, verify }: Answering,
+): (delivery: Delivery, parsed: Parsed) => 'handshake' | Refusal | undefined {
+  const { method, signed } = handshake
+  const { mayBe, isMeant } = matcher(handshake, description)
+  return (delivery, parsed) => {
+    if (delivery.method !== method || !mayBe(delivery)) return undefined
+    const verified = signed ? verify(delivery) : undefined
+    if (verified?.ok === false) {
+      const isKnown = isMeant === undefined || (mode === 'shadow' && isMeant(delivery, parsed))
+      return isKnown ? verified : undefined
+    }
+    return isMeant === undefined || isMeant(delivery, parsed) ? 'handshake' : undefined
+  }
+}
+
 async function handOver(
   onSecret: NonNullable<CheckedOptions['onSecret']>,
   secret: string,
@@ -94,11 +136,14 @@ async function handOver(
   }
 }
 
-/** Whether this is the handshake: without parsing, where a word that must be in the body is not. */
-function matcher(
-  { when }: Handshake,
-  { body }: Pick<CheckedDescription, 'body'>,
-): (delivery: Delivery) => boolean {
+interface Matcher {
+  /** Whether it can be the handshake, as far as is known without parsing the body. */
+  mayBe(delivery: Delivery): boolean
+  /** Whether it is, where only the parsed body tells. */
+  readonly isMeant: ((delivery: Delivery, parsed: Parsed) => boolean) | undefined
+}
+
+function matcher({ when }: Handshake, { body }: Pick<CheckedDescription, 'body'>): Matcher {
   const wanted = Object.entries(when).map(([place, value]) => ({ place: place as RequestLocator, value }))
   const inBody = wanted.filter(({ place }) => /^(?:json|form):/.test(place))
   const elsewhere = wanted.filter((one) => !inBody.includes(one)).map(comparer)
@@ -109,14 +154,20 @@ function matcher(
     )
   const compareBody = inBody.map(comparer)
   // A handshake may be a form where deliveries are JSON.
-  const parse = bodyParser(inBody.some(({ place }) => place.startsWith('form:')) ? 'form' : body)
-  return (delivery) => {
-    if (!elsewhere.every((compare) => compare(delivery, undefined))) return false
-    if (compareBody.length === 0) return true
-    const bytes = Buffer.from(delivery.body.buffer, delivery.body.byteOffset, delivery.body.byteLength)
-    if (!words.every((word) => bytes.includes(word))) return false
-    const payload = parse(delivery)
-    return payload !== undefined && compareBody.every((compare) => compare(delivery, payload))
+  const kind = inBody.some(({ place }) => place.startsWith('form:')) ? 'form' : body
+  return {
+    mayBe(delivery) {
+      if (!elsewhere.every((compare) => compare(delivery, undefined))) return false
+      const bytes = Buffer.from(delivery.body.buffer, delivery.body.byteOffset, delivery.body.byteLength)
+      return words.every((word) => bytes.includes(word))
+    },
+    isMeant:
+      compareBody.length === 0
+        ? undefined
+        : (delivery, parsed) => {
+            const payload = parsed(kind)
+            return payload !== undefined && compareBody.every((compare) => compare(delivery, payload))
+          },
   }
 }
 

@@ -12,14 +12,30 @@ export interface Token {
 }
 
 export function parseToken(text: string): Token | undefined {
+  const token = splitToken(text)
+  const claims = token && parsePart(token.payload)
+  return token && claims && { ...token, claims }
+}
+
+/**
+ * A token whose claims are not parsed: where the token is the body, a stranger decides how large
+ * they are.
+ */
+export interface SplitToken extends Omit<Token, 'claims'> {
+  readonly payload: string
+}
+
+// Algorithm, type and id of the key.
+const MAX_HEADER_CHARS = 4096
+
+export function splitToken(text: string): SplitToken | undefined {
   const parts = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text)
   if (parts === null) return undefined
-  const [, head = '', body = '', proof = ''] = parts
-  const header = parsePart(head)
-  const claims = parsePart(body)
+  const [, head = '', payload = '', proof = ''] = parts
+  const header = head.length > MAX_HEADER_CHARS ? undefined : parsePart(head)
   const signature = decodePart(proof)
-  if (header === undefined || claims === undefined || signature === undefined) return undefined
-  return { header, claims, signed: `${head}.${body}`, signature }
+  if (header === undefined || signature === undefined) return undefined
+  return { header, payload, signed: `${head}.${payload}`, signature }
 }
 
 export function parsePart(part: string): Claims | undefined {

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } fr
 import { HookonceError } from '../../model/errors.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { PlacedSecret } from '../options.ts'
-import { takesPublicKey } from '../signature.ts'
+import { type DigestSignature, isDigest, type Signature, takesPublicKey } from '../signature.ts'
 
 /** A secret made ready to verify with. A KeyObject shows nothing of itself when it is printed. */
 export interface SigningKey {
@@ -19,12 +19,16 @@ export interface SecretReading {
   readonly secretPrefix: string
   /** Whether quotes around it are left out. */
   readonly quoted?: boolean
+  /** What stands behind it. */
+  readonly ending?: string
 }
 
 /** Turns the text of a secret into the key, as this provider reads it. */
 export function signingKey(description: CheckedDescription, secret: PlacedSecret): SigningKey {
   const { signature, provider } = description
-  if (takesPublicKey(signature)) return publicKey(provider, secret)
+  if (takesPublicKey(signature)) return publicKey(provider, kindOf(signature), secret)
+  const asymmetric = isDigest(signature) ? signature.asymmetric : undefined
+  if (asymmetric && isAsymmetric(asymmetric, secret.text)) return ed25519Key(provider, asymmetric, secret)
   const { secretEncoding, secretPrefix } = {
     secretEncoding: 'utf8' as const,
     secretPrefix: '',
@@ -43,10 +47,42 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
     position: secret.position,
     readAs(reading) {
       const text = reading.quoted ? secret.text.replace(/^(["'])(.*)\1$/s, '$2') : secret.text
-      const other = secretBytes(text, reading)
+      const other = secretBytes(text + (reading.ending ?? ''), reading)
       return other && createSecretKey(other)
     },
   }
+}
+
+type Asymmetric = NonNullable<DigestSignature['asymmetric']>
+
+function isAsymmetric({ publicPrefix, privatePrefix }: Asymmetric, text: string): boolean {
+  return [publicPrefix, privatePrefix, '-----BEGIN'].some((start) => text.startsWith(start))
+}
+
+/**
+ * `whpk_<base64>` of the 32 bytes of the public key, `whsk_<base64>` of the private one, or a PEM
+ * of either.
+ */
+function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecret): SigningKey {
+  const { text, position } = secret
+  if (text.startsWith('-----BEGIN')) return publicKey(provider, 'Ed25519', secret)
+  const { publicPrefix, privatePrefix } = asymmetric
+  const isPrivate = text.startsWith(privatePrefix)
+  const bytes = decoders.base64(text.slice((isPrivate ? privatePrefix : publicPrefix).length))
+  // Of a private key the second half, where it is there, is the public one.
+  if (bytes?.length !== 32 && !(isPrivate && bytes?.length === 64))
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${provider}: secret: number ${position} is not ${isPrivate ? privatePrefix : publicPrefix}<base64> of an Ed25519 key; copy it as the provider shows it`,
+    )
+  if (!isPrivate) return { key: spkiKey(Buffer.concat([ED25519_SPKI, bytes])), position }
+  const der = Buffer.concat([ED25519_PKCS8, bytes.subarray(0, 32)])
+  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+  return { key: createPublicKey(privateKey), privateKey, position }
+}
+
+function spkiKey(der: Buffer): KeyObject {
+  return createPublicKey({ key: der, format: 'der', type: 'spki' })
 }
 
 function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretReading): Buffer | undefined {
@@ -68,7 +104,32 @@ const decoders = {
 }
 
 /** PEM, DER in base64, or the 32 bytes of an Ed25519 key in hex or base64: however the provider shows it. */
-function publicKey(provider: string, { text, position }: PlacedSecret): SigningKey {
+function publicKey(provider: string, wanted: KeyKind, secret: PlacedSecret): SigningKey {
+  const read = readPublicKey(provider, secret)
+  // A key of another kind would make node:crypto throw at every delivery.
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = read.key
+  if (type === KEY_KINDS[wanted].type && details?.namedCurve === KEY_KINDS[wanted].curve) return read
+  const kind = [type, details?.namedCurve].filter(Boolean).join(' ')
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `${provider}: secret: number ${secret.position} is a key of the kind ${kind}; this provider signs with ${wanted}: copy its public key`,
+  )
+}
+
+const KEY_KINDS = {
+  Ed25519: { type: 'ed25519', curve: undefined },
+  'ECDSA P-256': { type: 'ec', curve: 'prime256v1' },
+  RSA: { type: 'rsa', curve: undefined },
+} as const
+type KeyKind = keyof typeof KEY_KINDS
+
+function kindOf({ algorithm }: Signature): KeyKind {
+  if (algorithm === 'ed25519') return 'Ed25519'
+  // Code that takes a public key takes one of RSA: Wix, Paddle Classic.
+  return algorithm === 'ecdsa-p256-sha256' ? 'ECDSA P-256' : 'RSA'
+}
+
+function readPublicKey(provider: string, { text, position }: PlacedSecret): SigningKey {
   try {
     if (text.includes('PRIVATE KEY')) {
       const privateKey = createPrivateKey(text)
@@ -77,7 +138,7 @@ function publicKey(provider: string, { text, position }: PlacedSecret): SigningK
     if (text.includes('-----BEGIN')) return { key: createPublicKey(text), position }
     const bytes = decoders.hex(text) ?? decoders.base64(text) ?? Buffer.alloc(0)
     const der = bytes.length === 32 ? Buffer.concat([ED25519_SPKI, bytes]) : bytes
-    return { key: createPublicKey({ key: der, format: 'der', type: 'spki' }), position }
+    return { key: spkiKey(der), position }
   } catch (error) {
     throw new HookonceError(
       'CONFIG_INVALID',
@@ -89,3 +150,4 @@ function publicKey(provider: string, { text, position }: PlacedSecret): SigningK
 
 // What DER puts before the bytes of an Ed25519 key: its algorithm and its length.
 const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex')
+const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')

@@ -1,7 +1,7 @@
 import { HookonceError } from '../../model/errors.ts'
 import type { Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import { placedSecrets, type ResolvedSecret, type SecretReader } from '../options.ts'
+import { type PlacedSecret, placedSecrets, type ResolvedSecret, type SecretReader } from '../options.ts'
 import { type SigningKey, signingKey } from './key.ts'
 import { refuse } from './refuse.ts'
 
@@ -76,5 +76,20 @@ async function answered(read: SecretReader): Promise<ResolvedSecret> {
 }
 
 function keysOf(description: CheckedDescription, secret: ResolvedSecret): SigningKey[] {
-  return placedSecrets(secret, description.provider).map((placed) => signingKey(description, placed))
+  return placedSecrets(secret, description.provider).map((placed) => {
+    refuseApiKey(description, placed)
+    return signingKey(description, placed)
+  })
+}
+
+/**
+ * Refuses API keys: they sign no delivery, and a leaked one does more harm than a webhook secret.
+ */
+function refuseApiKey({ provider, apiKeys }: CheckedDescription, { text, position }: PlacedSecret): void {
+  const prefix = apiKeys?.prefixes.find((start) => text.startsWith(start))
+  if (apiKeys === undefined || prefix === undefined) return
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `${provider}: secret: number ${position} begins with "${prefix}": that is an API key or token; ${apiKeys.advice}`,
+  )
 }

@@ -1,4 +1,5 @@
 import type { Delivery, Refusal } from '../contract.ts'
+import { isHeaderName } from '../places.ts'
 import { refuse } from './refuse.ts'
 import { MAX_HEADER_CHARS } from './signature-header.ts'
 
@@ -16,4 +17,14 @@ export function neededHeaders<Name extends string>(
     found[name] = value
   }
   return found as Record<Name, string>
+}
+
+/**
+ * A header that the delivery lists as signed. The sender chose the name, so it is validated:
+ * `constructor` is no header.
+ */
+export function listedHeader(delivery: Delivery, name: string): string | undefined {
+  if (!isHeaderName(name)) return undefined
+  const value: unknown = delivery.header(name.toLowerCase())
+  return typeof value === 'string' ? value : undefined
 }

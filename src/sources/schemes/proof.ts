@@ -1,8 +1,9 @@
 import type { Delivery, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
-import type { RequestLocator } from '../places.ts'
-import { textAt } from './locate.ts'
-import { bodyParser, glanceAt, type ParseBody } from './payload.ts'
+import { partsOf, type RequestLocator } from '../places.ts'
+import { arraySteps, textAt } from './locate.ts'
+import { outlineOf } from './outline.ts'
+import { bodyParser, type ParseBody } from './payload.ts'
 import { refuse } from './refuse.ts'
 
 const IN_BODY = /^(?:json|item|form):/
@@ -18,8 +19,35 @@ export function proofParser(
 ): ParseBody {
   const read = places.filter((place) => place !== undefined).filter(isInBody)
   if (read.length === 0) return () => undefined
-  const glance = read.every((place) => place.startsWith('json:')) ? glanceAt(read, description) : undefined
-  return glance ?? bodyParser(description.body)
+  return glanceAtProof(read, description) ?? bodyParser(description.body)
+}
+
+/**
+ * Reads only the places of a proof: the sender is not known yet, so nothing else of its body is
+ * built. Of a batch that is the first event. Undefined where the body must be parsed: a form, or a
+ * batch that may be the body itself.
+ */
+function glanceAtProof(
+  places: readonly string[],
+  { body, batch }: Pick<CheckedDescription, 'body' | 'batch'>,
+): ParseBody | undefined {
+  if (body !== 'json') return undefined
+  const paths: string[][] = []
+  for (const [kind, rest] of places.map(partsOf)) {
+    const items = kind === 'json' ? [[]] : firstItems(batch)
+    if (kind === 'form' || items === undefined) return undefined
+    paths.push(...items.map((steps) => [...steps, ...rest.split('.')]))
+  }
+  const outline = outlineOf(paths)
+  return (delivery) => outline(delivery.body)
+}
+
+/** The paths of the first event: `json:entry[].changes[]` as entry, 0, changes, 0. */
+function firstItems(batch: CheckedDescription['batch']): string[][] | undefined {
+  if (batch === undefined || batch === 'lines') return undefined
+  const paths = [batch].flat().map(arraySteps)
+  if (paths.some(([first]) => first === '[]')) return undefined
+  return paths.map((steps) => steps.map((step) => (step === '[]' ? '0' : step)))
 }
 
 export interface Where {

@@ -4,6 +4,8 @@ import { digester } from './digest.ts'
 /** What a signature header says, before anything of it is believed. */
 interface SignatureHeader {
   readonly signatures: readonly Buffer[]
+  /** Those of key pairs, where they stand beside the others. */
+  readonly asymmetric: readonly Buffer[]
   readonly timestamp: string | undefined
   /** The names of the signed headers, as listed. */
   readonly headers: string | undefined
@@ -15,9 +17,14 @@ export const MAX_HEADER_CHARS = 4096
 // A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but not free.
 export const MAX_SIGNATURES = 8
 
+// Checking a public-key signature costs as much as a hundred HMACs. Two while rotating, with room
+// for two more.
+const MAX_ASYMMETRIC = 4
+const NONE: readonly Buffer[] = []
+
 /** Reads the signature header of a provider; no signature that can be decoded means an empty list. */
 export function signatureHeaderReader(
-  { algorithm, encoding, format }: DigestSignature,
+  { algorithm, encoding, format, asymmetric }: DigestSignature,
   timestamp: Timestamp | undefined,
 ): (header: string) => SignatureHeader {
   const decode = signatureDecoder(encoding, digester(algorithm).bytes)
@@ -27,7 +34,11 @@ export function signatureHeaderReader(
   const timestampField = at.startsWith('field:') ? at.slice('field:'.length) : undefined
   // Checking a public-key signature costs as much as a hundred HMACs: nobody sends more than two.
   const maxSignatures = isPublicKey(algorithm) ? 2 : MAX_SIGNATURES
-  return listReader({ ...format, timestampField, maxSignatures }, decode)
+  const other = asymmetric && {
+    field: asymmetric.signatureField,
+    decode: signatureDecoder(encoding, digester('ed25519').bytes),
+  }
+  return listReader({ ...format, timestampField, maxSignatures, other }, decode)
 }
 
 type Decode = (text: string) => Buffer | undefined
@@ -35,7 +46,8 @@ type Decode = (text: string) => Buffer | undefined
 function bareReader(prefix: string, decode: Decode): (header: string) => SignatureHeader {
   return (header) => {
     const decoded = header.startsWith(prefix) ? decode(header.slice(prefix.length)) : undefined
-    return { signatures: decoded === undefined ? [] : [decoded], timestamp: undefined, headers: undefined }
+    const signatures = decoded === undefined ? NONE : [decoded]
+    return { signatures, asymmetric: NONE, timestamp: undefined, headers: undefined }
   }
 }
 
@@ -46,16 +58,21 @@ interface ListFormat {
   readonly headersField?: string | undefined
   readonly timestampField: string | undefined
   readonly maxSignatures: number
+  /** The item with signatures of key pairs. */
+  readonly other: { readonly field: string; readonly decode: Decode } | undefined
 }
 
 function listReader(format: ListFormat, decode: Decode): (header: string) => SignatureHeader {
   const [separator = '', otherSeparator] = format.itemSeparator
+  const { other } = format
   return (text) => {
     const header = otherSeparator === undefined ? text : text.replaceAll(otherSeparator, separator)
     const signatures: Buffer[] = []
     let timestamp: string | undefined
     let headers: string | undefined
     let candidates = 0
+    const asymmetric: Buffer[] = []
+    let others = 0
     for (let at = 0, end = 0; at < header.length; at = end + 1) {
       end = header.indexOf(separator, at)
       if (end < 0) end = header.length
@@ -65,11 +82,15 @@ function listReader(format: ListFormat, decode: Decode): (header: string) => Sig
       const field = item.slice(0, cut)
       if (field === format.timestampField) timestamp ??= item.slice(cut + 1)
       else if (field === format.headersField) headers ??= item.slice(cut + 1)
+      if (field === other?.field && ++others <= MAX_ASYMMETRIC) {
+        const decoded = other.decode(item.slice(cut + 1))
+        if (decoded !== undefined) asymmetric.push(decoded)
+      }
       if (field !== format.signatureField || ++candidates > format.maxSignatures) continue
       const decoded = decode(item.slice(cut + 1))
       if (decoded !== undefined) signatures.push(decoded)
     }
-    return { signatures, timestamp, headers }
+    return { signatures, asymmetric, timestamp, headers }
   }
 }
 

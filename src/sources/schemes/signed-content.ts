@@ -4,6 +4,7 @@ import { isRequestLocator, templatePieces } from '../places.ts'
 import type { Endpoint } from './endpoint.ts'
 import { formFields } from './form.ts'
 import { valueAt } from './locate.ts'
+import { listedHeader } from './needed-headers.ts'
 import { refuse } from './refuse.ts'
 
 /** What is signed around the body, as byte strings (one character a byte): the body itself is never copied. */
@@ -81,27 +82,29 @@ function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'
 }
 
 function headerPart(name: string): Part {
-  return (delivery) => {
-    const value = delivery.header(name)
-    if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
-    // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had one signature.
-    if (/[\u0100-\uffff]/.test(value))
-      return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
-    return value
-  }
+  return (delivery) => signedValue(name, delivery.header(name))
+}
+
+function signedValue(name: string, value: string | undefined): string | Refusal {
+  if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
+  // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had
+  // one signature.
+  if (/[\u0100-\uffff]/.test(value))
+    return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
+  return value
 }
 
 // A provider lists a handful.
 const MAX_SIGNED_HEADERS = 32
 
 /** The listed names, then the values of those headers: `x-event-id x-event-type.42.order.paid`. */
-const signedHeaders: Part = (delivery, payload, said) => {
+const signedHeaders: Part = (delivery, _payload, said) => {
   const names = (said.headers ?? '').split(' ')
   if (said.headers === undefined || names.length > MAX_SIGNED_HEADERS)
     return refuse('SIGNATURE_MISSING', 'the list of signed headers is not there')
   let text = bytesOf(said.headers)
   for (const name of names) {
-    const value = headerPart(name.toLowerCase())(delivery, payload, said)
+    const value = signedValue(name.slice(0, 64), listedHeader(delivery, name))
     if (typeof value !== 'string') return value
     text += `.${value}`
   }

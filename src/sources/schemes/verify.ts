@@ -4,6 +4,7 @@ import { placeholdersOf } from '../places.ts'
 import type { DigestSignature } from '../signature.ts'
 import { digester } from './digest.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { SigningKey } from './key.ts'
 import type { Keyring } from './keyring.ts'
 import { isInBody, proofParser, signatureTexts } from './proof.ts'
 import { refuse } from './refuse.ts'
@@ -42,6 +43,7 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   )
   const isSignatureInBody = isInBody(signature.at)
   const digest = digester(algorithm)
+  const ed25519 = digester('ed25519')
   const isSecretSigned = signature.content.includes('{secret}')
   const isBodySigned = signature.covers === 'body'
 
@@ -51,6 +53,7 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
     const texts = textsOf(delivery, parsed)
     if (!Array.isArray(texts)) return texts
     let signatures: readonly Buffer[] = []
+    let asymmetric: readonly Buffer[] = []
     let field: string | undefined
     let headers: string | undefined
     for (const text of texts) {
@@ -58,11 +61,14 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
         return refuse('SIGNATURE_MALFORMED', `the signature is longer than ${MAX_HEADER_CHARS} characters`)
       const read = readHeader(text)
       signatures = signatures.length === 0 ? read.signatures : [...signatures, ...read.signatures]
+      asymmetric = asymmetric.length === 0 ? read.asymmetric : [...asymmetric, ...read.asymmetric]
       field ??= read.timestamp
       headers ??= read.headers
     }
-    if (signatures.length === 0)
+    if (signatures.length === 0 && asymmetric.length === 0)
       return refuse('SIGNATURE_MALFORMED', `there is no ${algorithm} signature in what should hold it`)
+    const unfit = signature.asymmetric && unfitKeys(signature, keyring, signatures, asymmetric)
+    if (unfit) return unfit
     const payload = parsed ?? parse(delivery)
     const signedAt = readSignedAt(delivery, payload, field)
     if ('ok' in signedAt) return signedAt
@@ -76,10 +82,38 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
         content = renderContent(delivery, payload, { ...said, secret: key.key.export().toString() })
         if ('ok' in content) return content
       }
-      if (!digest.matches(key, content, body, signatures)) continue
+      const isMatch =
+        signature.asymmetric && key.key.type === 'public'
+          ? ed25519.matches(key, content, body, asymmetric)
+          : digest.matches(key, content, body, signatures)
+      if (!isMatch) continue
       const stale = checkAge(signedAt.epochMs, delivery.receivedAtMs, toleranceSeconds)
       return stale ?? { ok: true, secret: key.position }
     }
     return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
   }
+}
+
+/**
+ * Refuses a header whose signatures are all of a kind that no configured secret can check, and
+ * names the secret to configure.
+ */
+function unfitKeys(
+  { asymmetric, format }: DigestSignature,
+  { keys }: Keyring,
+  signatures: readonly Buffer[],
+  ofKeyPairs: readonly Buffer[],
+): Refusal | undefined {
+  const isUsable = ({ key }: SigningKey): boolean =>
+    (key.type === 'public' ? ofKeyPairs : signatures).length > 0
+  if (keys.length === 0 || keys.some(isUsable) || asymmetric === undefined || format.kind !== 'list')
+    return undefined
+  const [missing, there, needed] =
+    signatures.length > 0
+      ? [asymmetric.signatureField, format.signatureField, 'the shared secret']
+      : [format.signatureField, asymmetric.signatureField, `the public key, ${asymmetric.publicPrefix}…`]
+  return refuse(
+    'SIGNATURE_MALFORMED',
+    `there is no ${missing} signature for the configured secret, but ${there} is there: it takes ${needed} as \`secret\``,
+  )
 }

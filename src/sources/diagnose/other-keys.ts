@@ -1,0 +1,44 @@
+import type { CheckedDescription } from '../description.ts'
+import type { SigningKey } from '../schemes/key.ts'
+import type { Keyring } from '../schemes/keyring.ts'
+import { takesPublicKey } from '../signature.ts'
+import type { Alternative } from './alternatives.ts'
+import { readingOf } from './secrets.ts'
+
+/** The keys of another source. */
+export interface OtherKeys {
+  readonly name: string
+  readonly keys: readonly SigningKey[]
+}
+
+/** Tried together: who signed is told by the place of the key. */
+const TOGETHER = 8
+
+/**
+ * The secrets of the other sources, in the scheme of this one: they are easily swapped where they
+ * are configured.
+ */
+export function* keysOfOthers(
+  { signature }: CheckedDescription,
+  { keys }: Keyring,
+  others: readonly OtherKeys[],
+): Iterable<Alternative> {
+  const type = takesPublicKey(signature) ? 'public' : 'secret'
+  const reading = readingOf(signature)
+  const owners: string[] = []
+  const candidates = others.flatMap(({ name, keys: theirs }) =>
+    theirs.flatMap((their) => {
+      const key = type === 'public' ? their.key : their.readAs?.(reading)
+      const isFit = key?.type === type && key.asymmetricKeyType === keys[0]?.key.asymmetricKeyType
+      if (!key || !isFit || keys.some((own) => own.key.equals(key))) return []
+      return [{ key, position: owners.push(name) }]
+    }),
+  )
+  for (let at = 0; at < candidates.length; at += TOGETHER) {
+    yield {
+      says: (secret) =>
+        `the signature was made with the secret of the source "${owners[secret - 1]}", which is configured there: are the two secrets swapped?`,
+      coding: { keyring: { keys: candidates.slice(at, at + TOGETHER) } },
+    }
+  }
+}
