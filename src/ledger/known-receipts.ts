@@ -2,15 +2,35 @@ import * as binary from './binary.ts'
 import type { NewWork } from './insert-receipts.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
-/* What is known of receipts that were there before. One may be gone again: the caller records it then. */
+/**
+ * Names the server that answers, by the start of its process: behind a pooler, connections of ours survive a failover.
+ * Readable by every role on every hosted PostgreSQL, which the timeline is not.
+ */
+export const SERVER = 'extract(epoch from pg_postmaster_start_time())::float8'
+
+/*
+ * What is known of receipts that were there before. One may be gone again: the caller records it then.
+ *
+ * A duplicate is acknowledged on the word of this statement, so its receipt must be as durable as its accept promised. A
+ * commit whose wait for a synchronous standby was cut short is visible here before it is there, and a statement that writes
+ * nothing waits for no standby. So where there are synchronous standbys, this one writes an empty message to the log: its
+ * own commit then waits until they have everything before it, the receipt included.
+ */
 const KNOWN = statement(
   'known',
-  `select k.id, coalesce(k.body_sha256, sha256(k.body), '') as "bodySha256",
+  `with replicated as materialized (
+     select pg_logical_emit_message(true, 'hookonce', ''),
+       case when current_setting('synchronous_commit') in ('off', 'local')
+         then set_config('synchronous_commit', 'on', true) end
+     where current_setting('synchronous_standby_names') <> ''
+   )
+   select k.id, ${SERVER} as server, coalesce(k.body_sha256, sha256(k.body), '') as "bodySha256",
      i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",
      k.received_at <= now() - i.key_seconds * interval '1 second'
        and not exists (select from hookonce.job j where j.shard = k.shard and j.receipt_id = k.id
          and j.state in ('received', 'processing', 'retrying', 'attention')) as expired
-   from unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
+   from (select count(*) from replicated) waited_for
+   cross join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
    cross join lateral (
      select * from hookonce.receipt r where r.shard = i.shard and r.id = i.id limit 1
    ) k`,
@@ -21,6 +41,8 @@ export interface KnownReceipt {
   readonly bodySha256: Uint8Array
   /** Of its key's retention. None, where it is only kept for its unfinished work. */
   readonly secondsLeft: number
+  /** Which server reported it; another number after a failover or a restart. */
+  readonly server: number
 }
 
 interface KnownRow extends KnownReceipt {
