@@ -21,6 +21,7 @@ const OF_ANY_SERVER = [
   'process-crash',
   'process-slots',
   'process-stop',
+  'process-suspects',
   'process-trouble',
   'publish-crash',
   'receive-adapters',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { claimJobs, dueShards } from '../../src/ledger/claim-jobs.ts'
+import { claimJobs, dueShards, dueSuspects, putOffSuspect } from '../../src/ledger/claim-jobs.ts'
 import { rescueJobs } from '../../src/ledger/rescue-jobs.ts'
 import { sweepBodies, sweepKeys } from '../../src/ledger/retention.ts'
 import { settleJobs } from '../../src/ledger/settle-jobs.ts'
@@ -29,13 +29,23 @@ const job = {
 const statements = [
   {
     name: 'look for due work',
-    ask: (db: Queryable) => dueShards(db, { shards: SHARD + 1, subscribers: [1], suspects: false }),
-    with: async () => `(${SHARD + 1}, '{1}', false)`,
+    ask: (db: Queryable) => dueShards(db, { shards: SHARD + 1, subscribers: [1] }),
+    with: async () => `(${SHARD + 1}, '{1}')`,
   },
   {
     name: 'claim',
-    ask: (db: Queryable) => claimJobs(db, { shard: SHARD, worker: 1, slots: new Map(), suspects: true }),
-    with: async () => `(${SHARD}, '{1}', '{${BATCH}}', 1, true)`,
+    ask: (db: Queryable) => claimJobs(db, { shard: SHARD, worker: 1, slots: new Map() }),
+    with: async () => `(${SHARD}, '{1}', '{${BATCH}}', 1, 0, 1)`,
+  },
+  {
+    name: 'look for suspects',
+    ask: (db: Queryable) => dueSuspects(db, [1]),
+    with: async () => `('{1}')`,
+  },
+  {
+    name: 'put off a suspect',
+    ask: (db: Queryable) => putOffSuspect(db, { subscribers: [1], ms: 1 }),
+    with: async () => `('{1}', 1)`,
   },
   {
     name: 'settle',
@@ -50,9 +60,8 @@ const statements = [
   },
   {
     name: 'rescue',
-    ask: (db: Queryable) =>
-      rescueJobs(db, { shard: SHARD, deadWorkers: [2], limit: BATCH, poisonCrashes: 3 }),
-    with: async () => `(${SHARD}, '{2}', ${BATCH}, 3)`,
+    ask: (db: Queryable) => rescueJobs(db, { shard: SHARD, deadWorkers: [2], limit: BATCH, isCrash: true }),
+    with: async () => `(${SHARD}, '{2}', ${BATCH}, 1)`,
   },
   {
     name: 'sweep of bodies',

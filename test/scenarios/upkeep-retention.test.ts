@@ -99,7 +99,6 @@ test('a receipt that was held back by its job is swept later, when the job is do
     shard: 0,
     worker,
     slots: new Map([[subscriber, 1]]),
-    suspects: true,
   })
   if (!job) throw new Error('the held job could not be claimed')
   await settleJobs(db.pool, [settlement(job, 'processed')])
