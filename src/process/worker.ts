@@ -4,6 +4,7 @@ import type { Outbox } from '../effects/message.ts'
 import type { Listening, OnWork } from '../ledger/announce.ts'
 import type { ClaimedJob, DueShard } from '../ledger/claim-jobs.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
+import { joinLane } from '../ledger/lanes.ts'
 import { jobsLeasedTo } from '../ledger/rescue-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
@@ -147,7 +148,28 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
       throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
-    return start(claimedRun(job, { subscriber, isHeld: () => lease.worker === worker }))
+    const run = claimedRun(job, { subscriber, isHeld: () => lease.worker === worker })
+    const lane = job.lane === null ? laneOf(run) : undefined
+    return lane === undefined ? start(run) : joinLaneOf(run, lane)
+  }
+
+  /** Of a job that an ordered subscriber has without a lane: a replay made it, or the subscriber had no order then. */
+  function laneOf({ subscriber, event }: Run): string | undefined {
+    if (!subscriber.laneOf) return undefined
+    try {
+      return subscriber.laneOf(event())
+    } catch {
+      // The run will fail for the same reason, and report it.
+      return undefined
+    }
+  }
+
+  /** Hands the job back to wait for its turn. */
+  async function joinLaneOf({ job }: Run, lane: string): Promise<void> {
+    const persistence = { doing: 'putting a job into its lane', observer, signal: givingUp.signal }
+    await persistently(() => joinLane(pool, job, { lane, shards }), persistence)
+    void passer.add(lane)
+    freeSlot(job.subscriber)
   }
 
   function runBornLeased(job: JobRef, worker: number, event: () => Event): void {
