@@ -102,28 +102,34 @@ export async function dueSuspects(db: Queryable, subscribers: readonly number[])
 const PUT_OFF_SUSPECT = statement(
   'put_off_suspect',
   `with picked as materialized (
-     select j.shard, j.receipt_id, j.subscriber
+     select j.receipt_id, j.subscriber
      from hookonce.job j
      join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
      join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
-     where j.crashes >= ${TOGETHER_FROM} and j.crashes >= ${ALONE_FROM} and j.state in ('received', 'retrying')
-       and j.due_at <= now() and j.subscriber = any($1::integer[])
+     where j.shard = $1::smallint and j.crashes >= ${TOGETHER_FROM} and j.crashes >= ${ALONE_FROM}
+       and j.state in ('received', 'retrying') and j.due_at <= now() and j.subscriber = any($2::integer[])
      order by j.due_at limit 1
      for update of j skip locked
    )
-   update hookonce.job j set due_at = now() + $2::integer * interval '1 millisecond'
-   from picked p where j.shard = p.shard and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
+   update hookonce.job j set due_at = now() + $3::integer * interval '1 millisecond'
+   from picked p where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
    returning j.shard, j.receipt_id as "receiptId", j.subscriber`,
 )
 
 export type Suspect = Omit<JobRef, 'fence'>
 
+export interface PutOff {
+  readonly shard: number
+  readonly subscribers: readonly number[]
+  readonly ms: number
+}
+
 /** The job that this process may claim within `ms`, with `claimSuspect`. */
 export async function putOffSuspect(
   db: Queryable,
-  { subscribers, ms }: { readonly subscribers: readonly number[]; readonly ms: number },
+  { shard, subscribers, ms }: PutOff,
 ): Promise<Suspect | undefined> {
-  const [suspect] = await rows<Suspect>(db, PUT_OFF_SUSPECT, [binary.integers(subscribers), ms])
+  const [suspect] = await rows<Suspect>(db, PUT_OFF_SUSPECT, [shard, binary.integers(subscribers), ms])
   return suspect
 }
 

@@ -1,6 +1,9 @@
+import type { Pool } from 'pg'
 import * as binary from './binary.ts'
+import { inTransaction } from './in-transaction.ts'
 import type { NewWork } from './insert-receipts.ts'
-import { type Queryable, rows, statement } from './statement.ts'
+import { dropReceipts } from './retention.ts'
+import { rows, statement } from './statement.ts'
 
 /**
  * Names the server that answers, by the start of its process: behind a pooler, connections of ours survive a failover.
@@ -52,49 +55,45 @@ interface KnownRow extends KnownReceipt {
 
 /** Those that stand, by id. Those that have expired are forgotten, and not among them. */
 export async function knownReceipts(
-  db: Queryable,
+  pool: Pool,
   batch: readonly NewWork[],
 ): Promise<Map<string, KnownReceipt>> {
   if (batch.length === 0) return new Map()
-  const found = await rows<KnownRow>(db, KNOWN, keyParameters(batch))
+  const found = await rows<KnownRow>(pool, KNOWN, keyParameters(batch))
   const expired = new Set(found.filter((row) => row.expired).map((row) => row.id))
-  if (expired.size > 0) {
-    const forgotten = batch.filter(({ receipt }) => expired.has(receipt.id))
-    await rows(db, FORGET_EXPIRED, keyParameters(forgotten))
-  }
+  if (expired.size > 0)
+    await forgetExpired(
+      pool,
+      batch.filter(({ receipt }) => expired.has(receipt.id)),
+    )
   return new Map(found.filter((row) => !row.expired).map((row) => [row.id, row]))
 }
 
 /*
- * A receipt past its key's retention that was not swept yet. One statement, so that a concurrent twin finds
- * either all of it or nothing. A receipt with live jobs has not expired: its work is not done. Locked in key
- * order first, as twins find the same receipts.
+ * Receipts past their key's retention that were not swept yet. Locked in key order, as twins find the same receipts; then
+ * dropped as a sweep does it, which looks again for live jobs (retention.ts).
  */
-const FORGET_EXPIRED = statement(
-  'forget_expired',
-  `with found as materialized (
-     select r.shard, r.id
-     from hookonce.receipt r
-     join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
-       on r.shard = i.shard and r.id = i.id and r.received_at <= now() - i.key_seconds * interval '1 second'
-     where not exists (select from hookonce.job j where j.shard = r.shard and j.receipt_id = r.id
-       and j.state in ('received', 'processing', 'retrying', 'attention'))
-     order by r.shard, r.id
-     for update of r
-   ), expired as (
-     delete from hookonce.receipt r using found f where r.shard = f.shard and r.id = f.id
-     returning r.shard, r.id
-   ), jobs as (
-     delete from hookonce.job j using expired e where j.shard = e.shard and j.receipt_id = e.id
-   ), attempts as (
-     delete from hookonce.attempt a using expired e where a.shard = e.shard and a.receipt_id = e.id
-   ), steps as (
-     delete from hookonce.step s using expired e where s.shard = e.shard and s.receipt_id = e.id
-   ), duplicates as (
-     delete from hookonce.duplicate d using expired e where d.shard = e.shard and d.receipt_id = e.id
-   )
-   select id from expired`,
+const LOCK_EXPIRED = statement(
+  'lock_expired',
+  `select r.shard, r.id
+   from hookonce.receipt r
+   join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
+     on r.shard = i.shard and r.id = i.id and r.received_at <= now() - i.key_seconds * interval '1 second'
+   order by r.shard, r.id
+   for update of r`,
 )
+
+/** In one transaction, so that a concurrent twin finds either all of it or nothing. */
+function forgetExpired(pool: Pool, batch: readonly NewWork[]): Promise<void> {
+  return inTransaction(pool, async (client) => {
+    const locked = await rows<{ shard: number; id: string }>(client, LOCK_EXPIRED, keyParameters(batch))
+    for (const shard of new Set(locked.map((row) => row.shard))) {
+      const ids = locked.filter((row) => row.shard === shard).map((row) => row.id)
+      await dropReceipts(client, shard, ids)
+    }
+    await client.query('commit')
+  })
+}
 
 function keyParameters(batch: readonly NewWork[]): unknown[] {
   return [

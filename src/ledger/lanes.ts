@@ -77,9 +77,9 @@ function passOn(pool: Pool, shard: number, lanes: readonly string[]): Promise<nu
 const JOIN_LANE = statement(
   'join_lane',
   `with job as materialized (
-     select j.shard, j.receipt_id, j.subscriber, (extract(epoch from r.received_at) * 1000000)::bigint as seq
+     select j.receipt_id, j.subscriber, (extract(epoch from r.received_at) * 1000000)::bigint as seq
      from hookonce.job j
-     join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
+     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id
      where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.subscriber = $3::integer
        and j.fence = $4::integer and j.state = 'processing'
      for update of j
@@ -90,7 +90,7 @@ const JOIN_LANE = statement(
    )
    update hookonce.job j
    set state = 'received', worker = null, attempt = j.attempt - 1, due_at = 'infinity', lane = $5::uuid, lane_seq = e.seq
-   from job e where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber`,
+   from job e where j.shard = $1::smallint and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber`,
 )
 
 /** False: the lease was lost before. */

@@ -4,13 +4,20 @@ import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Replay: a finished job is received again, with its counters at zero and its fence as it was. The run that
- * ended well is told in attempt before its row is reused.
+ * ended well is told in attempt before its row is reused. The receipt is locked first, so that no sweep takes it away
+ * (retention.ts); one that has lost its body meanwhile is not replayed.
  */
 const REPLAY = statement(
   'replay',
-  `with finished as materialized (
+  `with held as materialized (
+     select r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null
+     order by r.id
+     for key share
+   ), finished as materialized (
      select j.receipt_id, j.subscriber from hookonce.job j
-     where j.shard = $1::smallint and j.receipt_id = any($2::uuid[]) and j.state = any($4::hookonce.job_state[])
+     where j.shard = $1::smallint and j.receipt_id = any(array(select id from held))
+       and j.state = any($4::hookonce.job_state[])
        and ($3::integer[] is null or j.subscriber = any($3::integer[]))
      order by j.receipt_id, j.subscriber
      for update
@@ -60,8 +67,13 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
 /* A subscriber that came after the receipt has no job on it yet. */
 const ADD_MISSING = statement(
   'add_missing_jobs',
-  `insert into hookonce.job (shard, receipt_id, subscriber, state)
-   select $1::smallint, $2::uuid, unnest($3::integer[]), 'received'
+  `with held as materialized (
+     select r.shard, r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = $2::uuid and r.body is not null
+     for key share
+   )
+   insert into hookonce.job (shard, receipt_id, subscriber, state)
+   select h.shard, h.id, unnest($3::integer[]), 'received' from held h
    on conflict (shard, receipt_id, subscriber) do nothing`,
 )
 

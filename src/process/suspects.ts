@@ -35,8 +35,8 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
     const due = await dueSuspects(pool, subscribers)
     let count = 0
     for (const place of due) if (!place.isAlone) count += await claimTogether(place)
-    const isTurn = performance.now() >= aloneAt
-    if (isTurn && due.some(({ isAlone }) => isAlone)) count += await claimAlone()
+    const alone = due.find(({ isAlone }) => isAlone)
+    if (alone && performance.now() >= aloneAt) count += await claimAlone(alone)
     return count
   }
 
@@ -59,8 +59,8 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
     return jobs.length
   }
 
-  async function claimAlone(): Promise<number> {
-    const suspect = await putOffSuspect(pool, { subscribers, ms: isolation.waitMs })
+  async function claimAlone({ shard }: DueSuspect): Promise<number> {
+    const suspect = await putOffSuspect(pool, { shard, subscribers, ms: isolation.waitMs })
     if (!suspect) return 0
     const startedAt = performance.now()
     let count = 0

@@ -26,7 +26,7 @@ function claim(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise
 async function claimAny(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
   const sizes = { shard: 0, worker, slots: new Map([[subscriber, slots]]) }
   const jobs = [...(await claimJobs(db, sizes)), ...(await claimJobs(db, { ...sizes, suspects: true }))]
-  const suspect = await putOffSuspect(db, { subscribers: [subscriber], ms: 60_000 })
+  const suspect = await putOffSuspect(db, { shard: 0, subscribers: [subscriber], ms: 60_000 })
   const alone = suspect && (await claimSuspect(db, suspect, worker))
   return alone ? [...jobs, alone] : jobs
 }
@@ -221,7 +221,7 @@ test('a suspect that must run alone is put off for one process, which claims it 
   expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toEqual([])
   expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
 
-  const asking = { subscribers: [subscriber], ms: 60_000 }
+  const asking = { shard: 0, subscribers: [subscriber], ms: 60_000 }
   const answers = await Promise.all(Array.from({ length: 8 }, () => putOffSuspect(db.pool, asking)))
   const [suspect, ...others] = answers.filter((answer) => answer !== undefined)
   expect(others).toEqual([])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { claimJobs, dueShards, dueSuspects, putOffSuspect } from '../../src/ledger/claim-jobs.ts'
 import { rescueJobs } from '../../src/ledger/rescue-jobs.ts'
-import { sweepBodies, sweepKeys } from '../../src/ledger/retention.ts'
+import { dropBodies, dropReceipts, lockBodies, lockKeys } from '../../src/ledger/retention.ts'
 import { settleJobs } from '../../src/ledger/settle-jobs.ts'
 import type { Queryable } from '../../src/ledger/statement.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -44,8 +44,8 @@ const statements = [
   },
   {
     name: 'put off a suspect',
-    ask: (db: Queryable) => putOffSuspect(db, { subscribers: [1], ms: 1 }),
-    with: async () => `('{1}', 1)`,
+    ask: (db: Queryable) => putOffSuspect(db, { shard: SHARD, subscribers: [1], ms: 1 }),
+    with: async () => `(${SHARD}, '{1}', 1)`,
   },
   {
     name: 'settle',
@@ -65,15 +65,32 @@ const statements = [
   },
   {
     name: 'sweep of bodies',
-    ask: (db: Queryable) => sweepBodies(db, SHARD, BATCH),
+    ask: (db: Queryable) => lockBodies(db, SHARD, BATCH),
     with: async () => `(${SHARD}, ${BATCH})`,
   },
   {
+    name: 'drop of bodies',
+    ask: (db: Queryable) => dropBodies(db, SHARD, []),
+    with: async (db: TestDatabase) => `(${SHARD}, '${await oldest(db)}')`,
+  },
+  {
     name: 'sweep of keys',
-    ask: (db: Queryable) => sweepKeys(db, SHARD, BATCH),
+    ask: (db: Queryable) => lockKeys(db, SHARD, BATCH),
     with: async () => `(${SHARD}, ${BATCH})`,
   },
+  {
+    name: 'drop of receipts',
+    ask: (db: Queryable) => dropReceipts(db, SHARD, []),
+    with: async (db: TestDatabase) => `(${SHARD}, '${await oldest(db)}')`,
+  },
 ]
+
+async function oldest(db: TestDatabase): Promise<string> {
+  const [found] = await db.rows<{ ids: string }>(
+    `select array_agg(id)::text as ids from (select id from hookonce.receipt order by received_at limit ${BATCH}) r`,
+  )
+  return found?.ids ?? '{}'
+}
 
 test('what a look, a claim, a settlement, a rescue and a sweep touch does not grow with the ledger', {
   timeout: 120_000,
