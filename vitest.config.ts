@@ -10,6 +10,7 @@ const OF_ANY_SERVER = [
   'cli-pause',
   'cli-replay',
   'cli-serve',
+  'cli-subscribers',
   'cli-trigger',
   'cli-verify',
   'effects-adapters',

@@ -131,39 +131,3 @@ export async function failedJobs(db: Queryable, question: FailedQuestion): Promi
     question.limit,
   ])
 }
-
-/*
- * Of these subscribers, those that no running worker can have: they were last registered before the process of any of
- * them began. A process registers at its start and does not say so again, so this tells who is surely not run now; one
- * that was registered since may be gone too. A worker that lost its lease comes back under another id: its first row,
- * kept for a day, tells when its process began. A minute, because a process registers before its worker is enlisted.
- */
-const UNATTENDED = statement(
-  'unattended_subscribers',
-  `select s.source, s.name as subscriber, s.seen_at as "registeredAt", running.since is not null as "othersRun"
-   from hookonce.subscriber s
-   cross join (
-     select min(w.started_at) as since from hookonce.worker w
-     where exists (
-       select from hookonce.worker alive
-       where alive.host = w.host and alive.pid = w.pid and alive.dead_at is null and alive.lease_until > now()
-     )
-   ) running
-   where s.id = any($1::integer[]) and (running.since is null or s.seen_at < running.since - interval '1 minute')
-   order by s.source, s.name`,
-)
-
-export interface UnattendedSubscriber {
-  readonly source: string
-  readonly subscriber: string
-  readonly registeredAt: Date
-  /** Whether any worker runs at all. */
-  readonly othersRun: boolean
-}
-
-export async function unattendedSubscribers(
-  db: Queryable,
-  subscribers: readonly number[],
-): Promise<UnattendedSubscriber[]> {
-  return rows(db, UNATTENDED, [binary.integers(subscribers)])
-}

@@ -68,6 +68,12 @@ export function logs(logger: Logger): Observer {
     keyFinding({ source, finding, says }) {
       logger.warn({ source, finding, detail: says }, 'the event key of a source looks wrong')
     },
+    unattended({ source, subscriber, jobs, since }) {
+      logger.warn(
+        { source, job: subscriber, jobs, since: since.toISOString() },
+        'jobs wait for a subscriber that no worker serves: see `hookonce subscribers`',
+      )
+    },
     attempt(fact) {
       const fields = {
         source: fact.source,

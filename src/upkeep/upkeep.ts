@@ -4,6 +4,7 @@ import { wakeLanes } from './lanes.ts'
 import { lintKeys } from './lint-keys.ts'
 import { prune, pruneOutbox } from './prune.ts'
 import { rescue } from './rescue.ts'
+import { reportUnattended } from './unattended.ts'
 
 export interface Upkeep {
   stop(): Promise<void>
@@ -12,6 +13,7 @@ export interface Upkeep {
 const PRUNE_EVERY_MS = 60_000
 /** A key that is wrong stays wrong: a reminder an hour, not a flood. */
 const LINT_EVERY_MS = 60 * 60_000
+const UNATTENDED_EVERY_MS = 15 * 60_000
 
 export interface UpkeepOptions {
   readonly leaseMs: number
@@ -32,6 +34,7 @@ export function startUpkeep(ledger: LedgerTables, options: UpkeepOptions): Upkee
     every(LINT_EVERY_MS, async () => {
       for (const found of await lintKeys(ledger)) observer.keyFinding?.(found)
     }),
+    every(UNATTENDED_EVERY_MS, () => reportUnattended(ledger, observer)),
     ...(keepMessagesMs === undefined
       ? []
       : [every(PRUNE_EVERY_MS, () => pruneOutbox(ledger, keepMessagesMs))]),
