@@ -6,6 +6,7 @@ import { type Replay, replayJobs } from '../../src/ledger/replay-jobs.ts'
 import { rescueJobs } from '../../src/ledger/rescue-jobs.ts'
 import { type Settlement, settleJobs } from '../../src/ledger/settle-jobs.ts'
 import type { Queryable } from '../../src/ledger/statement.ts'
+import { discardWaiting } from '../../src/ledger/waiting-jobs.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../support/seed.ts'
@@ -365,6 +366,7 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     }),
     fc.record({ verb: fc.constant('rescue' as const), worker: fc.nat(1) }),
     fc.record({ verb: fc.constant('replay' as const) }),
+    fc.record({ verb: fc.constant('discard' as const) }),
   )
   // Every run there ever was: most of them are stale by the time they are settled.
   const runs: ClaimedJob[] = []
@@ -378,6 +380,8 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
           runs.push(...(await claimAny(db.pool, { worker, subscriber, slots: step.slots })))
         if (step.verb === 'settle' && run) await settleJobs(db.pool, [settlement(run, step.state)])
         if (step.verb === 'rescue') await rescueJobs(db.pool, rescueOf(worker))
+        if (step.verb === 'discard')
+          await discardWaiting(db.pool, { shard: 0, subscriber, limit: 1, reason: 'DISCARDED' })
         if (step.verb === 'replay') await replayJobs(db.pool, { ...replayOf(), receiptIds })
         await db.rows(`update hookonce.job set due_at = now() where due_at > now()`)
       }
