@@ -4,13 +4,7 @@ import { registerSource, registerSubscriber } from './ledger/subscribers.ts'
 import { HookonceError } from './model/errors.ts'
 import { typeMatcher } from './model/type-pattern.ts'
 import type { Observer } from './observe/observer.ts'
-import {
-  bodySeconds,
-  type CheckedOptions,
-  type CheckedSubscriberOptions,
-  keySeconds,
-  retryPolicy,
-} from './options.ts'
+import { bodySeconds, type CheckedOptions, keySeconds, retryPolicy } from './options.ts'
 import type { Subscriber } from './process/subscriber.ts'
 import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
 import { type Diagnoses, diagnoses } from './receive/diagnoses.ts'
@@ -57,7 +51,7 @@ export async function openEngine({
   })
   try {
     await warnOfEphemeral(ledger, observer)
-    const subscribers = await register({ ledger, options, subscriptions })
+    const subscribers = await register({ ledger, options, subscriptions, observer })
     const rejections = rejectionLog(ledger.pool, observer)
     const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
     const diagnosing = diagnoses(sources, rejections, observer)
@@ -69,11 +63,7 @@ export async function openEngine({
         keySeconds: keySeconds(options, source),
         subscribers: subscribers
           .filter((subscriber) => subscriber.sourceName === name)
-          .map(({ id, pattern, ordered }) => ({
-            id,
-            matches: typeMatcher(pattern),
-            laneOf: ordered && laneReader(id, ordered, observer),
-          })),
+          .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), laneOf })),
       })),
       shards: ledger.shards,
       acceptor: accepting,
@@ -96,16 +86,17 @@ export async function openEngine({
   }
 }
 
-type Registered = Subscriber & Pick<CheckedSubscriberOptions, 'ordered'> & { readonly pattern: string }
+type Registered = Subscriber & { readonly pattern: string }
 
 interface Registration {
   readonly ledger: Ledger
   readonly options: CheckedOptions
   readonly subscriptions: readonly Subscription[]
+  readonly observer: Observer
 }
 
 /** Makes sources and subscribers known to the ledger, where jobs name them by number. */
-async function register({ ledger, options, subscriptions }: Registration): Promise<Registered[]> {
+async function register({ ledger, options, subscriptions, observer }: Registration): Promise<Registered[]> {
   for (const [name, source] of Object.entries(options.sources)) {
     await registerSource(ledger.pool, {
       tenant: source.tenant,
@@ -131,7 +122,7 @@ async function register({ ledger, options, subscriptions }: Registration): Promi
       concurrency: own.concurrency ?? options.concurrency,
       timeoutMs: own.timeoutMs,
       retry: retryPolicy(options.retry, own.retry),
-      ordered: own.ordered,
+      laneOf: own.ordered && laneReader(id, own.ordered, observer),
     })
   }
   return subscribers

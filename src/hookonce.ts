@@ -16,7 +16,7 @@ import { jsonLogger, logs } from './observe/logs.ts'
 import { type Backlogs, metrics } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
 import { checkOptions, type Options, retryPolicy, type Sources, type SubscriberOptions } from './options.ts'
-import type { Handler } from './process/subscriber.ts'
+import type { Handler, Subscriber } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
 import { outboxPublishers } from './publish/publishers.ts'
 import { type Relay, startRelay } from './publish/relay.ts'
@@ -38,6 +38,7 @@ import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './upke
 import type { FreshPlan } from './upkeep/replay-fresh.ts'
 import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
 import { breaker } from './work/breaker.ts'
+import { type Isolation, isolation } from './work/isolation.ts'
 import { sharedLook } from './work/shared-look.ts'
 import { withinMs } from './work/within.ts'
 
@@ -105,6 +106,10 @@ type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> 
 export const DRAIN_MS = 8_000
 /** A server that takes longer than this to answer a trivial question is not ready. */
 const READY_WITHIN_MS = 2_000
+/** On top of a handler's time: its outcome is committed. */
+const SETTLING_MS = 5_000
+/** The longest that a timer of Node.js, and an integer of PostgreSQL, can hold. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
@@ -337,13 +342,15 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     const { ledger, subscribers } = await engine()
     const { pool, business, shards, listen } = ledger
     const outbox: Outbox = { requirePublisher: publishers.require, committed: () => relay?.wake() }
-    relay ??= await startRelaying(ledger)
+    const alone = isolation(longestRunMs(subscribers))
+    relay ??= await startRelaying(ledger, alone)
     worker ??= await startWorker({
       pool,
       business,
       shards,
       subscribers,
       listen,
+      isolation: alone,
       observer,
       ...options,
       outbox,
@@ -351,7 +358,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     upkeep = startUpkeep(ledger, {
       leaseMs: options.leaseMs,
       observer,
-      isAlive: () => worker?.id !== undefined && (!relay || relay.id !== undefined),
+      contactMs: () => Math.min(worker?.contactMs ?? 0, relay?.contactMs ?? Number.POSITIVE_INFINITY),
       keepMessagesMs: relay && options.outbox ? options.outbox.keepDays * DAY_MS : undefined,
     })
   }
@@ -371,7 +378,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     await opened.ledger.close()
   }
 
-  async function startRelaying({ pool, shards }: Ledger): Promise<Relay | undefined> {
+  async function startRelaying({ pool, shards }: Ledger, alone: Isolation): Promise<Relay | undefined> {
     if (!options.outbox || publishers.here.length === 0) return undefined
     const { leaseMs, pollMs } = options
     const { concurrency, timeoutMs } = options.outbox
@@ -385,8 +392,15 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       retry,
       leaseMs,
       pollMs,
+      isolation: alone,
       observer,
     })
+  }
+
+  /** Everything in flight has ended after this time, its settlement included. */
+  function longestRunMs(subscribers: readonly Subscriber[]): number {
+    const timeouts = [...subscribers.map(({ timeoutMs }) => timeoutMs), options.outbox?.timeoutMs ?? 0]
+    return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_TIMER_MS)
   }
 
   async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import { check, strict } from './model/checked.ts'
-import { DAY_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
+import { DAY_MS, DEFAULT_LEASE_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
 import type { Event } from './model/event.ts'
 import type { Logger } from './observe/logs.ts'
 import type { Publish } from './publishers/contract.ts'
@@ -86,11 +86,7 @@ const optionsSchema = strict({
     { error: ({ code }) => (code === 'invalid_type' ? SOURCES_MISSING : undefined) },
   ),
   concurrency: z.int().positive().default(32),
-  /** Long enough for a pause of the process or its network, short enough for a crash to be repaired in. */
-  leaseMs: timer
-    .int()
-    .min(500)
-    .default(30 * SECOND_MS),
+  leaseMs: timer.int().min(500).default(DEFAULT_LEASE_MS),
   /** What another process accepted is noticed within this time. What this one accepted, at once. */
   pollMs: timer.min(10).default(500),
   maxConnections: z.int().min(2).default(10),

@@ -65,6 +65,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./pause.ts')).resume,
   },
   {
+    name: 'subscribers',
+    summary: 'list the subscribers, move or discard jobs that nobody runs any more',
+    load: async () => (await import('./subscribers.ts')).subscribers,
+  },
+  {
     name: 'sources',
     summary: 'list the providers, or show the page of one',
     load: async () => (await import('./sources.ts')).sources,

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { type Registered, registered } from '../ledger/registered.ts'
-import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/replay-jobs.ts'
+import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/served.ts'
 import { HookonceError } from '../model/errors.ts'
 import {
   planReplay,
@@ -24,7 +24,7 @@ Processes one event again, or all failed jobs that match. --dry-run only says wh
 
 One event goes to every subscriber of its source that the ledger knows and that wants its type, also to one that came
 after it and never saw it. A subscriber that no process registers any more is known still: you are warned where no
-running worker can have it, as its job would wait.
+running worker serves it, as its job would wait.
 
 Steps, effects and writes that are done are not done again. --fresh does them again, with new keys for the other side:
 it lists them first and asks, unless --yes is given. Who asked for it and why is kept.`
@@ -160,8 +160,8 @@ function warn(unattended: readonly UnattendedSubscriber[]): void {
   if (!first) return
   const warnings = first.othersRun
     ? unattended.map(
-        ({ source, subscriber, registeredAt }) =>
-          `warning: "${subscriber}" of ${source} was last registered ${clock(registeredAt)}, before any worker that runs now was started: its job waits until a worker has it again`,
+        ({ source, subscriber, since }) =>
+          `warning: no running worker serves "${subscriber}" of ${source} (since ${clock(since)}): its job waits until one does (see hookonce subscribers)`,
       )
     : ['warning: no worker runs now: what is received again waits until one is started']
   for (const warning of warnings) process.stderr.write(`${safe(warning)}\n`)

@@ -1,6 +1,7 @@
+import { ALONE_FROM, TOGETHER_FROM } from '../model/suspects.ts'
 import * as binary from './binary.ts'
 import type { JobRef } from './job-ref.ts'
-import { type Queryable, rows, statement } from './statement.ts'
+import { type Queryable, rows, type Statement, statement } from './statement.ts'
 
 /** A leased job with the receipt that it is about. */
 export interface ClaimedJob extends JobRef {
@@ -49,7 +50,7 @@ const DUE = statement(
    cross join lateral (
      select from hookonce.job j
      where j.shard = s.shard and j.subscriber = u.id and j.state in ('received', 'retrying') and j.due_at <= now()
-       and (j.crashes = 0 or $3::boolean)
+       and j.crashes < ${TOGETHER_FROM}
      order by j.due_at limit 1
    ) due
    group by s.shard`,
@@ -63,12 +64,73 @@ export interface DueShard {
 export interface DueQuestion {
   readonly shards: number
   readonly subscribers: readonly number[]
-  /** Whether jobs whose worker crashed before count as well. */
-  readonly suspects: boolean
 }
 
+/** Jobs that were in flight in several crashes are not among them: see `dueSuspects`. */
 export async function dueShards(db: Queryable, question: DueQuestion): Promise<DueShard[]> {
-  return rows(db, DUE, [question.shards, binary.integers(question.subscribers), question.suspects])
+  return rows(db, DUE, [question.shards, binary.integers(question.subscribers)])
+}
+
+/* A partial index holds nothing but these jobs, so the look costs next to nothing where there are none. */
+const DUE_SUSPECTS = statement(
+  'due_suspects',
+  `select j.shard, j.subscriber, j.crashes >= ${ALONE_FROM} as "isAlone"
+   from hookonce.job j
+   join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
+   join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+   where j.crashes >= ${TOGETHER_FROM} and j.state in ('received', 'retrying') and j.due_at <= now()
+     and j.subscriber = any($1::integer[])
+   order by j.due_at limit 32`,
+)
+
+/** Where a job waits that was in flight in several crashes. */
+export interface DueSuspect {
+  readonly shard: number
+  readonly subscriber: number
+  /** It may only run while nothing else runs in its process. */
+  readonly isAlone: boolean
+}
+
+export async function dueSuspects(db: Queryable, subscribers: readonly number[]): Promise<DueSuspect[]> {
+  return rows(db, DUE_SUSPECTS, [binary.integers(subscribers)])
+}
+
+/*
+ * Puts a due suspect off for the process that asks, which needs time until nothing else runs in it: other processes would
+ * otherwise stop their own work for the same job. Not a lease: a death of the process meanwhile is not the job's doing.
+ */
+const PUT_OFF_SUSPECT = statement(
+  'put_off_suspect',
+  `with picked as materialized (
+     select j.receipt_id, j.subscriber
+     from hookonce.job j
+     join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
+     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     where j.shard = $1::smallint and j.crashes >= ${TOGETHER_FROM} and j.crashes >= ${ALONE_FROM}
+       and j.state in ('received', 'retrying') and j.due_at <= now() and j.subscriber = any($2::integer[])
+     order by j.due_at limit 1
+     for update of j skip locked
+   )
+   update hookonce.job j set due_at = now() + $3::integer * interval '1 millisecond'
+   from picked p where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
+   returning j.shard, j.receipt_id as "receiptId", j.subscriber`,
+)
+
+export type Suspect = Omit<JobRef, 'fence'>
+
+export interface PutOff {
+  readonly shard: number
+  readonly subscribers: readonly number[]
+  readonly ms: number
+}
+
+/** The job that this process may claim within `ms`, with `claimSuspect`. */
+export async function putOffSuspect(
+  db: Queryable,
+  { shard, subscribers, ms }: PutOff,
+): Promise<Suspect | undefined> {
+  const [suspect] = await rows<Suspect>(db, PUT_OFF_SUSPECT, [shard, binary.integers(subscribers), ms])
+  return suspect
 }
 
 /*
@@ -81,23 +143,13 @@ export async function dueShards(db: Queryable, question: DueQuestion): Promise<D
  * - A claim does not wait for the disk. Lost in a crash of the server, it was never made: the job is due again, and of
  *   two runs with one fence only one finds its job processing. Whatever a run commits reaches the disk after its claim.
  */
-const CLAIM = statement(
-  'claim',
-  `with hurried as materialized (
+const claimOf = (name: string, picked: string): Statement =>
+  statement(
+    name,
+    `with hurried as materialized (
      select set_config('synchronous_commit', 'off', true)
    ), picked as materialized (
-     select j.at
-     from hurried
-     cross join unnest($2::integer[], $3::integer[]) want(subscriber, slots)
-     join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
-     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
-     cross join lateral (
-       select d.ctid as at from hookonce.job d
-       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
-         and d.due_at <= now() and (d.crashes = 0 or $5::boolean)
-       order by d.due_at limit want.slots
-       for update skip locked
-     ) j
+     ${picked}
    ), leased as (
      update hookonce.job j
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
@@ -114,6 +166,31 @@ const CLAIM = statement(
      case when octet_length(r.body) > ${LARGE_BYTES} then r.body end as "largeBody"
    from leased l
    join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
+  )
+
+const CLAIM = claimOf(
+  'claim',
+  `select j.at
+     from hurried
+     cross join unnest($2::integer[], $3::integer[]) want(subscriber, slots)
+     join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
+     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     cross join lateral (
+       select d.ctid as at from hookonce.job d
+       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
+         and d.due_at <= now() and d.crashes between $5::integer and $6::integer
+       order by d.due_at limit want.slots
+       for update skip locked
+     ) j`,
+)
+
+/** Whatever its due time says: it was put off for whoever claims it now. */
+const CLAIM_SUSPECT = claimOf(
+  'claim_suspect',
+  `select d.ctid as at from hurried cross join hookonce.job d
+     where d.shard = $1::smallint and d.receipt_id = $2::uuid and d.subscriber = $3::integer
+       and d.state in ('received', 'retrying') and d.crashes >= ${ALONE_FROM}
+     for update of d skip locked`,
 )
 
 export interface Claim {
@@ -121,7 +198,8 @@ export interface Claim {
   readonly worker: number
   /** How many jobs each subscriber has room for. */
   readonly slots: ReadonlyMap<number, number>
-  readonly suspects: boolean
+  /** Those that were in flight in several crashes and may run beside others, instead of all but those. */
+  readonly suspects?: boolean
 }
 
 export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
@@ -130,7 +208,23 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
     binary.integers([...claim.slots.keys()]),
     binary.integers([...claim.slots.values()]),
     claim.worker,
-    claim.suspects,
+    claim.suspects ? TOGETHER_FROM : 0,
+    (claim.suspects ? ALONE_FROM : TOGETHER_FROM) - 1,
   ])
   return claimed.map((job) => Object.assign(job, { shard: claim.shard }))
+}
+
+/** Leases a suspect that was put off. Undefined: it is not there any more. */
+export async function claimSuspect(
+  db: Queryable,
+  { shard, receiptId, subscriber }: Suspect,
+  worker: number,
+): Promise<ClaimedJob | undefined> {
+  const [job] = await rows<Omit<ClaimedJob, 'shard'>>(db, CLAIM_SUSPECT, [
+    shard,
+    receiptId,
+    subscriber,
+    worker,
+  ])
+  return job && Object.assign(job, { shard })
 }

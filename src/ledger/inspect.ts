@@ -1,6 +1,7 @@
 import { type DecisionRow, decisionsOn } from './audit.ts'
 import { type EffectStory, effectsOfReceipt } from './effects.ts'
 import { idRange } from './id-prefix.ts'
+import { IS_SERVED } from './served.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /* What a person looks at. Plain reads: they lock nothing and may run on a replica. */
@@ -181,28 +182,29 @@ export async function receiptStory(
 /* Gauges. Each looks only at partial indexes of unfinished work, so their cost does not grow with history. */
 const BACKLOG = statement(
   'backlog',
-  `select sub.source, sub.name as subscriber,
+  `select s.source, s.name as subscriber,
      sum(due.waiting)::float8 as waiting, sum(due.retrying)::float8 as retrying, sum(due.failed)::float8 as failed,
      sum(due.attention)::float8 as attention, sum(due.unknown)::float8 as "effectsUnknown",
-     coalesce(extract(epoch from now() - min(due.oldest)), 0)::float8 as "lagSeconds"
-   from hookonce.subscriber sub
-   cross join generate_series(0, $1::integer - 1) s(shard)
+     coalesce(extract(epoch from now() - min(due.oldest)), 0)::float8 as "lagSeconds",
+     sum(case when s.is_served then 0 else due.waiting + due.retrying end)::float8 as unattended
+   from (select s.id, s.source, s.name, ${IS_SERVED} as is_served from hookonce.subscriber s) s
+   cross join generate_series(0, $1::integer - 1) n(shard)
    cross join lateral (
      select count(*) filter (where j.state = 'received') as waiting,
        count(*) filter (where j.state = 'retrying') as retrying,
        0::bigint as failed, 0::bigint as attention, 0::bigint as unknown,
        min(j.due_at) filter (where j.due_at <= now()) as oldest
      from hookonce.job j
-     where j.shard = s.shard and j.subscriber = sub.id and j.state in ('received', 'retrying')
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ('received', 'retrying')
      union all
      select 0, 0, count(*) filter (where j.state = 'failed'), count(*) filter (where j.state = 'attention'), 0, null
      from hookonce.job j
-     where j.shard = s.shard and j.subscriber = sub.id and j.state in ('failed', 'attention')
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ('failed', 'attention')
      union all
      select 0, 0, 0, 0, count(*), null from hookonce.effect e
-     where e.shard = s.shard and e.subscriber = sub.id and e.state = 'unknown'
+     where e.shard = n.shard and e.subscriber = s.id and e.state = 'unknown'
    ) due
-   group by sub.source, sub.name`,
+   group by s.source, s.name`,
 )
 
 export interface Backlog {
@@ -215,6 +217,8 @@ export interface Backlog {
   readonly effectsUnknown: number
   /** Age of the oldest job that is due. */
   readonly lagSeconds: number
+  /** Jobs that wait although no running worker serves their subscriber. */
+  readonly unattended: number
 }
 
 export async function backlog(db: Queryable, shards: number): Promise<Backlog[]> {

@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import { shardOf } from '../model/receipt-id.ts'
 import * as binary from './binary.ts'
 import { inTransaction } from './in-transaction.ts'
+import type { JobRef } from './job-ref.ts'
 import type { LedgerTables } from './ledger.ts'
-import { type Queryable, rows, statement } from './statement.ts'
+import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Lanes. All jobs of a lane are recorded waiting (due at infinity), numbered under the lock of their lane: that is the
@@ -66,6 +67,40 @@ function passOn(pool: Pool, shard: number, lanes: readonly string[]): Promise<nu
     await client.query('commit')
     return gone.length
   })
+}
+
+/*
+ * A job that was made without a lane joins it under the lane's lock, and waits there in the order of its receipt. Numbers
+ * of a lane begin at the clock, in microseconds, so the time of the receipt is a place before every later one. Joining
+ * hands the job back: its run has not begun.
+ */
+const JOIN_LANE = statement(
+  'join_lane',
+  `with job as materialized (
+     select j.receipt_id, j.subscriber, (extract(epoch from r.received_at) * 1000000)::bigint as seq
+     from hookonce.job j
+     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id
+     where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.subscriber = $3::integer
+       and j.fence = $4::integer and j.state = 'processing'
+     for update of j
+   ), lane as (
+     insert into hookonce.lane as l (shard, id, seq, added)
+     select $6::smallint, $5::uuid, greatest(seq, (extract(epoch from clock_timestamp()) * 1000000)::bigint), 0 from job
+     on conflict (shard, id) do update set added = 0, seq = greatest(l.seq, (select seq from job))
+   )
+   update hookonce.job j
+   set state = 'received', worker = null, attempt = j.attempt - 1, due_at = 'infinity', lane = $5::uuid, lane_seq = e.seq
+   from job e where j.shard = $1::smallint and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber`,
+)
+
+/** False: the lease was lost before. */
+export async function joinLane(
+  db: Queryable,
+  { shard, receiptId, subscriber, fence }: JobRef,
+  { lane, shards }: { readonly lane: string; readonly shards: number },
+): Promise<boolean> {
+  const values = [shard, receiptId, subscriber, fence, lane, shardOf(lane, shards)]
+  return (await change(db, JOIN_LANE, values)) === 1
 }
 
 /* Lanes in which nothing is under way: whoever should have passed them on has died, or a person has finished their job. */

@@ -1,3 +1,4 @@
+import { ALONE_FROM, BURIED_AT } from '../model/suspects.ts'
 import * as binary from './binary.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
@@ -40,15 +41,24 @@ const DUE = statement(
        order by l.topic limit 1)
      from topics t where t.topic is not null
    )
-   select t.shard, coalesce(array_agg(t.topic) filter (where not suspect.one), '{}') as topics,
-     coalesce(array_agg(t.topic) filter (where suspect.one), '{}') as suspects
+   select t.shard, coalesce(array_agg(t.topic) filter (where due.kind = 'free'), '{}') as topics,
+     coalesce(array_agg(t.topic) filter (where due.kind = 'suspect'), '{}') as suspects,
+     coalesce(array_agg(t.topic) filter (where due.kind = 'alone'), '{}') as alone
    from topics t
-   cross join (values (false), (true)) suspect(one)
    cross join lateral (
-     select from hookonce.outbox_lane l
-     where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
-       and (l.crashes > 0) = suspect.one
-     order by l.due_at limit 1
+     (select 'free' as kind from hookonce.outbox_lane l
+      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now() and l.crashes = 0
+      order by l.due_at limit 1)
+     union all
+     (select 'suspect' from hookonce.outbox_lane l
+      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
+        and l.crashes > 0 and l.crashes < ${ALONE_FROM}
+      order by l.due_at limit 1)
+     union all
+     (select 'alone' from hookonce.outbox_lane l
+      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
+        and l.crashes > 0 and l.crashes >= ${ALONE_FROM}
+      order by l.due_at limit 1)
    ) due
    where t.topic is not null
    group by t.shard
@@ -60,12 +70,18 @@ export interface DueLanes {
   readonly topics: readonly string[]
   /** Topics of lanes that were in flight when their relay died. */
   readonly suspects: readonly string[]
+  /** Topics of lanes that may only be published while nothing else runs in their process. */
+  readonly alone: readonly string[]
 }
 
 /** In random order, so that relays do not all begin at the same shard. */
 export async function dueLanes(db: Queryable, shards: number): Promise<DueLanes[]> {
   return rows(db, DUE, [shards])
 }
+
+const LEASED = `fence = nextval('hookonce.outbox_fence'), attempt = l.attempt + 1, started_at = now()`
+const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.topic, l.tail::float8 as tail, l.attempt,
+     l.crashes`
 
 /*
  * Claims lanes of one shard. Which messages they hold is asked in a statement of its own, which MUST come after
@@ -79,15 +95,23 @@ const CLAIM = statement(
      cross join lateral (
        select d.ctid as at from hookonce.outbox_lane d
        where d.shard = $1::smallint and d.topic = want.topic and d.worker is null and d.due_at <= now()
-         and (d.crashes > 0) = $5::boolean
+         and d.crashes between $5::integer and $6::integer
        order by d.due_at limit want.slots
        for update skip locked
      ) l
    )
    update hookonce.outbox_lane l
-   set worker = $4::integer, fence = nextval('hookonce.outbox_fence'), attempt = l.attempt + 1, started_at = now()
+   set worker = $4::integer, ${LEASED}
    where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
-   returning l.shard, l.id as lane, l.fence::float8 as fence, l.topic, l.tail::float8 as tail, l.attempt, l.crashes`,
+   ${CLAIMED}`,
+)
+
+const CLAIM_SUSPECT = statement(
+  'claim_suspect_lane',
+  `update hookonce.outbox_lane l
+   set worker = $3::integer, ${LEASED}
+   where l.shard = $1::smallint and l.id = $2::uuid and l.worker is null and l.crashes >= ${ALONE_FROM}
+   ${CLAIMED}`,
 )
 
 export interface LaneClaim {
@@ -95,7 +119,7 @@ export interface LaneClaim {
   readonly worker: number
   /** How many lanes of each topic there is room for. */
   readonly slots: ReadonlyMap<string, number>
-  /** Only those that were in flight when their relay died, or only the others. */
+  /** Those that were in flight when a relay died, and may run beside others; or only those that were not. */
   readonly suspects: boolean
 }
 
@@ -105,8 +129,49 @@ export async function claimLanes(db: Queryable, claim: LaneClaim): Promise<Claim
     binary.texts([...claim.slots.keys()]),
     binary.integers([...claim.slots.values()]),
     claim.worker,
-    claim.suspects,
+    claim.suspects ? 1 : 0,
+    claim.suspects ? ALONE_FROM - 1 : 0,
   ])
+}
+
+/* As a suspect among jobs is put off: see claim-jobs.ts. */
+const PUT_OFF_LANE = statement(
+  'put_off_lane',
+  `with picked as materialized (
+     select l.ctid as at from hookonce.outbox_lane l
+     where l.shard = $1::smallint and l.topic = any($2::text[]) and l.worker is null and l.due_at <= now()
+       and l.crashes > 0 and l.crashes >= ${ALONE_FROM}
+     order by l.due_at limit 1
+     for update skip locked
+   )
+   update hookonce.outbox_lane l set due_at = now() + $3::integer * interval '1 millisecond'
+   where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
+   returning l.shard, l.id as lane, l.topic`,
+)
+
+export interface SuspectLane {
+  readonly shard: number
+  readonly lane: string
+  readonly topic: string
+}
+
+/** The lane that this process may claim within `ms`, with `claimSuspectLane`. */
+export async function putOffLane(
+  db: Queryable,
+  { shard, topics, ms }: { readonly shard: number; readonly topics: readonly string[]; readonly ms: number },
+): Promise<SuspectLane | undefined> {
+  const [lane] = await rows<SuspectLane>(db, PUT_OFF_LANE, [shard, binary.texts(topics), ms])
+  return lane
+}
+
+/** Leases a lane that was put off. Undefined: it is not there any more. */
+export async function claimSuspectLane(
+  db: Queryable,
+  { shard, lane }: SuspectLane,
+  worker: number,
+): Promise<ClaimedLane | undefined> {
+  const [claimed] = await rows<ClaimedLane>(db, CLAIM_SUSPECT, [shard, lane, worker])
+  return claimed
 }
 
 /** How one lease of a lane ended. */
@@ -150,7 +215,9 @@ const SETTLE = statement(
      where l.shard = h.shard and l.id = h.lane and h.tail <= h.done_to
    ), released as (
      update hookonce.outbox_lane l
-     set worker = null, crashes = case when h.done_to > 0 then 0 else l.crashes end, attempt = h.left_attempt,
+     -- A run that ended has killed nobody. What is handed back, without a reason, may not have run at all.
+     set worker = null, attempt = h.left_attempt,
+       crashes = case when h.done_to > 0 or h.left_reason is not null then 0 else l.crashes end,
        due_at = now() + h.left_ms * interval '1 millisecond', reason = h.left_reason
      from held h
      where l.shard = h.shard and l.id = h.lane and h.tail > h.done_to
@@ -206,14 +273,15 @@ export async function lanesLeasedTo(
 }
 
 /*
- * Takes the lanes of dead relays back, in one shard, deciding and writing in one statement, and raises the fence. A
- * message that was the first of its lane in `poisonCrashes` crashes in a row is given up; after the first crash a
- * lane is published one message at a time, so that it is known which one it was.
+ * Takes the lanes of dead relays back, in one shard, deciding and writing in one statement, and raises the fence.
+ * Crashes count for the first message of a lane, which is given up at the count of model/suspects.ts. After the first
+ * crash a lane is published one message at a time, so that it is known which one it was.
  */
 const RESCUE = statement(
   'rescue_lanes',
   `with orphan as materialized (
-     select l.ctid as at, l.id, l.topic, l.attempt, l.crashes + 1 as crashes, l.crashes + 1 >= $4::integer as poison
+     select l.ctid as at, l.id, l.topic, l.attempt, l.crashes + $4::integer as crashes,
+       l.crashes + $4::integer >= ${BURIED_AT} as poison
      from hookonce.outbox_lane l
      where l.shard = $1::smallint and l.worker = any($2::integer[])
      limit $3::integer
@@ -221,40 +289,46 @@ const RESCUE = statement(
    ), rescued as (
      update hookonce.outbox_lane l
      set worker = null, fence = nextval('hookonce.outbox_fence'),
-       crashes = case when l.crashes + 1 >= $4::integer then 0 else l.crashes + 1 end,
-       attempt = case when l.crashes + 1 >= $4::integer then 0 else l.attempt end,
-       due_at = now() + case when l.crashes + 1 >= $4::integer then 0 else least(60, 2 ^ l.crashes) end * interval '1 second',
-       reason = case when l.crashes + 1 >= $4::integer then null else 'its relay died while publishing it' end
+       crashes = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.crashes + $4::integer end,
+       attempt = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.attempt end,
+       due_at = now() + interval '1 second'
+         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^ l.crashes) end,
+       reason = case when l.crashes + $4::integer >= ${BURIED_AT} then null
+         when $4::integer = 0 then 'its process stopped while publishing it'
+         else 'its relay died while publishing it' end
      where l.shard = $1::smallint and l.ctid = any(array(select at from orphan))
    ), first as materialized (
-     select o.id as lane, o.topic, o.attempt, o.crashes, o.poison, m.id
+     select o.id as lane, o.topic, o.attempt, o.crashes, o.poison, m.id, m.key
      from orphan o
      left join lateral (
-       select w.id from hookonce.outbox w
+       select w.id, w.key from hookonce.outbox w
        where w.shard = $1::smallint and w.lane = o.id and w.state = 'waiting'
        order by w.seq limit 1
      ) m on true
    ), buried as (
      update hookonce.outbox m
      set state = 'failed', finished_at = now(), attempts = f.attempt,
-       reason = 'POISON: its relay died ' || f.crashes || ' times while publishing it'
+       reason = 'POISON: ' || f.crashes || ' relays died while publishing it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
      from first f
      where f.poison and m.shard = $1::smallint and m.id = f.id and m.state = 'waiting'
    )
-   select id as "messageId", topic, attempt, poison as buried from first`,
+   select id as "messageId", topic, key, attempt, poison as buried from first`,
 )
 
 export interface LaneRescue {
   readonly shard: number
   readonly deadWorkers: readonly number[]
   readonly limit: number
-  readonly poisonCrashes: number
+  /** Whether the relays died, or ended by themselves. */
+  readonly isCrash: boolean
 }
 
 export interface RescuedLane {
   /** The first message of the lane, if it holds one. */
   readonly messageId: string | null
   readonly topic: string
+  /** Of that message. */
+  readonly key: string | null
   readonly attempt: number
   readonly buried: boolean
 }
@@ -264,6 +338,6 @@ export async function rescueLanes(db: Queryable, rescue: LaneRescue): Promise<Re
     rescue.shard,
     binary.integers(rescue.deadWorkers),
     rescue.limit,
-    rescue.poisonCrashes,
+    rescue.isCrash ? 1 : 0,
   ])
 }

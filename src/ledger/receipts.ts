@@ -1,6 +1,6 @@
+import type { Pool } from 'pg'
 import { insertReceipts, type NewWork } from './insert-receipts.ts'
 import { type KnownReceipt, knownReceipts } from './known-receipts.ts'
-import type { Queryable } from './statement.ts'
 
 export type Accepted =
   /** Recorded now. `held` lists the subscribers whose jobs were not born leased. */
@@ -10,11 +10,11 @@ export type Accepted =
 
 /** Records a batch. It holds each id once. Results are in the order of the batch. */
 export async function acceptReceipts(
-  db: Queryable,
+  pool: Pool,
   batch: readonly NewWork[],
   { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
 ): Promise<Accepted[]> {
-  const unusual = await insertReceipts(db, batch, { worker, shards })
+  const unusual = await insertReceipts(pool, batch, { worker, shards })
   if (unusual.length === 0) return batch.map(() => RECORDED)
 
   const before = new Set<string>()
@@ -24,12 +24,12 @@ export async function acceptReceipts(
     else held.set(row.id, [...(held.get(row.id) ?? []), row.held])
   }
   const known = await knownReceipts(
-    db,
+    pool,
     batch.filter(({ receipt }) => before.has(receipt.id)),
   )
   // Expired and forgotten just now, or pruned between two looks: it is recorded at the second try.
   const again = batch.filter(({ receipt }) => before.has(receipt.id) && !known.has(receipt.id))
-  const redone = again.length === 0 ? [] : await acceptReceipts(db, again, { worker, shards })
+  const redone = again.length === 0 ? [] : await acceptReceipts(pool, again, { worker, shards })
   const redoneById = new Map(again.map(({ receipt }, index) => [receipt.id, redone[index]]))
 
   return batch.map(({ receipt }) => {

@@ -4,13 +4,20 @@ import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Replay: a finished job is received again, with its counters at zero and its fence as it was. The run that
- * ended well is told in attempt before its row is reused.
+ * ended well is told in attempt before its row is reused. The receipt is locked first, so that no sweep takes it away
+ * (retention.ts); one that has lost its body meanwhile is not replayed.
  */
 const REPLAY = statement(
   'replay',
-  `with finished as materialized (
+  `with held as materialized (
+     select r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null
+     order by r.id
+     for key share
+   ), finished as materialized (
      select j.receipt_id, j.subscriber from hookonce.job j
-     where j.shard = $1::smallint and j.receipt_id = any($2::uuid[]) and j.state = any($4::hookonce.job_state[])
+     where j.shard = $1::smallint and j.receipt_id = any(array(select id from held))
+       and j.state = any($4::hookonce.job_state[])
        and ($3::integer[] is null or j.subscriber = any($3::integer[]))
      order by j.receipt_id, j.subscriber
      for update
@@ -60,8 +67,13 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
 /* A subscriber that came after the receipt has no job on it yet. */
 const ADD_MISSING = statement(
   'add_missing_jobs',
-  `insert into hookonce.job (shard, receipt_id, subscriber, state)
-   select $1::smallint, $2::uuid, unnest($3::integer[]), 'received'
+  `with held as materialized (
+     select r.shard, r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = $2::uuid and r.body is not null
+     for key share
+   )
+   insert into hookonce.job (shard, receipt_id, subscriber, state)
+   select h.shard, h.id, unnest($3::integer[]), 'received' from held h
    on conflict (shard, receipt_id, subscriber) do nothing`,
 )
 
@@ -118,40 +130,4 @@ export async function failedJobs(db: Queryable, question: FailedQuestion): Promi
     question.sinceMs,
     question.limit,
   ])
-}
-
-/*
- * Of these subscribers, those that no running worker can have: they were last registered before the process of any of
- * them began. A process registers at its start and does not say so again, so this tells who is surely not run now; one
- * that was registered since may be gone too. A worker that lost its lease comes back under another id: its first row,
- * kept for a day, tells when its process began. A minute, because a process registers before its worker is enlisted.
- */
-const UNATTENDED = statement(
-  'unattended_subscribers',
-  `select s.source, s.name as subscriber, s.seen_at as "registeredAt", running.since is not null as "othersRun"
-   from hookonce.subscriber s
-   cross join (
-     select min(w.started_at) as since from hookonce.worker w
-     where exists (
-       select from hookonce.worker alive
-       where alive.host = w.host and alive.pid = w.pid and alive.dead_at is null and alive.lease_until > now()
-     )
-   ) running
-   where s.id = any($1::integer[]) and (running.since is null or s.seen_at < running.since - interval '1 minute')
-   order by s.source, s.name`,
-)
-
-export interface UnattendedSubscriber {
-  readonly source: string
-  readonly subscriber: string
-  readonly registeredAt: Date
-  /** Whether any worker runs at all. */
-  readonly othersRun: boolean
-}
-
-export async function unattendedSubscribers(
-  db: Queryable,
-  subscribers: readonly number[],
-): Promise<UnattendedSubscriber[]> {
-  return rows(db, UNATTENDED, [binary.integers(subscribers)])
 }

@@ -1,3 +1,4 @@
+import { ALONE_FROM, BURIED_AT } from '../model/suspects.ts'
 import * as binary from './binary.ts'
 import type { JobRef } from './job-ref.ts'
 import { type Queryable, rows, statement } from './statement.ts'
@@ -24,8 +25,8 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
 /*
  * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that decided on
  * an older snapshot would overwrite completed work. It raises the fence, so that a worker that was only frozen
- * finds its writes refused. The wait doubles with each crash; a job that was in flight in `poisonCrashes`
- * crashes is buried.
+ * finds its writes refused. The wait doubles with each crash; model/suspects.ts gives the count at which a job is buried.
+ * A process that ended by itself crashed nobody: what it still held is due at once, and the count stays as it was.
  *
  * Orphans are taken in the order of the index of leased jobs, worker by worker: only for that order does the planner surely
  * use it (told `=`, it knows that there is nothing to order, and where much was in flight when it last looked it would read
@@ -46,18 +47,21 @@ const RESCUE = statement(
      limit $3::integer
    ), rescued as (
      update hookonce.job j
-     set state = (case when j.crashes + 1 >= $4::integer then 'failed' else 'retrying' end)::hookonce.job_state,
-       fence = j.fence + 1, crashes = j.crashes + 1, worker = null,
-       due_at = now() + least(60, 2 ^ j.crashes) * interval '1 second',
-       finished_at = case when j.crashes + 1 >= $4::integer then now() end,
-       reason = case when j.crashes + 1 >= $4::integer
-         then 'POISON: its worker died ' || (j.crashes + 1) || ' times while running it'
+     set state = (case when j.crashes + $4::integer >= ${BURIED_AT} then 'failed' else 'retrying' end)::hookonce.job_state,
+       fence = j.fence + 1, crashes = j.crashes + $4::integer, worker = null,
+       due_at = now() + $4::integer * least(60, 2 ^ j.crashes) * interval '1 second',
+       finished_at = case when j.crashes + $4::integer >= ${BURIED_AT} then now() end,
+       reason = case when $4::integer = 0 then 'its process stopped while running it'
+         when j.crashes + 1 >= ${BURIED_AT}
+         then 'POISON: ' || (j.crashes + 1) || ' workers died while running it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
          else 'its worker died while running it' end
      where j.shard = $1::smallint and j.ctid = any(array(select at from orphan))
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
    ), told as (
      insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
-     select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at, 'crashed', reason from rescued
+     select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at,
+       case when $4::integer = 0 then 'returned' else 'crashed' end, reason
+     from rescued
    )
    select receipt_id as "receiptId", subscriber, state = 'failed' as buried from rescued`,
 )
@@ -66,7 +70,8 @@ export interface Rescue {
   readonly shard: number
   readonly deadWorkers: readonly number[]
   readonly limit: number
-  readonly poisonCrashes: number
+  /** Whether the workers died, or ended by themselves. */
+  readonly isCrash: boolean
 }
 
 export interface Rescued {
@@ -80,6 +85,6 @@ export async function rescueJobs(db: Queryable, rescue: Rescue): Promise<Rescued
     rescue.shard,
     binary.integers(rescue.deadWorkers),
     rescue.limit,
-    rescue.poisonCrashes,
+    rescue.isCrash ? 1 : 0,
   ])
 }

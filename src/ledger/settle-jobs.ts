@@ -67,6 +67,8 @@ const SETTLE = statement(
      set state = e.state::hookonce.job_state,
        worker = null,
        attempt = j.attempt - e.return_attempt::integer,
+       -- A run that ended has killed nobody. What is handed back may not have run at all.
+       crashes = case when e.return_attempt and e.delay_ms = 0 then j.crashes else 0 end,
        due_at = now() + e.delay_ms * interval '1 millisecond',
        finished_at = case when e.state in ('processed', 'failed') then now() end,
        reason = e.reason

@@ -1,3 +1,4 @@
+import { DEFAULT_LEASE_MS } from '../model/durations.ts'
 import * as binary from './binary.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
@@ -9,19 +10,22 @@ import { change, type Queryable, rows, statement } from './statement.ts'
 
 const ENLIST = statement(
   'enlist_worker',
-  `insert into hookonce.worker (lease_until, host, pid)
-   values (now() + $1::integer * interval '1 millisecond', $2::text, $3::integer) returning id`,
+  `insert into hookonce.worker (lease_until, host, pid, lease_ms, serves)
+   values (now() + $1::integer * interval '1 millisecond', $2::text, $3::integer, $1::integer, $4::integer[]) returning id`,
 )
 
 export interface Enlistment {
   readonly leaseMs: number
   readonly host: string
   readonly pid: number
+  /** The subscribers whose jobs it runs. */
+  readonly serves: readonly number[]
 }
 
 /** A fresh id at each start: a worker that was declared dead never comes back under its old one. */
-export async function enlistWorker(db: Queryable, { leaseMs, host, pid }: Enlistment): Promise<number> {
-  const [row] = await rows<{ id: number }>(db, ENLIST, [leaseMs, host, pid])
+export async function enlistWorker(db: Queryable, enlistment: Enlistment): Promise<number> {
+  const { leaseMs, host, pid, serves } = enlistment
+  const [row] = await rows<{ id: number }>(db, ENLIST, [leaseMs, host, pid, binary.integers(serves)])
   if (!row) throw new Error('the ledger gave no id to this worker')
   return row.id
 }
@@ -58,21 +62,40 @@ export async function isAnyWorkerAlive(db: Queryable): Promise<boolean> {
   return row?.alive === true
 }
 
-/* Declares silent workers dead and lists all the dead. */
+/*
+ * Declares silent workers dead and lists all the dead. A worker is silent if it could have renewed its lease and did not:
+ * whoever asks must have reached the ledger without a break for as long as that lease lasts. After an outage of the ledger
+ * every lease has run out, and the first process back would otherwise declare the others dead before they can renew theirs.
+ * A worker that retired did so while its lease held.
+ */
 const BURY_SILENT = statement(
   'bury_silent_workers',
   `with silent as (
      update hookonce.worker set dead_at = now()
-     where dead_at is null and lease_until < now() - $1::integer * interval '1 millisecond' returning id
+     where dead_at is null and lease_until < now() - $1::integer * interval '1 millisecond'
+       and coalesce(lease_ms, ${DEFAULT_LEASE_MS}) <= $2::float8
+     returning id
    )
-   select id from silent
+   select id, true as "isCrash" from silent
    union all
-   select id from hookonce.worker where dead_at is not null`,
+   select id, dead_at > lease_until from hookonce.worker where dead_at is not null`,
 )
 
-export async function deadWorkers(db: Queryable, graceMs: number): Promise<number[]> {
-  const dead = await rows<{ id: number }>(db, BURY_SILENT, [graceMs])
-  return dead.map((row) => row.id)
+export interface DeadWorker {
+  readonly id: number
+  /** False: it retired, and its process ended by itself. */
+  readonly isCrash: boolean
+}
+
+export interface SilenceQuestion {
+  /** On top of the lease, for a heartbeat that is on its way. */
+  readonly graceMs: number
+  /** How long the process that asks has reached the ledger without a break. */
+  readonly contactMs: number
+}
+
+export async function deadWorkers(db: Queryable, question: SilenceQuestion): Promise<DeadWorker[]> {
+  return rows(db, BURY_SILENT, [question.graceMs, question.contactMs])
 }
 
 /*
@@ -81,7 +104,13 @@ export async function deadWorkers(db: Queryable, graceMs: number): Promise<numbe
  */
 const FORGET = statement(
   'forget_workers',
-  `delete from hookonce.worker where id = any($1::integer[]) and dead_at < now() - interval '1 day'`,
+  `with gone as (
+     delete from hookonce.worker where id = any($1::integer[]) and dead_at < now() - interval '1 day'
+     returning serves, dead_at
+   )
+   update hookonce.subscriber s set served_until = greatest(s.served_until, g.until)
+   from (select unnest(serves) as id, max(dead_at) as until from gone group by 1) g
+   where s.id = g.id`,
 )
 
 /** For the workers whose jobs were just rescued, all of them. */

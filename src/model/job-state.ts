@@ -8,9 +8,9 @@ export type JobState = (typeof jobStates)[number]
 
 /** What each state may become. `attention` waits for a person: an effect's outcome is unknown. */
 export const transitions: Readonly<Record<JobState, readonly JobState[]>> = {
-  received: ['processing'],
+  received: ['processing', 'failed'],
   processing: ['processed', 'retrying', 'failed', 'received', 'attention'],
-  retrying: ['processing'],
+  retrying: ['processing', 'failed'],
   processed: ['received'],
   failed: ['received'],
   attention: ['received', 'failed'],

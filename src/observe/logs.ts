@@ -96,6 +96,12 @@ export function logs(logger: Logger): Observer {
       const fields = () => ({ source, finding, detail: says })
       limited(`key ${source} ${finding}`, 'warn', fields, 'the event key of a source looks wrong')
     },
+    unattended({ source, subscriber, jobs, since }) {
+      logger.warn(
+        { source, job: subscriber, jobs, since: since.toISOString() },
+        'jobs wait for a subscriber that no worker serves: see `hookonce subscribers`',
+      )
+    },
     attempt(fact) {
       const fields = () => ({
         source: fact.source,

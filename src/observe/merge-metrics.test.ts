@@ -12,6 +12,7 @@ const BACKLOG = [
     failed: 3,
     attention: 0,
     effectsUnknown: 0,
+    unattended: 0,
   },
 ]
 

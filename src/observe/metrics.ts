@@ -141,6 +141,12 @@ export function metrics(): Metrics {
           (b) => b.retrying,
         ),
         ...gaugeLines(
+          'hookonce_jobs_unattended',
+          'Jobs that wait for a subscriber that no running worker serves.',
+          backlog,
+          (b) => b.unattended,
+        ),
+        ...gaugeLines(
           'hookonce_jobs_failed',
           'Jobs that were given up and wait for a replay.',
           backlog,

@@ -11,6 +11,8 @@ export interface Observer {
   diagnosis?(fact: DiagnosisFact): void
   /** The event key of a source does not do what it is for. */
   keyFinding?(fact: KeyFindingFact): void
+  /** Jobs wait for a subscriber that no worker serves. */
+  unattended?(fact: UnattendedFact): void
   attempt(fact: AttemptFact): void
   rescue(fact: RescueFact): void
   message(fact: MessageFact): void
@@ -44,6 +46,14 @@ export interface KeyFindingFact {
   readonly source: string
   readonly finding: string
   readonly says: string
+}
+
+export interface UnattendedFact {
+  readonly source: string
+  readonly subscriber: string
+  readonly jobs: number
+  /** When the last worker that served it ended, or when it was registered. */
+  readonly since: Date
 }
 
 export interface AttemptFact {
@@ -106,6 +116,7 @@ export function observers(all: readonly Observer[]): Observer {
     delivery: (fact) => tell(all, (observer) => observer.delivery(fact)),
     diagnosis: (fact) => tell(all, (observer) => observer.diagnosis?.(fact)),
     keyFinding: (fact) => tell(all, (observer) => observer.keyFinding?.(fact)),
+    unattended: (fact) => tell(all, (observer) => observer.unattended?.(fact)),
     attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
     rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
     message: (fact) => tell(all, (observer) => observer.message(fact)),

@@ -1,18 +1,24 @@
 import type { Pool } from 'pg'
 import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
 import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
+import type { Isolation } from '../work/isolation.ts'
 import type { Slots } from './slots.ts'
+import { suspectClaimer } from './suspects.ts'
 
 export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
   readonly pool: Pool
   readonly shards: number
   readonly subscribers: readonly number[]
   readonly slots: Slots
+  readonly isolation: Isolation
   /** The worker to lease jobs to; undefined while nothing may be started. */
   readonly worker: () => number | undefined
-  /** Takes over a job that was leased to `worker`, with the slot that was taken for it. */
-  readonly start: (job: ClaimedJob, worker: number) => void
-  readonly handBack: (job: ClaimedJob) => Promise<void>
+  /** The same for a job that runs alone, while nothing else may be started. */
+  readonly workerAlone: () => number | undefined
+  /** Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has ended. */
+  readonly start: (job: ClaimedJob, worker: number) => Promise<void>
+  /** Hands back whatever is leased to `worker`. Nothing runs now. */
+  readonly returnAll: (worker: number) => Promise<void>
 }
 
 /** Claims due jobs. */
@@ -31,8 +37,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   // While PostgreSQL makes one claim, this process begins what the other brought. Not where they would only take the room
   // from each other.
   const atOnce = slots.all < 2 * MAX_CLAIM ? 1 : 2
-  let suspectRunning = false
-  let suspectWanted = false
+  const suspects = suspectClaimer({ ...options, giveBackUnused })
   let backlog = true
   let due = new Map<number, DueShard>()
   let dueUntil = 0
@@ -40,9 +45,9 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   /** Claims for the free slots, shard by shard. Returns how many jobs were claimed. */
   async function claimOnce(): Promise<number> {
     if (slots.free === 0 || options.worker() === undefined) return 0
+    let count = await suspects.claim()
     await findDue()
     const underWay: Promise<number>[] = []
-    let count = 0
     async function awaitOldest(): Promise<void> {
       count += (await underWay.shift()) ?? 0
     }
@@ -75,7 +80,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   async function findDue(): Promise<void> {
     if (due.size > 0 && performance.now() < dueUntil) return
     const { shards, subscribers } = options
-    const found = await dueShards(pool, { shards, subscribers, suspects: !suspectRunning })
+    const found = await dueShards(pool, { shards, subscribers })
     due = new Map(shuffled(found).map((entry) => [entry.shard, entry]))
     dueUntil = performance.now() + options.pollMs
     backlog = due.size > 0
@@ -94,23 +99,16 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /** The slots were taken before; those that no job came for are given back. */
-  async function claimIn(claim: Omit<Claim, 'suspects'>): Promise<number> {
-    // One at a time asks for them: a suspect must not run while others are leased to its process.
-    const suspects = !suspectRunning && !suspectWanted
-    if (suspects) suspectWanted = true
-    try {
-      const jobs = await claimJobs(pool, { ...claim, suspects }).catch((error) => {
-        giveBackUnused(claim.slots, [])
-        throw error
-      })
-      giveBackUnused(claim.slots, jobs)
-      // Fewer than there was room for: this shard has no more.
-      if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
-      for (const job of await withoutFurtherSuspects(jobs)) options.start(job, claim.worker)
-      return jobs.length
-    } finally {
-      if (suspects) suspectWanted = false
-    }
+  async function claimIn(claim: Claim): Promise<number> {
+    const jobs = await claimJobs(pool, claim).catch((error) => {
+      giveBackUnused(claim.slots, [])
+      throw error
+    })
+    giveBackUnused(claim.slots, jobs)
+    // Fewer than there was room for: this shard has no more.
+    if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
+    for (const job of jobs) void options.start(job, claim.worker)
+    return jobs.length
   }
 
   function giveBackUnused(taken: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]): void {
@@ -120,17 +118,6 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** Keeps one suspect. The others are handed back, and that is committed, before it is started. */
-  async function withoutFurtherSuspects(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
-    const suspects = jobs.filter((job) => job.crashes > 0)
-    if (suspects.length === 0) return jobs
-    const [first, ...others] = suspects
-    suspectRunning = true
-    await Promise.all(others.map((job) => options.handBack(job)))
-    for (const job of others) slots.giveBack(job.subscriber, 1)
-    return jobs.filter((job) => job.crashes === 0 || job === first)
-  }
-
   return {
     get backlog() {
       return backlog
@@ -138,11 +125,9 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     lookAnew() {
       backlog = true
       dueUntil = 0
+      suspects.lookAnew()
     },
     expect,
-    suspectEnded() {
-      suspectRunning = false
-    },
     ended: claimLoop({ ...options, claim: claimOnce, doing: 'claiming due jobs' }),
   }
 }

@@ -96,4 +96,6 @@ export interface Subscriber {
   readonly concurrency: number
   readonly timeoutMs: number
   readonly retry: RetryPolicy
+  /** The lane of an event, where this subscriber wants an order. */
+  readonly laneOf?: ((event: Event) => string) | undefined
 }

@@ -4,14 +4,18 @@ import type { Outbox } from '../effects/message.ts'
 import type { Listening, OnWork } from '../ledger/announce.ts'
 import type { ClaimedJob, DueShard } from '../ledger/claim-jobs.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
+import { joinLane } from '../ledger/lanes.ts'
 import { jobsLeasedTo } from '../ledger/rescue-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { ALONE_FROM } from '../model/suspects.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
 import { Draining } from '../work/interruption.ts'
+import type { Isolation } from '../work/isolation.ts'
 import { lanePasser } from '../work/lane-passer.ts'
 import { takeLease } from '../work/lease.ts'
+import { persistently } from '../work/persistently.ts'
 import { withinMs } from '../work/within.ts'
 import { attempt, handedBack, type Run } from './attempt.ts'
 import { startClaimer } from './claimer.ts'
@@ -34,6 +38,8 @@ export interface WorkerOptions {
   readonly pollMs: number
   /** Calls back when another process has left work. */
   readonly listen: ((onWork: OnWork) => Listening) | undefined
+  /** Of the whole process. */
+  readonly isolation: Isolation
   readonly observer: Observer
 }
 
@@ -41,13 +47,15 @@ export interface WorkerOptions {
  * Claims due jobs (claimer.ts), runs them (attempt.ts), settles them (settler.ts); and runs at once what this process
  * has just accepted.
  *
- * A job is started only while the lease is held. A job that was in flight when its worker died is a suspect:
- * a process runs one suspect at a time, so that a payload that kills its process is found out by its own
- * crashes, and its neighbours are not buried with it.
+ * A job is started only while the lease is held. A job that was in flight when its worker died is a suspect
+ * (suspects.ts): in the end it runs alone, so that a payload that kills its process is found out, and its neighbours are
+ * not buried with it.
  */
 export interface Worker {
   /** The id to lease new jobs to; undefined while nothing may be started. */
   readonly id: number | undefined
+  /** How long its heartbeats have been answered without a break. */
+  readonly contactMs: number
   /** Takes a slot for a job that is about to be accepted. False: no room, let it wait in the ledger. */
   reserve(subscriber: number): boolean
   /** Gives a reserved slot back: the event was known already, or the job was held. */
@@ -71,7 +79,7 @@ const MAX_WAITING = 256
 const ABORT_GRACE_MS = 1_000
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { pool, observer, shards } = options
+  const { pool, observer, shards, isolation } = options
   const business = { pool: options.business, shards, outbox: options.outbox }
   const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
   const slots = slotsOf(subscribers, options.concurrency)
@@ -87,26 +95,34 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const lease = await takeLease({
     db: pool,
     leaseMs: options.leaseMs,
+    serves: [...subscribers.keys()],
     observer,
     onLost: () => abortAll(new HookonceError('LEASE_LOST', 'this worker was silent for too long')),
-    onBeat: returnStrays,
+    onBeat: (worker) => returnStrays(worker, STRAY_AFTER_MS),
   })
+  isolation.join({ isIdle: () => inFlight.size === 0 && slots.areAllFree, onOpen: () => wake() })
   const claimer = startClaimer({
     pool,
     shards,
     subscribers: [...subscribers.keys()],
     slots,
+    isolation,
     pollMs: options.pollMs,
     observer,
     worker: idToLeaseTo,
+    workerAlone: idUnlessStopping,
     start: startClaimed,
-    handBack: (job) => handBack(job, job.attempt),
+    returnAll,
     nudge,
     stopping: stopping.signal,
   })
   const listening = options.listen?.(wake)
 
   function idToLeaseTo(): number | undefined {
+    return isolation.isClosed ? undefined : idUnlessStopping()
+  }
+
+  function idUnlessStopping(): number | undefined {
     return stopping.signal.aborted ? undefined : lease.worker
   }
 
@@ -118,28 +134,52 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   function freeSlot(id: number): void {
     slots.giveBack(id, 1)
+    isolation.changed()
     // Without a backlog there is nothing to look for: what comes next is told of, or found by the next poll.
     if (claimer.backlog || stopping.signal.aborted) nudge.ring()
   }
 
   // --- running
 
-  function startClaimed(job: ClaimedJob, worker: number): void {
-    if (worker !== idToLeaseTo()) return void leaveUnstarted(job, job.attempt)
+  /** Until it has ended. */
+  function startClaimed(job: ClaimedJob, worker: number): Promise<void> {
+    const mayStart = worker === (job.crashes >= ALONE_FROM ? idUnlessStopping() : idToLeaseTo())
+    if (!mayStart) return leaveUnstarted(job, job.attempt)
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
       throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
-    start(claimedRun(job, { subscriber, isHeld: () => lease.worker === worker }), job.crashes > 0)
+    const run = claimedRun(job, { subscriber, isHeld: () => lease.worker === worker })
+    const lane = job.lane === null ? laneOf(run) : undefined
+    return lane === undefined ? start(run) : joinLaneOf(run, lane)
+  }
+
+  /** Of a job that an ordered subscriber has without a lane: a replay made it, or the subscriber had no order then. */
+  function laneOf({ subscriber, event }: Run): string | undefined {
+    if (!subscriber.laneOf) return undefined
+    try {
+      return subscriber.laneOf(event())
+    } catch {
+      // The run will fail for the same reason, and report it.
+      return undefined
+    }
+  }
+
+  /** Hands the job back to wait for its turn. */
+  async function joinLaneOf({ job }: Run, lane: string): Promise<void> {
+    const persistence = { doing: 'putting a job into its lane', observer, signal: givingUp.signal }
+    await persistently(() => joinLane(pool, job, { lane, shards }), persistence)
+    void passer.add(lane)
+    freeSlot(job.subscriber)
   }
 
   function runBornLeased(job: JobRef, worker: number, event: () => Event): void {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber || worker !== idToLeaseTo()) return void leaveUnstarted(job, 1)
-    start(bornLeasedRun(job, event, { subscriber, isHeld: () => lease.worker === worker }), false)
+    void start(bornLeasedRun(job, event, { subscriber, isHeld: () => lease.worker === worker }))
   }
 
   /** The slot was taken before. */
-  function start(run: Run, isSuspect: boolean): void {
+  function start(run: Run): Promise<void> {
     const key = keyOf(run.job)
     let hasSlot = true
     function leaveSlot(): void {
@@ -152,17 +192,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       return settling.add(ending)
     }
     inFlight.set(key, run)
-    void attempt(run, { business, settle, observer }).finally(() => {
+    return attempt(run, { business, settle, observer }).finally(() => {
       inFlight.delete(key)
-      if (isSuspect) {
-        claimer.suspectEnded()
-        claimer.lookAnew()
-      }
       // Whatever became of it: if it is not done, nothing is let go.
       if (run.lane !== undefined) void passer.add(run.lane)
       leaveSlot()
-      // Its slot may have been free for long: the next suspect has only waited for this one.
-      if (isSuspect || stopping.signal.aborted) nudge.ring()
+      isolation.changed()
+      if (stopping.signal.aborted) nudge.ring()
     })
   }
 
@@ -173,9 +209,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   // --- giving back
 
   /** Gives a job and its slot back. If the job is the rescuer's by now, its fence keeps it so. */
-  async function leaveUnstarted(job: JobRef & { crashes?: number }, attempt: number): Promise<void> {
+  async function leaveUnstarted(job: JobRef, attempt: number): Promise<void> {
     await handBack(job, attempt)
-    if (job.crashes) claimer.suspectEnded()
     freeSlot(job.subscriber)
   }
 
@@ -183,10 +218,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await settling.add({ settlement: handedBack(job, attempt), writes: [], messages: [] })
   }
 
-  async function returnStrays(worker: number): Promise<void> {
-    const leased = await jobsLeasedTo(pool, { shards, worker, olderThanMs: STRAY_AFTER_MS })
+  async function returnStrays(worker: number, olderThanMs: number): Promise<void> {
+    const leased = await jobsLeasedTo(pool, { shards, worker, olderThanMs })
     const strays = leased.filter((job) => !inFlight.has(keyOf(job)))
     await Promise.all(strays.map((job) => handBack(job, 1)))
+  }
+
+  async function returnAll(worker: number): Promise<void> {
+    const persistence = { doing: 'handing back a job', observer, signal: givingUp.signal }
+    await persistently(() => returnStrays(worker, 0), persistence)
   }
 
   // --- the end
@@ -219,6 +259,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   return {
     get id() {
       return idToLeaseTo()
+    },
+    get contactMs() {
+      return lease.contactMs
     },
     reserve: (id) => idToLeaseTo() !== undefined && slots.take(id),
     release: freeSlot,

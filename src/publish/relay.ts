@@ -7,10 +7,12 @@ import {
   settleLanes,
 } from '../ledger/outbox-lanes.ts'
 import { HookonceError } from '../model/errors.ts'
+import { ALONE_FROM } from '../model/suspects.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { Draining, Interruption } from '../work/interruption.ts'
+import type { Isolation } from '../work/isolation.ts'
 import { takeLease } from '../work/lease.ts'
 import { persistently } from '../work/persistently.ts'
 import type { RetryPolicy } from '../work/retry.ts'
@@ -32,6 +34,8 @@ export interface RelayOptions {
   readonly leaseMs: number
   /** How long an idle relay waits before it looks again. What this process commits is not waited for. */
   readonly pollMs: number
+  /** Of the whole process. */
+  readonly isolation: Isolation
   readonly observer: Observer
 }
 
@@ -43,6 +47,8 @@ export interface RelayOptions {
 export interface Relay {
   /** Its id among the workers while its lease holds. */
   readonly id: number | undefined
+  /** How long its heartbeats have been answered without a break. */
+  readonly contactMs: number
   /** There are messages that nobody was told of. */
   wake(): void
   /** Finishes what is being published, hands the rest back, and leaves. */
@@ -56,7 +62,7 @@ const STRAY_AFTER_MS = 30_000
 const ABORT_GRACE_MS = 1_000
 
 export async function startRelay(options: RelayOptions): Promise<Relay> {
-  const { pool, observer, shards } = options
+  const { pool, observer, shards, isolation } = options
   const inFlight = new Map<string, LaneRun>()
   const slots = publisherSlots(options.publishers, options.concurrency)
   const stopping = new AbortController()
@@ -77,17 +83,22 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   const lease = await takeLease({
     db: pool,
     leaseMs: options.leaseMs,
+    serves: [],
     observer,
     onLost: () => abortAll(new HookonceError('LEASE_LOST', 'this relay was silent for too long')),
-    onBeat: returnStrays,
+    onBeat: (worker) => returnStrays(worker, STRAY_AFTER_MS),
   })
+  isolation.join({ isIdle: () => inFlight.size === 0 && slots.areAllFree, onOpen: wake })
   const claimer = startLaneClaimer({
     pool,
     shards,
     slots,
+    isolation,
     worker: idToLeaseTo,
+    workerAlone: idUnlessStopping,
     start,
-    leave: (lane) => void leaveUnstarted(lane).finally(() => ended(lane)),
+    leave,
+    returnAll,
     pollMs: options.pollMs,
     nudge,
     observer,
@@ -95,6 +106,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   })
 
   function idToLeaseTo(): number | undefined {
+    return isolation.isClosed ? undefined : idUnlessStopping()
+  }
+
+  function idUnlessStopping(): number | undefined {
     return stopping.signal.aborted ? undefined : lease.worker
   }
 
@@ -109,16 +124,19 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 
   // --- running
 
-  function start(claimed: LaneWithMessages, worker: number): void {
+  /** Until it has ended. */
+  function start(claimed: LaneWithMessages, worker: number): Promise<void> {
     const { lane, isAll } = claimed
+    const mayGoOn = (): boolean =>
+      worker === (lane.crashes >= ALONE_FROM ? idUnlessStopping() : idToLeaseTo())
+    if (!mayGoOn()) return leave(lane)
     const publish = slots.publisherOf(lane.topic)?.publish
     if (!publish) throw new Error(`claimed a lane of "${lane.topic}", which this process does not publish`)
     const key = keyOf(lane)
     const run = { ...claimed, publish, interruption: new Interruption() }
     inFlight.set(key, run)
     const { timeoutMs, retry } = options
-    const mayGoOn = (): boolean => worker === idToLeaseTo()
-    void runLane(run, { timeoutMs, retry, mayGoOn, settle: marks.add, observer }).finally(() => {
+    return runLane(run, { timeoutMs, retry, mayGoOn, settle: marks.add, observer }).finally(() => {
       inFlight.delete(key)
       // There is more in this lane, and it is due at once.
       if (!isAll) claimer.lookAnew()
@@ -126,12 +144,9 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     })
   }
 
-  function ended({ topic, crashes }: ClaimedLane): void {
-    if (crashes > 0) {
-      claimer.suspectEnded()
-      claimer.lookAnew()
-    }
+  function ended({ topic }: ClaimedLane): void {
     slots.giveBack(topic, 1)
+    isolation.changed()
     if (claimer.backlog || stopping.signal.aborted) nudge.ring()
   }
 
@@ -152,9 +167,18 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     })
   }
 
-  async function returnStrays(worker: number): Promise<void> {
-    const leased = await lanesLeasedTo(pool, { shards, worker, olderThanMs: STRAY_AFTER_MS })
+  function leave(lane: ClaimedLane): Promise<void> {
+    return leaveUnstarted(lane).finally(() => ended(lane))
+  }
+
+  async function returnStrays(worker: number, olderThanMs: number): Promise<void> {
+    const leased = await lanesLeasedTo(pool, { shards, worker, olderThanMs })
     await Promise.all(leased.filter((lane) => !inFlight.has(keyOf(lane))).map(leaveUnstarted))
+  }
+
+  async function returnAll(worker: number): Promise<void> {
+    const persistence = { doing: 'handing back a lane of the outbox', observer, signal: givingUp.signal }
+    await persistently(() => returnStrays(worker, 0), persistence)
   }
 
   // --- the end
@@ -183,6 +207,9 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   return {
     get id() {
       return idToLeaseTo()
+    },
+    get contactMs() {
+      return lease.contactMs
     },
     wake,
     stop,

@@ -3,6 +3,7 @@ import type { TopicPublisher } from './publishers.ts'
 /** Room for lanes in this process: so many for each publisher, so that one that hangs takes nothing from the others. */
 export interface PublisherSlots {
   readonly areAnyFree: boolean
+  readonly areAllFree: boolean
   /** The first that takes the topic. */
   publisherOf(topic: string): TopicPublisher | undefined
   /** Shares the free slots out among topics, and takes them; no more than `most`. */
@@ -24,6 +25,9 @@ export function publisherSlots(publishers: readonly TopicPublisher[], concurrenc
   return {
     get areAnyFree() {
       return [...free.values()].some((slots) => slots > 0)
+    },
+    get areAllFree() {
+      return [...free.values()].every((slots) => slots === concurrency)
     },
     publisherOf,
     share(topics, most) {

@@ -10,7 +10,7 @@ import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { lanePasser } from '../work/lane-passer.ts'
 import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
-import { knownLately } from './known-lately.ts'
+import { recentDuplicates } from './recent-duplicates.ts'
 
 /** A worker in this process that may run at once what is accepted here. */
 export interface HandOff {
@@ -55,8 +55,9 @@ const MAX_IN_FLIGHT = 2
  */
 export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
   const { pool, shards } = ledger
-  const tally = duplicateTally(pool, observer)
-  const known = knownLately()
+  const recent = recentDuplicates()
+  pool.on('remove', recent.forget).on('error', recent.forget)
+  const tally = duplicateTally(pool, observer, recent.answered)
   let atTurn: Promise<Acceptance> | undefined
   const announce = announcer(pool)
   /** Jobs were left in the ledger: for the worker here when it has room, or for one elsewhere. */
@@ -78,7 +79,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
 
   function accept(arrival: Arrival): Promise<Acceptance> {
     const { receipt } = arrival
-    const standing = known.bodyOf(receipt.id)
+    const standing = recent.bodyOf(receipt.id)
     if (!standing || !isHashOf(standing, receipt.body)) return group.add(arrival)
     tally.add(receipt)
     return duplicateAtTurn()
@@ -111,6 +112,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     }
     const works = firsts.map((arrival) => withJobs(arrival, worker, handOff))
     const outcomes = await acceptReceipts(pool, works, { worker, shards }).catch((error) => {
+      recent.forget()
       for (const work of works) releaseSlots(work, handOff)
       throw error
     })
@@ -122,7 +124,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
       if (first === arrival)
         handOver({ work, outcome, worker, event: arrival.event, leave, passOn: passer.add }, handOff)
       if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
-      if (outcome.outcome === 'known') known.add(arrival.receipt.id, outcome, askedAtMs)
+      if (outcome.outcome === 'known') recent.add(arrival.receipt.id, outcome, askedAtMs)
       const standing = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
       return repeated(arrival.receipt, standing)
     })

@@ -23,7 +23,12 @@ const PAUSE_MS = 1_000
 const MAX_EVENTS = 4_096
 const NO_HASH = new Uint8Array()
 
-export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
+/** `answered` gets the server that wrote a batch of counts, and when it was asked. */
+export function duplicateTally(
+  pool: Pool,
+  observer: Observer,
+  answered: (server: number, askedAtMs: number) => void,
+): DuplicateTally {
   let counts = new Map<string, DuplicateCount>()
   let writing: Promise<void> | undefined
   let isAwaited = false
@@ -43,8 +48,9 @@ export function duplicateTally(pool: Pool, observer: Observer): DuplicateTally {
       const batch = [...counts.values()]
       counts = new Map()
       enough.reset()
+      const askedAtMs = performance.now()
       try {
-        await countDuplicates(pool, batch)
+        answered(await countDuplicates(pool, batch), askedAtMs)
         isDown = false
       } catch (error) {
         isDown = true

@@ -1,14 +1,8 @@
 import { onlyOne } from '../ledger/id-prefix.ts'
 import { findReceipts, type ReceiptRow } from '../ledger/inspect.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import {
-  addMissingJobs,
-  type FailedJob,
-  failedJobs,
-  replayJobs,
-  type UnattendedSubscriber,
-  unattendedSubscribers,
-} from '../ledger/replay-jobs.ts'
+import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/replay-jobs.ts'
+import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/served.ts'
 import { jobEpochs } from '../ledger/steps.ts'
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/subscribers.ts'
 import { HookonceError } from '../model/errors.ts'

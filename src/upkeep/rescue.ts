@@ -7,16 +7,40 @@ import type { Observer } from '../observe/observer.ts'
 /** On top of the lease, for a heartbeat that is on its way. */
 const GRACE_MS = 1_000
 const BATCH = 500
-/** A payload that kills its process is found out by then; a fourth crash would teach nothing new. */
-const POISON_CRASHES = 3
+
+export interface RescueOptions {
+  readonly observer: Observer
+  /** How long this process has reached the ledger without a break. */
+  readonly contactMs: number
+}
 
 /** Takes back what dead workers held: jobs and lanes of the outbox. Any process may do it, and all of them at once. */
-export async function rescue({ pool, shards }: LedgerTables, observer: Observer): Promise<number> {
-  const dead = await deadWorkers(pool, GRACE_MS)
-  if (dead.length === 0) return 0
+export async function rescue(ledger: LedgerTables, { observer, contactMs }: RescueOptions): Promise<number> {
+  const dead = await deadWorkers(ledger.pool, { graceMs: GRACE_MS, contactMs })
+  let count = 0
+  for (const isCrash of [true, false]) {
+    const ids = dead.filter((worker) => worker.isCrash === isCrash).map(({ id }) => id)
+    if (ids.length > 0) count += await rescueFrom(ledger, { deadWorkers: ids, isCrash, observer })
+  }
+  if (dead.length > 0)
+    await forgetWorkers(
+      ledger.pool,
+      dead.map(({ id }) => id),
+    )
+  return count
+}
+
+interface Rescuing {
+  readonly deadWorkers: readonly number[]
+  readonly isCrash: boolean
+  readonly observer: Observer
+}
+
+async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): Promise<number> {
+  const { observer, ...dead } = rescuing
   let count = 0
   for (let shard = 0; shard < shards; shard += 1) {
-    const question = { shard, deadWorkers: dead, limit: BATCH, poisonCrashes: POISON_CRASHES }
+    const question = { ...dead, shard, limit: BATCH }
     count += await inBatches(async () => {
       const rescued = await rescueJobs(pool, question)
       for (const fact of rescued) observer.rescue(fact)
@@ -28,7 +52,6 @@ export async function rescue({ pool, shards }: LedgerTables, observer: Observer)
       return rescued.length
     })
   }
-  await forgetWorkers(pool, dead)
   return count
 }
 
@@ -41,9 +64,9 @@ async function inBatches(rescueSome: () => Promise<number>): Promise<number> {
   return total
 }
 
-function tellOf({ messageId, topic, attempt, buried }: RescuedLane, observer: Observer): void {
+function tellOf({ messageId, topic, key, attempt, buried }: RescuedLane, observer: Observer): void {
   if (messageId === null) return
-  const fact = { messageId, topic, key: null, attempt, durationMs: 0 }
+  const fact = { messageId, topic, key, attempt, durationMs: 0 }
   observer.message({ ...fact, outcome: 'crashed' })
   if (buried)
     observer.message({ ...fact, outcome: 'failed', error: new Error('its relay died with it too often') })

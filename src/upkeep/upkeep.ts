@@ -4,6 +4,7 @@ import { wakeLanes } from './lanes.ts'
 import { lintKeys } from './lint-keys.ts'
 import { prune, pruneOutbox } from './prune.ts'
 import { rescue } from './rescue.ts'
+import { reportUnattended } from './unattended.ts'
 
 export interface Upkeep {
   stop(): Promise<void>
@@ -12,27 +13,28 @@ export interface Upkeep {
 const PRUNE_EVERY_MS = 60_000
 /** A key that is wrong stays wrong: a reminder an hour, not a flood. */
 const LINT_EVERY_MS = 60 * 60_000
+const UNATTENDED_EVERY_MS = 15 * 60_000
 
 export interface UpkeepOptions {
   readonly leaseMs: number
   readonly observer: Observer
-  /** Whether the worker of this process holds its lease. */
-  readonly isAlive: () => boolean
+  /** How long this process has reached the ledger without a break; 0 while it does not hold its lease. */
+  readonly contactMs: () => number
   /** How long finished messages of the outbox are kept; undefined: whoever relays them says so. */
   readonly keepMessagesMs?: number | undefined
 }
 
 /** Runs the chores beside a worker. Every process runs them; each is safe when all do it at once. */
 export function startUpkeep(ledger: LedgerTables, options: UpkeepOptions): Upkeep {
-  const { leaseMs, observer, isAlive, keepMessagesMs } = options
+  const { leaseMs, observer, contactMs, keepMessagesMs } = options
   const chores = [
-    // A process whose event loop was blocked would first of all declare itself dead, and its own jobs crashed.
-    every(leaseMs / 3, async () => (isAlive() ? rescue(ledger, observer) : 0)),
+    every(leaseMs / 3, () => rescue(ledger, { observer, contactMs: contactMs() })),
     every(leaseMs / 3, () => wakeLanes(ledger)),
     every(PRUNE_EVERY_MS, () => prune(ledger)),
     every(LINT_EVERY_MS, async () => {
       for (const found of await lintKeys(ledger)) observer.keyFinding?.(found)
     }),
+    every(UNATTENDED_EVERY_MS, () => reportUnattended(ledger, observer)),
     ...(keepMessagesMs === undefined
       ? []
       : [every(PRUNE_EVERY_MS, () => pruneOutbox(ledger, keepMessagesMs))]),

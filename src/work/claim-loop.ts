@@ -12,14 +12,12 @@ export interface ClaimLoopOptions {
   readonly stopping: AbortSignal
 }
 
-/** Claims due work for free slots, and no second suspect while one runs. */
+/** Claims due work for free slots. */
 export interface Claimer {
   /** Due work may be waiting in the ledger. */
   readonly backlog: boolean
   /** What is known of due work is old: ask the ledger before the next claim. */
   lookAnew(): void
-  /** The next suspect may be claimed. */
-  suspectEnded(): void
   /** Settles after `stopping`, when nothing is being claimed any more. */
   readonly ended: Promise<void>
 }

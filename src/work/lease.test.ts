@@ -37,7 +37,14 @@ const deaf = observers([])
 async function lease(reply: () => Reply) {
   const db = ledger(reply)
   const onLost = vi.fn()
-  const held = await takeLease({ db, leaseMs: 3_000, observer: deaf, onLost, onBeat: async () => undefined })
+  const held = await takeLease({
+    db,
+    leaseMs: 3_000,
+    serves: [],
+    observer: deaf,
+    onLost,
+    onBeat: async () => undefined,
+  })
   return { db, onLost, held }
 }
 
@@ -96,4 +103,25 @@ test('a retired lease is held no more, and beats no more', async () => {
   expect(db.beats).toBe(0)
   expect(onLost).not.toHaveBeenCalled()
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('contact is what was answered without a break: a failure, a silence or a lost lease begins it anew', async () => {
+  const replies: Reply[] = ['alive', 'alive', 'error']
+  const { held } = await lease(() => replies.shift() ?? 'alive')
+  expect(held.contactMs).toBe(0)
+  await vi.advanceTimersByTimeAsync(2_500)
+  expect(held.contactMs).toBe(2_500)
+  // The third beat fails, the fourth is answered.
+  await vi.advanceTimersByTimeAsync(500)
+  expect(held.contactMs).toBe(0)
+  await vi.advanceTimersByTimeAsync(1_500)
+  expect(held.contactMs).toBe(500)
+})
+
+test('a process whose timers did not run for long is not in contact before its next heartbeat', async () => {
+  const { held } = await lease(() => 'alive')
+  await vi.advanceTimersByTimeAsync(30_000)
+  const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_100)
+  expect(held.contactMs).toBe(0)
+  now.mockRestore()
 })

@@ -11,6 +11,8 @@ import type { Observer } from '../observe/observer.ts'
 export interface Lease {
   /** The worker's id while the lease holds; undefined when nothing new may be started. */
   readonly worker: number | undefined
+  /** How long heartbeats have been answered without a break; 0 while the lease is not held. */
+  readonly contactMs: number
   /** A clean end: what this worker still holds, if anything, is rescued at once. */
   retire(): Promise<void>
 }
@@ -18,6 +20,8 @@ export interface Lease {
 export interface LeaseOptions {
   readonly db: Queryable
   readonly leaseMs: number
+  /** The subscribers whose jobs this worker runs. */
+  readonly serves: readonly number[]
   readonly observer: Observer
   /** The lease ran out or was taken: everything in flight must stop. */
   readonly onLost: () => void
@@ -28,10 +32,14 @@ export interface LeaseOptions {
 /** Three chances to be heard before the lease runs out. */
 const BEATS_PER_LEASE = 3
 const LOCAL_SHARE = 0.8
+/** Two heartbeats: with a longer gap, another worker that renewed one beat earlier may have lost its lease meanwhile. */
+const CONTACT_SHARE = 2 / BEATS_PER_LEASE
 
 export async function takeLease(options: LeaseOptions): Promise<Lease> {
-  const { db, leaseMs, observer, onLost, onBeat } = options
+  const { db, leaseMs, serves, observer, onLost, onBeat } = options
   let renewedAt = performance.now()
+  let contactSince = renewedAt
+  let hasFailed = false
   let worker = await enlist()
   let lost = false
   let stopped = false
@@ -41,7 +49,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   let tending: Promise<void> | undefined
 
   function enlist(): Promise<number> {
-    return enlistWorker(db, { leaseMs, host: hostname(), pid: process.pid })
+    return enlistWorker(db, { leaseMs, serves, host: hostname(), pid: process.pid })
   }
 
   function isHeld(): boolean {
@@ -54,7 +62,13 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     onLost()
   }
 
+  function isInContact(): boolean {
+    return !hasFailed && performance.now() < renewedAt + leaseMs * CONTACT_SHARE
+  }
+
   function renewed(sentAt: number): void {
+    if (!isInContact()) contactSince = sentAt
+    hasFailed = false
     renewedAt = sentAt
     lost = false
     // A timer of its own: a heartbeat that hangs must not keep in-flight work going.
@@ -90,6 +104,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     try {
       await renew()
     } catch (error) {
+      hasFailed = true
       if (!isHeld()) lose()
       observer.trouble({ doing: 'renewing the lease of this worker', error })
     }
@@ -107,6 +122,9 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   return {
     get worker() {
       return isHeld() && !stopped ? worker : undefined
+    },
+    get contactMs() {
+      return isHeld() && isInContact() ? performance.now() - contactSince : 0
     },
     async retire() {
       stopped = true

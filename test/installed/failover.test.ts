@@ -2,8 +2,9 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { proxyTo } from '../support/proxy.ts'
+import { receiving } from '../support/receiving.ts'
 import { sendOn } from '../support/sender.ts'
-import { databaseUrl, makeCluster, makeTemplate, TEMPLATE } from '../support/servers.ts'
+import { type Cluster, databaseUrl, makeCluster, makeTemplate, TEMPLATE } from '../support/servers.ts'
 import { until } from '../support/until.ts'
 
 /*
@@ -11,16 +12,7 @@ import { until } from '../support/until.ts'
  * being synchronous is what saves it: on loopback one that is not keeps up as well, and passes.
  */
 test('the primary dies and its synchronous standby takes over: nothing that was acknowledged is lost', async () => {
-  const primary = await makeCluster()
-  primary.start()
-  await makeTemplate(primary.url)
-  const standby = await makeCluster(primary.url)
-  standby.start()
-  onTestFinished(() => {
-    standby.stop()
-    standby.remove()
-    primary.remove()
-  })
+  const { primary, standby } = await twoServers()
   await makeSynchronous(primary.url)
 
   const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
@@ -38,9 +30,7 @@ test('the primary dies and its synchronous standby takes over: nothing that was 
   await until('events are accepted by the new primary', () => sender.acknowledged.size > before + 50)
   await sender.stop()
 
-  const pool = new pg.Pool({ connectionString: databaseUrl(standby.url, TEMPLATE), max: 1 })
-  pool.on('error', () => undefined)
-  onTestFinished(() => pool.end())
+  const pool = poolOf(standby)
   await pool.query(
     `update hookonce.job set started_at = started_at - interval '1 minute' where state = 'processing'`,
   )
@@ -55,6 +45,104 @@ test('the primary dies and its synchronous standby takes over: nothing that was 
   expect(keys.size).toBe(rows.length)
   expect([...sender.acknowledged].filter((key) => !keys.has(key))).toEqual([])
 })
+
+const EVENT = { id: 'evt_1', type: 'a' }
+const RECEIPTS = 'select count(*)::int as count from hookonce.receipt'
+
+test('a standby that missed an event takes over: its next retry is recorded, not called a duplicate', async () => {
+  const { primary, standby } = await twoServers()
+  const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
+  const { send, hooks } = receiving({ url: proxy.url })
+  await hooks.ledger()
+  await until('the standby has caught up', () => isCaughtUp(primary))
+  standby.stop()
+  expect((await send(EVENT)).status).toBe(202)
+  expect((await send(EVENT)).status).toBe(200)
+  primary.stop()
+  standby.start()
+  standby.promote()
+  proxy.retarget(standby.url)
+
+  await until('the new primary is reached', hooks.ready)
+
+  expect((await send(EVENT)).status).toBe(202)
+  expect((await poolOf(standby).query(RECEIPTS)).rows).toEqual([{ count: 1 }])
+})
+
+test('a duplicate is not acknowledged before its receipt is on the synchronous standby', async () => {
+  const { primary, standby } = await twoServers()
+  await makeSynchronous(primary.url)
+  const { send, hooks } = receiving({ url: databaseUrl(primary.url, TEMPLATE) })
+  await hooks.ledger()
+  const admin = poolOf(primary)
+  const replicated = poolOf(standby)
+  const thaw = await freezeReplication(replicated)
+  const waiting = async (): Promise<number | undefined> => {
+    const { rows } = await admin.query(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
+    return rows[0]?.pid
+  }
+
+  const first = send(EVENT)
+  const pid = await until('the commit waits for the standby', waiting)
+  // The wait is cut short: the receipt is committed here, and not on the standby.
+  await admin.query('select pg_terminate_backend($1)', [pid])
+  expect((await first).status).toBe(503)
+  let answered = false
+  const retry = send(EVENT).finally(() => {
+    answered = true
+  })
+  await until('the retry waits for the standby, or is answered', async () => answered || (await waiting()))
+
+  expect(answered).toBe(false)
+  expect((await replicated.query(RECEIPTS)).rows).toEqual([{ count: 0 }])
+  thaw()
+  expect((await retry).status).toBe(200)
+  await until('the standby has it', async () => (await replicated.query(RECEIPTS)).rows[0]?.count === 1)
+})
+
+/** A primary and a standby that follows it. */
+async function twoServers(): Promise<{ primary: Cluster; standby: Cluster }> {
+  const primary = await makeCluster()
+  primary.start()
+  await makeTemplate(primary.url)
+  const standby = await makeCluster(primary.url)
+  standby.start()
+  onTestFinished(() => {
+    for (const cluster of [standby, primary]) {
+      try {
+        cluster.stop()
+      } catch {
+        // The test has stopped it.
+      }
+      cluster.remove()
+    }
+  })
+  return { primary, standby }
+}
+
+function poolOf({ url }: Cluster): pg.Pool {
+  const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })
+  pool.on('error', () => undefined)
+  onTestFinished(() => pool.end())
+  return pool
+}
+
+async function isCaughtUp(primary: Cluster): Promise<boolean> {
+  const { rows } = await poolOf(primary).query(
+    'select replay_lsn = pg_current_wal_lsn() as caught_up from pg_stat_replication',
+  )
+  return rows[0]?.caught_up === true
+}
+
+/** The standby receives nothing until it is thawed. */
+async function freezeReplication(standby: pg.Pool): Promise<() => void> {
+  const { rows } = await standby.query('select pid from pg_stat_wal_receiver')
+  const pid = Number(rows[0]?.pid)
+  const thaw = (): void => void process.kill(pid, 'SIGCONT')
+  process.kill(pid, 'SIGSTOP')
+  onTestFinished(thaw)
+  return thaw
+}
 
 /** A commit is then one on both. */
 async function makeSynchronous(url: string): Promise<void> {

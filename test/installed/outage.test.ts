@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { hookonce } from '../../src/index.ts'
@@ -48,6 +49,35 @@ test('the database fails and comes back under load: what was acknowledged is the
   expect(await app.exited()).toBe(0)
 })
 
+test('an outage longer than the lease makes no process dead, and no job a suspect', async () => {
+  const { db, stop, start } = await ownServer()
+  const leaseMs = 6_000
+  const apps = [await startApp(db, { options: { leaseMs } }), await startApp(db, { options: { leaseMs } })]
+  for (const [n, app] of apps.entries()) {
+    await app.send({ id: `evt_${n}`, type: 'hangfirst.a' })
+    await app.says('hanging')
+  }
+  stop()
+  await delay(leaseMs + 2_000)
+  // The other is back first, and looks for the dead before this one can renew its lease.
+  const [first, second] = apps
+  second?.kill('SIGSTOP')
+  start()
+  const leaseOf = (pid: number | undefined): Promise<number> =>
+    db.number('select extract(epoch from max(lease_until)) from hookonce.worker where pid = $1', [pid])
+  for (let beat = 1; beat <= 2; beat += 1) {
+    const before = await until('the ledger answers', () => leaseOf(first?.pid).catch(() => 0))
+    await until('a heartbeat', async () => (await leaseOf(first?.pid)) > before)
+  }
+  const before = await leaseOf(second?.pid)
+  second?.kill('SIGCONT')
+  await until('it renews its lease', async () => (await leaseOf(second?.pid)) > before)
+
+  expect(await db.rows('select pid from hookonce.worker where dead_at is not null')).toEqual([])
+  expect(await db.number('select sum(crashes) from hookonce.job')).toBe(0)
+  expect(await db.number(`select count(*) from hookonce.attempt where outcome = 'crashed'`)).toBe(0)
+})
+
 /* A claim does not wait for the disk, so a crash of the server can undo it, and the next claim raises the same fence. */
 test('of two runs whose claims a crash made alike, one is settled', async () => {
   const server = await ownServer()
@@ -58,7 +88,7 @@ test('of two runs whose claims a crash made alike, one is settled', async () => 
   const [first, second] = [await seedWorker(db), await seedWorker(db)]
   await db.pool.query('checkpoint')
   const claimFor = (worker: number) =>
-    claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 1]]), suspects: true })
+    claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 1]]) })
 
   const [before] = await claimFor(first)
   server.stop()

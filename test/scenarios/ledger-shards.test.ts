@@ -25,7 +25,7 @@ vi.mock('../../src/ledger/statement.ts', async (original) => {
 })
 
 /** A batch of rows from several shards: these would have to be cut by shard first. */
-const OF_MANY_SHARDS = ['complete', 'complete_written', 'forget_expired', 'let_go', 'settle', 'settle_lanes']
+const OF_MANY_SHARDS = ['complete', 'complete_written', 'let_go', 'lock_expired', 'settle', 'settle_lanes']
 
 test('whatever locks or changes rows names their shard', async () => {
   await everyModule(fileURLToPath(new URL('../../src/ledger/', import.meta.url)))

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
 import { Permanent } from '../../src/index.ts'
-import { passLanesOn } from '../../src/ledger/lanes.ts'
+import { claimJobs } from '../../src/ledger/claim-jobs.ts'
+import { joinLane, passLanesOn } from '../../src/ledger/lanes.ts'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
+import { seedJobs, seedWorker } from '../support/seed.ts'
 import type { TestPayload } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
@@ -166,6 +168,97 @@ test('a replay takes its turn, and does not run beside another of its key', asyn
   await hooks.replay(first ?? '')
   await finished(db, 1)
   await until('it ran again', () => handled.length === 2)
+})
+
+test('replayed into an ordered subscriber that came later, events of one key run one at a time', async () => {
+  const db = await freshDatabase()
+  const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'first' })
+  const ids: string[] = []
+  for (const key of ['a', 'b']) for (const event of events(key, 6)) ids.push(await deliver(receiver, event))
+  await receiver.stop()
+  const running = new Set<string>()
+  const together: string[] = []
+  const handled: string[] = []
+  const hooks = testHooks(db, { leaseMs: 600 })
+    .on('test', '*', () => undefined, { name: 'first' })
+    .on(
+      'test',
+      '*',
+      async (event) => {
+        const key = ordered(event)
+        if (running.has(key)) together.push(event.key)
+        running.add(key)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        running.delete(key)
+        handled.push(event.key)
+      },
+      { name: 'later', ordered },
+    )
+  await Promise.all(ids.map((id) => hooks.replay(id)))
+  await hooks.start()
+  await finished(db, 24)
+
+  expect(together).toEqual([])
+  expect(handled).toHaveLength(12)
+  expect(
+    await db.rows(
+      `select count(distinct lane)::int as lanes, count(lane)::int as jobs, max(attempt) as attempts from hookonce.job
+       where subscriber = (select id from hookonce.subscriber where name = 'later')`,
+    ),
+  ).toEqual([{ lanes: 2, jobs: 12, attempts: 1 }])
+})
+
+test('jobs that join a lane wait in the order of their receipts', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 4, { shard: 0 })
+  const worker = await seedWorker(db)
+  const jobs = await claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 4]]) })
+  const lane = '00000000-0000-4000-8000-000000000001'
+  for (const job of jobs.toReversed()) expect(await joinLane(db.pool, job, { lane, shards: 16 })).toBe(true)
+  // Nobody is in the middle of one of them any more.
+  for (const job of jobs) expect(await joinLane(db.pool, job, { lane, shards: 16 })).toBe(false)
+  const order = await db.rows(
+    `select r.id from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
+     where j.state = 'received' and j.due_at = 'infinity' and j.attempt = 0 order by j.lane_seq`,
+  )
+  expect(order).toEqual(await db.rows('select id from hookonce.receipt order by received_at'))
+  expect(
+    await db.number(`select seq - (select max(lane_seq) from hookonce.job) from hookonce.lane`),
+  ).toBeGreaterThanOrEqual(0)
+})
+
+test('a lane to which a job is being added is not passed on before that is committed', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
+  for (const event of events('a', 2)) await deliver(hooks, event)
+  const ledger = await hooks.ledger()
+  await until('the first is let go', () =>
+    db.number(`select count(*) from hookonce.job where due_at < 'infinity'`),
+  )
+  const [{ lane } = { lane: '' }] = await db.rows<{ lane: string }>('select lane from hookonce.job limit 1')
+  await db.rows(`update hookonce.job set state = 'processed', finished_at = now()`)
+  // A replay of the second is under way: its lane is empty for everybody else.
+  const client = await db.pool.connect()
+  await client.query('begin')
+  await client.query('update hookonce.lane set added = 0')
+  await client.query(
+    `update hookonce.job set state = 'received', due_at = 'infinity', finished_at = null
+     where lane_seq = (select max(lane_seq) from hookonce.job)`,
+  )
+  const passing = passLanesOn(ledger, [lane])
+  await until('somebody waits for the lane', () =>
+    db.number(
+      `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+    ),
+  )
+  await client.query('commit')
+  client.release()
+
+  expect(await passing).toBe(1)
+  expect(
+    await db.number(`select count(*) from hookonce.job where state = 'received' and due_at <= now()`),
+  ).toBe(1)
+  expect(await db.number('select count(*) from hookonce.lane')).toBe(1)
 })
 
 test('many waiting behind one key do not slow the others: what is looked at is one entry a lane', async () => {

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type ClaimedJob, claimJobs } from '../../src/ledger/claim-jobs.ts'
+import { type ClaimedJob, claimJobs, claimSuspect, putOffSuspect } from '../../src/ledger/claim-jobs.ts'
 import type { JobRef } from '../../src/ledger/job-ref.ts'
 import { type Replay, replayJobs } from '../../src/ledger/replay-jobs.ts'
 import { rescueJobs } from '../../src/ledger/rescue-jobs.ts'
 import { type Settlement, settleJobs } from '../../src/ledger/settle-jobs.ts'
 import type { Queryable } from '../../src/ledger/statement.ts'
+import { discardWaiting } from '../../src/ledger/waiting-jobs.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../support/seed.ts'
@@ -19,7 +20,16 @@ interface ClaimSize {
 }
 
 function claim(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
-  return claimJobs(db, { shard: 0, worker, slots: new Map([[subscriber, slots]]), suspects: true })
+  return claimJobs(db, { shard: 0, worker, slots: new Map([[subscriber, slots]]) })
+}
+
+/** Also those that were in flight in several crashes, as a worker claims each of them. */
+async function claimAny(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
+  const sizes = { shard: 0, worker, slots: new Map([[subscriber, slots]]) }
+  const jobs = [...(await claimJobs(db, sizes)), ...(await claimJobs(db, { ...sizes, suspects: true }))]
+  const suspect = await putOffSuspect(db, { shard: 0, subscribers: [subscriber], ms: 60_000 })
+  const alone = suspect && (await claimSuspect(db, suspect, worker))
+  return alone ? [...jobs, alone] : jobs
 }
 
 async function claimOne(db: TestDatabase): Promise<{ job: ClaimedJob; worker: number; subscriber: number }> {
@@ -31,7 +41,7 @@ async function claimOne(db: TestDatabase): Promise<{ job: ClaimedJob; worker: nu
 }
 
 function rescueOf(worker: number) {
-  return { shard: 0, deadWorkers: [worker], limit: 500, poisonCrashes: 3 }
+  return { shard: 0, deadWorkers: [worker], limit: 500, isCrash: true }
 }
 
 function replayOf(...jobs: JobRef[]): Replay {
@@ -177,13 +187,13 @@ test('a claim gives each subscriber no more than its own slots', async () => {
     [one, 2],
     [two, 1],
   ])
-  const jobs = await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })
+  const jobs = await claimJobs(db.pool, { shard: 0, worker, slots })
 
   expect(jobs.map((job) => job.subscriber).sort()).toEqual([one, one, two].sort())
   expect(await db.number(`select count(*) from hookonce.job where state = 'processing'`)).toBe(3)
 })
 
-test('a claim passes over jobs that are not due, and over suspects where it wants none', async () => {
+test('a claim passes over jobs that are not due, and over those that were in flight in several crashes', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 3, { shard: 0 })
   const worker = await seedWorker(db)
@@ -191,17 +201,36 @@ test('a claim passes over jobs that are not due, and over suspects where it want
     `update hookonce.job set due_at = now() + interval '1 hour' where receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)`,
   )
   await db.rows(
-    `update hookonce.job set crashes = 1 where receipt_id = (select max(receipt_id::text)::uuid from hookonce.job)`,
+    `update hookonce.job set crashes = 2 where receipt_id = (select max(receipt_id::text)::uuid from hookonce.job)`,
   )
   const slots = new Map([[subscriber, 10]])
 
-  expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: false })).toMatchObject([
-    { crashes: 0 },
-  ])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toMatchObject([{ crashes: 0 }])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toEqual([])
   expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toMatchObject([
-    { crashes: 1 },
+    { crashes: 2 },
   ])
   expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
+})
+
+test('a suspect that must run alone is put off for one process, which claims it before it is due again', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 1, { shard: 0 })
+  const worker = await seedWorker(db)
+  await db.rows('update hookonce.job set crashes = 3')
+  const slots = new Map([[subscriber, 10]])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toEqual([])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
+
+  const asking = { shard: 0, subscribers: [subscriber], ms: 60_000 }
+  const answers = await Promise.all(Array.from({ length: 8 }, () => putOffSuspect(db.pool, asking)))
+  const [suspect, ...others] = answers.filter((answer) => answer !== undefined)
+  expect(others).toEqual([])
+  if (!suspect) throw new Error('the suspect was put off for nobody')
+  // A death of the process that waits to be alone is not the doing of a job that has not begun.
+  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
+  expect(await claimSuspect(db.pool, suspect, worker)).toMatchObject({ crashes: 3, attempt: 1, fence: 1 })
+  expect(await claimSuspect(db.pool, suspect, worker)).toBeUndefined()
 })
 
 test('concurrent rescuers rescue each job once', async () => {
@@ -223,30 +252,56 @@ test('concurrent rescuers rescue each job once', async () => {
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(60)
 })
 
-test('the third crash buries a job as poison, with its three crashes told', async () => {
+test('the fifth crash buries a job as poison, with its five crashes told', async () => {
   const db = await freshDatabase()
   const { worker, subscriber } = await claimOne(db)
-  for (const buried of [false, false, true]) {
+  for (const buried of [false, false, false, false, true]) {
     expect(await rescueJobs(db.pool, rescueOf(worker))).toMatchObject([{ buried }])
     await db.rows('update hookonce.job set due_at = now()')
-    await claim(db.pool, { worker, subscriber, slots: 1 })
+    await claimAny(db.pool, { worker, subscriber, slots: 1 })
   }
 
   expect(await db.rows(JOB)).toEqual([
     {
       state: 'failed',
-      fence: 6,
-      attempt: 3,
-      crashes: 3,
+      fence: 10,
+      attempt: 5,
+      crashes: 5,
       worker: null,
       finished: true,
-      reason: 'POISON: its worker died 3 times while running it',
+      reason: 'POISON: 5 workers died while running it, 2 of them while nothing else ran there',
     },
   ])
   expect(await db.rows('select number, fence, outcome from hookonce.attempt order by fence')).toEqual([
     { number: 1, fence: 1, outcome: 'crashed' },
     { number: 2, fence: 3, outcome: 'crashed' },
     { number: 3, fence: 5, outcome: 'crashed' },
+    { number: 4, fence: 7, outcome: 'crashed' },
+    { number: 5, fence: 9, outcome: 'crashed' },
+  ])
+})
+
+test('a run that ended clears the count of crashes; one that was handed back does not', async () => {
+  const db = await freshDatabase()
+  const { worker, subscriber } = await claimOne(db)
+  await rescueJobs(db.pool, rescueOf(worker))
+  const again = async (): Promise<ClaimedJob> => {
+    await db.rows('update hookonce.job set due_at = now()')
+    const [job] = await claim(db.pool, { worker, subscriber, slots: 1 })
+    if (!job) throw new Error('the job could not be claimed')
+    return job
+  }
+  await settleJobs(db.pool, [settlement(await again(), 'received')])
+  expect(await again()).toMatchObject({ crashes: 1 })
+  await rescueJobs(db.pool, { ...rescueOf(worker), isCrash: false })
+  const job = await again()
+  expect(job).toMatchObject({ crashes: 1 })
+  await settleJobs(db.pool, [settlement(job, 'retrying')])
+  expect(await again()).toMatchObject({ crashes: 0 })
+  expect(await db.rows('select outcome, error from hookonce.attempt order by fence')).toEqual([
+    { outcome: 'crashed', error: 'its worker died while running it' },
+    { outcome: 'returned', error: 'its process stopped while running it' },
+    { outcome: 'retrying', error: 'Error: it failed' },
   ])
 })
 
@@ -311,6 +366,7 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     }),
     fc.record({ verb: fc.constant('rescue' as const), worker: fc.nat(1) }),
     fc.record({ verb: fc.constant('replay' as const) }),
+    fc.record({ verb: fc.constant('discard' as const) }),
   )
   // Every run there ever was: most of them are stale by the time they are settled.
   const runs: ClaimedJob[] = []
@@ -321,9 +377,11 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
         const run = 'run' in step ? runs.at(-1 - step.run) : undefined
         const worker = 'worker' in step ? (workers[step.worker] ?? 0) : 0
         if (step.verb === 'claim')
-          runs.push(...(await claim(db.pool, { worker, subscriber, slots: step.slots })))
+          runs.push(...(await claimAny(db.pool, { worker, subscriber, slots: step.slots })))
         if (step.verb === 'settle' && run) await settleJobs(db.pool, [settlement(run, step.state)])
         if (step.verb === 'rescue') await rescueJobs(db.pool, rescueOf(worker))
+        if (step.verb === 'discard')
+          await discardWaiting(db.pool, { shard: 0, subscriber, limit: 1, reason: 'DISCARDED' })
         if (step.verb === 'replay') await replayJobs(db.pool, { ...replayOf(), receiptIds })
         await db.rows(`update hookonce.job set due_at = now() where due_at > now()`)
       }

@@ -41,36 +41,6 @@ test('no more handlers run at once than the process allows, whether claimed or b
   ])
 })
 
-test('jobs whose worker crashed run one at a time, from whichever shards they are claimed, and others beside them', async () => {
-  const db = await freshDatabase()
-  const receiver = testHooks(db)
-  const suspects = gauge()
-  const others = gauge()
-  const leased: number[] = []
-  const worker = testHooks(db, { concurrency: 256 })
-  async function suspected(): Promise<void> {
-    leased.push(
-      await db.number(`select count(*) from hookonce.job where crashes > 0 and state = 'processing'`),
-    )
-    await suspects.handler()
-  }
-  for (const hooks of [receiver, worker])
-    hooks.on('test', '*', (event) => (event.type === 'suspect' ? suspected() : others.handler()), {
-      name: 'app',
-    })
-  for (let n = 0; n < 40; n += 1) await deliver(receiver, { id: `${n}`, type: n < 20 ? 'suspect' : 'other' })
-  await db.pool.query(
-    `update hookonce.job j set crashes = 1 from hookonce.receipt r where r.id = j.receipt_id and r.event_type = 'suspect'`,
-  )
-  await worker.start()
-  await inState(db, 'processed', 40)
-
-  expect(suspects.seen.most).toBe(1)
-  // One that kills its process must not take others along that have not begun.
-  expect(Math.max(...leased)).toBe(1)
-  expect(others.seen.most).toBeGreaterThan(1)
-})
-
 test('a job is not passed by because a claim that found nothing had the room for it', async () => {
   const db = await freshDatabase()
   const receiver = testHooks(db)

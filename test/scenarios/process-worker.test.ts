@@ -6,6 +6,7 @@ import type { Event } from '../../src/model/event.ts'
 import { observers } from '../../src/observe/observer.ts'
 import type { Handler } from '../../src/process/subscriber.ts'
 import { startWorker, type Worker } from '../../src/process/worker.ts'
+import { isolation } from '../../src/work/isolation.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { seedJobs } from '../support/seed.ts'
 import { testSource } from '../support/source.ts'
@@ -66,6 +67,7 @@ async function workerOn(
     concurrency: 4,
     leaseMs,
     pollMs: 20,
+    isolation: isolation(10_000),
     observer: deaf,
   })
   onTestFinished(() => worker.stop(0))

@@ -4,8 +4,10 @@ import { addMessages, firstWaiting } from '../../src/ledger/outbox.ts'
 import {
   type ClaimedLane,
   claimLanes,
+  claimSuspectLane,
   dueLanes,
   type LaneSettlement,
+  putOffLane,
   rescueLanes,
   settleLanes,
 } from '../../src/ledger/outbox-lanes.ts'
@@ -143,10 +145,10 @@ test('one lane is leased to one relay; lanes of unknown topics are not', async (
   expect((await dueLanes(db.pool, 16)).map(({ topics }) => topics)).toEqual([['unknown']])
 })
 
-test('a rescued lane is due later, under a new fence, and its first message is given up after three crashes', async () => {
+test('a rescued lane is due later, under a new fence, and its first message is given up after five crashes', async () => {
   const db = await freshDatabase()
   await commitMessages(db, keyed('poison'), keyed('next'))
-  const rescue = () => rescueLanes(db.pool, { shard, deadWorkers: [1], limit: 10, poisonCrashes: 3 })
+  const rescue = () => rescueLanes(db.pool, { shard, deadWorkers: [1], limit: 10, isCrash: true })
   const stale = await claimOne(db)
   expect(await rescue()).toMatchObject([{ messageId: keyed('poison').id, buried: false, attempt: 1 }])
   expect(await settleLanes(db.pool, [done(stale)])).toEqual([false])
@@ -155,12 +157,23 @@ test('a rescued lane is due later, under a new fence, and its first message is g
     await db.rows('update hookonce.outbox_lane set due_at = now()')
     expect(await claim(db)).toEqual([])
     expect(await claim(db, { suspects: true })).toMatchObject([{ crashes: crash - 1, attempt: crash }])
-    expect(await rescue()).toMatchObject([{ buried: crash === 3 }])
+    expect(await rescue()).toMatchObject([{ key: 'k', buried: false }])
+  }
+  for (const crash of [4, 5]) {
+    await db.rows('update hookonce.outbox_lane set due_at = now()')
+    expect([...(await claim(db)), ...(await claim(db, { suspects: true }))]).toEqual([])
+    expect(await dueLanes(db.pool, 16)).toMatchObject([{ topics: [], suspects: [], alone: ['t'] }])
+    const asking = { shard, topics: ['t'], ms: 60_000 }
+    const put = await putOffLane(db.pool, asking)
+    expect(await putOffLane(db.pool, asking)).toBeUndefined()
+    if (!put) throw new Error('the lane was put off for nobody')
+    expect(await claimSuspectLane(db.pool, put, 1)).toMatchObject({ crashes: crash - 1, attempt: crash })
+    expect(await rescue()).toMatchObject([{ buried: crash === 5 }])
   }
   expect(
     await db.rows(`select payload, state::text, attempts, reason from hookonce.outbox order by seq`),
   ).toEqual([
-    { payload: 'poison', state: 'failed', attempts: 3, reason: expect.stringMatching(/^POISON: .* 3 times/) },
+    { payload: 'poison', state: 'failed', attempts: 5, reason: expect.stringMatching(/^POISON: 5 relays/) },
     { payload: 'next', state: 'waiting', attempts: 0, reason: null },
   ])
   expect(await waiting(db, await claimOne(db))).toEqual(['next'])

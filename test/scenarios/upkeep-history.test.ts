@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { claimJobs, dueShards } from '../../src/ledger/claim-jobs.ts'
+import { claimJobs, dueShards, dueSuspects, putOffSuspect } from '../../src/ledger/claim-jobs.ts'
 import { rescueJobs } from '../../src/ledger/rescue-jobs.ts'
-import { sweepBodies, sweepKeys } from '../../src/ledger/retention.ts'
+import { dropBodies, dropReceipts, lockBodies, lockKeys } from '../../src/ledger/retention.ts'
 import { settleJobs } from '../../src/ledger/settle-jobs.ts'
 import type { Queryable } from '../../src/ledger/statement.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
@@ -29,13 +29,23 @@ const job = {
 const statements = [
   {
     name: 'look for due work',
-    ask: (db: Queryable) => dueShards(db, { shards: SHARD + 1, subscribers: [1], suspects: false }),
-    with: async () => `(${SHARD + 1}, '{1}', false)`,
+    ask: (db: Queryable) => dueShards(db, { shards: SHARD + 1, subscribers: [1] }),
+    with: async () => `(${SHARD + 1}, '{1}')`,
   },
   {
     name: 'claim',
-    ask: (db: Queryable) => claimJobs(db, { shard: SHARD, worker: 1, slots: new Map(), suspects: true }),
-    with: async () => `(${SHARD}, '{1}', '{${BATCH}}', 1, true)`,
+    ask: (db: Queryable) => claimJobs(db, { shard: SHARD, worker: 1, slots: new Map() }),
+    with: async () => `(${SHARD}, '{1}', '{${BATCH}}', 1, 0, 1)`,
+  },
+  {
+    name: 'look for suspects',
+    ask: (db: Queryable) => dueSuspects(db, [1]),
+    with: async () => `('{1}')`,
+  },
+  {
+    name: 'put off a suspect',
+    ask: (db: Queryable) => putOffSuspect(db, { shard: SHARD, subscribers: [1], ms: 1 }),
+    with: async () => `(${SHARD}, '{1}', 1)`,
   },
   {
     name: 'settle',
@@ -50,21 +60,37 @@ const statements = [
   },
   {
     name: 'rescue',
-    ask: (db: Queryable) =>
-      rescueJobs(db, { shard: SHARD, deadWorkers: [2], limit: BATCH, poisonCrashes: 3 }),
-    with: async () => `(${SHARD}, '{2}', ${BATCH}, 3)`,
+    ask: (db: Queryable) => rescueJobs(db, { shard: SHARD, deadWorkers: [2], limit: BATCH, isCrash: true }),
+    with: async () => `(${SHARD}, '{2}', ${BATCH}, 1)`,
   },
   {
     name: 'sweep of bodies',
-    ask: (db: Queryable) => sweepBodies(db, SHARD, BATCH),
+    ask: (db: Queryable) => lockBodies(db, SHARD, BATCH),
     with: async () => `(${SHARD}, ${BATCH})`,
   },
   {
+    name: 'drop of bodies',
+    ask: (db: Queryable) => dropBodies(db, SHARD, []),
+    with: async (db: TestDatabase) => `(${SHARD}, '${await oldest(db)}')`,
+  },
+  {
     name: 'sweep of keys',
-    ask: (db: Queryable) => sweepKeys(db, SHARD, BATCH),
+    ask: (db: Queryable) => lockKeys(db, SHARD, BATCH),
     with: async () => `(${SHARD}, ${BATCH})`,
   },
+  {
+    name: 'drop of receipts',
+    ask: (db: Queryable) => dropReceipts(db, SHARD, []),
+    with: async (db: TestDatabase) => `(${SHARD}, '${await oldest(db)}')`,
+  },
 ]
+
+async function oldest(db: TestDatabase): Promise<string> {
+  const [found] = await db.rows<{ ids: string }>(
+    `select array_agg(id)::text as ids from (select id from hookonce.receipt order by received_at limit ${BATCH}) r`,
+  )
+  return found?.ids ?? '{}'
+}
 
 test('what a look, a claim, a settlement, a rescue and a sweep touch does not grow with the ledger', {
   timeout: 120_000,

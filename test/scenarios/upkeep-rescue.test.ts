@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest'
 import { claimJobs } from '../../src/ledger/claim-jobs.ts'
 import type { LedgerTables } from '../../src/ledger/ledger.ts'
+import { claimLanes } from '../../src/ledger/outbox-lanes.ts'
 import { heartbeat, retireWorker } from '../../src/ledger/workers.ts'
-import { observers } from '../../src/observe/observer.ts'
+import { type MessageFact, observers } from '../../src/observe/observer.ts'
 import { rescue } from '../../src/upkeep/rescue.ts'
 import { startUpkeep } from '../../src/upkeep/upkeep.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { commitMessages, newMessage } from '../support/outbox.ts'
 import { seedJobs, seedWorker } from '../support/seed.ts'
 import { until } from '../support/until.ts'
 
 const deaf = observers([])
+/** As a process does that has reached the ledger for long. */
+const heard = { observer: deaf, contactMs: 3_600_000 }
 
 function ledgerOf(db: TestDatabase, pool: Pick<LedgerTables['pool'], 'query'> = db.pool): LedgerTables {
   return { pool: pool as LedgerTables['pool'], shards: 16 }
@@ -17,7 +21,7 @@ function ledgerOf(db: TestDatabase, pool: Pick<LedgerTables['pool'], 'query'> = 
 
 async function leaseAll(db: TestDatabase, worker: number, subscriber: number): Promise<void> {
   for (let shard = 0; shard < 16; shard += 1)
-    await claimJobs(db.pool, { shard, worker, slots: new Map([[subscriber, 100]]), suspects: true })
+    await claimJobs(db.pool, { shard, worker, slots: new Map([[subscriber, 100]]) })
 }
 
 const STATES = 'select state::text, count(*)::int from hookonce.job group by 1 order by 1'
@@ -37,7 +41,7 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
   // Past its lease, but a heartbeat may be on its way.
   await db.rows(`update hookonce.worker set lease_until = now() where id = $1`, [late])
 
-  expect(await rescue(ledgerOf(db), deaf)).toBe(20)
+  expect(await rescue(ledgerOf(db), heard)).toBe(20)
 
   expect(await db.rows(STATES)).toEqual([
     { state: 'processing', count: 10 },
@@ -49,13 +53,47 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
   expect(await heartbeat(db.pool, late, 30_000)).toBe(true)
 })
 
-test('what a retired worker still held is rescued at once', async () => {
+test('what a retired worker still held is rescued at once, and blamed on nobody', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db)
   await leaseAll(db, worker, subscriber)
   await retireWorker(db.pool, worker)
-  expect(await rescue(ledgerOf(db), deaf)).toBe(5)
+  expect(await rescue(ledgerOf(db), { ...heard, contactMs: 0 })).toBe(5)
+  expect(
+    await db.rows('select distinct state::text, crashes, due_at <= now() as due from hookonce.job'),
+  ).toEqual([{ state: 'retrying', crashes: 0, due: true }])
+})
+
+test('after an outage nobody is declared dead before it could have renewed its lease', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 5)
+  const worker = await seedWorker(db, 30_000)
+  await leaseAll(db, worker, subscriber)
+  // The ledger could not be reached for an hour, by anybody.
+  await db.rows(`update hookonce.worker set lease_until = now() - interval '1 hour'`)
+
+  expect(await rescue(ledgerOf(db), { ...heard, contactMs: 29_999 })).toBe(0)
+  expect(await heartbeat(db.pool, worker, 30_000)).toBe(true)
+  await db.rows(`update hookonce.worker set lease_until = now() - interval '1 hour'`)
+  expect(await rescue(ledgerOf(db), { ...heard, contactMs: 30_000 })).toBe(5)
+})
+
+test('a message whose relay died is told of with its topic and its key', async () => {
+  const db = await freshDatabase()
+  const message = newMessage('m1', { key: 'invoice 7' })
+  await commitMessages(db, message)
+  const worker = await seedWorker(db)
+  await claimLanes(db.pool, { shard: message.shard, worker, slots: new Map([['t', 1]]), suspects: false })
+  await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute'`)
+  const facts: MessageFact[] = []
+  const observer = { ...deaf, message: (fact: MessageFact) => void facts.push(fact) }
+
+  await rescue(ledgerOf(db), { ...heard, observer })
+
+  expect(facts).toEqual([
+    { messageId: message.id, topic: 't', key: 'invoice 7', attempt: 1, durationMs: 0, outcome: 'crashed' },
+  ])
 })
 
 test('a worker is not forgotten before its jobs are rescued, even where the rescue breaks off', async () => {
@@ -74,9 +112,9 @@ test('a worker is not forgotten before its jobs are rescued, even where the resc
       return db.pool.query(query)
     },
   }
-  await expect(rescue(ledgerOf(db, breaking as Pick<LedgerTables['pool'], 'query'>), deaf)).rejects.toThrow()
+  await expect(rescue(ledgerOf(db, breaking as Pick<LedgerTables['pool'], 'query'>), heard)).rejects.toThrow()
 
-  await rescue(ledgerOf(db), deaf)
+  await rescue(ledgerOf(db), heard)
 
   expect(await db.rows(STATES)).toEqual([{ state: 'retrying', count: 30 }])
   expect(await db.number('select count(*) from hookonce.worker')).toBe(0)
@@ -89,19 +127,19 @@ test('a process that has itself been silent declares nobody dead until it is hea
   await leaseAll(db, worker, subscriber)
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute'`)
   let asked = 0
-  let isAlive = false
+  let contactMs = 0
   const upkeep = startUpkeep(ledgerOf(db), {
     leaseMs: 30,
     observer: deaf,
-    isAlive: () => {
+    contactMs: () => {
       asked += 1
-      return isAlive
+      return contactMs
     },
   })
   try {
     await until('a rescue was due several times', () => asked > 5)
     expect(await db.rows(STATES)).toEqual([{ state: 'processing', count: 5 }])
-    isAlive = true
+    contactMs = 30_000
     await until(
       'the jobs are rescued',
       async () =>
@@ -130,7 +168,7 @@ test('a chore that fails is told and tried again', async () => {
   const upkeep = startUpkeep(ledgerOf(db, breaking as Pick<LedgerTables['pool'], 'query'>), {
     leaseMs: 30,
     observer: { ...deaf, trouble: (fact) => void troubles.push(fact.error) },
-    isAlive: () => true,
+    contactMs: () => 30_000,
   })
   try {
     await until('it failed', () => troubles.length > 1)

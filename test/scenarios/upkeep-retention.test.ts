@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import type pg from 'pg'
+import { describe, expect, test } from 'vitest'
 import { claimJobs } from '../../src/ledger/claim-jobs.ts'
 import type { LedgerTables } from '../../src/ledger/ledger.ts'
+import { addMissingJobs, type Replay, replayJobs } from '../../src/ledger/replay-jobs.ts'
 import { markBodiesSwept, sweepBodies, sweepKeys } from '../../src/ledger/retention.ts'
 import { settleJobs } from '../../src/ledger/settle-jobs.ts'
 import { prune } from '../../src/upkeep/prune.ts'
@@ -99,7 +101,6 @@ test('a receipt that was held back by its job is swept later, when the job is do
     shard: 0,
     worker,
     slots: new Map([[subscriber, 1]]),
-    suspects: true,
   })
   if (!job) throw new Error('the held job could not be claimed')
   await settleJobs(db.pool, [settlement(job, 'processed')])
@@ -147,6 +148,85 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   expect(await db.number(RECEIPTS)).toBe(50)
   expect(await db.number(BODIES)).toBe(50)
 })
+
+/* A replay of a receipt whose key is due to go, at the moment when a sweep comes by. */
+describe('a sweep and a replay of the same receipt', () => {
+  const STATES = 'select state::text from hookonce.job'
+  // Bodies are kept for longer than keys here, or there would be nothing to replay.
+  async function expiredJob(): Promise<{ db: TestDatabase; replay: Replay; later: number }> {
+    const db = await freshDatabase()
+    const later = await seedJobs(db, 0, { subscriber: 'later' })
+    await seedJobs(db, 1, { ageDays: 100, shard: 0, state: 'failed' })
+    await db.rows('update hookonce.source set body_seconds = 400 * 86400')
+    const [{ id } = { id: '' }] = await db.rows<{ id: string }>('select id from hookonce.receipt')
+    return { db, later, replay: { shard: 0, receiptIds: [id], subscribers: undefined, states: ['failed'] } }
+  }
+
+  test('a replay under way keeps the receipt', async () => {
+    const { db, replay } = await expiredJob()
+    const client = await db.pool.connect()
+    await client.query('begin')
+    expect(await replayJobs(client, replay)).toBe(1)
+    const sweeping = sweepKeys(db.pool, 0, 10)
+    await until('the sweep has passed it over, or waits for it', async () => {
+      const waiting = `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      return (await Promise.race([sweeping, undefined])) !== undefined || (await db.number(waiting))
+    })
+    await client.query('commit')
+    client.release()
+
+    expect(await sweeping).toBe(0)
+    expect(await db.rows(STATES)).toEqual([{ state: 'received' }])
+  })
+
+  test('a replay that was committed after the sweep has looked keeps the receipt', async () => {
+    for (const sweep of [sweepKeys, sweepBodies]) {
+      const { db } = await expiredJob()
+      await db.rows('update hookonce.source set body_seconds = 86400')
+      const meddling = between(db, 'for update skip locked', () =>
+        db.rows(`update hookonce.job set state = 'received', finished_at = null`),
+      )
+      expect(await sweep(meddling, 0, 10)).toBe(0)
+      expect(await db.number(BODIES)).toBe(1)
+      expect(await db.rows(STATES)).toEqual([{ state: 'received' }])
+    }
+  })
+
+  test('a replay that comes after the sweep finds nothing, and leaves no job without a receipt', async () => {
+    const { db, replay, later } = await expiredJob()
+    const [receiptId = ''] = replay.receiptIds
+    const replays: Promise<number>[] = []
+    const meddling = between(db, 'for update skip locked', async () => {
+      replays.push(replayJobs(db.pool, replay))
+      replays.push(addMissingJobs(db.pool, { shard: 0, receiptId, subscribers: [later] }))
+      const waiting = `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      await until('both wait for the sweep', async () => (await db.number(waiting)) === 2)
+    })
+    expect(await sweepKeys(meddling, 0, 10)).toBe(1)
+    expect(await Promise.all(replays)).toEqual([0, 0])
+    expect(await db.number('select count(*) from hookonce.job')).toBe(0)
+  })
+})
+
+/** A pool that does something else after the first statement with these words, before the next one is sent. */
+function between(db: TestDatabase, words: string, meddle: () => Promise<unknown>): pg.Pool {
+  return new Proxy(db.pool, {
+    get(pool, property) {
+      if (property !== 'connect') return Reflect.get(pool, property)
+      return async () => {
+        const client = await pool.connect()
+        const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
+        return Object.assign(Object.create(client), {
+          query: async (asked: string | { text: string }) => {
+            const result = await query(asked)
+            if (typeof asked !== 'string' && asked.text.includes(words)) await meddle()
+            return result
+          },
+        })
+      }
+    },
+  })
+}
 
 test('an empty ledger, even without a source, is swept without harm', async () => {
   const db = await freshDatabase()

@@ -78,6 +78,16 @@ const behaviours = {
     })
     if (at === 'after' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
   },
+  async hanguntil(event, ctx) {
+    await (ctx.attempt < event.payload.attempt ? behaviours.hang(event) : effect(event))
+  },
+  // After the first attempt, no event of a group ends before so many of them run.
+  async gather(event, ctx) {
+    if (ctx.attempt === 1) return behaviours.hang(event)
+    const running = 'select count(distinct receipt_id)::int as count from run where type = $1 and attempt > 1'
+    while ((await pool.query(running, [event.type])).rows[0].count < event.payload.count) await delay(20)
+    await effect(event)
+  },
   // The same, but only in the first attempt; the next one takes effect at once.
   async hangfirst(event, ctx) {
     await (ctx.attempt === 1 ? behaviours.hang(event) : effect(event))

@@ -4,6 +4,7 @@ import { addMessages, type NewMessage } from '../../src/ledger/outbox.ts'
 import type { MessageFact, Observer } from '../../src/observe/observer.ts'
 import { type Relay, type RelayOptions, startRelay } from '../../src/publish/relay.ts'
 import type { Publish } from '../../src/publishers/contract.ts'
+import { isolation } from '../../src/work/isolation.ts'
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
@@ -66,6 +67,7 @@ export async function relayOn(
     retry: { maxAttempts: 5, maxAgeMs: 1e9, baseDelayMs: 1, maxDelayMs: 1 },
     leaseMs: 30_000,
     pollMs: 20,
+    isolation: isolation(10_000),
     observer,
     ...options,
   })

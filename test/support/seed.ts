@@ -48,7 +48,7 @@ async function seedSubscriber(db: TestDatabase, source: string, name: string): P
 }
 
 export function seedWorker(db: TestDatabase, leaseMs = 30_000): Promise<number> {
-  return enlistWorker(db.pool, { leaseMs, host: 'test', pid: 1 })
+  return enlistWorker(db.pool, { leaseMs, host: 'test', pid: 1, serves: [] })
 }
 
 /** As a run that ended would say it. */

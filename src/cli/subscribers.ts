@@ -1,0 +1,128 @@
+import { userInfo } from 'node:os'
+import { type ServedSubscriber, servedSubscribers } from '../ledger/served.ts'
+import { planWaiting, settleWaiting, type WaitingPlan } from '../upkeep/waiting-jobs.ts'
+import { type Command, ledgerOptions, parse, usageError } from './command.ts'
+import { lookingIn } from './looking.ts'
+import { clock, print, printJson, safe, table } from './print.ts'
+
+const usage = `hookonce subscribers [--json] [--dir DIR]
+hookonce subscribers move <source> <subscriber> --to NAME --why TEXT [--begun] [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
+hookonce subscribers discard <source> <subscriber> --why TEXT [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
+
+Lists the subscribers that the ledger knows, with the jobs that wait for each, and whether a running worker serves it. A
+subscriber that was renamed or removed is served by none: its jobs wait, and keep the bodies of their events.
+
+  move      gives its waiting jobs to another subscriber of the source, if that one wants their type
+  discard   gives its waiting jobs up: they are failed, and can be replayed while the body is kept
+
+--dry-run only prints what would be done. Both refuse a subscriber that a running worker serves.
+
+A job that had a run before is moved only with --begun: recorded steps and effects are not repeated, but a step that was
+under way is called again with another idempotency key, because the key contains the subscriber's name.
+
+Who decided (--by, else the user who runs this), when and why is kept.`
+
+const options = {
+  ...ledgerOptions,
+  tenant: { type: 'string' },
+  to: { type: 'string' },
+  begun: { type: 'boolean', default: false },
+  'dry-run': { type: 'boolean', default: false },
+  by: { type: 'string' },
+  why: { type: 'string' },
+} as const
+
+export const subscribers: Command = {
+  usage,
+  async run(args) {
+    const { values, positionals } = parse({ usage, words: 3 }, args, options)
+    const [verb, source, subscriber] = positionals
+    if (verb === undefined) return list(values)
+    if (verb !== 'move' && verb !== 'discard')
+      throw usageError({ usage }, `unexpected argument "${verb}": give move, discard, or nothing to list`)
+    if (source === undefined || subscriber === undefined)
+      throw usageError({ usage }, 'give the source and the subscriber')
+    if (verb === 'move' && values.to === undefined)
+      throw usageError({ usage }, 'give the subscriber that gets the jobs with --to')
+    if (verb === 'discard' && (values.to !== undefined || values.begun))
+      throw usageError({ usage }, '--to and --begun go with move')
+    return settle({ ...values, source, subscriber })
+  },
+}
+
+async function list({ dir, json }: { readonly dir: string; readonly json: boolean }): Promise<void> {
+  const all = await lookingIn(dir, ({ pool, shards }) => servedSubscribers(pool, shards))
+  if (json) return printJson(all)
+  if (all.length === 0) return print('the ledger knows no subscriber')
+  const head = ['TENANT', 'SOURCE', 'SUBSCRIBER', 'TYPES', 'WAITING', 'SERVED']
+  print(table(head, all.map(cells)))
+}
+
+function cells(one: ServedSubscriber): string[] {
+  return [
+    safe(one.tenant),
+    safe(one.source),
+    safe(one.subscriber),
+    safe(one.pattern),
+    String(one.waiting),
+    one.pausedAt ? `${servedText(one)}, paused since ${clock(one.pausedAt)}` : servedText(one),
+  ]
+}
+
+function servedText({ isServed, servedUntil, registeredAt }: ServedSubscriber): string {
+  if (isServed) return 'yes'
+  return servedUntil ? `not since ${clock(servedUntil)}` : `no; registered ${clock(registeredAt)}`
+}
+
+interface Settling {
+  readonly dir: string
+  readonly json: boolean
+  readonly source: string
+  readonly subscriber: string
+  readonly tenant?: string | undefined
+  readonly to?: string | undefined
+  readonly begun: boolean
+  readonly 'dry-run': boolean
+  readonly by?: string | undefined
+  readonly why?: string | undefined
+}
+
+async function settle({ dir, json, why, ...values }: Settling): Promise<void> {
+  const { tenant = 'default', source, subscriber, to, begun, by = userInfo().username } = values
+  const request = { tenant, source, subscriber, to, begun }
+  await lookingIn(dir, async (ledger) => {
+    const plan = await planWaiting(ledger, request)
+    warn(plan)
+    const { jobs } = plan
+    if (values['dry-run'])
+      return json ? printJson(summary(plan, jobs)) : print(`${countText(jobs)} would be ${doneText(to)}`)
+    if (!why) throw usageError({ usage }, 'give the reason with --why: it is kept')
+    const done = await settleWaiting(ledger, request, { by, why })
+    if (json) printJson(summary(plan, done))
+    else print(`${countText(done)} of ${safe(source)} ${safe(subscriber)} ${doneText(to)}`)
+  })
+}
+
+function summary({ from, to, unwanted, begun }: WaitingPlan, jobs: number): Record<string, unknown> {
+  const { tenant, source, subscriber } = from
+  return { tenant, source, subscriber, to: to?.subscriber ?? null, jobs, unwanted, begun }
+}
+
+/** On standard error: what is done may be piped into another program. */
+function warn({ to, unwanted, begun }: WaitingPlan): void {
+  const warnings: string[] = []
+  for (const { type, jobs } of unwanted)
+    warnings.push(`leaving ${countText(jobs)} of type ${type}: "${to?.subscriber}" does not want the type`)
+  if (begun > 0) warnings.push(`leaving ${countText(begun)} with an earlier run: see --begun in --help`)
+  if (to && !to.isServed)
+    warnings.push(`no running worker serves "${to.subscriber}": what is moved waits there`)
+  for (const warning of warnings) process.stderr.write(`warning: ${safe(warning)}\n`)
+}
+
+function doneText(to: string | undefined): string {
+  return to === undefined ? 'discarded' : `moved to ${safe(to)}`
+}
+
+function countText(count: number): string {
+  return `${count} ${count === 1 ? 'job' : 'jobs'}`
+}

@@ -1,0 +1,81 @@
+import type { KnownReceipt } from '../ledger/known-receipts.ts'
+
+/**
+ * Receipts that the ledger lately reported as known. Further deliveries of them are acknowledged from memory, so that a
+ * storm of retries does not reach the ledger (docs/decisions/0018).
+ *
+ * An entry is used only while the server that reported it still answers. After a failover to a standby that missed a
+ * receipt, the retry must reach the ledger, because it is the delivery that records the event again.
+ */
+export interface RecentDuplicates {
+  /** The ledger reported a known receipt when it was asked at this time. */
+  add(receiptId: string, known: KnownReceipt, askedAtMs: number): void
+  /** The hash of the recorded body; undefined: ask the ledger. */
+  bodyOf(receiptId: string): Uint8Array | undefined
+  /** A server answered a statement that was sent at this time. Another server than before empties the memory. */
+  answered(server: number, askedAtMs: number): void
+  /** A connection was lost or a statement failed: the next answer may come from another server. */
+  forget(): void
+}
+
+/** As long as quick retries go on. A receipt that was deleted by hand is recorded anew after this time. */
+const MAX_SECONDS = 60
+/** A few megabytes. */
+const MAX_RECEIPTS = 8_192
+/**
+ * A host that loses power closes no connection, so silence must end the use of the memory as well. During a storm the
+ * counts of duplicates are written, and answered, once a second.
+ */
+const MAX_SILENCE_MS = 3_000
+
+interface Known {
+  readonly bodySha256: Uint8Array
+  readonly untilMs: number
+}
+
+export function recentDuplicates(now: () => number = () => performance.now()): RecentDuplicates {
+  // In the order in which they came, so that the first are the oldest.
+  const known = new Map<string, Known>()
+  let currentServer: number | undefined
+  let answeredAtMs = Number.NEGATIVE_INFINITY
+  let forgottenAtMs = Number.NEGATIVE_INFINITY
+
+  function forget(): void {
+    known.clear()
+    forgottenAtMs = now()
+  }
+
+  function answered(server: number, askedAtMs: number): void {
+    if (server !== currentServer) known.clear()
+    currentServer = server
+    answeredAtMs = Math.max(answeredAtMs, askedAtMs)
+  }
+
+  return {
+    add(receiptId, { bodySha256, secondsLeft, server }, askedAtMs) {
+      // A report from before a lost connection is about a server that may be gone.
+      const isOutdated = askedAtMs < forgottenAtMs
+      answered(server, askedAtMs)
+      if (isOutdated) return
+      known.delete(receiptId)
+      known.set(receiptId, {
+        // A copy: the driver's buffer is a slice that would keep eight kilobytes alive.
+        bodySha256: Uint8Array.from(bodySha256),
+        untilMs: askedAtMs + Math.min(secondsLeft, MAX_SECONDS) * 1_000,
+      })
+      if (known.size <= MAX_RECEIPTS) return
+      const [oldest = ''] = known.keys()
+      known.delete(oldest)
+    },
+    bodyOf(receiptId) {
+      const atMs = now()
+      if (atMs - answeredAtMs > MAX_SILENCE_MS) return undefined
+      const found = known.get(receiptId)
+      if (!found || found.untilMs > atMs) return found?.bodySha256
+      known.delete(receiptId)
+      return undefined
+    },
+    answered,
+    forget,
+  }
+}

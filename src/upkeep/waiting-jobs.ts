@@ -1,0 +1,125 @@
+import { audit } from '../ledger/audit.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { type ServedSubscriber, servedSubscribers } from '../ledger/served.ts'
+import { discardWaiting, moveWaiting, type WaitingType, waitingTypes } from '../ledger/waiting-jobs.ts'
+import { HookonceError } from '../model/errors.ts'
+import { typeMatcher } from '../model/type-pattern.ts'
+
+/** Small, so that no lock is held for long. */
+const BATCH = 500
+
+/** Whose waiting jobs are meant, and what is to become of them. */
+export interface WaitingRequest {
+  readonly tenant: string
+  readonly source: string
+  readonly subscriber: string
+  /** The subscriber that gets them; without it they are given up. */
+  readonly to?: string | undefined
+  /** Also move jobs that had a run before. */
+  readonly begun?: boolean | undefined
+}
+
+/** What would be done: look before you leap. */
+export interface WaitingPlan {
+  readonly from: ServedSubscriber
+  readonly to: ServedSubscriber | undefined
+  /** How many jobs are moved or given up. */
+  readonly jobs: number
+  /** Of which types the events are whose jobs are moved. */
+  readonly types: readonly string[]
+  /** How many stay, because the other subscriber does not want their type. */
+  readonly unwanted: readonly WaitingType[]
+  /** How many stay, because they had a run before. */
+  readonly begun: number
+}
+
+export async function planWaiting(ledger: LedgerTables, request: WaitingRequest): Promise<WaitingPlan> {
+  const all = await servedSubscribers(ledger.pool, ledger.shards)
+  const from = named(all, request, request.subscriber)
+  if (from.isServed)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `a running worker serves "${from.subscriber}" of source "${from.source}": its jobs are not left behind. Stop every process that registers it first`,
+    )
+  if (request.to === undefined)
+    return { from, to: undefined, jobs: from.waiting, types: [], unwanted: [], begun: 0 }
+  const to = named(all, request, request.to)
+  if (to.id === from.id) throw new HookonceError('CONFIG_INVALID', 'a subscriber cannot get its own jobs')
+  const types = await waitingTypes(ledger.pool, ledger.shards, from.id)
+  const wants = typeMatcher(to.pattern)
+  const wanted = types.filter(({ type }) => wants(type))
+  const begun = request.begun ? 0 : sum(wanted.map((type) => type.begun))
+  return {
+    from,
+    to,
+    jobs: sum(wanted.map(({ jobs }) => jobs)) - begun,
+    types: wanted.map(({ type }) => type),
+    unwanted: types.filter(({ type }) => !wants(type)),
+    begun,
+  }
+}
+
+/** Who decided, and why: both are kept. */
+export interface WaitingDecision {
+  readonly by: string
+  readonly why: string
+}
+
+/** Does what was planned. The decision is recorded first, so that nothing happens without a record. */
+export async function settleWaiting(
+  ledger: LedgerTables,
+  request: WaitingRequest,
+  { by, why }: WaitingDecision,
+): Promise<number> {
+  if (by.trim() === '' || why.trim() === '')
+    throw new HookonceError('CONFIG_INVALID', 'give `by` and `why`: who decides, and for what reason')
+  const plan = await planWaiting(ledger, request)
+  const { from, to, types } = plan
+  await audit(ledger.pool, {
+    actor: by,
+    action: to ? 'move-jobs' : 'discard-jobs',
+    why,
+    tenant: from.tenant,
+    subject: `${from.source} ${from.subscriber}`,
+    detail: { jobs: plan.jobs, ...(to ? { to: to.subscriber, begun: request.begun ?? false } : {}) },
+  })
+  const reason = to ? `MOVED to "${to.subscriber}" by ${by}: ${why}` : `DISCARDED by ${by}: ${why}`
+  let count = 0
+  for (let shard = 0; shard < ledger.shards; shard += 1) {
+    const batch = { shard, subscriber: from.id, limit: BATCH, reason }
+    count += await inBatches(() =>
+      to
+        ? moveWaiting(ledger.pool, { ...batch, to: to.id, types, begun: request.begun ?? false })
+        : discardWaiting(ledger.pool, batch),
+    )
+  }
+  return count
+}
+
+async function inBatches(settle: () => Promise<number>): Promise<number> {
+  let total = 0
+  for (let batch = BATCH; batch === BATCH; ) {
+    batch = await settle()
+    total += batch
+  }
+  return total
+}
+
+function named(
+  all: readonly ServedSubscriber[],
+  { tenant, source }: WaitingRequest,
+  name: string,
+): ServedSubscriber {
+  const ofSource = all.filter((one) => one.tenant === tenant && one.source === source)
+  const found = ofSource.find(({ subscriber }) => subscriber === name)
+  if (found) return found
+  const known = ofSource.map(({ subscriber }) => subscriber).join(', ') || 'none'
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `no subscriber "${name}" of source "${source}" is known (there are: ${known})`,
+  )
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

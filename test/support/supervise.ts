@@ -1,0 +1,32 @@
+import type { App } from './app.ts'
+
+/** Starts the app again whenever it dies, as an orchestrator does. */
+export interface Supervised {
+  readonly deaths: number
+  stop(): Promise<void>
+}
+
+export function supervise(first: App, start: () => Promise<App>): Supervised {
+  let stopped = false
+  let deaths = 0
+  let current = first
+  const watching = (async () => {
+    for (;;) {
+      await current.exited()
+      if (stopped) return
+      deaths += 1
+      current = await start()
+      if (stopped) return current.kill('SIGKILL')
+    }
+  })()
+  return {
+    get deaths() {
+      return deaths
+    },
+    async stop() {
+      stopped = true
+      current.kill('SIGKILL')
+      await watching
+    },
+  }
+}
