@@ -200,7 +200,7 @@ const BACKLOG = statement(
      where j.shard = s.shard and j.subscriber = sub.id and j.state in ('failed', 'attention')
      union all
      select 0, 0, 0, 0, count(*), null from hookonce.effect e
-     where e.shard = s.shard and e.subscriber = sub.id and e.state = 'unknown'
+     where e.shard = s.shard and e.subscriber = sub.id and e.state = 'unknown' and e.reopened_at is null
    ) due
    group by sub.source, sub.name`,
 )

@@ -90,6 +90,10 @@ export function logs(logger: Logger): Observer {
       else logger.info(fields, fact.outcome)
     },
     rescue(fact) {
+      if (fact.needsPerson) {
+        const fields = { receipt_id: fact.receiptId, status: 'attention' }
+        return logger.error(fields, 'job waits for a person: see `hookonce attention list`')
+      }
       const fields = { receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' }
       logger.warn(
         fields,

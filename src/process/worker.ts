@@ -152,7 +152,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       return settling.add(ending)
     }
     inFlight.set(key, run)
-    void attempt(run, { business, settle, observer }).finally(() => {
+    void attempt(run, { business, settle, observer, signal: givingUp.signal }).finally(() => {
       inFlight.delete(key)
       if (isSuspect) {
         claimer.suspectEnded()

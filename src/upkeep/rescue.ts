@@ -1,6 +1,8 @@
+import { markOpenCallsUnknown } from '../ledger/effects.ts'
+import { inTransaction } from '../ledger/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type RescuedLane, rescueLanes } from '../ledger/outbox-lanes.ts'
-import { rescueJobs } from '../ledger/rescue-jobs.ts'
+import { type Rescue, type Rescued, rescueJobs } from '../ledger/rescue-jobs.ts'
 import { deadWorkers, forgetWorkers } from '../ledger/workers.ts'
 import type { Observer } from '../observe/observer.ts'
 
@@ -18,7 +20,7 @@ export async function rescue({ pool, shards }: LedgerTables, observer: Observer)
   for (let shard = 0; shard < shards; shard += 1) {
     const question = { shard, deadWorkers: dead, limit: BATCH, poisonCrashes: POISON_CRASHES }
     count += await inBatches(async () => {
-      const rescued = await rescueJobs(pool, question)
+      const rescued = await rescueOrphans({ pool, shards }, question)
       for (const fact of rescued) observer.rescue(fact)
       return rescued.length
     })
@@ -30,6 +32,22 @@ export async function rescue({ pool, shards }: LedgerTables, observer: Observer)
   }
   await forgetWorkers(pool, dead)
   return count
+}
+
+/**
+ * Rescues the jobs of dead workers in one shard. Of a job that would have been buried, but for an open call, all open calls
+ * become unknown. A process that dies before that leaves the job in `attention`, where it is listed and can be let go.
+ */
+export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
+  const rescued = await rescueJobs(pool, question)
+  const reason = 'it was called, no reply was recorded, and its worker died with it too often'
+  for (const job of rescued.filter(({ needsPerson }) => needsPerson)) {
+    await inTransaction(pool, async (client) => {
+      await markOpenCallsUnknown(client, { shards, job, reason })
+      await client.query('commit')
+    })
+  }
+  return rescued
 }
 
 async function inBatches(rescueSome: () => Promise<number>): Promise<number> {
