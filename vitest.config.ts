@@ -17,6 +17,8 @@ const OF_ANY_SERVER = [
   'effects-adapters',
   'effects-await',
   'effects-crash',
+  'effects-liveness',
+  'effects-results',
   'forward',
   'inline',
   'keys-processes',

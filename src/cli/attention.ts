@@ -17,7 +17,7 @@ it was given, then decide.
   confirm-done       it happened: the jobs that wait go on with --result
   confirm-not-done   it did not happen: it is called again, with a new key
   retry-same-key     it is called again with the key that was used: the other side must still know it
-  abandon            the jobs that wait are given up; the effect stays unknown
+  abandon            the jobs that wait are given up; the effect stays unknown and listed
 
 Who decided (--by, else the user who runs this), when and why is kept and shown by \`hookonce show\`.`
 

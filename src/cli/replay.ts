@@ -26,8 +26,8 @@ One event goes to every subscriber of its source that the ledger knows and that 
 after it and never saw it. A subscriber that no process registers any more is known still: you are warned where no
 running worker serves it, as its job would wait.
 
-Steps, effects and writes that are done are not done again. --fresh does them again, with new keys for the other side:
-it lists them first and asks, unless --yes is given. Who asked for it and why is kept.`
+Steps, effects and writes that are done are not done again. --fresh does them again, with new keys for the other side,
+and publishes their messages again, under new ids: it lists them first and asks, unless --yes is given. Who asked for it and why is kept.`
 
 const options = {
   ...ledgerOptions,
@@ -194,9 +194,15 @@ async function replayFresh(id: string, values: FreshValues): Promise<void> {
 }
 
 function planText({ receiptId, jobs }: FreshPlan): string {
-  const rows = jobs.flatMap(({ subscriber, steps, effects }) => [
+  const rows = jobs.flatMap(({ subscriber, steps, effects, messages }) => [
     ...steps.map((step) => [safe(subscriber), 'step', safe(step), '']),
     ...effects.map(({ key, mode, state }) => [safe(subscriber), `effect, ${mode}`, safe(key), state]),
+    ...messages.map(({ topic, key, state }) => [
+      safe(subscriber),
+      'message',
+      safe(key === null ? topic : `${topic} ${key}`),
+      state,
+    ]),
   ])
   if (rows.length === 0) return `${receiptId}: nothing is recorded that a fresh replay would do again`
   return `a fresh replay of ${receiptId} would do again:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`

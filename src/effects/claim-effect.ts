@@ -14,13 +14,12 @@ import {
 import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
 import type { Queryable } from '../ledger/statement.ts'
 import { requireLive } from '../ledger/steps.ts'
-import { HookonceError } from '../model/errors.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import { type Decision, decide } from './decide.ts'
 import { effectDownstreamKey } from './downstream-key.ts'
 import { fromRecord, requireSameInput } from './recorded.ts'
-import { asLeaseLost, type HandlerRun, stop } from './run.ts'
+import { asLeaseLost, type HandlerRun, stop, unknownEffect } from './run.ts'
 
 /** An effect that a run asks for. */
 export interface Wanted {
@@ -106,7 +105,7 @@ async function claimKnown(run: HandlerRun, wanted: Wanted): Promise<Claim | unde
   if (claim?.kind === 'wait') throw stop(run, busy(wanted.effect))
   if (claim?.kind !== 'stop') return claim
   run.settled = 'attention'
-  throw stop(run, unknown(wanted.effect, claim.reason))
+  throw stop(run, unknownEffect(wanted.effect, claim.reason))
 }
 
 type LockedClaim =
@@ -177,7 +176,7 @@ export async function stopAtUnknown(run: HandlerRun, found: Unknown): Promise<ne
     await client.query('commit')
   })
   run.settled = 'attention'
-  throw stop(run, unknown(found.effect, found.reason))
+  throw stop(run, unknownEffect(found.effect, found.reason))
 }
 
 /** A transaction met an effect of unknown outcome and was rolled back: the job stops, if that is still so. */
@@ -190,7 +189,7 @@ export async function stopIfUnknown(run: HandlerRun, wanted: Wanted): Promise<ne
     return claimed.reason
   })
   run.settled = 'attention'
-  throw stop(run, unknown(wanted.effect, reason))
+  throw stop(run, unknownEffect(wanted.effect, reason))
 }
 
 /** A transaction that begins by making sure that the job is still this run's. */
@@ -204,10 +203,6 @@ function fenced<Result>(
   }).catch((error) => {
     throw asLeaseLost(error)
   })
-}
-
-function unknown({ key }: EffectId, reason: string): HookonceError {
-  return new HookonceError('EFFECT_UNKNOWN', `effect "${key}": ${reason}`)
 }
 
 /** Whoever calls now needs about a second, as a rule; jitter, so that those who wait do not come back together. */

@@ -1,18 +1,17 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../ledger/in-transaction.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
-import { addMessages, type NewMessage } from '../ledger/outbox.ts'
+import { addMessages } from '../ledger/outbox.ts'
 import { pipeline } from '../ledger/pipeline.ts'
 import { endSilent, SilentServer } from '../ledger/silent-server.ts'
 import { completeWritten } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
+import { type HandedOver, recordOf } from './handed-over.ts'
 import type { CheckedWrite } from './write.ts'
 
 /** A job whose handler has returned, with the writes and messages that it handed over. */
-export interface WrittenJob {
+export interface WrittenJob extends HandedOver {
   readonly job: JobRef
-  readonly writes: readonly CheckedWrite[]
-  readonly messages: readonly NewMessage[]
 }
 
 export type WriteOutcome =
@@ -21,9 +20,6 @@ export type WriteOutcome =
   | { readonly kind: 'lost' }
   /** One of its own writes failed: nothing of it was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
-
-/** The step under which the writes of a job are known: a replay does not repeat them. */
-export const WRITE_STEP = '(write)'
 
 /**
  * Commits the writes and completions of many jobs in one transaction: the cost of a commit is shared by all of
@@ -43,8 +39,8 @@ export async function commitWrites(pool: Pool, batch: readonly WrittenJob[]): Pr
 }
 
 async function together(client: PoolClient, batch: readonly WrittenJob[]): Promise<WriteOutcome[]> {
-  const jobs = batch.map(({ job }) => job)
-  const live = await completeWritten(client, jobs, WRITE_STEP)
+  const jobs = batch.map((written) => ({ job: written.job, step: recordOf(written) }))
+  const live = await completeWritten(client, jobs)
   const due = batch.flatMap(({ writes }, index) => (live[index] ? writes : []))
   const counts = await pipeline(client, due)
   for (const [index, write] of due.entries()) requireRows(write, counts[index])

@@ -1,16 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { storable } from '../ledger/binary.ts'
-import { type EffectId, type EffectMode, type EndedEffect, endEffect } from '../ledger/effects.ts'
+import type { EffectId, EndedEffect } from '../ledger/effects.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import { check, keptName, strict } from '../model/checked.ts'
 import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
-import { claimEffect, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
+import { claimEffect, effectOf, type OpenCall, stopAtUnknown, type Wanted } from './claim-effect.ts'
+import { recordOutcome } from './end-effect.ts'
 import { type EffectFetch, effectFetch, Unsent } from './fetch.ts'
-import { inputHash, toRecord } from './recorded.ts'
+import { inputHash, requireSameInput, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
 
@@ -50,42 +50,47 @@ export interface EffectCall extends Call {
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
 /** Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises. */
-export function effect<Result>(
+export async function effect<Result>(
   run: HandlerRun,
   key: string,
   work: EffectWork<Result>,
   options: EffectOptions<Result>,
 ): Promise<Result> {
+  check(keptName, key, 'the key of an effect')
+  const { mode, downstreamTtlMs, input } = check(optionsSchema, options, `ctx.effect("${key}")`)
+  const hash = inputHash(`effect "${key}"`, input)
   run.effects ??= new Map()
-  const asked = run.effects.get(key)
-  const answer = asked ?? runEffect(run, { key, work, options })
-  run.effects.set(key, answer)
-  return answer as Promise<Result>
-}
-
-interface Asked<Result> {
-  readonly key: string
-  readonly work: EffectWork<Result>
-  readonly options: EffectOptions<Result>
-}
-
-async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise<Result> {
-  const key = check(keptName, asked.key, 'the key of an effect')
-  const { mode, downstreamTtlMs, input } = check(optionsSchema, asked.options, `ctx.effect("${key}")`)
-  const { reconcile } = asked.options
+  const before = run.effects.get(key)
+  if (before) requireSameInput(`effect "${key}"`, before.inputHash, hash)
   const wanted = {
     effect: effectOf(run, key),
     mode,
     downstreamTtlMs,
-    reconciles: reconcile !== undefined,
-    inputHash: inputHash(`effect "${key}"`, input),
+    reconciles: options.reconcile !== undefined,
+    inputHash: hash,
   }
+  const answer = before?.answer ?? runEffect(run, { wanted, work, reconcile: options.reconcile })
+  // What one call declares is compared with the others, also where the first declared nothing.
+  run.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
+  return answer as Promise<Result>
+}
+
+interface Asked<Result> {
+  readonly wanted: Wanted
+  readonly work: EffectWork<Result>
+  readonly reconcile: EffectOptions<Result>['reconcile']
+}
+
+async function runEffect<Result>(
+  run: HandlerRun,
+  { wanted, work, reconcile }: Asked<Result>,
+): Promise<Result> {
   const claim = await claimEffect(run, wanted)
   // What was recorded is what `work` returned then.
   if (claim.kind === 'done') return claim.result as Result
   const { idempotencyKey, calledAt, epoch } = claim.call
-  const open = { effect: wanted.effect, call: claim.call, mode }
-  if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, asked.work)
+  const open = { effect: wanted.effect, call: claim.call }
+  if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, work)
 
   const answer = await reconcile({ idempotencyKey, signal: run.interruption.signal, calledAt })
   if (answer.outcome === 'done') return record(run, open, answer.result as Result)
@@ -95,21 +100,17 @@ async function runEffect<Result>(run: HandlerRun, asked: Asked<Result>): Promise
   }
   // With the same key, also in atMostOnce: a caller that was only frozen and calls after the question can then still
   // be recognised on the other side.
-  return callAndRecord(run, open, asked.work)
+  return callAndRecord(run, open, work)
 }
 
 interface Open {
   readonly effect: EffectId
   readonly call: OpenCall
-  readonly mode: EffectMode
 }
 
 async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWork<Result>): Promise<Result> {
-  const { mode, call } = open
-  const { idempotencyKey } = call
+  const { idempotencyKey } = open.call
   await requireHeld(run, open)
-  run.open ??= new Map()
-  if (mode !== 'atLeastOnce') run.open.set(open.effect.id, { effect: open.effect, epoch: call.epoch })
   let result: Result
   try {
     result = await work({
@@ -172,32 +173,12 @@ function asRefusedValue({ key }: EffectId, error: unknown): unknown {
   return new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
 }
 
-const FIRST_PAUSE_MS = 50
-/** Some six seconds in all: a failover, not an outage. */
-const MAX_TRIES = 7
-
-/** Tries hard: what is not recorded now will be unknown. */
-async function end(
-  run: HandlerRun,
+/** Records how a call of this run ended. */
+function end(
+  { pool, job }: HandlerRun,
   { effect, call }: Open,
   outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
 ): Promise<void> {
   const reason = outcome.reason === null ? null : storable(outcome.reason)
-  const ended = { effect, job: run.job, epoch: call.epoch, ...outcome, reason }
-  for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
-    try {
-      const isOurs = await endEffect(run.pool, ended)
-      run.open?.delete(effect.id)
-      if (isOurs) return
-      throw new HookonceError('LEASE_LOST', `another run has taken over effect "${effect.key}"`)
-    } catch (error) {
-      if (error instanceof HookonceError || tries >= MAX_TRIES || isRefusal(error)) throw error
-    }
-    await delay(pauseMs)
-  }
-}
-
-/** The server understood and refused: to say it again would not help. */
-function isRefusal(error: unknown): boolean {
-  return /^(22|23|42)...$/.test(sqlStateOf(error))
+  return recordOutcome(pool, { effect, job, epoch: call.epoch, ...outcome, reason })
 }

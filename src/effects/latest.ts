@@ -63,8 +63,7 @@ export async function latest<Result, Current>(
       const advice = 'the event has no version: give one, or a function `refetch` that reads the entity'
       throw new HookonceError('VERSION_INVALID', `entity "${name}": ${advice}`)
     }
-    await lockUnversioned(db, entity, deleted)
-    return applied(await news.work(await refetch()))
+    return applied(await news.work(await refetchUnversioned(db, { entity, refetch, deleted })))
   }
 
   const version = versionOf(news.version)
@@ -72,6 +71,13 @@ export async function latest<Result, Current>(
   if (await recordFirstVersion(db, entity, next)) return applied(await news.work(undefined))
 
   const before = await lockVersion(db, entity)
+  if (before.kind === NO_VERSION && before.deleted) {
+    // The deletion had no version, so nothing tells whether this is older: only the source itself can.
+    if (!refetch) return stale({ name, version, before: 'deleted, without a version' })
+    const current = await refetch()
+    if (isThere(current) && !deleted) await recordVersion(db, entity, next)
+    return applied(await news.work(current))
+  }
   const order = before.kind === NO_VERSION ? 1 : compare(name, version, before)
   if (order < 0) return stale({ name, version, before: before.version })
   if (order > 0) {
@@ -90,9 +96,29 @@ export async function latest<Result, Current>(
 /** An entity whose events carry no version is locked all the same: what was read last is written last. */
 const NO_VERSION = 'none'
 
-async function lockUnversioned(db: Queryable, entity: EntityId, deleted: boolean): Promise<void> {
+interface Unversioned<Current> {
+  readonly entity: EntityId
+  readonly refetch: () => Current | Promise<Current>
+  readonly deleted: boolean
+}
+
+async function refetchUnversioned<Current>(
+  db: Queryable,
+  { entity, refetch, deleted }: Unversioned<Current>,
+): Promise<Current> {
   const row = { kind: NO_VERSION, version: '', deleted }
-  if (!(await recordFirstVersion(db, entity, row))) await lockVersion(db, entity)
+  if (await recordFirstVersion(db, entity, row)) return refetch()
+  const before = await lockVersion(db, entity)
+  const current = await refetch()
+  const isRevived = before.kind === NO_VERSION && before.deleted && isThere(current)
+  // A deletion also replaces a version that is known: what is newer than that may still be older than the deletion.
+  if (deleted || isRevived) await recordVersion(db, entity, row)
+  return current
+}
+
+/** Whether the source still has the entity, as far as what it returned tells. */
+function isThere(current: unknown): boolean {
+  return current !== undefined && current !== null
 }
 
 function compare(name: string, version: Version, before: { kind: string; version: string }): number {

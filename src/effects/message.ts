@@ -68,7 +68,7 @@ const MAX_PAYLOAD_BYTES = 256 * 1024
  * after a failure makes the same messages under the same ids.
  */
 export function outgoing(origin: MessageOrigin, step: string): Outgoing {
-  const { job, epoch, shards, tenant, subscriber, outbox } = origin
+  const { job, shards, tenant, outbox } = origin
   const messages: NewMessage[] = []
   return {
     messages,
@@ -76,7 +76,8 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
       check(topicSchema, topic, 'publish() topic')
       const { key = null, headers = null } = check(optionsSchema, options, `publish('${topic}') options`)
       outbox.requirePublisher(topic)
-      const id = uuid('message', job.receiptId, subscriber, step, String(messages.length), String(epoch))
+      const { subscriber, epoch } = origin
+      const id = messageId({ receiptId: job.receiptId, subscriber, epoch }, step, messages.length)
       // Without a key there is nothing to keep in order: a lane of its own.
       const lane = key === null ? id : uuid('lane', tenant, topic, key)
       messages.push({
@@ -97,6 +98,19 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
       messages.length = count
     },
   }
+}
+
+export interface MessageStep extends Pick<MessageOrigin, 'subscriber' | 'epoch'> {
+  readonly receiptId: string
+}
+
+/** The id of the message that a step of a job published at this place, from 0. */
+export function messageId(
+  { receiptId, subscriber, epoch }: MessageStep,
+  step: string,
+  place: number,
+): string {
+  return uuid('message', receiptId, subscriber, step, String(place), String(epoch))
 }
 
 function toJson(topic: string, payload: unknown): string {

@@ -10,17 +10,12 @@ const MAX_RESULT_BYTES = 64 * 1024
  */
 export function toRecord(what: string, result: unknown): string | null {
   if (result === undefined) return null
-  requireKept(what, result)
+  const fault = notJson(result, { path: [], inside: [], isKept: true })
+  if (fault) throw new HookonceError('RESULT_NOT_JSON', `the result of ${what} ${fault}`)
   return limited(what, JSON.stringify(result))
 }
 
-/** As it is, for later attempts: as JSON, and in characters that a text of the database can hold. */
-export function requireKept(what: string, result: unknown): void {
-  const fault = notJson(result, { path: [], inside: [], isKept: true })
-  if (fault) throw new HookonceError('RESULT_NOT_JSON', `the result of ${what} ${fault}`)
-}
-
-export function limited(what: string, json: string): string {
+function limited(what: string, json: string): string {
   if (Buffer.byteLength(json) <= MAX_RESULT_BYTES) return json
   throw new HookonceError(
     'STEP_RESULT_TOO_LARGE',
@@ -28,9 +23,9 @@ export function limited(what: string, json: string): string {
   )
 }
 
-/** What was recorded; the column is null where there was no result. */
-export function fromRecord(result: unknown): unknown {
-  return result ?? undefined
+/** What was recorded as JSON; the column is null where there was no result. */
+export function fromRecord(json: string | null): unknown {
+  return json === null ? undefined : JSON.parse(json)
 }
 
 /** The declared input of a step or an effect, to recognise another one under the same name. */
@@ -90,6 +85,10 @@ function notJson(value: unknown, place: Place): string | undefined {
   if (!isPlain) {
     return `holds a ${value.constructor?.name ?? 'class'}${at}: return plain data, a date as its ISO text`
   }
+  if (Array.isArray(value)) {
+    const fault = unlisted(value)
+    if (fault) return `holds ${fault}${at}, which JSON cannot keep`
+  }
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined) continue
     const unkeptKey = isKept && unkept(key)
@@ -98,6 +97,14 @@ function notJson(value: unknown, place: Place): string | undefined {
     if (fault) return fault
   }
   return undefined
+}
+
+/** What JSON would turn into null, or leave out, in a list. */
+function unlisted(list: readonly unknown[]): string | undefined {
+  // Also finds holes. In an object a member that is undefined is read as undefined again.
+  if (list.includes(undefined)) return 'a list with undefined in it'
+  const extra = Object.keys(list)[list.length]
+  return extra === undefined ? undefined : `a list with a property "${extra}"`
 }
 
 function unkept(text: string): string | undefined {

@@ -11,6 +11,8 @@ import type { MessageOrigin } from './message.ts'
 /** What the calls of one handler's run share. Collections are made by who needs them: most handlers need none. */
 export interface HandlerRun extends MessageOrigin {
   readonly pool: Pool
+  /** No earlier run of this job can have recorded anything, so there is nothing to look up. */
+  readonly isFirst: boolean
   /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
   readonly lastStep: string | undefined
   /** How long the handler may run. */
@@ -27,16 +29,20 @@ export interface HandlerRun extends MessageOrigin {
   names?: Set<string>
   /** Names of transactions whose work is under way. */
   openTransactions?: Set<string>
-  /** Effects that this run has asked for: who asks twice shares the answer. */
-  effects?: Map<string, Promise<unknown>>
-  /** Calls that this run made and has not told the outcome of, by the effect's id. */
-  open?: Map<string, { readonly effect: EffectId; readonly epoch: number }>
+  /** Effects that this run has asked for, by key. */
+  effects?: Map<string, AskedEffect>
   /** Set when a commit of the run itself has settled the job. */
   settled: 'processed' | 'attention' | undefined
   /** Why the run must end here, whatever the handler makes of it. */
   stopped: Error | undefined
   /** What came of the entities that the handler spoke of. */
   readonly news: Latest<unknown>[]
+}
+
+/** An effect that a run has asked for: who asks again with the same input shares the answer. */
+export interface AskedEffect {
+  readonly answer: Promise<unknown>
+  readonly inputHash: Buffer | null
 }
 
 /** A name is done once in a run: a second use would be skipped in silence by the next attempt. */
@@ -57,6 +63,10 @@ export function claimName(run: HandlerRun, name: string): void {
 export function stop<Stop extends Error>(run: HandlerRun, stop: Stop): Stop {
   run.stopped ??= stop
   return stop
+}
+
+export function unknownEffect({ key }: EffectId, reason: string): HookonceError {
+  return new HookonceError('EFFECT_UNKNOWN', `effect "${key}": ${reason}`)
 }
 
 /** Tells the refusal of a stale fence from other errors of the database. */

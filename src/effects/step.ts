@@ -34,8 +34,7 @@ export async function step<Result>(
   const hash = inputHash(what, input)
   claimName(run, name)
   const { pool, job, epoch, subscriber, interruption } = run
-  // The first run of a job has nothing to find.
-  const before = job.fence > 1 ? await findStep(pool, { job, epoch, name }) : undefined
+  const before = run.isFirst ? undefined : await findStep(pool, { job, epoch, name })
   if (before) {
     requireSameInput(what, before.inputHash, hash)
     return fromRecord(before.result) as Result

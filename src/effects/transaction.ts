@@ -1,3 +1,4 @@
+import type { QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
 import { addMessages } from '../ledger/outbox.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
@@ -7,7 +8,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { TransactionAdapter } from './adapters/contract.ts'
 import { staleReason } from './latest.ts'
 import { type AdaptedTransaction, openTransaction, type Transaction } from './open-transaction.ts'
-import { fromRecord, limited, requireKept } from './recorded.ts'
+import { fromRecord, toRecord } from './recorded.ts'
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 import { MetUnknown, stopAtMet } from './transaction-effect.ts'
 
@@ -56,8 +57,7 @@ export async function transaction<Result>(
 ): Promise<Result> {
   const { name = DEFAULT_NAME, last = false, on } = options
   claimName(run, name)
-  // The first run of a job has nothing to find.
-  const before = run.job.fence > 1 ? await doneBefore(run, name) : undefined
+  const before = run.isFirst ? undefined : await doneBefore(run, name)
   // What was recorded is what `work` returned then.
   if (before) return before.result as Result
   for (let tries = 1; ; tries += 1) {
@@ -189,22 +189,26 @@ function elsewhere(error: unknown): never {
   throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 
-/** Leniently: what a query returned is often handed on without being looked at. */
+/** The result as JSON. What a query or ctx.latest() returned is often handed on without being looked at. */
 function toJson(name: string, result: unknown): string | null {
-  const what = `transaction "${name}"`
-  const json = stringified(what, result)
-  if (json === undefined) return null
-  // Only characters that the database cannot keep are escaped by number, and a few that it can.
-  if (json.includes('\\u')) requireKept(what, JSON.parse(json))
-  return limited(what, json)
+  return toRecord(`transaction "${name}"`, withoutDriver(result))
 }
 
-/** Query builders like to return what JSON has no word for, such as a BigInt. */
-function stringified(what: string, result: unknown): string | undefined {
-  try {
-    return JSON.stringify(result)
-  } catch (error) {
-    const fault = `the result of ${what} is not JSON: return an id, or nothing`
-    throw new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
+/** The result of a query is an object of the driver: its rows, and what else its type declares, are kept. */
+function withoutDriver(result: unknown): unknown {
+  if (typeof result !== 'object' || result === null) return result
+  if (isQueryResult(result)) {
+    const { command, rowCount, oid, rows, fields } = result
+    return { command, rowCount, oid, rows, fields: fields.map((field) => ({ ...field })) }
   }
+  if ('outcome' in result && 'result' in result) return { ...result, result: withoutDriver(result.result) }
+  return result
+}
+
+/** By its shape: an application may bring a `pg` of its own. */
+function isQueryResult(result: object): result is QueryResult {
+  const isOfClass = Object.getPrototypeOf(result) !== Object.prototype
+  return (
+    isOfClass && 'command' in result && 'rows' in result && 'fields' in result && Array.isArray(result.fields)
+  )
 }

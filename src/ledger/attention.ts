@@ -41,7 +41,10 @@ const WAITING = statement(
 export type WaitingJob = Omit<JobRef, 'fence'>
 
 /** In the order in which jobs are locked. */
-export async function jobsWaitingFor(db: Queryable, effect: EffectId): Promise<WaitingJob[]> {
+export async function jobsWaitingFor(
+  db: Queryable,
+  effect: Pick<EffectId, 'shard' | 'id'>,
+): Promise<WaitingJob[]> {
   return rows(db, WAITING, [effect.id, effect.shard])
 }
 
@@ -59,6 +62,13 @@ const LET_GO = statement(
 
 export async function letGo(db: Queryable, job: WaitingJob): Promise<number> {
   return change(db, LET_GO, [job.shard, job.receiptId, job.subscriber])
+}
+
+/** Lets every job go that waits for an effect. The caller has locked the effect. Returns how many they are. */
+export async function letWaitingGo(db: Queryable, effect: EffectId): Promise<number> {
+  let count = 0
+  for (const job of await jobsWaitingFor(db, effect)) count += await letGo(db, job)
+  return count
 }
 
 const ABANDON = statement(
@@ -80,10 +90,12 @@ const DECIDE = statement(
   `update hookonce.effect
    set state = $4::hookonce.effect_state, reason = $5, result = $6::jsonb,
      ended_at = case when $4 = 'started' then null else now() end,
-     -- To be called again with the same key: the clock of that key starts anew, and the call is whose turn it is.
+     -- To be called again with the same key: the clock of that key starts anew, and whoever asks first calls.
      started_at = case when $4 = 'started' then now() else started_at end,
-     fence = case when $4 = 'started' then 0 else fence end
-   where shard = $1::smallint and id = $2::uuid and epoch = $3::smallint`,
+     fence = case when $4 = 'started' then 0 else fence end,
+     -- Until then it belongs to a job that goes on: that job is not given up while the outcome is open.
+     receipt_id = coalesce($7::uuid, receipt_id), subscriber = coalesce($8::integer, subscriber)
+   where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
 
 export interface DecidedEffect {
@@ -92,20 +104,38 @@ export interface DecidedEffect {
   readonly state: 'done' | 'failed' | 'started'
   readonly reason: string
   readonly result: string | null
+  /** With `started`: the job that is to call again. */
+  readonly caller: WaitingJob | undefined
 }
 
 export async function decideEffect(db: Queryable, decided: DecidedEffect): Promise<void> {
-  const { effect, epoch, state, reason, result } = decided
-  await change(db, DECIDE, [effect.shard, effect.id, epoch, state, reason, result])
+  const { effect, epoch, state, reason, result, caller } = decided
+  const owner = [caller?.receiptId ?? null, caller?.subscriber ?? null]
+  await change(db, DECIDE, [effect.shard, effect.id, epoch, state, reason, result, ...owner])
 }
 
-/* Unknown effects, oldest first, each with the jobs that wait for it. */
+/*
+ * Unknown effects, oldest first, each with the jobs that wait for it. An unknown effect that a fresh replay reopened needs
+ * no decision. An effect that jobs wait for is listed whatever its state: they must not wait unseen.
+ */
 const LIST = statement(
   'list_attention',
-  `select e.tenant, e.key, e.epoch, e.mode, e.downstream_key as "downstreamKey", e.started_at as "startedAt", e.reason,
+  `with listed as (
+     select e.shard, e.id, e.epoch from generate_series(0, $1::integer - 1) n(shard)
+     join hookonce.effect e on e.shard = n.shard and e.state = 'unknown' and e.reopened_at is null
+     union
+     select w.effect_shard, w.effect_id, latest.epoch
+     from (select distinct effect_shard, effect_id from hookonce.attention) w
+     cross join lateral (
+       select l.epoch from hookonce.effect l where l.shard = w.effect_shard and l.id = w.effect_id
+       order by l.epoch desc limit 1
+     ) latest
+   )
+   select e.tenant, e.key, e.epoch, e.mode, e.downstream_key as "downstreamKey", e.started_at as "startedAt",
+     case when e.state = 'unknown' and e.reopened_at is null then e.reason
+       else 'it needs no decision (it is ' || e.state::text || '): confirm-done lets its jobs go on' end as reason,
      coalesce(jobs.list, '[]') as jobs
-   from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.effect e on e.shard = n.shard and e.state = 'unknown'
+   from listed join hookonce.effect e using (shard, id, epoch)
    cross join lateral (
      select jsonb_agg(jsonb_build_object('receiptId', a.receipt_id, 'source', s.source, 'subscriber', s.name)
        order by a.receipt_id) as list

@@ -33,7 +33,7 @@ const START = statement(
   'start_effect',
   `insert into hookonce.effect
      (shard, id, tenant, key, receipt_id, subscriber, fence, epoch, mode, input_hash, downstream_key, state)
-   values ($1::smallint, $2::uuid, $3, $4, $5::uuid, $6::integer, $7::integer, $8::smallint, $9, $10::bytea, $11, 'started')
+   values ($1::smallint, $2::uuid, $3, $4, $5::uuid, $6::integer, $7::integer, $8::integer, $9, $10::bytea, $11, 'started')
    on conflict (shard, id, epoch) do nothing
    returning 1`,
 )
@@ -60,7 +60,7 @@ export async function startEffect(db: Queryable, started: NewEffect): Promise<bo
 const LATEST = statement(
   'latest_effect',
   `select epoch, state::text as state, mode, receipt_id as "receiptId", subscriber, fence, input_hash as "inputHash",
-     downstream_key as "downstreamKey", result, reason, reopened_at is not null as reopened, started_at as "startedAt",
+     downstream_key as "downstreamKey", result::text as result, reason, reopened_at is not null as reopened, started_at as "startedAt",
      (extract(epoch from now() - started_at) * 1000)::float8 as "ageMs"
    from hookonce.effect
    where shard = $1::smallint and id = $2::uuid
@@ -78,7 +78,8 @@ export interface EffectRow {
   readonly fence: number
   readonly inputHash: Buffer | null
   readonly downstreamKey: string
-  readonly result: unknown
+  /** As JSON. */
+  readonly result: string | null
   readonly reason: string | null
   readonly reopened: boolean
   readonly startedAt: Date
@@ -95,7 +96,7 @@ const TAKE_OVER = statement(
   'take_over_effect',
   `update hookonce.effect
    set receipt_id = $4::uuid, subscriber = $5::integer, fence = $6::integer, mode = $7
-   where shard = $1::smallint and id = $2::uuid and epoch = $3::smallint`,
+   where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
 
 /** Makes another run the one that may tell the outcome. The clock of its first call goes on. */
@@ -115,7 +116,7 @@ const END = statement(
   'end_effect',
   `update hookonce.effect
    set state = $7::hookonce.effect_state, result = $8::jsonb, reason = $9, ended_at = now()
-   where shard = $1::smallint and id = $2::uuid and epoch = $3::smallint
+   where shard = $1::smallint and id = $2::uuid and epoch = $3::integer
      and receipt_id = $4::uuid and subscriber = $5::integer and fence = $6::integer
      -- Or already what we say: the reply to our first try was lost.
      and state in ('started', $7::hookonce.effect_state)`,
@@ -131,7 +132,7 @@ export interface EndedEffect {
   readonly reason: string | null
 }
 
-/** False: another run owns the effect now. */
+/** False: another run owns the effect now, or its outcome counts as unknown; see `endUnknown`. */
 export async function endEffect(db: Queryable, ended: EndedEffect): Promise<boolean> {
   const { effect, job, epoch, state, result, reason } = ended
   const owner = [job.receiptId, job.subscriber, job.fence]
@@ -139,10 +140,23 @@ export async function endEffect(db: Queryable, ended: EndedEffect): Promise<bool
   return count === 1
 }
 
+const END_UNKNOWN = statement(
+  'end_unknown_effect',
+  `update hookonce.effect
+   set state = $4::hookonce.effect_state, result = $5::jsonb, reason = $6, ended_at = now()
+   where shard = $1::smallint and id = $2::uuid and epoch = $3::integer and state = 'unknown'`,
+)
+
+/** Records the outcome of an effect that is unknown. The caller has locked it. */
+export async function endUnknown(db: Queryable, ended: Omit<EndedEffect, 'job'>): Promise<void> {
+  const { effect, epoch, state, result, reason } = ended
+  await change(db, END_UNKNOWN, [effect.shard, effect.id, epoch, state, result, reason])
+}
+
 const MARK_UNKNOWN = statement(
   'mark_effect_unknown',
   `update hookonce.effect set state = 'unknown', reason = $4
-   where shard = $1::smallint and id = $2::uuid and epoch = $3::smallint`,
+   where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
 
 export async function markUnknown(
@@ -150,6 +164,47 @@ export async function markUnknown(
   { effect, epoch, reason }: { effect: EffectId; epoch: number; reason: string },
 ): Promise<void> {
   await change(db, MARK_UNKNOWN, [effect.shard, effect.id, epoch, reason])
+}
+
+/*
+ * Calls of a job, of whichever run, whose outcome nobody recorded. A plain read over all shards: whoever acts on it
+ * locks the effects first. Calls in the mode `atLeastOnce` may be repeated, so nobody needs to know their outcome.
+ */
+const OPEN_CALLS = statement(
+  'open_calls_of_job',
+  `select e.shard, e.id, e.tenant, e.key, e.epoch
+   from generate_series(0, $1::integer - 1) n(shard)
+   join hookonce.effect e on e.shard = n.shard and e.receipt_id = $2::uuid
+   where e.subscriber = $3::integer and e.state = 'started' and e.reopened_at is null and e.mode <> 'atLeastOnce'
+   order by e.shard, e.id`,
+)
+
+export type OpenEffect = EffectId & { readonly epoch: number }
+
+/** In the order in which they are to be locked. */
+export async function openCallsOf(
+  db: Queryable,
+  shards: number,
+  { receiptId, subscriber }: Pick<JobRef, 'receiptId' | 'subscriber'>,
+): Promise<OpenEffect[]> {
+  return rows(db, OPEN_CALLS, [shards, receiptId, subscriber])
+}
+
+/** Marks the open calls of a job as unknown, inside the transaction that ends the job. Returns the marked effects. */
+export async function markOpenCallsUnknown(
+  db: Queryable,
+  { shards, job, reason }: { shards: number; job: Pick<JobRef, 'receiptId' | 'subscriber'>; reason: string },
+): Promise<EffectId[]> {
+  const marked: EffectId[] = []
+  for (const effect of await openCallsOf(db, shards, job)) {
+    const row = await lockEffect(db, effect)
+    // Since it was read, its outcome may have been recorded, or another job may have taken it over.
+    const isOpen = row?.state === 'started' && row.epoch === effect.epoch
+    if (!isOpen || row.receiptId !== job.receiptId || row.subscriber !== job.subscriber) continue
+    await markUnknown(db, { effect, epoch: effect.epoch, reason })
+    marked.push(effect)
+  }
+  return marked
 }
 
 const IS_LIVE = statement(
@@ -205,12 +260,14 @@ const REOPEN = statement(
   'reopen_effects',
   `update hookonce.effect set reopened_at = now()
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and state <> 'failed'
-     and reopened_at is null`,
+     and reopened_at is null
+   returning shard, id, tenant, key`,
 )
 
+/** Returns the effects that whoever asks next calls anew. */
 export async function reopenEffects(
   db: Queryable,
   { shard, receiptId, subscriber }: Omit<JobRef, 'fence'>,
-): Promise<number> {
-  return change(db, REOPEN, [shard, receiptId, subscriber])
+): Promise<EffectId[]> {
+  return rows(db, REOPEN, [shard, receiptId, subscriber])
 }

@@ -92,6 +92,25 @@ export async function findMessages(db: Queryable, shards: number, idPrefix: stri
   return range ? rows(db, FIND_MESSAGES, [shards, ...range]) : []
 }
 
+const MESSAGES_BY_ID = statement(
+  'messages_by_id',
+  `select m.id, m.topic, m.key, m.state::text as state
+   from generate_series(0, $1::integer - 1) s(shard)
+   join hookonce.outbox m on m.shard = s.shard and m.id = any($2::uuid[])
+   order by m.created_at, array_position($2::uuid[], m.id)`,
+)
+
+export type PublishedMessage = Pick<MessageRow, 'id' | 'topic' | 'key'> & { readonly state: string }
+
+/** Those of these messages that the outbox still holds. */
+export async function messagesById(
+  db: Queryable,
+  shards: number,
+  ids: readonly string[],
+): Promise<PublishedMessage[]> {
+  return rows(db, MESSAGES_BY_ID, [shards, ids])
+}
+
 const FAILED_MESSAGES = statement(
   'failed_messages',
   `select m.id from hookonce.outbox m

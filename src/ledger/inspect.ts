@@ -202,7 +202,7 @@ const BACKLOG = statement(
      where j.shard = n.shard and j.subscriber = s.id and j.state in ('failed', 'attention')
      union all
      select 0, 0, 0, 0, count(*), null from hookonce.effect e
-     where e.shard = n.shard and e.subscriber = s.id and e.state = 'unknown'
+     where e.shard = n.shard and e.subscriber = s.id and e.state = 'unknown' and e.reopened_at is null
    ) due
    group by s.source, s.name`,
 )

@@ -4,8 +4,9 @@ import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Replay: a finished job is received again, with its counters at zero and its fence as it was. The run that
- * ended well is told in attempt before its row is reused. The receipt is locked first, so that no sweep takes it away
- * (retention.ts); one that has lost its body meanwhile is not replayed.
+ * ended well is told in attempt before its row is reused; so is the step that completed it, which the next completion
+ * may overwrite. The receipt is locked first, so that no sweep takes it away (retention.ts); a receipt that has lost its
+ * body meanwhile is not replayed.
  */
 const REPLAY = statement(
   'replay',
@@ -26,6 +27,12 @@ const REPLAY = statement(
      select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.finished_at, 'processed'
      from hookonce.job j join finished f using (receipt_id, subscriber)
      where j.shard = $1::smallint and j.state = 'processed'
+   ), kept as (
+     insert into hookonce.step (shard, receipt_id, subscriber, fence, epoch, name)
+     select j.shard, j.receipt_id, j.subscriber, j.fence, j.epoch, j.last_step
+     from hookonce.job j join finished f using (receipt_id, subscriber)
+     where j.shard = $1::smallint and j.last_step is not null and $5::integer = 0
+     on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
    ), lanes as (
      -- Its lane may be gone. Taken under its lock otherwise, so that nobody removes it who has not seen this job.
      insert into hookonce.lane (shard, id, seq, added)

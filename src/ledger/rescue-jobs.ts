@@ -32,7 +32,20 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
  * use it (told `=`, it knows that there is nothing to order, and where much was in flight when it last looked it would read
  * the table, with all that was ever done). By keys, all orphans would be sorted each time; who skips what is locked waits
  * for nobody anyway.
+ *
+ * A job is not buried while the outcome of one of its calls is open: it stops for attention. `asked` reads the same snapshot
+ * as the update, so that every job in `attention` has an effect that it waits for, also where another job takes that effect
+ * over at this moment. Effects are only read here, as they are in other shards.
  */
+const OPEN_CALLS = `select l.shard, l.id, l.started_at
+     from generate_series(0, (select value from hookonce.setting where name = 'shards') - 1) n(shard)
+     cross join lateral (
+       select * from hookonce.effect k
+       where k.shard = n.shard and k.receipt_id = j.receipt_id
+       offset 0
+     ) l
+     where l.subscriber = j.subscriber and l.state = 'started' and l.reopened_at is null and l.mode <> 'atLeastOnce'`
+
 const RESCUE = statement(
   'rescue',
   `with orphan as materialized (
@@ -47,7 +60,8 @@ const RESCUE = statement(
      limit $3::integer
    ), rescued as (
      update hookonce.job j
-     set state = (case when j.crashes + $4::integer >= ${BURIED_AT} then 'failed' else 'retrying' end)::hookonce.job_state,
+     set state = (case when j.crashes + $4::integer < ${BURIED_AT} then 'retrying'
+         when exists (${OPEN_CALLS}) then 'attention' else 'failed' end)::hookonce.job_state,
        fence = j.fence + 1, crashes = j.crashes + $4::integer, worker = null,
        due_at = now() + $4::integer * least(60, 2 ^ j.crashes) * interval '1 second',
        finished_at = case when j.crashes + $4::integer >= ${BURIED_AT} then now() end,
@@ -62,8 +76,15 @@ const RESCUE = statement(
      select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at,
        case when $4::integer = 0 then 'returned' else 'crashed' end, reason
      from rescued
+   ), asked as (
+     insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+     select distinct on (j.receipt_id, j.subscriber) $1::smallint, j.receipt_id, j.subscriber, call.shard, call.id
+     from rescued j cross join lateral (${OPEN_CALLS}) call
+     where j.state = 'attention'
+     order by j.receipt_id, j.subscriber, call.started_at
    )
-   select receipt_id as "receiptId", subscriber, state = 'failed' as buried from rescued`,
+   select receipt_id as "receiptId", subscriber, state = 'failed' as buried, state = 'attention' as "needsPerson"
+   from rescued`,
 )
 
 export interface Rescue {
@@ -78,6 +99,8 @@ export interface Rescued {
   readonly receiptId: string
   readonly subscriber: number
   readonly buried: boolean
+  /** It would have been buried, but the outcome of one of its calls is unknown. */
+  readonly needsPerson: boolean
 }
 
 export async function rescueJobs(db: Queryable, rescue: Rescue): Promise<Rescued[]> {

@@ -11,13 +11,14 @@ export interface StepId {
 
 const FIND_STEP = statement(
   'find_step',
-  `select result, input_hash as "inputHash" from hookonce.step
+  `select result::text as result, input_hash as "inputHash" from hookonce.step
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and epoch = $4::smallint
      and name = $5::text`,
 )
 
 export interface FoundStep {
-  readonly result: unknown
+  /** As JSON; null for none. */
+  readonly result: string | null
   readonly inputHash: Buffer | null
 }
 
@@ -104,16 +105,22 @@ export async function completeWithStep(
   await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, reason])
 }
 
+/* The steps that record what a run handed over with its completion: writes, messages, or both. */
+export const WRITTEN = '(write)'
+export const PUBLISHED = '(publish)'
+export const WRITTEN_AND_PUBLISHED = '(write, publish)'
+
 /*
  * Completes many jobs whose writes follow in the same transaction. Fence first: what is not returned had lost its
  * lease, and its writes are not sent; what is returned stays locked until the commit. One probe of the primary key
- * a job, in key order, as in settling.
+ * a job, in key order, as in settling. A replay that writes where the earlier run only published adds to its record.
  */
 const COMPLETE_WRITTEN = statement(
   'complete_written',
   `with live as materialized (
-     select j.shard, j.receipt_id, j.subscriber
-     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) e(shard, receipt_id, subscriber, fence)
+     select j.shard, j.receipt_id, j.subscriber, e.step
+     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
+       e(shard, receipt_id, subscriber, fence, step)
      cross join lateral (
        select * from hookonce.job k
        where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
@@ -123,29 +130,33 @@ const COMPLETE_WRITTEN = statement(
      where j.fence = e.fence and j.state = 'processing'
    )
    update hookonce.job j
-   set state = 'processed', worker = null, finished_at = now(), reason = null, last_step = $5::text
+   set state = 'processed', worker = null, finished_at = now(), reason = null,
+     last_step = case when j.last_step in ('${WRITTEN}', '${PUBLISHED}') and j.last_step <> l.step
+       then '${WRITTEN_AND_PUBLISHED}' else l.step end
    from live l
    where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
    returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
 )
 
+/** A job to complete, and the step under which what it handed over is known. */
+export interface CompletedJob {
+  readonly job: JobRef
+  readonly step: string
+}
+
 /** Tells for each job, in order, whether it was still ours to complete. */
-export async function completeWritten(
-  db: Queryable,
-  jobs: readonly JobRef[],
-  step: string,
-): Promise<boolean[]> {
-  const batch = jobs.toSorted(byKey)
+export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
+  const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
   const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [
-    binary.smallints(batch.map((job) => job.shard)),
-    binary.uuids(batch.map((job) => job.receiptId)),
-    binary.integers(batch.map((job) => job.subscriber)),
-    binary.integers(batch.map((job) => job.fence)),
-    step,
+    binary.smallints(batch.map(({ job }) => job.shard)),
+    binary.uuids(batch.map(({ job }) => job.receiptId)),
+    binary.integers(batch.map(({ job }) => job.subscriber)),
+    binary.integers(batch.map(({ job }) => job.fence)),
+    binary.texts(batch.map(({ step }) => step)),
   ])
   // With the fence: a run that lost its lease, and the one that has it now, may end in the same batch.
   const live = new Set(done.map(runOf))
-  return jobs.map((job) => live.has(runOf(job)))
+  return jobs.map(({ job }) => live.has(runOf(job)))
 }
 
 function runOf({ receiptId, subscriber, fence }: Omit<JobRef, 'shard'>): string {

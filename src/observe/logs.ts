@@ -127,6 +127,11 @@ export function logs(logger: Logger): Observer {
       else limited(kind, 'info', fields, outcome)
     },
     rescue(fact) {
+      if (fact.needsPerson) {
+        const asked = () => ({ receipt_id: fact.receiptId, status: 'attention' })
+        const message = 'job waits for a person: see `hookonce attention list`'
+        return limited(`rescue ${message}`, 'error', asked, message)
+      }
       const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
       const message = fact.buried
         ? 'job buried: its worker died with it too often'

@@ -84,6 +84,8 @@ export interface AttemptFact {
 export interface RescueFact {
   readonly receiptId: string
   readonly buried: boolean
+  /** It is in `attention`: its worker died with it too often, and the outcome of a call is unknown. */
+  readonly needsPerson?: boolean
 }
 
 export interface MessageFact {

@@ -44,6 +44,7 @@ function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {
       retry: { maxAttempts: 5, maxAgeMs: 1e9, baseDelayMs: 1, maxDelayMs: 1 },
     },
     epoch: 0,
+    isFirst: true,
     lastStep: undefined,
     isHeld: () => true,
     event: () => event,
@@ -70,7 +71,8 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
     settlements.push(settlement)
     return { kind: took ? 'committed' : 'lost' }
   }
-  await attempt(run, { business: nowhere, settle, observer })
+  const { signal } = new AbortController()
+  await attempt(run, { business: nowhere, settle, observer, signal })
   const [settlement] = settlements
   const [fact] = facts
   if (!settlement || !fact) throw new Error('an attempt settles and tells once')

@@ -1,4 +1,5 @@
 import type { WriteOutcome } from '../effects/commit-writes.ts'
+import { stopAtOpenCall } from '../effects/open-calls.ts'
 import type { JobRef } from '../ledger/job-ref.ts'
 import type { Settlement } from '../ledger/settle-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -6,6 +7,7 @@ import type { Event } from '../model/event.ts'
 import { Deferred } from '../model/handler-errors.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
 import { Draining, type Interruption } from '../work/interruption.ts'
+import { persistently } from '../work/persistently.ts'
 import { afterFailure } from '../work/retry.ts'
 import { type Business, type Gathered, openContext } from './context.ts'
 import type { Ending } from './settler.ts'
@@ -20,6 +22,8 @@ export interface Run {
   readonly subscriber: Subscriber
   /** Raised by a replay that asks for everything to happen anew. */
   readonly epoch: number
+  /** No earlier run of this job can have recorded anything. */
+  readonly isFirst: boolean
   /** Whether the lease still holds, by the clock of this process. */
   readonly isHeld: () => boolean
   /** The step whose commit completed an earlier run of this job. */
@@ -35,6 +39,8 @@ export interface AttemptDeps {
   readonly business: Business
   readonly settle: (ending: Ending) => Promise<WriteOutcome>
   readonly observer: Observer
+  /** Gives up trying: the ledger is down and the process wants to end. */
+  readonly signal: AbortSignal
 }
 
 type Ended = { readonly event: Event | undefined } & (
@@ -50,40 +56,64 @@ type Ended = { readonly event: Event | undefined } & (
       readonly ok: false
       readonly error: unknown
       readonly settled: boolean
-      readonly askPerson?: Gathered['askPerson']
+      readonly hasEffects: boolean
     }
 )
 
 /** Runs the handler once and settles the job by what came of it. Never throws. */
 export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   const startedAt = performance.now()
-  let ended = await perform(run, deps)
+  const ended = await perform(run, deps)
   const durationMs = performance.now() - startedAt
-  let settlement = settlementOf(run, ended, durationMs)
-  if (settlement.state === 'failed') ended = await askPerson(ended)
-  let outcome = await settle({ ended, settlement }, deps)
-  if (outcome.kind === 'refused') {
+  let concluded = await conclude({ run, ended, durationMs }, deps)
+  if (concluded.outcome.kind === 'refused') {
     // The handler was content, the database was not with what it wrote: that is a failed attempt like another.
-    ended = { ok: false, event: ended.event, error: outcome.error, settled: false }
-    settlement = settlementOf(run, ended, durationMs)
-    outcome = await settle({ ended, settlement }, deps)
+    const { error } = concluded.outcome
+    const refused = { ok: false, event: ended.event, error, settled: false, hasEffects: true } as const
+    concluded = await conclude({ run, ended: refused, durationMs }, deps)
   }
-  deps.observer.attempt(factOf({ run, ended, settlement, took: outcome.kind === 'committed', durationMs }))
+  deps.observer.attempt(factOf({ run, ...concluded, durationMs }))
 }
 
-/** A job is not given up while nobody knows what became of its call. */
-async function askPerson(ended: Ended): Promise<Ended> {
-  if (ended.ok || ended.settled || !ended.askPerson) return ended
-  return ended.askPerson().catch((error) => {
-    const isAsked = error instanceof HookonceError && error.code === 'EFFECT_UNKNOWN'
-    // Otherwise the ledger could not say so now: the job is given up for its own reason.
-    return isAsked ? { ok: false, event: ended.event, error, settled: true } : ended
-  })
+interface Concluding {
+  readonly run: Run
+  readonly ended: Ended
+  readonly durationMs: number
 }
 
 interface Settling {
   readonly ended: Ended
   readonly settlement: Settlement
+}
+
+interface Concluded extends Settling {
+  readonly outcome: WriteOutcome
+}
+
+async function conclude({ run, ended, durationMs }: Concluding, deps: AttemptDeps): Promise<Concluded> {
+  const settlement = settlementOf(run, ended, durationMs)
+  const stopped = settlement.state === 'failed' ? await stopForPerson(run, ended, deps) : ended
+  // The ledger could not be asked: the lease runs out, and the job is tried again.
+  if (!stopped) return { ended, settlement, outcome: { kind: 'lost' } }
+  return { ended: stopped, settlement, outcome: await settle({ ended: stopped, settlement }, deps) }
+}
+
+/** A job is not given up while nobody knows what became of its calls. Undefined: the ledger could not be asked. */
+async function stopForPerson(
+  { job, isFirst }: Run,
+  ended: Ended,
+  { business, observer, signal }: AttemptDeps,
+): Promise<Ended | undefined> {
+  if (ended.ok || ended.settled || (isFirst && !ended.hasEffects)) return ended
+  const { pool, shards } = business
+  const doing = 'looking for open calls of a job that is given up'
+  const asked = await persistently(async () => ({ error: await stopAtOpenCall({ pool, shards, job }) }), {
+    doing,
+    observer,
+    signal,
+  })
+  if (!asked) return undefined
+  return asked.error ? { ...ended, error: asked.error, settled: true } : ended
 }
 
 async function settle({ ended, settlement }: Settling, deps: AttemptDeps): Promise<WriteOutcome> {
@@ -110,6 +140,7 @@ async function perform(run: Run, { business, observer }: AttemptDeps): Promise<E
     // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
     await interruption.during(Promise.resolve(subscriber.handler(event, context.ctx)))
     context.requireAwaited()
+    if (run.lastStep !== undefined) await context.dropRepeated()
     return endedOf(event, context.close(late))
   } catch (error) {
     // Interrupted: then nobody waits for the rest either, and the run knows the reason.
@@ -127,10 +158,10 @@ async function perform(run: Run, { business, observer }: AttemptDeps): Promise<E
 
 /** A commit of the handler's own stands, whatever the handler did after it; so does a reason to stop. */
 function endedOf(event: Event | undefined, gathered: Gathered, thrown?: { error: unknown }): Ended {
-  const { writes, messages, settled, stopped, stale, askPerson } = gathered
+  const { writes, messages, settled, stopped, stale, hasEffects } = gathered
   if (settled === 'processed') return { ok: true, event, ...NOTHING, settled: true, stale }
-  if (stopped) return { ok: false, event, error: stopped, settled: settled === 'attention' }
-  if (thrown) return { ok: false, event, ...thrown, settled: false, askPerson }
+  if (stopped) return { ok: false, event, error: stopped, settled: settled === 'attention', hasEffects }
+  if (thrown) return { ok: false, event, ...thrown, settled: false, hasEffects }
   return { ok: true, event, writes, messages, settled: false, stale }
 }
 
@@ -171,15 +202,7 @@ export function handedBack(job: JobRef, attempt: number): Settlement {
   return { ...job, state, delayMs: 0, returnAttempt: true, reason: undefined }
 }
 
-interface Told {
-  readonly run: Run
-  readonly ended: Ended
-  readonly settlement: Settlement
-  readonly took: boolean
-  readonly durationMs: number
-}
-
-function factOf({ run, ended, settlement, took, durationMs }: Told): AttemptFact {
+function factOf({ run, ended, settlement, outcome, durationMs }: Concluding & Concluded): AttemptFact {
   const { job, attempt, subscriber } = run
   return {
     source: subscriber.sourceName,
@@ -189,7 +212,7 @@ function factOf({ run, ended, settlement, took, durationMs }: Told): AttemptFact
     eventType: ended.event?.type,
     objectId: ended.event?.objectId,
     attempt,
-    outcome: took ? outcomeOf(ended, settlement) : 'lost',
+    outcome: outcome.kind === 'committed' ? outcomeOf(ended, settlement) : 'lost',
     durationMs,
     ...(ended.ok ? {} : { error: ended.error }),
   }

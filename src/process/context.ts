@@ -1,11 +1,10 @@
 import type { Pool } from 'pg'
 import type { TransactionAdapter } from '../effects/adapters/contract.ts'
 import { Calls, type OnLateFailure } from '../effects/calls.ts'
-import { stopAtUnknown } from '../effects/claim-effect.ts'
-import { WRITE_STEP } from '../effects/commit-writes.ts'
 import { downstreamKey } from '../effects/downstream-key.ts'
 import { effect } from '../effects/effect.ts'
 import { fetchOnce } from '../effects/fetch-once.ts'
+import { handedOverBefore } from '../effects/handed-over.ts'
 import { type Latest, staleReason } from '../effects/latest.ts'
 import { type Outbox, outgoing } from '../effects/message.ts'
 import { type HandlerRun, stop } from '../effects/run.ts'
@@ -13,6 +12,7 @@ import { step } from '../effects/step.ts'
 import { refuseInside, type TransactionOptions, transaction, type Work } from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
+import { stepNames, WRITTEN } from '../ledger/steps.ts'
 import { HookonceError } from '../model/errors.ts'
 import { Deferred } from '../model/handler-errors.ts'
 import type { Interruption } from '../work/interruption.ts'
@@ -26,6 +26,8 @@ export interface OpenContext {
   requireAwaited(): void
   /** Until what the handler began has ended. Cut off in the middle it would be known to nobody. */
   rest(): Promise<void>
+  /** Drops what the handler handed over and an earlier run had committed. Where the job's row does not tell, it asks. */
+  dropRepeated(): Promise<void>
   /** The handler has ended: nothing that it still does counts. */
   close(onLateFailure: OnLateFailure): Gathered
 }
@@ -39,11 +41,8 @@ export interface Gathered {
   readonly stopped: Error | undefined
   /** Why nothing came of the event: all that it told was known better. */
   readonly stale: string | null
-  /**
-   * Of a run that left the outcome of a call open: where the job would be given up, a person is asked instead.
-   * Always throws.
-   */
-  readonly askPerson: (() => Promise<never>) | undefined
+  /** Whether the run asked for effects. */
+  readonly hasEffects: boolean
 }
 
 /** What handlers work on: the ledger's database, and the outbox in it. */
@@ -73,6 +72,7 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
     outbox,
     job,
     epoch,
+    isFirst: run.isFirst,
     tenant: subscriber.tenant,
     subscriber: subscriber.name,
     lastStep,
@@ -85,7 +85,9 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
     stopped: undefined,
     news: [],
   }
-  const atTheEnd = outgoing(doing, WRITE_STEP)
+  // The name is part of the ids of messages, whether or not there are writes beside them.
+  const atTheEnd = outgoing(doing, WRITTEN)
+  const before = handedOverBefore(lastStep === undefined ? [] : [lastStep])
   let closed = false
 
   function requireHeld(): void {
@@ -133,7 +135,7 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
       requireOpen('ctx.write()')
       const checked = statements.map(checkWrite)
       // A replay: they were committed with the completion of the earlier run.
-      if (lastStep !== WRITE_STEP) writes.push(...checked)
+      if (!before.writes) writes.push(...checked)
     },
     publish(topic, payload, options) {
       requireOpen('ctx.publish()')
@@ -188,16 +190,21 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
       doing.isOver = true
       await calls.idle()
     },
+    async dropRepeated() {
+      if (before.messages) atTheEnd.keep(0)
+      if (lastStep === undefined || (writes.length === 0 && atTheEnd.messages.length === 0)) return
+      // The job's row tells only of the last completion; those before it may have committed this.
+      const earlier = handedOverBefore(await stepNames(pool, { job, epoch }))
+      if (earlier.writes) writes.length = 0
+      if (earlier.messages) atTheEnd.keep(0)
+    },
     close(onLateFailure) {
       closed = true
       calls.close(onLateFailure)
       const { settled, stopped, news } = doing
-      const [open] = doing.open?.values() ?? []
-      const reason = 'it was called, no reply was recorded, and its job has no attempts left'
-      const askPerson = open && (() => stopAtUnknown(doing, { ...open, reason }))
-      // A replay: they were committed with the completion of the earlier run, as the writes.
-      const messages = lastStep === WRITE_STEP ? [] : atTheEnd.messages
-      return { writes, messages, settled, stopped, stale: staleReason(news), askPerson }
+      const hasEffects = doing.effects !== undefined
+      const { messages } = atTheEnd
+      return { writes, messages, settled, stopped, stale: staleReason(news), hasEffects }
     },
   }
 }

@@ -19,6 +19,9 @@ export function claimedRun(job: ClaimedJob, { subscriber, isHeld }: Terms): Run 
     ageMs: job.ageMs,
     subscriber,
     epoch: job.epoch,
+    // Also with fence 1: a claim that a crash of the server has undone may have had the same fence, and its run may
+    // have recorded something since; see docs/decisions/0011.
+    isFirst: false,
     lastStep: job.lastStep ?? undefined,
     lane: job.lane ?? undefined,
     isHeld,
@@ -27,7 +30,10 @@ export function claimedRun(job: ClaimedJob, { subscriber, isHeld }: Terms): Run 
   }
 }
 
-/** The run of a job that this process has just accepted: it has no history, and its event is at hand. */
+/**
+ * The run of a job that this process has just accepted. Its event is at hand. Its fence reached the disk with its receipt,
+ * so no other run can have the same.
+ */
 export function bornLeasedRun(job: JobRef, event: () => Event, { subscriber, isHeld }: Terms): Run {
   return {
     job,
@@ -35,6 +41,7 @@ export function bornLeasedRun(job: JobRef, event: () => Event, { subscriber, isH
     ageMs: 0,
     subscriber,
     epoch: 0,
+    isFirst: true,
     lastStep: undefined,
     lane: undefined,
     isHeld,

@@ -192,7 +192,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       return settling.add(ending)
     }
     inFlight.set(key, run)
-    return attempt(run, { business, settle, observer }).finally(() => {
+    return attempt(run, { business, settle, observer, signal: givingUp.signal }).finally(() => {
       inFlight.delete(key)
       // Whatever became of it: if it is not done, nothing is let go.
       if (run.lane !== undefined) void passer.add(run.lane)

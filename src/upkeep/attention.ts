@@ -7,9 +7,10 @@ import {
   letGo,
   type UnknownEffect,
   unknownEffects,
+  type WaitingJob,
 } from '../ledger/attention.ts'
 import { audit } from '../ledger/audit.ts'
-import { type EffectId, lockEffect } from '../ledger/effects.ts'
+import { type EffectId, type EffectRow, lockEffect, markOpenCallsUnknown } from '../ledger/effects.ts'
 import { inTransaction } from '../ledger/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -69,13 +70,18 @@ export async function decideAttention(ledger: LedgerTables, verdict: Verdict): P
   const effect: EffectId = { shard: shardOf(id, ledger.shards), id, tenant, key }
   return inTransaction(ledger.pool, async (client) => {
     const row = await lockEffect(client, effect)
-    if (row?.state !== 'unknown') {
-      const found = row ? `is ${row.state}` : 'is not known'
-      throw new HookonceError('EFFECT_NOT_UNKNOWN', `effect "${key}" of tenant "${tenant}" ${found}`)
+    const waiting = await jobsWaitingFor(client, effect)
+    // Where its outcome is known, the ledger stands, and only the jobs that wait for it are moved.
+    if (!row || !(isUndecided(row) || waiting.length > 0)) {
+      const fault = `effect "${key}" of tenant "${tenant}" ${found(row)}`
+      throw new HookonceError('EFFECT_NOT_UNKNOWN', fault)
     }
-    const outcome = outcomeOf(verdict)
-    if (outcome) await decideEffect(client, { effect, epoch: row.epoch, ...outcome })
-    const jobs = await moveJobs(client, effect, verdict)
+    const outcome = isUndecided(row) ? outcomeOf(verdict) : undefined
+    if (outcome) {
+      const caller = outcome.state === 'started' ? waiting[0] : undefined
+      await decideEffect(client, { effect, epoch: row.epoch, caller, ...outcome })
+    }
+    const jobs = await moveJobs({ client, shards: ledger.shards }, waiting, verdict)
     const detail = { epoch: row.epoch, mode: row.mode, downstreamKey: row.downstreamKey, jobs }
     await audit(client, {
       actor: verdict.by,
@@ -90,6 +96,16 @@ export async function decideAttention(ledger: LedgerTables, verdict: Verdict): P
   })
 }
 
+/** An effect that a fresh replay reopened needs no decision: whoever asks next calls anew. */
+function isUndecided({ state, reopened }: EffectRow): boolean {
+  return state === 'unknown' && !reopened
+}
+
+function found(row: EffectRow | undefined): string {
+  if (!row) return 'does not exist'
+  return row.reopened ? 'was reopened by a fresh replay' : `is ${row.state}`
+}
+
 function requireReasons({ by, why }: Verdict): void {
   if (by.trim() !== '' && why.trim() !== '') return
   throw new HookonceError(
@@ -99,7 +115,12 @@ function requireReasons({ by, why }: Verdict): void {
 }
 
 /** Undefined: the effect stays unknown. */
-function outcomeOf({ verb, by, why, result }: Verdict): Omit<DecidedEffect, 'effect' | 'epoch'> | undefined {
+function outcomeOf({
+  verb,
+  by,
+  why,
+  result,
+}: Verdict): Pick<DecidedEffect, 'state' | 'reason' | 'result'> | undefined {
   const reason = `${verb} by ${by}: ${why}`
   switch (verb) {
     case 'confirm-done':
@@ -113,13 +134,27 @@ function outcomeOf({ verb, by, why, result }: Verdict): Omit<DecidedEffect, 'eff
   }
 }
 
-async function moveJobs(client: PoolClient, effect: EffectId, { verb, by, why }: Verdict): Promise<number> {
+interface Deciding {
+  readonly client: PoolClient
+  readonly shards: number
+}
+
+async function moveJobs(
+  deciding: Deciding,
+  waiting: readonly WaitingJob[],
+  verdict: Verdict,
+): Promise<number> {
   let moved = 0
-  for (const job of await jobsWaitingFor(client, effect)) {
+  for (const job of waiting) {
     moved +=
-      verb === 'abandon'
-        ? await abandonJob(client, job, `abandoned by ${by}: ${why}`)
-        : await letGo(client, job)
+      verdict.verb === 'abandon' ? await giveUp(deciding, job, verdict) : await letGo(deciding.client, job)
   }
   return moved
+}
+
+/** What became of the job's other calls is then a question too: nobody is left who would ask it. */
+async function giveUp({ client, shards }: Deciding, job: WaitingJob, { by, why }: Verdict): Promise<number> {
+  const reason = 'it was called, no reply was recorded, and its job was abandoned'
+  await markOpenCallsUnknown(client, { shards, job, reason })
+  return abandonJob(client, job, `abandoned by ${by}: ${why}`)
 }

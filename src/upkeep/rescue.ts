@@ -1,6 +1,8 @@
+import { markOpenCallsUnknown } from '../ledger/effects.ts'
+import { inTransaction } from '../ledger/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type RescuedLane, rescueLanes } from '../ledger/outbox-lanes.ts'
-import { rescueJobs } from '../ledger/rescue-jobs.ts'
+import { type Rescue, type Rescued, rescueJobs } from '../ledger/rescue-jobs.ts'
 import { deadWorkers, forgetWorkers } from '../ledger/workers.ts'
 import type { Observer } from '../observe/observer.ts'
 
@@ -42,7 +44,7 @@ async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): P
   for (let shard = 0; shard < shards; shard += 1) {
     const question = { ...dead, shard, limit: BATCH }
     count += await inBatches(async () => {
-      const rescued = await rescueJobs(pool, question)
+      const rescued = await rescueOrphans({ pool, shards }, question)
       for (const fact of rescued) observer.rescue(fact)
       return rescued.length
     })
@@ -53,6 +55,22 @@ async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): P
     })
   }
   return count
+}
+
+/**
+ * Rescues the jobs of dead workers in one shard. Of a job that would have been buried, but for an open call, all open calls
+ * become unknown. A process that dies before that leaves the job in `attention`, where it is listed and can be let go.
+ */
+export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
+  const rescued = await rescueJobs(pool, question)
+  const reason = 'it was called, no reply was recorded, and its worker died with it too often'
+  for (const job of rescued.filter(({ needsPerson }) => needsPerson)) {
+    await inTransaction(pool, async (client) => {
+      await markOpenCallsUnknown(client, { shards, job, reason })
+      await client.query('commit')
+    })
+  }
+  return rescued
 }
 
 async function inBatches(rescueSome: () => Promise<number>): Promise<number> {

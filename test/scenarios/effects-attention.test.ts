@@ -92,6 +92,64 @@ test('abandon: the jobs are failed, and a replay meets the unknown effect again'
   expect(keys).toHaveLength(1)
 })
 
+async function unknownEffects(hooks: TestHooks): Promise<string | undefined> {
+  return /hookonce_effects_unknown\{[^}]*\} (\d+)/.exec(await hooks.metrics())?.[1]
+}
+
+test('a fresh replay lets every job go that waits for the effect, and nothing stays listed', async () => {
+  const { db, hooks, ids, keys, results } = await stopped()
+  await hooks.attention.abandon('charge:in_1', by)
+  await jobsAre(db, 'failed', 2)
+  // One whose call was lost, given up; the other waits to learn what became of it.
+  await hooks.replay(ids[1] ?? '')
+  await jobsAre(db, 'attention', 1)
+  expect(await hooks.attention.list()).toMatchObject([{ jobs: [{ receiptId: ids[1] }] }])
+  expect(await unknownEffects(hooks)).toBe('1')
+
+  await hooks.replay(ids[0] ?? '', { fresh: by })
+  await jobsAre(db, 'processed', 2)
+  expect(keys).toHaveLength(2)
+  expect(results).toEqual([{ id: 'ch_2' }, { id: 'ch_2' }])
+  expect(await db.number('select count(*) from hookonce.attention')).toBe(0)
+  expect(await hooks.attention.list()).toEqual([])
+  expect(await unknownEffects(hooks)).toBe('0')
+  expect(
+    await db.rows(`select detail->'released' as released from hookonce.audit where action = 'replay-fresh'`),
+  ).toEqual([{ released: 1 }])
+  await expect(hooks.attention.abandon('charge:in_1', by)).rejects.toMatchObject({
+    code: 'EFFECT_NOT_UNKNOWN',
+  })
+})
+
+test('after abandon and a fresh replay of all, nothing stays listed', async () => {
+  const { db, hooks, ids } = await stopped()
+  await hooks.attention.abandon('charge:in_1', by)
+  for (const id of ids) await hooks.replay(id, { fresh: by })
+  await jobsAre(db, 'processed', 2)
+  expect(await hooks.attention.list()).toEqual([])
+  expect(await unknownEffects(hooks)).toBe('0')
+})
+
+test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
+  'jobs that wait for an effect whose outcome is known are listed, and %s lets them go on without changing it',
+  async (verb) => {
+    const { db, hooks, keys, results } = await stopped()
+    // As an older version leaves it behind.
+    await db.rows(`update hookonce.effect set state = 'done', result = '{"id": "ch_0"}'`)
+    expect(await hooks.attention.list()).toMatchObject([
+      {
+        key: 'charge:in_1',
+        jobs: [{}, {}],
+        reason: expect.stringContaining('it needs no decision (it is done)'),
+      },
+    ])
+    expect(await hooks.attention[verb]('charge:in_1', by)).toMatchObject({ jobs: 2 })
+    await jobsAre(db, 'processed', 2)
+    expect(keys).toHaveLength(1)
+    expect(results).toEqual([{ id: 'ch_0' }, { id: 'ch_0' }])
+  },
+)
+
 test('a decision needs a person and a reason, and an effect that is unknown', async () => {
   const { hooks } = await stopped()
   await expect(hooks.attention.confirmDone('charge:in_1', { by: 'ann', why: ' ' })).rejects.toThrow(

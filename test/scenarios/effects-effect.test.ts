@@ -99,6 +99,32 @@ test('one run that asks twice at once shares one call', async () => {
   expect(calls).toBe(1)
 })
 
+test('one run that asks twice with two inputs is refused, whichever of the calls declared one first', async () => {
+  const db = await freshDatabase()
+  const calls: unknown[] = []
+  const faults: unknown[] = []
+  const hooks = testHooks(db).on(
+    'test',
+    '*',
+    async (_, ctx) => {
+      const charge = (input?: number) =>
+        ctx
+          .effect('charge', () => void calls.push(input), input === undefined ? {} : { input })
+          .catch((error) => faults.push(error.code))
+      await charge()
+      await Promise.all([charge(10), charge(99)])
+      await charge(10)
+      throw new Error('enough')
+    },
+    { retry: { maxAttempts: 1 } },
+  )
+  await hooks.start()
+  await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'failed')
+  expect(calls).toEqual([undefined])
+  expect(faults).toEqual(['EFFECT_INPUT_CHANGED'])
+})
+
 /** A first attempt whose call happens and whose reply is lost; the next ones go through. */
 async function lostReply(options: EffectOptions, between?: (db: TestDatabase) => Promise<unknown>) {
   const db = await freshDatabase()

@@ -54,6 +54,7 @@ test('a replay repeats nothing; a fresh one does all of it again, once, with new
         state: 'processed',
         steps: ['step', 'tx', '(write)'],
         effects: [{ key: 'mail:1', mode: 'keyed', state: 'done' }],
+        messages: [],
       },
     ],
   })
@@ -107,4 +108,59 @@ test('the command line says what would be done again, wants a reason, and a yes'
   expect(done).toMatchObject({ code: 0, stdout: `1 job of ${id} received afresh\n` })
   await again(3)
   expect((await cli(['show', id], env)).stdout).toMatch(/bob\s+replay-fresh/)
+})
+
+test('a plan lists the messages of the current epoch, which a fresh replay sends again', async () => {
+  const db = await freshDatabase()
+  const sent: string[] = []
+  const hooks = testHooks(db, {
+    outbox: { publishers: { '*': (message) => void sent.push(`${message.topic} ${message.id}`) } },
+  }).on(
+    'test',
+    '*',
+    async (_, ctx) => {
+      await ctx.transaction(async (tx) => void tx.publish('paid', { n: 1 }, { key: 'in_1' }))
+      ctx.publish('mailed', { n: 2 })
+    },
+    { name: 'app' },
+  )
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await until('both are sent', () => sent.length === 2)
+  const planned = async () => (await hooks.planFresh(id)).jobs[0]?.messages ?? []
+  await until('both are published', async () => (await planned()).every(({ state }) => state === 'published'))
+  const first = await planned()
+  expect(first.map(({ topic, key }) => ({ topic, key }))).toEqual([
+    { topic: 'paid', key: 'in_1' },
+    { topic: 'mailed', key: null },
+  ])
+  const shown = await cli(['replay', id, '--fresh', '--dry-run'], { DATABASE_URL: db.url })
+  expect(shown.stdout).toMatch(/app\s+message\s+paid in_1\s+published/)
+  expect(shown.stdout).toMatch(/app\s+message\s+mailed\s+published/)
+
+  await hooks.replay(id, { fresh: asked })
+  await until('both are sent again', () => sent.length === 4)
+  expect(new Set(sent).size).toBe(4)
+  const second = await planned()
+  expect(second).toHaveLength(2)
+  expect(second.filter((message) => first.some(({ id }) => id === message.id))).toEqual([])
+})
+
+test('an effect goes on past 32,767 epochs; a job that was replayed afresh so often is refused', async () => {
+  const { db, hooks, id, again } = await processedOnce()
+  await db.rows(
+    `insert into hookonce.effect
+     select (jsonb_populate_record(e, '{"epoch": 32767, "state": "failed"}')).* from hookonce.effect e`,
+  )
+  await db.rows('update hookonce.job set epoch = 32766')
+  await hooks.replay(id, { fresh: asked })
+  await again(3)
+  expect(await db.rows('select epoch, state::text from hookonce.effect order by epoch')).toEqual([
+    { epoch: 0, state: 'done' },
+    { epoch: 32767, state: 'failed' },
+    { epoch: 32768, state: 'done' },
+  ])
+  await expect(hooks.replay(id, { fresh: asked })).rejects.toThrow(
+    /"app" on receipt .* was replayed afresh 32767 times/,
+  )
 })

@@ -136,6 +136,43 @@ test('without a version only what is fetched counts; versions of two kinds are r
   ])
 })
 
+test('late news does not revive what was deleted by an event without a version', async () => {
+  const gone: { now: string | null } = { now: null }
+  const { db, hooks, outcomes } = await invoices(
+    ({ status }) => (status === 'deleted' || status === 'fetch' ? { refetch: () => gone.now as string } : {}),
+    ({ version }) => (version === 0 ? undefined : version),
+  )
+  const told: News[] = [
+    news('in_1', 0, 'deleted'),
+    news('in_1', 3, 'late'),
+    // The version that is known says nothing of the deletion, which came after a newer one.
+    news('in_2', 5, 'open'),
+    news('in_2', 0, 'deleted'),
+    news('in_2', 6, 'late'),
+  ]
+  for (const [index, event] of told.entries()) {
+    await deliver(hooks, event)
+    await jobsAre(db, 'processed', index + 1)
+  }
+  expect(await db.rows(INVOICES)).toEqual([])
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(['applied', 'stale', 'applied', 'applied', 'stale'])
+  expect(outcomes[1]).toMatchObject({
+    reason: 'stale: in_1 is at deleted, without a version, this event at 3',
+  })
+  // The source has it again: it says so itself.
+  gone.now = 'made anew'
+  await deliver(hooks, news('in_1', 7, 'fetch'))
+  await deliver(hooks, news('in_2', 0, 'fetch'))
+  await jobsAre(db, 'processed', 7)
+  await deliver(hooks, news('in_1', 8, 'paid'))
+  await deliver(hooks, news('in_2', 9, 'paid'))
+  await jobsAre(db, 'processed', 9)
+  expect(await db.rows(INVOICES)).toEqual([
+    { id: 'in_1', status: 'paid' },
+    { id: 'in_2', status: 'paid' },
+  ])
+})
+
 test('any order and any multiplicity of events ends in the same state', async () => {
   const truth = new Map<string, string>()
   const { db, hooks } = await invoices(({ entity }) => ({

@@ -108,6 +108,59 @@ test('a step whose declared input changed between attempts is refused, not skipp
   ])
 })
 
+/*
+ * A claim does not wait for the disk: a crash of the server can undo it, and the next claim raises the same fence. The
+ * first run lives on in its process, and passes for the second wherever only the fence is looked at.
+ */
+test.each(['ctx.step', 'ctx.transaction'])(
+  '%s is not run by a second run with the same fence, after the first has recorded it',
+  async (way) => {
+    const db = await freshDatabase()
+    await deliver(
+      testHooks(db).on('test', '*', () => undefined, { name: 'app' }),
+      { id: 'evt_1', type: 'a' },
+    )
+    const gates: (() => void)[] = []
+    const fences: unknown[] = []
+    const ran: string[] = []
+    const results: unknown[] = []
+    async function startProcess(name: string): Promise<void> {
+      // One slot: the first process, whose run goes on, must leave the job to the second.
+      const hooks = testHooks(db, { concurrency: 1 }).on(
+        'test',
+        '*',
+        async (_, ctx) => {
+          fences.push(...(await db.rows('select fence from hookonce.job')))
+          await new Promise<void>((resolve) => gates.push(resolve))
+          const work = async () => {
+            ran.push(name)
+            return name
+          }
+          const done = way === 'ctx.step' ? ctx.step('once', work) : ctx.transaction(work)
+          results.push(await done)
+        },
+        { name: 'app' },
+      )
+      await hooks.start()
+    }
+    await startProcess('first')
+    await until('the first run waits', () => gates.length === 1)
+    // What the crash leaves: the claim was never made.
+    await db.rows(
+      `update hookonce.job set state = 'received', fence = 0, attempt = 0, worker = null, started_at = null`,
+    )
+    await startProcess('second')
+    await until('the second run waits', () => gates.length === 2)
+    gates[0]?.()
+    await until('the first has recorded it', () => results.length)
+    gates[1]?.()
+    await until('the second has ended', () => results.length === 2)
+    expect(fences).toEqual([{ fence: 1 }, { fence: 1 }])
+    expect(ran).toEqual(['first'])
+    expect(results).toEqual(['first', 'first'])
+  },
+)
+
 const BAD = ['with a \0', 'half \ud83d', '', 'x'.repeat(513)]
 const WAYS: Record<string, (ctx: Context, name: string, work: () => Promise<void>) => Promise<unknown>> = {
   'ctx.step': (ctx, name, work) => ctx.step(name, work),

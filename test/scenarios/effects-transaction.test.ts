@@ -422,7 +422,7 @@ test('a result that JSON cannot hold is refused with what to do, and nothing is 
   expect(await db.rows('select reason from hookonce.job')).toEqual([
     {
       reason: expect.stringContaining(
-        'the result of transaction "transaction" is not JSON: return an id, or nothing',
+        'the result of transaction "transaction" holds a bigint at "inserted": return plain data',
       ),
     },
   ])

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Handler } from '../../src/index.ts'
 import { startApp } from '../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../support/hooks.ts'
@@ -262,3 +263,75 @@ async function processed(db: TestDatabase, count: number): Promise<void> {
     return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === count
   })
 }
+
+/** A handler that is corrected between replays, and publishers that remember what they got. */
+async function corrected(first: Handler) {
+  const db = await freshDatabase()
+  const sent: string[] = []
+  let handler = first
+  let runs = 0
+  const hooks = testHooks(db, {
+    outbox: { publishers: { '*': (message) => void sent.push(message.topic) } },
+  }).on('test', '*', async (event, ctx) => {
+    runs += 1
+    await handler(event, ctx)
+  })
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await processed(db, 1)
+  return {
+    db,
+    sent,
+    async replay(correction: Handler = handler) {
+      handler = correction
+      const before = runs
+      await hooks.replay(id)
+      await until('it ran again', () => runs > before)
+      await processed(db, 1)
+    },
+  }
+}
+
+const write: Handler = (event, ctx) =>
+  ctx.write({ text: INSERT, values: [event.receiptId, 'written'], rows: 1 })
+const publish: Handler = (_, ctx) => ctx.publish('paid', 1)
+const both: Handler = (event, ctx) => [write(event, ctx), publish(event, ctx)]
+const ROWS = 'select count(*) from effect'
+const MESSAGES = 'select count(*) from hookonce.outbox'
+
+test.each([
+  { first: 'only published', handler: publish },
+  { first: 'only wrote', handler: write },
+])('a replay does what the first run, which $first, did not do, and repeats nothing', async ({ handler }) => {
+  const { db, replay } = await corrected(handler)
+  await replay(both)
+  expect(await db.number(ROWS)).toBe(1)
+  expect(await db.number(MESSAGES)).toBe(1)
+  // Messages go from the outbox with time: the record alone must tell that they were published.
+  await db.rows(`delete from hookonce.outbox where state = 'published'`)
+  const left = await db.number(MESSAGES)
+  await replay()
+  expect(await db.number(ROWS)).toBe(1)
+  expect(await db.number(MESSAGES)).toBe(left)
+})
+
+test('a completion by ctx.write does not make the ledger forget a last transaction, nor the reverse', async () => {
+  const pay =
+    (last: boolean): Handler =>
+    (event, ctx) =>
+      ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'paid']), { name: 'pay', last })
+  const { db, replay } = await corrected(pay(true))
+  const payAndWrite: Handler = async (event, ctx) => {
+    await pay(false)(event, ctx)
+    write(event, ctx)
+  }
+  await replay(payAndWrite)
+  await replay()
+  expect(await db.number(ROWS)).toBe(2)
+  const another: Handler = (event, ctx) =>
+    ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'more']), { name: 'more', last: true })
+  await replay(another)
+  expect(await db.number(ROWS)).toBe(3)
+  await replay(payAndWrite)
+  expect(await db.number(ROWS)).toBe(3)
+})

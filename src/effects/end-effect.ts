@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { letWaitingGo } from '../ledger/attention.ts'
+import { type EffectRow, type EndedEffect, endEffect, endUnknown, lockEffect } from '../ledger/effects.ts'
+import { inTransaction } from '../ledger/in-transaction.ts'
+import { sqlStateOf } from '../ledger/sql-state.ts'
+import { HookonceError } from '../model/errors.ts'
+
+const FIRST_PAUSE_MS = 50
+/** Some six seconds in all: a failover, not an outage. */
+const MAX_TRIES = 7
+
+/** Records how a call ended. Tries hard: an outcome that is not recorded now will be unknown. */
+export async function recordOutcome(pool: Pool, ended: EndedEffect): Promise<void> {
+  for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
+    try {
+      if ((await endEffect(pool, ended)) || (await endLate(pool, ended))) return
+      throw new HookonceError('LEASE_LOST', `another run has taken over effect "${ended.effect.key}"`)
+    } catch (error) {
+      if (error instanceof HookonceError || tries >= MAX_TRIES || isRefusal(error)) throw error
+    }
+    await delay(pauseMs)
+  }
+}
+
+/** The server understood and refused: to say it again would not help. */
+function isRefusal(error: unknown): boolean {
+  return /^(22|23|42)...$/.test(sqlStateOf(error))
+}
+
+/**
+ * A call that outlived its lease or its timeout, so that its outcome counts as unknown by now. As long as nobody has
+ * decided, its outcome is recorded all the same, and the jobs that wait for it go on. False: somebody has decided.
+ */
+function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const row = await lockEffect(client, ended.effect)
+    const isTold = row !== undefined && isUndecided(row, ended)
+    if (isTold) {
+      await endUnknown(client, ended)
+      await letWaitingGo(client, ended.effect)
+    }
+    await client.query('commit')
+    return isTold
+  })
+}
+
+function isUndecided(row: EffectRow, { job, epoch, state }: EndedEffect): boolean {
+  if (row.state !== 'unknown' || row.epoch !== epoch) return false
+  // While an effect is unknown nobody calls it, and any call of the epoch that succeeded has done it.
+  if (state === 'done') return true
+  // A refusal counts only where it answers the last call of the epoch.
+  return row.receiptId === job.receiptId && row.subscriber === job.subscriber && row.fence === job.fence
+}

@@ -1,0 +1,36 @@
+import type { Pool } from 'pg'
+import { stopForAttention } from '../ledger/attention.ts'
+import { markOpenCallsUnknown, openCallsOf } from '../ledger/effects.ts'
+import { inTransaction } from '../ledger/in-transaction.ts'
+import type { JobRef } from '../ledger/job-ref.ts'
+import { requireLive } from '../ledger/steps.ts'
+import { HookonceError } from '../model/errors.ts'
+import { asLeaseLost, unknownEffect } from './run.ts'
+
+export interface GivenUp {
+  readonly pool: Pool
+  readonly shards: number
+  readonly job: JobRef
+}
+
+/**
+ * A job is not given up while the outcome of one of its calls is open, whichever of its runs made the call: it stops for
+ * a person. Returns why, or undefined where no call is open or the lease was lost before.
+ */
+export async function stopAtOpenCall({ pool, shards, job }: GivenUp): Promise<HookonceError | undefined> {
+  const open = await openCallsOf(pool, shards, job)
+  if (open.length === 0) return undefined
+  return inTransaction(pool, async (client) => {
+    await requireLive(client, job)
+    const reason = 'it was called, no reply was recorded, and its job has no attempts left'
+    const [effect] = await markOpenCallsUnknown(client, { shards, job, reason })
+    const fault = effect && unknownEffect(effect, reason)
+    if (effect) await stopForAttention(client, { job, effect, reason: `effect "${effect.key}": ${reason}` })
+    await client.query('commit')
+    return fault
+  }).catch((error) => {
+    const fault = asLeaseLost(error)
+    if (fault instanceof HookonceError && fault.code === 'LEASE_LOST') return undefined
+    throw error
+  })
+}

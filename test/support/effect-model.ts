@@ -1,0 +1,324 @@
+import pg from 'pg'
+import { recordOutcome } from '../../src/effects/end-effect.ts'
+import { stopAtOpenCall } from '../../src/effects/open-calls.ts'
+import type { EffectOptions } from '../../src/index.ts'
+import { claimJobs } from '../../src/ledger/claim-jobs.ts'
+import type { JobRef } from '../../src/ledger/job-ref.ts'
+import { settleJobs } from '../../src/ledger/settle-jobs.ts'
+import { HookonceError } from '../../src/model/errors.ts'
+import { NotDone } from '../../src/model/handler-errors.ts'
+import { scopedId, shardOf } from '../../src/model/receipt-id.ts'
+import { BURIED_AT } from '../../src/model/suspects.ts'
+import { observers } from '../../src/observe/observer.ts'
+import { attempt } from '../../src/process/attempt.ts'
+import { claimedRun } from '../../src/process/runs.ts'
+import { settler } from '../../src/process/settler.ts'
+import type { Handler } from '../../src/process/subscriber.ts'
+import { decideAttention, type Verb, verbs } from '../../src/upkeep/attention.ts'
+import { replayOne } from '../../src/upkeep/replay.ts'
+import { rescueOrphans } from '../../src/upkeep/rescue.ts'
+import { Draining } from '../../src/work/interruption.ts'
+import type { TestDatabase } from './database.ts'
+import { seedJobs, seedWorker, settlement } from './seed.ts'
+import { testSource } from './source.ts'
+
+/*
+ * Two jobs that ask for one effect, and everything that can happen to them: runs that end in every way, calls that are
+ * answered late or never, workers that die, and what an operator may do. Each action is the real code on a real
+ * database. States are kept as rows, so that every action can be taken from every state.
+ */
+
+const KEY = 'charge'
+/** As few as there are jobs: what goes through all shards takes less time. */
+const SHARDS = 2
+const WORKER_LIVES = 3_600_000
+
+export interface JobRow {
+  readonly receipt_id: string
+  readonly shard: number
+  readonly subscriber: number
+  readonly fence: number
+  readonly state: string
+}
+
+export interface EffectModelRow {
+  readonly epoch: number
+  readonly state: string
+  readonly receipt_id: string
+  readonly fence: number
+  readonly reopened_at: string | null
+}
+
+interface Call {
+  readonly job: JobRef
+  readonly epoch: number
+}
+
+/** All that counts, to be put back at any time. */
+export interface ModelState {
+  readonly jobs: readonly JobRow[]
+  /** In the order of epochs. */
+  readonly effects: readonly EffectModelRow[]
+  readonly attention: readonly { readonly receipt_id: string }[]
+  /** A call that was made and not answered yet. */
+  readonly call: Call | undefined
+}
+
+export interface Action {
+  readonly name: string
+  /** Of an operator. */
+  readonly isVerb?: boolean
+  /** Which of the two jobs it is about. */
+  readonly job?: number
+  isPossible(state: ModelState): boolean
+  /** Returns the call that is under way after it. */
+  take(state: ModelState): Promise<Call | undefined>
+}
+
+export interface Model {
+  readonly ledger: { readonly pool: TestDatabase['pool']; readonly shards: number }
+  readonly actions: readonly Action[]
+  read(call: Call | undefined): Promise<ModelState>
+  restore(state: ModelState): Promise<void>
+}
+
+/** The shards of two jobs, one each, so that a claim names one job. */
+async function inTwoShards(db: TestDatabase): Promise<number[]> {
+  await db.rows(`update hookonce.setting set value = ${SHARDS} where name = 'shards'`)
+  for (;;) {
+    await db.rows('delete from hookonce.job; delete from hookonce.receipt')
+    await seedJobs(db, 2)
+    await db.rows(`update hookonce.receipt set shard = get_byte(uuid_send(id), 0) % ${SHARDS}`)
+    await db.rows(`update hookonce.job set shard = get_byte(uuid_send(receipt_id), 0) % ${SHARDS}`)
+    const jobs = await db.rows<{ shard: number }>('select distinct shard from hookonce.job order by shard')
+    if (jobs.length === 2) return jobs.map(({ shard }) => shard)
+  }
+}
+
+export function latestEffect({ effects }: ModelState): EffectModelRow | undefined {
+  return effects.at(-1)
+}
+
+export interface ModelOptions {
+  /** How both jobs ask for the effect. */
+  readonly effect: EffectOptions
+  /** Whether runs may be cut off while they call, and told late. */
+  readonly isCutOff: boolean
+}
+
+export async function effectModel(
+  db: TestDatabase,
+  { effect: options, isCutOff }: ModelOptions,
+): Promise<Model> {
+  const { pool } = db
+  const ledger = { pool, shards: SHARDS }
+  const subscriber = await seedJobs(db, 2)
+  const shards = await inTwoShards(db)
+  const worker = await seedWorker(db, WORKER_LIVES)
+  const source = testSource()
+  const observer = observers([])
+  const never = new AbortController().signal
+  const settling = settler({ pool, observer, signal: never })
+  const outbox = { requirePublisher: () => undefined, committed: () => undefined }
+  const effectId = scopedId('default', KEY)
+  const effect = { shard: shardOf(effectId, SHARDS), id: effectId, tenant: 'default', key: KEY }
+
+  async function read(call: Call | undefined): Promise<ModelState> {
+    const [row] = await db.rows<Omit<ModelState, 'call'>>(
+      `select (select jsonb_agg(to_jsonb(j) order by shard) from hookonce.job j) as jobs,
+         coalesce((select jsonb_agg(to_jsonb(e) order by epoch) from hookonce.effect e), '[]') as effects,
+         coalesce((select jsonb_agg(to_jsonb(a)) from hookonce.attention a), '[]') as attention`,
+    )
+    if (!row) throw new Error('the model has no rows')
+    const { jobs, effects, attention } = row
+    // Of closed epochs only the last call can still be answered so that it counts.
+    const isOpen = call !== undefined && effects.at(-1)?.epoch === call.epoch
+    return { jobs, effects, attention, call: isOpen ? call : undefined }
+  }
+
+  /** In one round trip, as there are thousands of them. */
+  async function restore({ jobs, effects, attention }: ModelState): Promise<void> {
+    const set = (table: string, rows: unknown) =>
+      `jsonb_populate_recordset(null::hookonce.${table}, ${pg.escapeLiteral(JSON.stringify(rows))})`
+    await pool.query(
+      `delete from hookonce.attempt; delete from hookonce.attention; delete from hookonce.effect;
+       update hookonce.job j
+       set state = r.state, fence = r.fence, attempt = r.attempt, crashes = r.crashes, worker = r.worker, epoch = r.epoch,
+         finished_at = r.finished_at, started_at = r.started_at, reason = r.reason, last_step = r.last_step,
+         due_at = now() - interval '1 minute'
+       from ${set('job', jobs)} r
+       where j.shard = r.shard and j.receipt_id = r.receipt_id and j.subscriber = r.subscriber;
+       insert into hookonce.effect select * from ${set('effect', effects)};
+       insert into hookonce.attention select * from ${set('attention', attention)}`,
+    )
+  }
+
+  async function claim(index: number) {
+    const slots = new Map([[subscriber, 1]])
+    const [job] = await claimJobs(pool, { shard: shards[index] ?? 0, worker, slots, suspects: true })
+    if (!job) throw new Error(`job ${index} could not be claimed`)
+    return job
+  }
+
+  function runOf(job: Awaited<ReturnType<typeof claim>>, handler: Handler, maxAttempts: number) {
+    const retry = { maxAttempts, maxAgeMs: 1e12, baseDelayMs: 1, maxDelayMs: 1 }
+    const one = { id: subscriber, tenant: 'default', sourceName: 'test', name: 'app', concurrency: 1 }
+    const terms = { ...one, source, handler, timeoutMs: 60_000, retry }
+    return claimedRun(job, { subscriber: terms, isHeld: () => true })
+  }
+
+  /** A whole run. One that fails is tried again, or given up. */
+  async function runToEnd(index: number, handler: Handler, isGivenUp: boolean): Promise<void> {
+    const run = runOf(await claim(index), handler, isGivenUp ? 1 : 1e4)
+    const settle = settling.add
+    await attempt(run, { business: { ...ledger, outbox }, settle, observer, signal: never })
+  }
+
+  /** A run that calls, and whose process is not heard of until another action says what became of it. */
+  async function begin(index: number): Promise<Call | undefined> {
+    let wasCalled = false
+    const ask: Handler = async (_, ctx) => {
+      await ctx.effect(
+        KEY,
+        () => {
+          wasCalled = true
+          run.interruption.interrupt(new Draining('the model goes on without it'))
+          return new Promise(() => undefined)
+        },
+        options,
+      )
+    }
+    const claimed = await claim(index)
+    const run = runOf(claimed, ask, 1e4)
+    await attempt(run, {
+      business: { ...ledger, outbox },
+      settle: async (ending) => (wasCalled ? { kind: 'lost' } : settling.add(ending)),
+      observer,
+      signal: never,
+    })
+    const [row] = await db.rows<{ epoch: number }>('select max(epoch) as epoch from hookonce.effect')
+    return wasCalled && row ? { job: run.job, epoch: row.epoch } : undefined
+  }
+
+  const can =
+    (index: number, ...states: string[]) =>
+    ({ jobs }: ModelState): boolean =>
+      states.includes(jobs[index]?.state ?? '')
+
+  const ask =
+    (work: () => unknown): Handler =>
+    async (_, ctx) => {
+      await ctx.effect(KEY, work, options)
+    }
+
+  const lose = ask(() => Promise.reject(new Error('the reply was lost')))
+  const HANDLERS: Record<string, { readonly handler: Handler; readonly isGivenUp: boolean }> = {
+    'is answered': { handler: ask(() => 'ok'), isGivenUp: false },
+    'loses its reply': { handler: lose, isGivenUp: false },
+    'loses its reply and is given up': { handler: lose, isGivenUp: true },
+    'is refused': { handler: ask(() => Promise.reject(new NotDone('declined'))), isGivenUp: false },
+    'is given up before it calls': {
+      handler: () => Promise.reject(new Error('before it')),
+      isGivenUp: true,
+    },
+  }
+
+  function runs(index: number): Action[] {
+    return Object.entries(HANDLERS).map(([name, { handler, isGivenUp }]) => ({
+      name: `run ${index} ${name}`,
+      isPossible: can(index, 'received', 'retrying'),
+      async take({ call }) {
+        await runToEnd(index, handler, isGivenUp)
+        return call
+      },
+    }))
+  }
+
+  function isCalling(index: number, isLive: boolean) {
+    return ({ jobs, call }: ModelState): boolean => {
+      const job = jobs[index]
+      if (!job || call?.job.receiptId !== job.receipt_id) return false
+      return (job.state === 'processing' && job.fence === call.job.fence) === isLive
+    }
+  }
+
+  /** What becomes of a run that is under way. */
+  function ends(index: number): Action[] {
+    const isLive = isCalling(index, true)
+    return [
+      {
+        name: `run ${index} calls`,
+        isPossible: (state) => can(index, 'received', 'retrying')(state) && state.call === undefined,
+        take: () => begin(index),
+      },
+      ...[false, true].map((isGivenUp) => ({
+        name: `run ${index} times out${isGivenUp ? ', given up' : ''}`,
+        isPossible: isLive,
+        async take({ call }: ModelState) {
+          if (!call) return undefined
+          const asked = isGivenUp && (await stopAtOpenCall({ ...ledger, job: call.job }))
+          if (!asked) await settleJobs(pool, [settlement(call.job, isGivenUp ? 'failed' : 'retrying')])
+          return call
+        },
+      })),
+      {
+        name: `worker of run ${index} dies once too often`,
+        isPossible: isLive,
+        async take({ call }: ModelState) {
+          const shard = shards[index] ?? 0
+          await pool.query('update hookonce.job set crashes = $1 where worker = $2', [BURIED_AT - 1, worker])
+          await rescueOrphans(ledger, { shard, deadWorkers: [worker], limit: 1, isCrash: true })
+          return call
+        },
+      },
+      ...(['done', 'failed'] as const).map((state) => ({
+        name: `call of run ${index} is told: ${state}`,
+        isPossible: (now: ModelState) => isLive(now) || isCalling(index, false)(now),
+        async take({ call }: ModelState) {
+          if (!call) return undefined
+          const ended = { effect, ...call, state, result: null, reason: state === 'done' ? null : 'declined' }
+          await recordOutcome(pool, ended).catch((error) => {
+            if (!(error instanceof HookonceError)) throw error
+          })
+          await settleJobs(pool, [settlement(call.job, state === 'done' ? 'processed' : 'retrying')])
+          return undefined
+        },
+      })),
+    ]
+  }
+
+  const by = { by: 'ann', why: 'as the model wants it' }
+
+  function replays(index: number): Action[] {
+    return [undefined, by].map((fresh) => ({
+      name: `replay ${index}${fresh ? ' afresh' : ''}`,
+      isVerb: true,
+      isPossible: can(index, 'processed', 'failed'),
+      async take({ jobs, call }) {
+        await replayOne(ledger, jobs[index]?.receipt_id ?? '', { fresh })
+        return call
+      },
+    }))
+  }
+
+  function decisions(): Action[] {
+    return verbs.map((verb: Verb) => ({
+      name: verb,
+      isVerb: true,
+      isPossible: ({ effects, attention }) => attention.length > 0 || effects.at(-1)?.state === 'unknown',
+      async take({ call }) {
+        await decideAttention(ledger, { key: KEY, verb, ...by }).catch((error) => {
+          if (!(error instanceof HookonceError && error.code === 'EFFECT_NOT_UNKNOWN')) throw error
+        })
+        return call
+      },
+    }))
+  }
+
+  const ofJob = (index: number): Action[] =>
+    [...runs(index), ...(isCutOff ? ends(index) : []), ...replays(index)].map((action) =>
+      Object.assign(action, { job: index }),
+    )
+  const actions = [...ofJob(0), ...ofJob(1), ...decisions()]
+  return { ledger, actions, read, restore }
+}
