@@ -155,7 +155,7 @@ export async function effectModel(
 
   async function claim(index: number) {
     const slots = new Map([[subscriber, 1]])
-    const [job] = await claimJobs(pool, { shard: shards[index] ?? 0, worker, slots, suspects: true })
+    const [job] = await claimJobs(pool, { shard: shards[index] ?? 0, worker, slots })
     if (!job) throw new Error(`job ${index} could not be claimed`)
     return job
   }
