@@ -48,6 +48,8 @@ function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
       include: ['test/scenarios/**/*.test.ts', ...more],
       exclude: server === 'installed' ? OF_ANY_SERVER : [],
       globalSetup: ['test/support/servers.ts'],
+      // They run with fsync off: see spareTheDisk.
+      env: { HOOKONCE_DURABILITY: 'unsafe' },
       provide: { server },
       testTimeout: 60_000,
       hookTimeout: 60_000,

@@ -47,6 +47,7 @@ export async function openEngine({
     migrate: options.migrate,
     maxConnections: options.maxConnections,
     prepare: options.prepare,
+    durability: options.durability,
     relays: options.outbox !== undefined,
   })
   try {

@@ -340,13 +340,14 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
   async function startWorking(): Promise<void> {
     const { ledger, subscribers } = await engine()
-    const { pool, business, shards, listen } = ledger
+    const { pool, business, writes, shards, listen } = ledger
     const outbox: Outbox = { requirePublisher: publishers.require, committed: () => relay?.wake() }
     const alone = isolation(longestRunMs(subscribers))
     relay ??= await startRelaying(ledger, alone)
     worker ??= await startWorker({
       pool,
       business,
+      writes,
       shards,
       subscribers,
       listen,

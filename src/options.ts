@@ -77,6 +77,8 @@ const optionsSchema = strict({
   dir: z.string().min(1).default('.hookonce'),
   migrate: z.enum(['auto', 'off']).default('auto'),
   prepare: z.enum(['on', 'off']).default('on'),
+  /** `unsafe` accepts a server that loses what it has acknowledged when it crashes: for tests, never for real events. */
+  durability: z.enum(['required', 'unsafe']).default(() => durabilityOf(process.env)),
   sources: z.record(
     sourceName,
     z.custom<Source>(
@@ -126,6 +128,11 @@ export type CheckedSubscriberOptions = z.output<typeof subscriberSchema>
 export function checkOptions(options: unknown): CheckedOptions {
   // Without any options, what is missing are the sources.
   return check(optionsSchema, options ?? {}, 'hookonce()')
+}
+
+/** The environment is where a test server is known; any other word is taken for the safe one. */
+function durabilityOf({ HOOKONCE_DURABILITY }: NodeJS.ProcessEnv): 'required' | 'unsafe' {
+  return HOOKONCE_DURABILITY === 'unsafe' ? 'unsafe' : 'required'
 }
 
 export function checkSubscriberOptions(options: unknown, where: string): CheckedSubscriberOptions {

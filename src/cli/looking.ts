@@ -20,6 +20,8 @@ export async function lookingIn<Result>(
     dir,
     migrate: 'off',
     prepare: 'off',
+    // Who receives into this ledger has refused or accepted its server.
+    durability: 'unsafe',
     maxConnections: 2,
   })
   try {

@@ -60,8 +60,13 @@ export interface OpenTransaction {
   onOurs(client: PoolClient): Transaction
   /** What was begun in it. */
   readonly calls: Calls
+  /** Whether a statement in it may have set another role, as far as its text tells. */
+  changesRole(): boolean
   close(): void
 }
+
+/** SET ROLE, SET SESSION AUTHORIZATION, set_config('role', …). */
+const ROLE = /\b(role|authorization)\b/i
 
 export function openTransaction(run: HandlerRun, name: string): OpenTransaction {
   const { messages, publish, keep } = outgoing(run, name)
@@ -69,6 +74,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   const calls = new Calls()
   let closed = false
   let savepoints = 0
+  let namesRole = false
 
   function requireOpen(): void {
     // The connection may be another transaction's by now.
@@ -106,6 +112,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
           const statement =
             typeof given === 'string' ? { text: given, values } : { values, ...given, text: given.text }
           refuseControl(statement.text)
+          namesRole ||= ROLE.test(statement.text)
           return client
             .query(asOneStatement({ ...statement, values: [...statement.values] }))
             .catch(refuseSeveral)
@@ -137,6 +144,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     messages,
     news,
     calls,
+    changesRole: () => namesRole,
     onTheirs,
     onOurs,
     close() {

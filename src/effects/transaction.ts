@@ -1,9 +1,11 @@
 import type { QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
 import { addMessages } from '../ledger/outbox.ts'
+import { commitAndReset, isReset, resetSession } from '../ledger/sessions.ts'
 import { sqlStateOf } from '../ledger/sql-state.ts'
 import type { Queryable } from '../ledger/statement.ts'
 import { completeWithStep, findStep, recordStep } from '../ledger/steps.ts'
+import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { TransactionAdapter } from './adapters/contract.ts'
 import { staleReason } from './latest.ts'
@@ -83,7 +85,8 @@ async function doneBefore(
 }
 
 /** One try of a transaction, whoever opened it. */
-interface Step<Result> extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs'> {
+interface Step<Result>
+  extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs' | 'changesRole'> {
   /** The handler's part. */
   perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
   /** Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is committed. */
@@ -97,8 +100,9 @@ function stepOf<Result>(
   { name, last }: Required<TransactionOptions>,
 ): Step<Result> {
   const { job, epoch } = run
-  const { messages, news, calls, onOurs, onTheirs, close } = openTransaction(run, name)
+  const { messages, news, calls, onOurs, onTheirs, changesRole, close } = openTransaction(run, name)
   return {
+    changesRole,
     onOurs,
     onTheirs,
     async perform(tx, native) {
@@ -142,7 +146,8 @@ function stepOf<Result>(
 
 /**
  * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right behind our last
- * words. If they failed, what commits is a rollback.
+ * words. If they failed, what commits is a rollback. Then the session is reset, for the next on this connection, unless the
+ * pool is the caller's. A role that `work` has set may not write to the ledger, so the reset also comes before our words.
  */
 function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Promise<Result> {
   return inTransaction(
@@ -150,7 +155,14 @@ function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Pr
     async (client) => {
       const result = await step.perform(step.onOurs(client))
       const words = step.lastWords(client, result)
-      await Promise.all(inOneWrite(client, () => [...words.map((say) => say()), client.query(COMMIT)]))
+      const isOwn = isReset(pool)
+      await Promise.all(
+        inOneWrite(client, () => [
+          isOwn && step.changesRole() ? client.query(resetSession(client)) : undefined,
+          ...words.map((say) => say()),
+          client.query(isOwn ? commitAndReset(client, HANDLER_MS) : COMMIT),
+        ]),
+      )
       return result
     },
     // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.

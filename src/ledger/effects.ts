@@ -1,3 +1,4 @@
+import { DURABLE } from '../model/durable.ts'
 import type { JobRef } from './job-ref.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
@@ -119,7 +120,8 @@ const END = statement(
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer
      and receipt_id = $4::uuid and subscriber = $5::integer and fence = $6::integer
      -- Or already what we say: the reply to our first try was lost.
-     and state in ('started', $7::hookonce.effect_state)`,
+     and state in ('started', $7::hookonce.effect_state)
+   returning ${DURABLE}`,
 )
 
 export interface EndedEffect {

@@ -1,6 +1,11 @@
 import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
+import { DURABLE, DURABLE_SESSION } from '../model/durable.ts'
+import { sqlStateOf } from './sql-state.ts'
 import { statement } from './statement.ts'
+
+/** No such prepared statement: a function has deallocated ours. The connection never prepares them again. */
+const LOST_STATEMENTS = '26000'
 
 /** Runs `work` on one connection of the pool. A connection that `work` left broken is not used again. */
 export async function withConnection<Result>(
@@ -17,6 +22,9 @@ export async function withConnection<Result>(
   client.on('error', onError)
   try {
     return await work(client)
+  } catch (error) {
+    if (error instanceof Error && sqlStateOf(error) === LOST_STATEMENTS) broken ??= error
+    throw error
   } finally {
     client.off('error', onError)
     client.release(broken)
@@ -30,8 +38,9 @@ export const IDLE_MS = 5_000
 const idleLimits = new WeakMap<Pool, number>()
 
 /**
- * Has the server end a transaction on this pool's connections that says nothing for `idleMs`: said once a connection,
- * and not in each transaction. Not behind a pooler, where a connection is somebody else's the next time.
+ * Has the server end a transaction on this pool's connections after `idleMs` without a statement, and has their commits
+ * wait for the disk. Set once per connection, not in each transaction. Not for use behind a pooler in transaction mode,
+ * where the next transaction may run on another connection of the server.
  */
 export function limitIdle(pool: Pool, idleMs: number): Pool {
   idleLimits.set(pool, idleMs)
@@ -39,7 +48,7 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
   // Waited for before a new connection is handed out.
   pool.options.onConnect = async (client) => {
     await onConnect?.(client)
-    await client.query(`set ${limit(idleMs)}`)
+    await client.query(`set ${limit(idleMs)}; select ${DURABLE_SESSION}`)
   }
   return pool
 }
@@ -57,7 +66,8 @@ export function inTransaction<Result>(
   work: (client: PoolClient) => Promise<Result>,
   { idleMs = IDLE_MS }: { readonly idleMs?: number } = {},
 ): Promise<Result> {
-  const begin = idleLimits.get(pool) === idleMs ? BEGIN : { text: `begin; set local ${limit(idleMs)}` }
+  const begin =
+    idleLimits.get(pool) === idleMs ? BEGIN : { text: `begin; set local ${limit(idleMs)}; select ${DURABLE}` }
   return withConnection(pool, async (client) => {
     try {
       const [begun, worked] = inOneWrite(client, () => [client.query(begin), work(client)] as const)

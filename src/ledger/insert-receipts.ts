@@ -1,3 +1,4 @@
+import { WITH_DURABLE } from '../model/durable.ts'
 import * as binary from './binary.ts'
 import { type Queryable, rows, type Statement, statement } from './statement.ts'
 
@@ -34,6 +35,7 @@ export interface NewJob {
 
 /*
  * Accept: receipts and their jobs in one statement, one round trip, one sync.
+ * - It waits for the disk by its own word: the acknowledgement follows its commit.
  * - The few tenants and sources of a batch are named once; rows point to them.
  * - Returns only what did not go the usual way, so that a batch of new events returns nothing, and does not look for
  *   any: starting a larger plan costs a small batch more than its rows do.
@@ -41,12 +43,13 @@ export interface NewJob {
 const accept = (name: string, brought: string, others = ''): Statement =>
   statement(
     name,
-    `with recorded as (
+    `with ${WITH_DURABLE}, recorded as (
      insert into hookonce.receipt
        (shard, id, tenant, source, event_key, event_type, object_id, occurred_at, secret, headers, body)
      select shard, id, ($10::text[])[source], ($11::text[])[source], event_key, event_type, object_id, occurred_at,
        secret, headers, body
-     from unnest($1::smallint[], $2::uuid[], $3::smallint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::smallint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
        $8::smallint[], $9::text[], $12::bytea[])
        i(shard, id, source, event_key, event_type, object_id, occurred_at, secret, headers, body)
      on conflict (shard, id) do nothing

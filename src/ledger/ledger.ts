@@ -2,10 +2,12 @@ import pg from 'pg'
 import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Listening, listen, type OnWork } from './announce.ts'
+import { requireDurable } from './durable-server.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { IDLE_MS, limitIdle } from './in-transaction.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { openFailure } from './open-failure.ts'
+import { resetSessions } from './sessions.ts'
 import { cutWhenSilent } from './silent-server.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
@@ -22,6 +24,8 @@ export interface Ledger extends LedgerTables {
   readonly business: pg.Pool
   /** For readiness and metrics. However often anyone asks for them, the engine's connections stay free. */
   readonly readings: pg.Pool
+  /** For the writes that handlers hand over. User code runs on these connections, so the engine uses its own. */
+  readonly writes: pg.Pool
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
   /** Where an embedded server keeps its data. */
@@ -41,12 +45,16 @@ export interface LedgerOptions {
   readonly maxConnections: number
   /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
   readonly prepare: 'on' | 'off'
+  /** `required` refuses a server that does not sync to its disk. */
+  readonly durability: 'required' | 'unsafe'
   /** A relay works on it too. */
   readonly relays?: boolean
 }
 
-/** Two accepts, two claims, two settlements; writes, heartbeats and upkeep, each with one statement under way. */
-const ENGINE_CONNECTIONS = 9
+/** Two accepts, two claims, two settlements; heartbeats and upkeep, each with one statement under way. */
+const ENGINE_CONNECTIONS = 8
+/** One for those that share a commit, three for those that are committed alone: opened when there are such. */
+const WRITE_CONNECTIONS = 4
 /** Its claims and its marks; its heartbeats are rare. */
 const RELAY_CONNECTIONS = 2
 /** One for readiness, one for metrics: a slow scrape must not make this process look dead. */
@@ -91,21 +99,24 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     ...(embedded ? { ssl: false } : {}),
   }
   const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
-  const limited = options.prepare === 'off' ? (opened: pg.Pool) => opened : limitIdle
-  const pool = limited(cutWhenSilent(quiet(new pg.Pool({ ...config, max })), ANSWER_TIMEOUT_MS), IDLE_MS)
-  const readings = cutWhenSilent(
-    quiet(new pg.Pool({ ...config, max: READING_CONNECTIONS })),
-    ANSWER_TIMEOUT_MS,
-  )
+  const remember = options.prepare === 'on'
+  const limited = remember ? limitIdle : (opened: pg.Pool) => opened
+  const opened = (more: pg.PoolConfig): pg.Pool => quiet(new pg.Pool({ ...config, ...more }))
+  const pool = limited(cutWhenSilent(opened({ max }), ANSWER_TIMEOUT_MS), IDLE_MS)
+  const writes = limited(cutWhenSilent(opened({ max: WRITE_CONNECTIONS }), ANSWER_TIMEOUT_MS), IDLE_MS)
+  resetSessions(writes, { remember })
+  const readings = cutWhenSilent(opened({ max: READING_CONNECTIONS }), ANSWER_TIMEOUT_MS)
   // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
   const own = business
     ? undefined
-    : limited(quiet(new pg.Pool({ ...config, max: options.maxConnections, pipeline: true })), HANDLER_MS)
+    : limited(opened({ max: options.maxConnections, pipeline: true }), HANDLER_MS)
+  if (own) resetSessions(own, { remember })
   const close = async (): Promise<void> => {
-    await Promise.all([pool.end(), own?.end(), readings.end()])
+    await Promise.all([pool.end(), writes.end(), own?.end(), readings.end()])
     await embedded?.leave()
   }
   try {
+    if (options.durability === 'required') await requireDurable(pool)
     if (options.migrate === 'auto') await migrate(pool)
     const { shards } = await checkSchema(pool)
     const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, onWork) : undefined
@@ -113,6 +124,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
       pool,
       business: business ?? own ?? pool,
       readings,
+      writes,
       shards,
       url,
       dataDir: embedded?.dataDir,

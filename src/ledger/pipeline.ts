@@ -1,4 +1,4 @@
-import type { Connection, PoolClient, Submittable } from 'pg'
+import pg, { type Connection, type PoolClient, type Submittable } from 'pg'
 import utils from 'pg/lib/utils.js'
 import { HookonceError } from '../model/errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
@@ -17,6 +17,13 @@ export interface PipelinedStatement {
 }
 
 type Sendable = string | Buffer | null
+
+const failedAt = new WeakMap<Error, number>()
+
+/** The place of the statement that the server refused with this error; undefined where no statement is known to be. */
+export function placeOf(error: unknown): number | undefined {
+  return error instanceof Error ? failedAt.get(error) : undefined
+}
 
 /** Returns how many rows each statement changed. */
 export async function pipeline(
@@ -73,11 +80,20 @@ class Pipeline implements Submittable {
     const wire = connection as unknown as Wire
     connection.stream.cork()
     try {
+      // Names of statements without values that follow each other, as between two jobs: they go as one piece.
+      let bare = ''
       for (const { text, values } of this.#options.statements) {
-        const statement = this.#prepare(wire, prepared, text)
-        wire.bind({ statement, values })
+        const known = prepared.get(text) ?? this.#new.get(text)
+        if (known !== undefined && values.length === 0) {
+          bare += `${known} `
+          continue
+        }
+        if (bare !== '') connection.stream.write(executing(bare))
+        bare = ''
+        wire.bind({ statement: known ?? this.#prepare(wire, prepared, text), values })
         wire.execute({})
       }
+      if (bare !== '') connection.stream.write(executing(bare))
       wire.sync()
     } finally {
       connection.stream.uncork()
@@ -85,8 +101,6 @@ class Pipeline implements Submittable {
   }
 
   #prepare(wire: Wire, prepared: ReadonlyMap<string, string>, text: string): string {
-    const known = prepared.get(text) ?? this.#new.get(text)
-    if (known !== undefined) return known
     const count = prepared.size + this.#new.size
     const name = count < this.#options.limit ? `hookonce_write_${count}` : ''
     // A pipeline that failed may have left the name behind.
@@ -98,7 +112,7 @@ class Pipeline implements Submittable {
 
   handleCommandComplete({ text }: { text: string }): void {
     // INSERT 0 1, UPDATE 1, DELETE 1, SELECT 1, CREATE TABLE
-    this.#counts.push(Number(/(\d+)$/.exec(text)?.[1] ?? 0))
+    this.#counts.push(isDigit(text.charCodeAt(text.length - 1)) ? Number(/\d+$/.exec(text)?.[0]) : 0)
   }
 
   handleReadyForQuery(): void {
@@ -108,6 +122,8 @@ class Pipeline implements Submittable {
   }
 
   handleError(error: Error): void {
+    // The server reports an error behind all that went well before. Of a broken connection nothing is known.
+    if (error instanceof pg.DatabaseError) failedAt.set(error, this.#counts.length)
     this.#options.reject(error)
   }
 
@@ -127,6 +143,33 @@ class Pipeline implements Submittable {
   handlePortalSuspended(): void {
     return undefined
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+const encoded = new Map<string, Buffer>()
+/** Which statements follow each other is up to the program: beyond this, it is encoded each time. */
+const MAX_ENCODED = 100
+
+/** Bind and Execute of prepared statements without values, whose names are ended by spaces. */
+function executing(names: string): Buffer {
+  const known = encoded.get(names)
+  if (known) return known
+  const bytes = Buffer.concat(names.trimEnd().split(' ').map(bindAndExecute))
+  if (encoded.size < MAX_ENCODED) encoded.set(names, bytes)
+  return bytes
+}
+
+function bindAndExecute(name: string): Buffer {
+  // The unnamed portal; formats of parameters, parameters, formats of results: none.
+  const bind = Buffer.from(`B____\0${name}\0\0\0\0\0\0\0`, 'latin1')
+  bind.writeInt32BE(bind.length - 1, 1)
+  // The unnamed portal, all of its rows.
+  const execute = Buffer.from('E____\0\0\0\0\0', 'latin1')
+  execute.writeInt32BE(execute.length - 1, 1)
+  return Buffer.concat([bind, execute])
 }
 
 /** The messages of the protocol as pg's connection sends them; its types are of an older shape. */

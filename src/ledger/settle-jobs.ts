@@ -1,3 +1,4 @@
+import { WITH_DURABLE } from '../model/durable.ts'
 import type { JobState } from '../model/job-state.ts'
 import * as binary from './binary.ts'
 import { byKey, type JobRef } from './job-ref.ts'
@@ -15,6 +16,7 @@ export interface Settlement extends JobRef {
 
 /*
  * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed for them.
+ * - The commit waits for the disk: a job that ended must not run again after a crash of the server.
  * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
  *   deadlock.
  * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are looked at outside of it:
@@ -34,9 +36,10 @@ const LOST = `select n::integer as place from generate_series(1, cardinality($2)
 /** A batch in which all ended well and there is nothing to say, as nearly always. */
 const COMPLETE = statement(
   'complete',
-  `with ended as materialized (
+  `with ${WITH_DURABLE}, ended as materialized (
      select e.place, j.shard, j.receipt_id, j.subscriber
-     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) with ordinality
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) with ordinality
        e(shard, receipt_id, subscriber, fence, place)
      ${LOCKED}
    ), completed as (
@@ -51,10 +54,11 @@ const COMPLETE = statement(
 /** Runs with any outcomes. Those that did not end well are told in attempt. */
 const SETTLE = statement(
   'settle',
-  `with ended as materialized (
+  `with ${WITH_DURABLE}, ended as materialized (
      select e.place, j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at,
        e.state, e.delay_ms, e.return_attempt, e.reason
-     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
        $8::text[]) with ordinality
        e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason, place)
      ${LOCKED}

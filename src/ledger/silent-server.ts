@@ -13,25 +13,30 @@ export class SilentServer extends Error {
   }
 }
 
-/* Of our own, and not somebody else's that got the number meanwhile. */
+/* Guards against PID reuse: terminates only our own old backend. */
 const END_SILENT = statement(
   'end_silent',
-  `select pg_terminate_backend(pid) from pg_stat_activity
+  `select query as statement, pg_terminate_backend(pid) from pg_stat_activity
    where pid = $1::integer and usename = current_user and datname = current_database()
      and xact_start < now() - interval '1 second'`,
 )
 
+export interface EndedSilence {
+  /** The statement that was running, cut to what the server shows; undefined behind a pooler. */
+  readonly statement: string | undefined
+}
+
 /**
- * Whether the server answers others: then it was only busy with what it was asked, and is told to end that. It would go on
- * with it, and keep its locks, although nobody waits for it any more.
+ * Ends what the silent server process was busy with: it would go on, and keep its locks, although nobody waits for it any
+ * more. Undefined: the server does not answer others either.
  */
-export async function endSilent(pool: Pool, { processId }: SilentServer): Promise<boolean> {
+export async function endSilent(pool: Pool, { processId }: SilentServer): Promise<EndedSilence | undefined> {
   try {
-    await rows(pool, END_SILENT, [processId ?? 0])
-    return true
+    const [ended] = await rows<{ statement: string }>(pool, END_SILENT, [processId ?? 0])
+    return { statement: ended?.statement }
   } catch {
-    // Whatever went wrong here: what was asked for first is tried again, and says it.
-    return false
+    // Whatever went wrong here: what was asked for first is tried again, and reports it.
+    return undefined
   }
 }
 

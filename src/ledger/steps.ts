@@ -1,3 +1,4 @@
+import { DURABLE, WITH_DURABLE } from '../model/durable.ts'
 import * as binary from './binary.ts'
 import { byKey, type JobRef } from './job-ref.ts'
 import { type Queryable, rows, statement } from './statement.ts'
@@ -32,7 +33,7 @@ export async function findStep(db: Queryable, { job, epoch, name }: StepId): Pro
  * The last words of a business transaction. Each must fail, and not merely change nothing, when the fence is
  * stale: the COMMIT travels right behind it, in the same round trip, and a failed transaction commits as a
  * rollback. Hence the division by the number of rows. The job's row stays locked until that commit, so that it
- * cannot be rescued in between.
+ * cannot be rescued in between. The commit waits for the disk, whatever the handler set before.
  */
 const RECORD_STEP = statement(
   'record_step',
@@ -45,7 +46,7 @@ const RECORD_STEP = statement(
      insert into hookonce.step (shard, receipt_id, subscriber, fence, name, result, epoch, input_hash)
      select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb, $7::smallint, $8::bytea from live
    )
-   select 1 / count(*) from live`,
+   select 1 / count(*), ${DURABLE} from live`,
 )
 
 export interface StepRecord extends StepId {
@@ -76,7 +77,7 @@ const REQUIRE_LIVE = statement(
        and state = 'processing'
      for update
    )
-   select 1 / count(*) from live`,
+   select 1 / count(*), ${DURABLE} from live`,
 )
 
 /** The first words of a transaction that is to happen only under a live fence. Fails as the last words do. */
@@ -93,7 +94,7 @@ const COMPLETE_WITH_STEP = statement(
        and state = 'processing'
      returning 1
    )
-   select 1 / count(*) from done`,
+   select 1 / count(*), ${DURABLE} from done`,
 )
 
 /** Completes the job in the transaction of its last step. `reason` tells why nothing came of it: it was stale. */
@@ -117,9 +118,10 @@ export const WRITTEN_AND_PUBLISHED = '(write, publish)'
  */
 const COMPLETE_WRITTEN = statement(
   'complete_written',
-  `with live as materialized (
+  `with ${WITH_DURABLE}, live as materialized (
      select j.shard, j.receipt_id, j.subscriber, e.step
-     from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
        e(shard, receipt_id, subscriber, fence, step)
      cross join lateral (
        select * from hookonce.job k

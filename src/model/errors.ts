@@ -155,6 +155,11 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'The database was migrated by a newer hookonce. Deploy that version, or a later one.',
   },
+  SERVER_NOT_DURABLE: {
+    retryable: false,
+    advice:
+      "Set `fsync = on` in the server's configuration. For a test server, set the option `durability: 'unsafe'` or HOOKONCE_DURABILITY=unsafe.",
+  },
   POSTGRES_TOO_OLD: { retryable: false, advice: 'Use PostgreSQL 14 or later.' },
   DATABASE_UNREACHABLE: {
     retryable: true,

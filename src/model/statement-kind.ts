@@ -4,6 +4,9 @@ const CONTROL = /^(begin|start\s+transaction|commit|end|abort|rollback|prepare\s
 /** Of a transaction that is the handler's own: it may go back to a savepoint in it. */
 const TO_SAVEPOINT = /^rollback\s+(work\s+|transaction\s+)?to\b/i
 const SAVEPOINT = /^(savepoint|release)\b/i
+/** What outlives the statement in its session. NOTIFY does not: it goes out with the commit. */
+const OF_SESSION = /^(set|reset|discard|deallocate|prepare|listen|unlisten|declare|fetch|move|close|load)\b/i
+const SESSION_CALL = /\b(set_config|pg_(?:try_)?advisory_(?:un)?lock(?:_shared|_all)?)\s*\(/i
 const COPY = /^(copy)\b.*\b(from\s+stdin|to\s+stdout)\b/is
 
 /** Its end is ours to say: only then do the writes, the record and the fence go together. */
@@ -38,7 +41,10 @@ export function refuseSeveral(error: unknown): never {
   )
 }
 
-/** Writes share their transaction with those of other jobs, so not even a savepoint is theirs. */
+/**
+ * Writes share their transaction with those of other jobs, so neither a savepoint nor the session is theirs. This reports
+ * mistakes early. What hides in a function or a trigger is undone before the next job's writes: see ledger/sessions.ts.
+ */
 export function refuseInWrite(text: string): void {
   const said = withoutLeadIn(text)
   const [, word] = CONTROL.exec(said) ?? SAVEPOINT.exec(said) ?? []
@@ -48,10 +54,28 @@ export function refuseInWrite(text: string): void {
       `"${word}" in ctx.write(): it is committed together with the writes of other jobs`,
     )
   }
+  const [, session] = OF_SESSION.exec(said) ?? sessionCall(said) ?? []
+  if (session !== undefined) {
+    throw new HookonceError(
+      'TRANSACTION_MISUSED',
+      `"${session}" in ctx.write(): its session is shared with other jobs; use ctx.transaction(), which has its own`,
+    )
+  }
   const [, copy, where] = COPY.exec(said) ?? []
   if (copy === undefined) return
   const fault = `ctx.write(): "copy … ${where}" needs a stream, which a statement has not: use insert`
   throw new HookonceError('CONFIG_INVALID', fault)
+}
+
+/** Comments and texts. What stands between dollars is code where a DO begins it. */
+const NOT_CODE = /'(?:[^']|'')*'|--[^\n\r]*|\/\*[\s\S]*?\*\//g
+const DOLLAR_TEXT = /\$(\w*)\$[\s\S]*?\$\1\$/g
+
+function sessionCall(said: string): RegExpExecArray | undefined {
+  // Nearly no statement has one: only such are looked at more closely.
+  if (!SESSION_CALL.test(said)) return undefined
+  const code = said.replace(NOT_CODE, ' ')
+  return SESSION_CALL.exec(/^do\b/i.test(said) ? code : code.replace(DOLLAR_TEXT, ' ')) ?? undefined
 }
 
 const SPACE = /^[\s;]+/

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { commitWrites, type WriteOutcome } from '../effects/commit-writes.ts'
+import { type WriteOutcome, type WrittenJob, writeCommitter } from '../effects/commit-writes.ts'
 import type { CheckedWrite } from '../effects/write.ts'
 import type { NewMessage } from '../ledger/outbox.ts'
 import { type Settlement, settleJobs } from '../ledger/settle-jobs.ts'
@@ -16,9 +16,13 @@ export interface Ending {
 
 /** One statement carries this many outcomes; more would only make its locks last longer. */
 const MAX_BATCH = 500
+/** A write that waits for its timeout must not hold up the others that are committed alone. */
+const ALONE_IN_FLIGHT = 3
 
 export interface SettlerOptions {
   readonly pool: Pool
+  /** For the writes of handlers. */
+  readonly writes: Pool
   readonly observer: Observer
   /** Gives up trying: the ledger is down and the process wants to end. Leases then run out by themselves. */
   readonly signal: AbortSignal
@@ -28,7 +32,12 @@ export interface SettlerOptions {
  * Settles runs in group commits. While the ledger is down it holds on to what happened and tries again. A
  * settlement that was committed although its reply was lost finds nothing to change the second time.
  */
-export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
+export function settler({
+  pool,
+  writes,
+  observer,
+  signal,
+}: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
   // Two may be under way: while the disk is waited for, the next is made.
   const plain = groupCommit(
     keepTrying(async (endings) => {
@@ -36,24 +45,30 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
         pool,
         endings.map(({ settlement }) => settlement),
       )
-      return took.map((isOurs) => ({ kind: isOurs ? 'committed' : 'lost' }))
+      return took.map((isOurs): WriteOutcome => ({ kind: isOurs ? 'committed' : 'lost' }))
     }),
     { maxItems: MAX_BATCH, maxInFlight: 2 },
   )
+  const committer = writeCommitter({ writes, pool })
   // One after the other: two would meet at the same business rows, and wait for each other.
-  const written = groupCommit(
-    keepTrying((endings) =>
-      commitWrites(
-        pool,
-        endings.map(({ settlement, ...handedOver }) => ({ job: settlement, ...handedOver })),
-      ),
-    ),
+  const together = groupCommit(
+    keepTrying((endings) => committer.together(endings.map(writtenJob))),
     { maxItems: MAX_BATCH },
   )
+  // Those that failed in a batch, or would hold it up.
+  const alone = groupCommit(
+    keepTrying((endings) => Promise.all(endings.map((ending) => committer.alone(writtenJob(ending))))),
+    { maxItems: 1, maxInFlight: ALONE_IN_FLIGHT },
+  )
 
-  function keepTrying(
-    settle: (endings: readonly Ending[]) => Promise<WriteOutcome[]>,
-  ): (endings: readonly Ending[]) => Promise<WriteOutcome[]> {
+  async function commitWritten(ending: Ending): Promise<WriteOutcome> {
+    const outcome = await together.add(ending)
+    return outcome.kind === 'alone' ? alone.add(ending) : outcome
+  }
+
+  function keepTrying<Outcome>(
+    settle: (endings: readonly Ending[]) => Promise<Outcome[]>,
+  ): (endings: readonly Ending[]) => Promise<(Outcome | { readonly kind: 'lost' })[]> {
     return async (endings) => {
       const doing = `settling ${endings.length} jobs`
       const outcomes = await persistently(() => settle(endings), { doing, observer, signal })
@@ -62,14 +77,20 @@ export function settler({ pool, observer, signal }: SettlerOptions): GroupCommit
   }
 
   return {
-    add: (ending) => (hasWritten(ending) ? written : plain).add(ending),
+    add: (ending) => (hasWritten(ending) ? commitWritten(ending) : plain.add(ending)),
     get waiting() {
-      return plain.waiting + written.waiting
+      return plain.waiting + together.waiting + alone.waiting
     },
     async idle() {
-      await Promise.all([plain.idle(), written.idle()])
+      await Promise.all([plain.idle(), together.idle()])
+      // What was committed together may have been handed on to it.
+      await alone.idle()
     },
   }
+}
+
+function writtenJob({ settlement, writes, messages }: Ending): WrittenJob {
+  return { job: settlement, writes, messages }
 }
 
 /** Whether something is to be committed beyond that it ended. */

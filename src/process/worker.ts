@@ -28,6 +28,7 @@ export interface WorkerOptions {
   readonly pool: Pool
   /** For the transactions of handlers. */
   readonly business: Pool
+  readonly writes: Pool
   readonly outbox: Outbox
   readonly shards: number
   readonly subscribers: readonly Subscriber[]
@@ -87,7 +88,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const stopping = new AbortController()
   const givingUp = new AbortController()
   const nudge = bell()
-  const settling = settler({ pool, observer, signal: givingUp.signal })
+  const settling = settler({ pool, writes: options.writes, observer, signal: givingUp.signal })
   const passer = lanePasser(
     { pool, shards },
     { onDue: wake, onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }) },

@@ -147,6 +147,7 @@ test('a connection that breaks at the commit is tried again, and the write is ma
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await processed(db, 1)
   expect(await db.number('select count(*) from effect')).toBe(1)
+  expect(await db.number('select attempt from hookonce.job')).toBe(1)
 })
 
 test('a replay does not repeat writes that were committed', async () => {
@@ -198,22 +199,31 @@ test.each([
   'end',
   'start transaction',
   `prepare transaction 'mine'`,
-])('a write must not control the transaction that it shares with others: %s', async (text) => {
-  const db = await freshDatabase()
-  const hooks = testHooks(db, { retry: { maxAttempts: 2, baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
-    ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
-    if (event.type === 'bad') ctx.write({ text })
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'bad' })
-  await deliver(hooks, { id: 'evt_2', type: 'good' })
-  await processed(db, 1)
-  await jobsAre(db, 'failed')
-  expect(await db.rows('select type from effect')).toEqual([{ type: 'good' }])
-  expect(await db.rows(`select attempt, reason from hookonce.job where state = 'failed'`)).toEqual([
-    { attempt: 1, reason: expect.stringContaining('TRANSACTION_MISUSED') },
-  ])
-})
+  'set search_path = mine',
+  `select set_config('search_path', 'mine', true)`,
+])(
+  'a write must not control the transaction and the session that it shares with others: %s',
+  async (text) => {
+    const db = await freshDatabase()
+    const hooks = testHooks(db, { retry: { maxAttempts: 2, baseDelayMs: 1 } }).on(
+      'test',
+      '*',
+      (event, ctx) => {
+        ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+        if (event.type === 'bad') ctx.write({ text })
+      },
+    )
+    await hooks.start()
+    await deliver(hooks, { id: 'evt_1', type: 'bad' })
+    await deliver(hooks, { id: 'evt_2', type: 'good' })
+    await processed(db, 1)
+    await jobsAre(db, 'failed')
+    expect(await db.rows('select type from effect')).toEqual([{ type: 'good' }])
+    expect(await db.rows(`select attempt, reason from hookonce.job where state = 'failed'`)).toEqual([
+      { attempt: 1, reason: expect.stringContaining('TRANSACTION_MISUSED') },
+    ])
+  },
+)
 
 test.each([
   'copy effect from stdin',

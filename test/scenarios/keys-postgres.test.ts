@@ -42,7 +42,8 @@ test('a transactional handler whose commit was heard, but not its reply: its eff
   let runs = 0
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
-    proxy.loseRepliesTo('commit')
+    // As a whole message: statements name synchronous_commit.
+    proxy.loseRepliesTo('commit\0')
     return ++runs
   }
   const first = once(store, 'one', work, options)

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { commitWrites } from '../../src/effects/commit-writes.ts'
+import { writeCommitter } from '../../src/effects/commit-writes.ts'
 import { cutWhenSilent } from '../../src/ledger/silent-server.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
@@ -42,26 +42,46 @@ test('of two runs of one job that end in the same batch, only the one that holds
   const [job] = await heldJobs(db, ['a'])
   if (!job) throw new Error('no job')
   const ending = (fence: number) => writing(job, fence, INSERT, [job.receiptId, `fence ${fence}`])
-  expect(await commitWrites(db.pool, [ending(1), ending(3)])).toEqual([
-    { kind: 'lost' },
-    { kind: 'committed' },
-  ])
+  const { together } = writeCommitter({ writes: db.pool, pool: db.pool })
+  expect(await together([ending(1), ending(3)])).toEqual([{ kind: 'lost' }, { kind: 'committed' }])
   expect(await db.rows('select type from effect')).toEqual([{ type: 'fence 3' }])
 })
 
-test('a write that takes longer than the server may be silent is refused, and those beside it are committed', async () => {
+test('a run that has lost its job to another neither writes nor completes it', async () => {
   const db = await freshDatabase()
-  const [slow, good] = await heldJobs(db, ['a', 'b'])
-  if (!slow || !good) throw new Error('no jobs')
+  const [job] = await heldJobs(db, ['a'])
+  if (!job) throw new Error('no job')
+  const { together } = writeCommitter({ writes: db.pool, pool: db.pool })
+  const ending = (fence: number) => writing(job, fence, INSERT, [job.receiptId, `fence ${fence}`])
+  expect(await together([ending(2)])).toEqual([{ kind: 'lost' }])
+  expect(await db.rows('select state::text as state, fence from hookonce.job')).toEqual([
+    { state: 'processing', fence: 3 },
+  ])
+  expect(await together([ending(3)])).toEqual([{ kind: 'committed' }])
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'fence 3' }])
+})
+
+test('a write that takes longer than the server may be silent is refused, and holds up the others once', async () => {
+  const db = await freshDatabase()
+  const [slow, good, slowToo, better] = await heldJobs(db, ['a', 'b', 'c', 'd'])
+  if (!slow || !good || !slowToo || !better) throw new Error('no jobs')
+  await db.rows('create sequence tries')
   const pool = cutWhenSilent(new pg.Pool({ connectionString: db.url, max: 2 }), 1_000)
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
-  const outcomes = await commitWrites(pool, [
-    writing(slow, 3, 'select pg_sleep(30)'),
-    writing(good, 3, INSERT, [good.receiptId, 'good']),
+  const { together, alone } = writeCommitter({ writes: pool, pool: db.pool })
+  const sleep = (job: Held) => writing(job, 3, `select nextval('tries'), pg_sleep(30)`)
+  const insert = (job: Held, type: string) => writing(job, 3, INSERT, [job.receiptId, type])
+  const apart = [{ kind: 'alone' }, { kind: 'committed' }]
+  expect(await together([sleep(slow), insert(good, 'good')])).toEqual(apart)
+  expect(await together([sleep(slowToo), insert(better, 'better')])).toEqual(apart)
+  expect(await alone(sleep(slow))).toMatchObject({ kind: 'refused' })
+  expect(await db.rows('select type from effect order by type')).toEqual([
+    { type: 'better' },
+    { type: 'good' },
   ])
-  expect(outcomes).toMatchObject([{ kind: 'refused' }, { kind: 'committed' }])
-  expect(await db.rows('select type from effect')).toEqual([{ type: 'good' }])
+  // Once with others and once alone: the second batch knew the statement.
+  expect(await db.number('select last_value from tries')).toBe(2)
 })
 
 const circular: Record<string, unknown> = {}

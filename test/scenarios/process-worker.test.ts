@@ -48,6 +48,7 @@ async function workerOn(
   const worker = await startWorker({
     listen: undefined,
     pool,
+    writes: pool,
     business: pool,
     outbox: { requirePublisher: () => undefined, committed: () => undefined },
     shards: 16,

@@ -118,7 +118,7 @@ export async function effectModel(
   const source = testSource()
   const observer = observers([])
   const never = new AbortController().signal
-  const settling = settler({ pool, observer, signal: never })
+  const settling = settler({ pool, writes: pool, observer, signal: never })
   const outbox = { requirePublisher: () => undefined, committed: () => undefined }
   const effectId = scopedId('default', KEY)
   const effect = { shard: shardOf(effectId, SHARDS), id: effectId, tenant: 'default', key: KEY }

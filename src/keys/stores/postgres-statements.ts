@@ -1,6 +1,9 @@
+import { DURABLE } from '../../model/durable.ts'
+
 /*
  * What the PostgreSQL store says, for a table of a given name. Times are cut to milliseconds, so that what a record says
  * in JavaScript is what the table holds. clock_timestamp() and not now(): a transaction may be as old as its handler.
+ * What a client is told, or what is done next, must outlive a crash of the server: those statements wait for the disk.
  */
 export function statements(table: string) {
   const now = `date_trunc('milliseconds', clock_timestamp())`
@@ -43,7 +46,7 @@ export function statements(table: string) {
      * insert, whose own condition decides, on the newest version of the row. No row at all: somebody was faster, ask again.
      */
     acquire: `
-      with asked as materialized (select ${now} as at),
+      with asked as materialized (select ${now} as at, ${DURABLE} as durable),
       seen as materialized (
         select k.* from ${table} k, asked
         where k.id = $1 and k.expires_at > asked.at and not (
@@ -78,7 +81,8 @@ export function statements(table: string) {
     /** $1 id $2 fence: of the lock that ran out. */
     giveUp: `
       update ${table} set state = 'unknown'
-      where id = $1 and fence = $2 and state = 'locked' and lock_until <= ${now}`,
+      where id = $1 and fence = $2 and state = 'locked' and lock_until <= ${now}
+      returning ${DURABLE}`,
 
     /** $1 id $2 fence $3 lock $4 ttl */
     extend: `
@@ -89,7 +93,8 @@ export function statements(table: string) {
     settle: `
       update ${table} set state = $3, result = $4, expires_at = ${after(now, '$5')},
         steps = case when $3 = 'completed' then null else steps end
-      where id = $1 and fence = $2 and ${isHeld}`,
+      where id = $1 and fence = $2 and ${isHeld}
+      returning ${DURABLE}`,
 
     read: `select ${columns('k')} from ${table} k where k.id = $1 and k.expires_at > ${now}`,
 
@@ -103,7 +108,8 @@ export function statements(table: string) {
     saveStep: `
       update ${table}
       set steps = coalesce(steps, '{}') || jsonb_build_object($3::text, encode($4, 'base64'))
-      where id = $1 and fence = $2 and state = 'locked' and expires_at > ${now}`,
+      where id = $1 and fence = $2 and state = 'locked' and expires_at > ${now}
+      returning ${DURABLE}`,
     loadSteps: `select steps from ${table} where id = $1 and expires_at > ${now}`,
 
     /** $1 id $2 name $3 pledge $4 due $5 ttl */
@@ -111,7 +117,8 @@ export function statements(table: string) {
       insert into ${table}_pledge (id, name, pledge, due_at, expires_at)
       values ($1, $2, $3, ${after(now, '$4')}, ${after(now, '$5')})
       on conflict (id) do update set
-        name = excluded.name, pledge = excluded.pledge, due_at = excluded.due_at, expires_at = excluded.expires_at`,
+        name = excluded.name, pledge = excluded.pledge, due_at = excluded.due_at, expires_at = excluded.expires_at
+      returning ${DURABLE}`,
 
     /** $1 name $2 limit $3 lease. What has expired is due for ever, and so is found and deleted here. */
     duePledges: `
