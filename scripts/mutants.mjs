@@ -1,0 +1,196 @@
+/*
+ * Removes each guard of the ledger in turn (fences, row locks, conditions on a state, durability) and runs the tests that
+ * send the changed statement: some test must fail. Not part of `npm test`: it takes an hour or more.
+ *
+ *   npm run mutants                         every guard
+ *   npm run mutants -- --only steps.ts      guards of one file; `steps.ts:42` for one line
+ *   npm run mutants -- --list               prints the guards
+ */
+import { spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { EQUIVALENT } from './mutants/declared.mjs'
+import { findMutants } from './mutants/find.mjs'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    list: { type: 'boolean', default: false },
+    /** Mutants tried at a time, each in a copy of its own. */
+    lanes: { type: 'string', default: '2' },
+    /** Which test sends which statement, kept here between runs. */
+    trace: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-mutants.jsonl') },
+  },
+})
+/** Compares plans, not behaviour: it would fail for every lock that is removed. */
+const LEFT_OUT = 'test/scenarios/ledger-shards.test.ts'
+/** The tests most likely to notice come first; the rest only runs where these are content. */
+const FIRST_FILES = 6
+const PROJECTS = ['--project', 'embedded', '--project', 'installed']
+
+const mutants = findMutants(root, 'src/ledger').filter((mutant) => wanted(mutant) && !isEquivalent(mutant))
+requireDeclaredToMatch()
+if (options.list) {
+  for (const mutant of mutants) console.log(describe(mutant))
+  process.exit(0)
+}
+
+const trace = await readTrace()
+const results = []
+const queue = [...mutants]
+await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
+const survivors = results.filter(({ killer }) => killer === undefined)
+for (const { mutant } of survivors) console.log(`SURVIVED  ${describe(mutant)}`)
+console.log(`${results.length - survivors.length} killed, ${survivors.length} survived`)
+process.exit(survivors.length === 0 ? 0 : 1)
+
+function wanted({ file, line }) {
+  return options.only.length === 0 || options.only.some((only) => `${file}:${line}:`.includes(`${only}:`))
+}
+
+function isEquivalent(mutant) {
+  return EQUIVALENT.some((declared) => matches(declared, mutant))
+}
+
+function matches({ file, removed, within }, mutant) {
+  return mutant.file === file && flat(mutant.removed) === removed && flat(mutant.piece).includes(within)
+}
+
+function requireDeclaredToMatch() {
+  const all = findMutants(root, 'src/ledger')
+  const outdated = EQUIVALENT.filter((declared) => !all.some((mutant) => matches(declared, mutant)))
+  if (outdated.length === 0) return
+  for (const { file, removed } of outdated)
+    console.error(`declared.mjs: ${file} has no guard "${removed}" any more`)
+  process.exit(2)
+}
+
+function describe({ file, line, rule, removed }) {
+  return `${file}:${line}  ${rule}: ${flat(removed)}`
+}
+
+function flat(text) {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** One run of every test without a mutant, which must pass. */
+async function readTrace() {
+  if (!existsSync(options.trace)) {
+    mkdirSync(dirname(options.trace), { recursive: true })
+    console.log('one run of the tests as they are, to see which statements they send…')
+    const part = `${options.trace}.part`
+    rmSync(part, { force: true })
+    const preload = pathToFileURL(join(root, 'scripts/mutants/trace.mjs')).href
+    const env = { ...process.env, HOOKONCE_TRACE: part, NODE_OPTIONS: `--import ${preload}` }
+    const { status, output } = await vitest(root, PROJECTS, env)
+    if (status !== 0) {
+      console.error(`${output}\nthe tests fail without any mutant: mend them first`)
+      process.exit(2)
+    }
+    cpSync(part, options.trace)
+  }
+  const lines = readFileSync(options.trace, 'utf8').trim().split('\n')
+  return lines.map((line) => JSON.parse(line)).map(({ test, text }) => ({ test: relative(root, test), text }))
+}
+
+async function lane() {
+  const copy = mkdtempSync(join(tmpdir(), 'hookonce-mutant-'))
+  try {
+    for (const name of [
+      'package.json',
+      'vitest.config.ts',
+      'tsconfig.json',
+      'src',
+      'dist',
+      'test',
+      'examples',
+      'docs',
+      'README.md',
+    ])
+      cpSync(join(root, name), join(copy, name), {
+        recursive: true,
+        filter: (path) => !path.includes('node_modules'),
+      })
+    for (const folder of ['.', 'test/prisma', 'test/official'])
+      symlinkSync(join(root, folder, 'node_modules'), join(copy, folder, 'node_modules'))
+    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+      const restore = apply(copy, mutant)
+      const killer = await killerOf(copy, mutant)
+      restore()
+      results.push({ mutant, killer })
+      console.log(`${results.length}/${mutants.length}  ${describe(mutant)}\n      ${killer ?? 'SURVIVED'}`)
+    }
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+/** Changes the source and what was built from it: tests start processes of the built package, too. */
+function apply(copy, { file, piece, mutated }) {
+  const paths = [join(copy, file), join(copy, file.replace(/^src/, 'dist').replace(/\.ts$/, '.js'))]
+  const before = paths.map((path) => readFileSync(path, 'utf8'))
+  for (const [index, path] of paths.entries()) {
+    if (!before[index].includes(piece))
+      throw new Error(`${path} is not built from ${file}: run npm run build`)
+    writeFileSync(
+      path,
+      before[index].replace(piece, () => mutated),
+    )
+  }
+  return () => {
+    for (const [index, path] of paths.entries()) writeFileSync(path, before[index])
+  }
+}
+
+async function killerOf(copy, mutant) {
+  const files = filesFor(mutant)
+  const rest = files.slice(FIRST_FILES)
+  for (const group of [files.slice(0, FIRST_FILES), ...(rest.length > 0 ? [rest] : [])]) {
+    // Without a name vitest runs every file: also right for a statement that no test was seen to send.
+    const { status, output } = await vitest(copy, [...PROJECTS, '--bail', '1', ...group], process.env)
+    if (status !== 0) return failureIn(output)
+  }
+  return undefined
+}
+
+/** The first failing test, and how it failed. */
+function failureIn(output) {
+  const found = /^ *FAIL +(.*)\n(.*)/m.exec(output)
+  return found ? `${found[1]}\n        ${found[2].trim()}` : output.slice(-500)
+}
+
+/** The test files that send the mutated statement; those that send few others first. */
+function filesFor({ sent }) {
+  const sizes = new Map()
+  for (const { test } of trace) sizes.set(test, (sizes.get(test) ?? 0) + 1)
+  const found = new Set(trace.filter(({ text }) => text.includes(sent)).map(({ test }) => test))
+  found.delete(LEFT_OUT)
+  return [...found].sort((a, b) => sizes.get(a) - sizes.get(b))
+}
+
+function vitest(cwd, args, env) {
+  const child = spawn(process.execPath, [join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', ...args], {
+    cwd,
+    env: { ...env, NO_COLOR: '1', FORCE_COLOR: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (status) => resolve({ status, output }))
+  })
+}
