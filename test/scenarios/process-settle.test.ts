@@ -84,6 +84,24 @@ test('a write that takes longer than the server may be silent is refused, and ho
   expect(await db.number('select last_value from tries')).toBe(2)
 })
 
+test('a write that fails as if the ledger were down leaves its batch at once, and the rest is committed', async () => {
+  const db = await freshDatabase()
+  const [bad, good, fine] = await heldJobs(db, ['a', 'b', 'c'])
+  if (!bad || !good || !fine) throw new Error('no jobs')
+  await db.rows(`create function fail() returns void language plpgsql as $$
+    begin raise exception 'as if' using errcode = '53200'; end $$`)
+  const { together, alone } = writeCommitter({ writes: db.pool, pool: db.pool })
+  const failing = writing(bad, 3, 'select fail()')
+  const batch = [
+    writing(good, 3, INSERT, [good.receiptId, 'good']),
+    failing,
+    writing(fine, 3, INSERT, [fine.receiptId, 'fine']),
+  ]
+  expect(await together(batch)).toEqual([{ kind: 'committed' }, { kind: 'alone' }, { kind: 'committed' }])
+  expect(await db.number('select count(distinct xmin::text) from effect')).toBe(1)
+  expect(await alone(failing)).toMatchObject({ kind: 'refused', error: { code: '53200' } })
+})
+
 const circular: Record<string, unknown> = {}
 circular.itself = circular
 
