@@ -108,8 +108,8 @@ export const DRAIN_MS = 8_000
 const READY_WITHIN_MS = 2_000
 /** On top of a handler's time: its outcome is committed. */
 const SETTLING_MS = 5_000
-/** The longest that a timer of Node.js, and an integer of PostgreSQL, can hold. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+/** A suspect that is to run alone keeps all other work of its process waiting for no longer than this. */
+const MAX_ISOLATION_MS = 120_000
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
@@ -342,7 +342,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     const { ledger, subscribers } = await engine()
     const { pool, business, writes, shards, listen } = ledger
     const outbox: Outbox = { requirePublisher: publishers.require, committed: () => relay?.wake() }
-    const alone = isolation(longestRunMs(subscribers))
+    const alone = isolation(isolationMs(subscribers))
     relay ??= await startRelaying(ledger, alone)
     worker ??= await startWorker({
       pool,
@@ -398,10 +398,10 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     })
   }
 
-  /** Everything in flight has ended after this time, its settlement included. */
-  function longestRunMs(subscribers: readonly Subscriber[]): number {
+  /** Mostly, everything in flight has ended after this time, its settlement included. Otherwise the suspect comes later. */
+  function isolationMs(subscribers: readonly Subscriber[]): number {
     const timeouts = [...subscribers.map(({ timeoutMs }) => timeoutMs), options.outbox?.timeoutMs ?? 0]
-    return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_TIMER_MS)
+    return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_ISOLATION_MS)
   }
 
   async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {

@@ -60,7 +60,7 @@ export async function startEffect(db: Queryable, started: NewEffect): Promise<bo
 
 const LATEST = statement(
   'latest_effect',
-  `select epoch, state::text as state, mode, receipt_id as "receiptId", subscriber, fence, input_hash as "inputHash",
+  `select epoch::integer as epoch, state::text as state, mode, receipt_id as "receiptId", subscriber, fence, input_hash as "inputHash",
      downstream_key as "downstreamKey", result::text as result, reason, reopened_at is not null as reopened, started_at as "startedAt",
      (extract(epoch from now() - started_at) * 1000)::float8 as "ageMs"
    from hookonce.effect

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { DURABLE } from '../model/durable.ts'
 import * as binary from './binary.ts'
 import { inTransaction } from './in-transaction.ts'
 import type { NewWork } from './insert-receipts.ts'
@@ -17,15 +18,14 @@ export const SERVER = 'extract(epoch from pg_postmaster_start_time())::float8'
  * A duplicate is acknowledged on the word of this statement, so its receipt must be as durable as its accept promised. A
  * commit whose wait for a synchronous standby was cut short is visible here before it is there, and a statement that writes
  * nothing waits for no standby. So where there are synchronous standbys, this one writes an empty message to the log: its
- * own commit then waits until they have everything before it, the receipt included.
+ * own commit then waits until they have everything before it, the receipt included. Not under `local`, by which an operator
+ * goes on while the standby is down: the accept did not wait either.
  */
 const KNOWN = statement(
   'known',
   `with replicated as materialized (
-     select pg_logical_emit_message(true, 'hookonce', ''),
-       case when current_setting('synchronous_commit') in ('off', 'local')
-         then set_config('synchronous_commit', 'on', true) end
-     where current_setting('synchronous_standby_names') <> ''
+     select pg_logical_emit_message(true, 'hookonce', ''), ${DURABLE}
+     where current_setting('synchronous_standby_names') <> '' and current_setting('synchronous_commit') <> 'local'
    )
    select k.id, ${SERVER} as server, coalesce(k.body_sha256, sha256(k.body), '') as "bodySha256",
      i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",

@@ -5,7 +5,7 @@ import { type Listening, listen, type OnWork } from './announce.ts'
 import { requireDurable } from './durable-server.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import { IDLE_MS, limitIdle } from './in-transaction.ts'
-import { checkSchema, migrate } from './migrate.ts'
+import { checkSchema, isMigrated, migrate } from './migrate.ts'
 import { openFailure } from './open-failure.ts'
 import { resetSessions } from './sessions.ts'
 import { cutWhenSilent } from './silent-server.ts'
@@ -117,7 +117,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   }
   try {
     if (options.durability === 'required') await requireDurable(pool)
-    if (options.migrate === 'auto') await migrate(pool)
+    if (options.migrate === 'auto' && !(await isMigrated(pool))) await migrateBy(opened({ max: 1 }))
     const { shards } = await checkSchema(pool)
     const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, onWork) : undefined
     return {
@@ -134,6 +134,15 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   } catch (error) {
     await close()
     throw openFailure(error, url ?? pool.options)
+  }
+}
+
+/** By a pool of its own, which is not cut when the server is silent: a large table takes its time. */
+async function migrateBy(pool: pg.Pool): Promise<void> {
+  try {
+    await migrate(pool)
+  } finally {
+    await pool.end()
   }
 }
 

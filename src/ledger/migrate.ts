@@ -1,12 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { HookonceError } from '../model/errors.ts'
 import { inTransaction, withConnection } from './in-transaction.ts'
+import { sqlStateOf } from './sql-state.ts'
 
 /*
- * Plain numbered .sql files, applied in order and recorded, all missing ones in one transaction. Its advisory
- * lock makes two migrators take turns: the second finds nothing to do. (The lock is the transaction's, not the
- * session's, so that it also holds behind a transaction-mode pooler.)
+ * Plain numbered .sql files, applied in order and recorded, each in a transaction of its own: a table that one has locked
+ * is free again before the next locks another. An advisory lock makes two migrators take turns: the second finds
+ * nothing to do. (The lock is the transaction's, not the session's, so that it also holds behind a transaction-mode pooler.)
  *
  * A migration may declare in its first line `-- oldest binary: N` that binaries which know only the migrations
  * up to N still work after it: that is what a rolling deploy needs. Without the line, older binaries refuse.
@@ -29,17 +31,68 @@ export interface SchemaState {
   readonly shards: number
 }
 
-/** Brings the schema up to date. Returns the names of the migrations that this call applied. */
-export async function migrate(pool: Pool): Promise<string[]> {
+/**
+ * How long a migration waits for a table. Everyone who comes after it queues behind it meanwhile, so it gives way and
+ * comes back.
+ */
+const LOCK_TIMEOUT_MS = 3_000
+const PAUSE_MS = 1_000
+/** About five minutes: a transaction of a handler that is open for longer is stuck. */
+const MAX_TRIES = 75
+
+export interface MigrateOptions {
+  readonly lockTimeoutMs?: number
+  readonly pauseMs?: number
+}
+
+/**
+ * Brings the schema up to date. Returns the names of the migrations that this call applied. The pool must not cut silent
+ * connections: a migration of a large table says nothing for as long as it takes.
+ */
+export async function migrate(pool: Pool, options: MigrateOptions = {}): Promise<string[]> {
   const known = await knownMigrations()
   // Only read where nothing is missing: a role that may not create anything is then enough.
   if (await isUpToDate(pool, known)) return []
-  return inTransaction(pool, async (client) => {
-    await requirePostgres(client)
-    const names = await applyMissing(client, known)
-    await client.query('commit')
-    return names
-  })
+  const names: string[] = []
+  for (let name = await applyNext(); name !== undefined; name = await applyNext()) names.push(name)
+  return names
+
+  function applyNext(): Promise<string | undefined> {
+    return whileBlocked(options, () =>
+      inTransaction(pool, async (client) => {
+        await requirePostgres(client)
+        const name = await applyFirstMissing(client, known, options)
+        await client.query('commit')
+        return name
+      }),
+    )
+  }
+}
+
+/** Whether there is nothing to migrate. */
+export async function isMigrated(pool: Pool): Promise<boolean> {
+  return isUpToDate(pool, await knownMigrations())
+}
+
+/* A lock that was not to be had in time, and a deadlock: the tables are busy, not broken. */
+const BLOCKED = new Set(['55P03', '40P01'])
+
+async function whileBlocked<Result>(
+  { pauseMs = PAUSE_MS }: MigrateOptions,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!BLOCKED.has(sqlStateOf(error))) throw error
+      if (tries === MAX_TRIES)
+        throw new HookonceError('MIGRATION_BLOCKED', `a table stayed locked through ${tries} tries`, {
+          cause: error,
+        })
+      await setTimeout(pauseMs)
+    }
+  }
 }
 
 async function isUpToDate(pool: Pool, known: readonly Migration[]): Promise<boolean> {
@@ -53,8 +106,14 @@ async function isUpToDate(pool: Pool, known: readonly Migration[]): Promise<bool
   })
 }
 
-async function applyMissing(client: PoolClient, known: readonly Migration[]): Promise<string[]> {
+async function applyFirstMissing(
+  client: PoolClient,
+  known: readonly Migration[],
+  { lockTimeoutMs = LOCK_TIMEOUT_MS }: MigrateOptions,
+): Promise<string | undefined> {
+  // Waited for as long as it takes: another migrator holds it.
   await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+  await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
   // Not `if not exists`: for that the role would need CREATE on the database even where the schema is there.
   const schema = await client.query(`select to_regnamespace('hookonce') is null as missing`)
   if (schema.rows[0]?.missing) await client.query('create schema hookonce')
@@ -69,16 +128,15 @@ async function applyMissing(client: PoolClient, known: readonly Migration[]): Pr
     insert into hookonce.setting (name, value) values ('shards', ${DEFAULT_SHARDS}) on conflict do nothing;`)
   const applied = await appliedMigrations(client)
   refuseNewerSchema(applied, known)
-  const missing = known.filter((migration) => !applied.some(({ id }) => id === migration.id))
-  for (const { id, name, oldestBinary, sql } of missing) {
-    await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
-      id,
-      name,
-      oldestBinary,
-    ])
-    await client.query(sql)
-  }
-  return missing.map((migration) => migration.name)
+  const next = known.find((migration) => !applied.some(({ id }) => id === migration.id))
+  if (!next) return undefined
+  await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
+    next.id,
+    next.name,
+    next.oldestBinary,
+  ])
+  await client.query(next.sql)
+  return next.name
 }
 
 /** Checks that this binary can work on the schema as it is, and reads what was fixed when it was made. */

@@ -11,5 +11,6 @@ export function isOutage(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return false
   const code = sqlStateOf(error)
   if (OF_A_STATEMENT.has(code)) return false
-  return !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|58)/.test(code)
+  // EPIPE has five capitals too, but no class of SQLSTATE begins with E.
+  return !/^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) || /^(08|53|57|58)/.test(code)
 }

@@ -1,5 +1,5 @@
 import * as binary from './binary.ts'
-import { change, type Queryable, rows, statement } from './statement.ts'
+import { type Queryable, rows, statement } from './statement.ts'
 
 /*
  * Jobs of a subscriber that wait for their next run, moved to another subscriber or given up, because a person said so.
@@ -16,7 +16,8 @@ const DISCARD = statement(
      for update skip locked
    )
    update hookonce.job j set state = 'failed', finished_at = now(), reason = $4::text
-   where j.shard = $1::smallint and j.ctid = any(array(select at from picked))`,
+   where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
+   returning j.receipt_id as "receiptId", j.fence > 0 as "isGivenUp"`,
 )
 
 export interface WaitingBatch {
@@ -27,9 +28,16 @@ export interface WaitingBatch {
   readonly reason: string
 }
 
+/** A job that no longer waits. */
+export interface SettledJob {
+  readonly receiptId: string
+  /** It had a run before, and no other job goes on for it: the outcome of its calls may be open. */
+  readonly isGivenUp: boolean
+}
+
 /** Gives jobs up. They can be replayed for as long as their bodies are kept. */
-export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promise<number> {
-  return change(db, DISCARD, [batch.shard, batch.subscriber, batch.limit, binary.storable(batch.reason)])
+export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promise<SettledJob[]> {
+  return rows(db, DISCARD, [batch.shard, batch.subscriber, batch.limit, binary.storable(batch.reason)])
 }
 
 /*
@@ -59,7 +67,9 @@ const MOVE = statement(
      on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
    )
    update hookonce.job j set state = 'failed', finished_at = now(), reason = $4::text
-   where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer`,
+   where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer
+   returning j.receipt_id as "receiptId",
+     j.fence > 0 and not j.receipt_id = any(array(select receipt_id from made)) as "isGivenUp"`,
 )
 
 export interface Move extends WaitingBatch {
@@ -71,8 +81,8 @@ export interface Move extends WaitingBatch {
   readonly begun: boolean
 }
 
-export async function moveWaiting(db: Queryable, move: Move): Promise<number> {
-  return change(db, MOVE, [
+export async function moveWaiting(db: Queryable, move: Move): Promise<SettledJob[]> {
+  return rows(db, MOVE, [
     move.shard,
     move.subscriber,
     move.limit,

@@ -155,6 +155,11 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'The database was migrated by a newer hookonce. Deploy that version, or a later one.',
   },
+  MIGRATION_BLOCKED: {
+    retryable: true,
+    advice:
+      'A transaction keeps a table of the ledger locked. Find it in pg_stat_activity, end it, and start again; nothing was changed.',
+  },
   SERVER_NOT_DURABLE: {
     retryable: false,
     advice:

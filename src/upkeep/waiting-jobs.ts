@@ -1,7 +1,16 @@
+import type { PoolClient } from 'pg'
 import { audit } from '../ledger/audit.ts'
+import { markOpenCallsUnknown } from '../ledger/effects.ts'
+import { inTransaction } from '../ledger/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type ServedSubscriber, servedSubscribers } from '../ledger/served.ts'
-import { discardWaiting, moveWaiting, type WaitingType, waitingTypes } from '../ledger/waiting-jobs.ts'
+import {
+  discardWaiting,
+  moveWaiting,
+  type SettledJob,
+  type WaitingType,
+  waitingTypes,
+} from '../ledger/waiting-jobs.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 
@@ -88,12 +97,31 @@ export async function settleWaiting(
   for (let shard = 0; shard < ledger.shards; shard += 1) {
     const batch = { shard, subscriber: from.id, limit: BATCH, reason }
     count += await inBatches(() =>
-      to
-        ? moveWaiting(ledger.pool, { ...batch, to: to.id, types, begun: request.begun ?? false })
-        : discardWaiting(ledger.pool, batch),
+      settleBatch(ledger, from.id, (client) =>
+        to
+          ? moveWaiting(client, { ...batch, to: to.id, types, begun: request.begun ?? false })
+          : discardWaiting(client, batch),
+      ),
     )
   }
   return count
+}
+
+/** What became of the calls of a job that is given up is a question: nobody else is left to ask it. */
+async function settleBatch(
+  { pool, shards }: LedgerTables,
+  subscriber: number,
+  settle: (client: PoolClient) => Promise<SettledJob[]>,
+): Promise<number> {
+  const reason = 'it was called, no reply was recorded, and its job was given up'
+  return inTransaction(pool, async (client) => {
+    const settled = await settle(client)
+    for (const { receiptId, isGivenUp } of settled) {
+      if (isGivenUp) await markOpenCallsUnknown(client, { shards, job: { receiptId, subscriber }, reason })
+    }
+    await client.query('commit')
+    return settled.length
+  })
 }
 
 async function inBatches(settle: () => Promise<number>): Promise<number> {

@@ -10,7 +10,7 @@ export interface Isolation {
   join(member: Member): void
   /** Something in flight has ended. */
   changed(): void
-  /** Everything in flight ends within this time. */
+  /** How long what is in flight may take to end before the suspect is put off. */
   readonly waitMs: number
   /** Runs `work` alone. It is not run if others did not end in time, or `signal` is aborted meanwhile. */
   alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>

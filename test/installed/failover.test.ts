@@ -100,6 +100,24 @@ test('a duplicate is not acknowledged before its receipt is on the synchronous s
   await until('the standby has it', async () => (await replicated.query(RECEIPTS)).rows[0]?.count === 1)
 })
 
+test('with synchronous_commit = local a duplicate does not wait for a standby that is down', async () => {
+  const primary = await makeCluster()
+  primary.start()
+  onTestFinished(() => {
+    primary.stop()
+    primary.remove()
+  })
+  await makeTemplate(primary.url)
+  const admin = poolOf(primary)
+  await admin.query(`alter database ${TEMPLATE} set synchronous_commit = local`)
+  await admin.query(`alter system set synchronous_standby_names = 'nobody'`)
+  await admin.query('select pg_reload_conf()')
+  const { send } = receiving({ url: databaseUrl(primary.url, TEMPLATE) })
+
+  expect((await send(EVENT)).status).toBe(202)
+  expect((await send(EVENT)).status).toBe(200)
+})
+
 /** A primary and a standby that follows it. */
 async function twoServers(): Promise<{ primary: Cluster; standby: Cluster }> {
   const primary = await makeCluster()

@@ -3,6 +3,7 @@ import { type Context, type Handler, Permanent } from '../../src/index.ts'
 import { claimJobs } from '../../src/ledger/claim-jobs.ts'
 import { BURIED_AT } from '../../src/model/suspects.ts'
 import { rescueOrphans } from '../../src/upkeep/rescue.ts'
+import { settleWaiting } from '../../src/upkeep/waiting-jobs.ts'
 import { freshDatabase } from '../support/database.ts'
 import { deliver, testHooks } from '../support/hooks.ts'
 import { jobsAre } from '../support/jobs.ts'
@@ -173,4 +174,29 @@ test('a job whose worker dies with it too often is not buried with an open call'
     { state: 'failed', crashes: BURIED_AT, linked: null },
   ])
   expect(await db.rows('select distinct state::text from hookonce.effect')).toEqual([{ state: 'unknown' }])
+})
+
+test('a job that is discarded with an open call leaves a question that is listed', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 2, { subscriber: 'gone' })
+  await db.rows(`update hookonce.job set state = 'retrying', fence = 1, attempt = 1`)
+  const [begun] = await db.rows<{ id: string }>('select receipt_id as id from hookonce.job limit 1')
+  await db.rows(
+    `insert into hookonce.effect (shard, id, tenant, key, receipt_id, subscriber, fence, epoch, mode, downstream_key, state)
+     values (5, gen_random_uuid(), 'default', 'charge', $1, $2, 1, 0, 'keyed', 'k', 'started')`,
+    [begun?.id, subscriber],
+  )
+  const request = { tenant: 'default', source: 'test', subscriber: 'gone' }
+
+  expect(await settleWaiting({ pool: db.pool, shards: 16 }, request, by)).toBe(2)
+
+  expect(await db.rows(`select state::text from hookonce.job`)).toEqual([
+    { state: 'failed' },
+    { state: 'failed' },
+  ])
+  expect(
+    await testHooks(db)
+      .on('test', '*', () => undefined)
+      .attention.list(),
+  ).toMatchObject([{ key: 'charge' }])
 })

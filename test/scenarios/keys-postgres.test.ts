@@ -157,6 +157,8 @@ describe('the table of keys', () => {
     await db.pool.query('create schema other')
     await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
     const pool = new pg.Pool({ connectionString: db.url, max: 2 })
+    // The database is dropped while the last connection still closes.
+    pool.on('error', () => undefined)
     onTestFinished(() => pool.end())
     const store = opened({ database: pool })
     const work = async ({ tx }: { tx: ClientBase }) => {
