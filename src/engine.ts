@@ -132,9 +132,11 @@ async function register({ ledger, options, subscriptions, observer }: Registrati
 /** In production an embedded ledger must be meant: a forgotten DATABASE_URL would look as if all were well. */
 function requireDatabase({ database, dir }: CheckedOptions): void {
   if (database !== undefined || process.env.NODE_ENV !== 'production') return
+  const ways =
+    'pass `database: process.env.DATABASE_URL` (on the command line: set DATABASE_URL) with a postgres:// URL'
   throw new HookonceError(
     'CONFIG_INVALID',
-    `NODE_ENV is "production" and there is no \`database\`: set it (or DATABASE_URL) to a postgres:// URL, or to 'embedded' to keep the ledger in an embedded PostgreSQL under ${dir}`,
+    `NODE_ENV is "production", and no database is given: ${ways}, or pass 'embedded' to keep the ledger in an embedded PostgreSQL under ${dir}`,
   )
 }
 

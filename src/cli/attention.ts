@@ -33,7 +33,7 @@ export const attention: Command = {
     })
     const [what, key] = positionals
     if (what === 'list') {
-      if (key !== undefined) throw usageError({ usage }, `what is "${key}" for?`)
+      if (key !== undefined) throw usageError({ usage }, `unexpected argument "${key}"`)
       const unknown = await lookingIn(values.dir, listAttention)
       return values.json ? printJson(unknown) : print(asText(unknown))
     }

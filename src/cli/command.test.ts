@@ -37,6 +37,6 @@ test('as many words are taken as a command has a use for, and none unless it say
     values: { limit: '3' },
     positionals: ['a'],
   })
-  expect(() => parse({ ...command, words: 1 }, ['a', 'b'], limit)).toThrow('what is "b" for?')
-  expect(() => parse(command, ['a', '--limit', '3'], limit)).toThrow('what is "a" for?')
+  expect(() => parse({ ...command, words: 1 }, ['a', 'b'], limit)).toThrow('unexpected argument "b"')
+  expect(() => parse(command, ['a', '--limit', '3'], limit)).toThrow('unexpected argument "a"')
 })

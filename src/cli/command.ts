@@ -32,7 +32,7 @@ export function parse<const Options extends ArgOptions>(
 ): Parsed<Options> {
   const parsed = parsedArgs(command, args, options)
   const surplus = parsed.positionals[words]
-  if (surplus !== undefined) throw usageError(command, `what is "${surplus}" for?`)
+  if (surplus !== undefined) throw usageError(command, `unexpected argument "${surplus}"`)
   return parsed
 }
 

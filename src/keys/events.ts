@@ -31,3 +31,10 @@ export function harmless<Event extends { readonly what: string }>(
     }
   }
 }
+
+/** An error that the client sees only as a bare 500 is printed where nothing observes: nobody else would know of it. */
+export function warnUnobserved(observe: Observe | undefined, error: unknown): void {
+  if (observe) return
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  limitedWarning('failed', `hookonce/keys answered 500, because the handler or an option threw: ${text}`)
+}

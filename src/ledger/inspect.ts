@@ -23,8 +23,9 @@ const LIST_EVENTS = statement(
    ) r
    left join hookonce.duplicate d on d.shard = r.shard and d.receipt_id = r.id
    left join lateral (
-     -- Only a stale job has a reason although it is processed.
-     select array_agg(case when j.state = 'processed' and j.reason is not null then 'stale' else j.state::text end
+     -- Only a stale or moved job has a reason although it is processed.
+     select array_agg(case when j.state <> 'processed' or j.reason is null then j.state::text
+         when j.reason like 'MOVED to %' then 'moved' else 'stale' end
        order by j.subscriber) as states, max(j.attempt) as attempts
      from hookonce.job j where j.shard = r.shard and j.receipt_id = r.id
    ) jobs on true

@@ -14,6 +14,7 @@ const UNREACHABLE = /^(E[A-Z]+|57P0[123]|53300|08\w{3})$/
 /** What pg throws by itself, without a code. */
 const TIMED_OUT = /timeout|Connection terminated/i
 const NO_PASSWORD = /password must be a string/
+const NO_TLS = /does not support SSL/
 
 /** An error of the catalogue for what opening a database threw; anything that it does not know stays as it is. */
 export function openFailure(error: unknown, reached: Reached): unknown {
@@ -38,6 +39,11 @@ export function openFailure(error: unknown, reached: Reached): unknown {
   }
   if (NO_PASSWORD.test(says))
     return because('DATABASE_REFUSED', `the server at ${address} wants a password: add it to DATABASE_URL`)
+  if (NO_TLS.test(says))
+    return because(
+      'DATABASE_REFUSED',
+      `the server at ${address} has no TLS: remove sslmode from DATABASE_URL, or turn TLS on at the server`,
+    )
   if (UNREACHABLE.test(sqlStateOf(first)) || TIMED_OUT.test(says))
     return because(
       'DATABASE_UNREACHABLE',

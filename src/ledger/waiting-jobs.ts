@@ -42,7 +42,8 @@ export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promis
 
 /*
  * The new job begins where the old one stopped: with its epoch, its recorded steps, and its fence, below which no run of
- * it can be. A subscriber that has a job on the event already keeps it. The old job stays, failed, with the reason.
+ * it can be. A subscriber that has a job on the event already keeps it. The old job stays, with
+ * the reason, as `processed`: as `failed`, a replay of all that failed would run it beside the new one.
  */
 const MOVE = statement(
   'move_waiting',
@@ -66,7 +67,7 @@ const MOVE = statement(
      where t.shard = $1::smallint and t.receipt_id = any(array(select receipt_id from made)) and t.subscriber = $2::integer
      on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
    )
-   update hookonce.job j set state = 'failed', finished_at = now(), reason = $4::text
+   update hookonce.job j set state = 'processed', finished_at = now(), reason = $4::text
    where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer
    returning j.receipt_id as "receiptId",
      j.fence > 0 and not j.receipt_id = any(array(select receipt_id from made)) as "isGivenUp"`,

@@ -363,3 +363,26 @@ describe('refusals speak to who called the API', () => {
     expect(detail).not.toMatch(OF_OPERATORS)
   })
 })
+
+test.each([
+  ['a handler that throws', 'the handler broke', () => 'ann'],
+  ['a tenant that cannot be found', 'no such user', () => Promise.reject(new Error('no such user'))],
+])('%s is printed where nothing observes it', async (_, says, tenant) => {
+  const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+  const keys = nodeKeys({ store: memoryKeys(), tenant })
+  const url = await listening(
+    createServer(
+      keys(() => {
+        throw new Error('the handler broke')
+      }),
+    ),
+  )
+
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'idempotency-key': randomBytes(8).toString('hex') },
+  })
+
+  expect(response.status).toBe(500)
+  expect((await warned).message).toContain(says)
+})

@@ -68,7 +68,7 @@ test.each([
   { args: ['outbox', '--state', 'lost'], says: '--state is one of waiting, published, failed' },
   { args: ['outbox', 'dance'], says: 'give show or replay and one message, or replay --failed' },
   { args: ['outbox', 'replay'], says: 'give show or replay and one message, or replay --failed' },
-  { args: ['outbox', 'replay', 'a', 'b'], says: 'what is "b" for?' },
+  { args: ['outbox', 'replay', 'a', 'b'], says: 'unexpected argument "b"' },
   { args: ['outbox', '--limit', '0'], says: '--limit must be a number from 1 to 10000' },
 ])('hookonce $args ends with 1 and says what to do', async ({ args, says }) => {
   const ended = await cli(args)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SECOND_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
-import { harmless } from '../events.ts'
+import { harmless, warnUnobserved } from '../events.ts'
 import { keyId } from '../identity.ts'
 import { type Outcome, type RunContext, run, type TaskPledge } from '../run.ts'
 import type { KeyId } from '../store.ts'
@@ -124,6 +124,7 @@ async function answerWithBody(
   /** What is thrown is kept too, as the 500 that it is answered with. */
   function failed(error: unknown): Reply {
     observe({ what: 'failed', error })
+    warnUnobserved(options.observe, error)
     return internalError()
   }
   try {

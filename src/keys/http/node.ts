@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HookonceError } from '../../model/errors.ts'
+import { warnUnobserved } from '../events.ts'
 import type { RunContext } from '../run.ts'
 import { capture } from './capture.ts'
 import { setKeyContext } from './context.ts'
@@ -89,7 +90,11 @@ export async function answerNode(options: CheckedKeysOptions, exchange: NodeExch
     captured.release()
     exchange.instead(reply)
   } catch (error) {
-    if (began || !exchange.fail) return await captured.send(repeating(keyHeadersOf(request), failure(error)))
+    if (began || !exchange.fail) {
+      // A client that has gone away is no failure of the app.
+      if (!response.destroyed) warnUnobserved(options.observe, error)
+      return await captured.send(repeating(keyHeadersOf(request), failure(error)))
+    }
     captured.release()
     exchange.fail(error)
   }
