@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 /**
- * Of HTTP, the command line, other people's libraries and processes that are killed: whatever PostgreSQL is beneath, they
- * would say the same. Their statements are run on both by others.
+ * Of HTTP, the command line, other people's libraries and processes that are killed: whatever
+ * PostgreSQL is beneath, they would say the same. Their statements are run on both by others.
  */
 const OF_ANY_SERVER = [
   'cli-admin',
@@ -59,7 +59,8 @@ function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
 
 export default defineConfig({
   test: {
-    // One more than the cores of a small machine: crash tests and servers that start wait more than they compute.
+    // One more than the cores of a small machine: crash tests and servers that start wait more than
+    // they compute.
     maxWorkers: 3,
     reporters: ['default', './test/support/no-skips.ts'],
     projects: [
@@ -68,7 +69,8 @@ export default defineConfig({
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'],
           testTimeout: 30_000,
-          // They change nothing that is not their own, and importing the code anew for each file takes longer than most of them.
+          // They change nothing that is not their own, and importing the code anew for each file
+          // takes longer than most of them.
           isolate: false,
         },
       },
@@ -97,7 +99,8 @@ export default defineConfig({
         },
       },
       scenarios('embedded'),
-      // What stops and starts its server needs one of its own, which only an installed PostgreSQL can give.
+      // What stops and starts its server needs one of its own, which only an installed PostgreSQL
+      // can give.
       scenarios('installed', ['test/installed/**/*.test.ts']),
     ],
   },

@@ -1,6 +1,7 @@
 /*
- * Removes each guard of the ledger in turn (fences, row locks, conditions on a state, durability) and runs the tests that
- * send the changed statement: some test must fail. Not part of `npm test`: it takes an hour or more.
+ * Removes each guard of the ledger in turn (fences, row locks, conditions on a state, durability)
+ * and runs the tests that send the changed statement: some test must fail. Not part of `npm test`:
+ * it takes an hour or more.
  *
  *   npm run mutants                         every guard
  *   npm run mutants -- --only steps.ts      guards of one file; `steps.ts:42` for one line
@@ -138,7 +139,9 @@ async function lane() {
   }
 }
 
-/** Changes the source and what was built from it: tests start processes of the built package, too. */
+/**
+ * Changes the source and what was built from it: tests start processes of the built package, too.
+ */
 function apply(copy, { file, piece, mutated }) {
   const paths = [join(copy, file), join(copy, file.replace(/^src/, 'dist').replace(/\.ts$/, '.js'))]
   const before = paths.map((path) => readFileSync(path, 'utf8'))
@@ -159,7 +162,8 @@ async function killerOf(copy, mutant) {
   const files = filesFor(mutant)
   const rest = files.slice(FIRST_FILES)
   for (const group of [files.slice(0, FIRST_FILES), ...(rest.length > 0 ? [rest] : [])]) {
-    // Without a name vitest runs every file: also right for a statement that no test was seen to send.
+    // Without a name vitest runs every file: also right for a statement that no test was seen to
+    // send.
     const { status, output } = await vitest(copy, [...PROJECTS, '--bail', '1', ...group], process.env)
     if (status !== 0) return failureIn(output)
   }

@@ -129,7 +129,10 @@ async function register({ ledger, options, subscriptions, observer }: Registrati
   return subscribers
 }
 
-/** In production an embedded ledger must be meant: a forgotten DATABASE_URL would look as if all were well. */
+/**
+ * In production an embedded ledger must be meant: a forgotten DATABASE_URL would look as if all
+ * were well.
+ */
 function requireDatabase({ database, dir }: CheckedOptions): void {
   if (database !== undefined || process.env.NODE_ENV !== 'production') return
   const ways =

@@ -48,8 +48,8 @@ type EventOf<S> =
 
 export interface Hookonce<S extends Sources> {
   /**
-   * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`). Each subscriber has a job of
-   * its own on every event: one that fails does not make another run again.
+   * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`). Each subscriber
+   * has a job of its own on every event: one that fails does not make another run again.
    */
   on<Name extends keyof S & string>(
     source: Name,
@@ -58,8 +58,8 @@ export interface Hookonce<S extends Sources> {
     options?: SubscriberOptionsFor<EventOf<S[Name]>>,
   ): Hookonce<S>
   /**
-   * Handles each event of this source once, inside its request, without a worker: for answers that the provider waits
-   * for. Its keys are in the ledger's database, unless a key store is given.
+   * Handles each event of this source once, inside its request, without a worker: for answers that
+   * the provider waits for. Its keys are in the ledger's database, unless a key store is given.
    */
   inline<Name extends keyof S & string>(
     source: Name,
@@ -69,23 +69,32 @@ export interface Hookonce<S extends Sources> {
   /** Receives one delivery. The source is the last segment of the path unless it is named. */
   fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
   /**
-   * A listener for node:http, and a handler for Express and Fastify. The source is the last segment of the path unless it
-   * is named.
+   * A listener for node:http, and a handler for Express and Fastify. The source is the last segment
+   * of the path unless it is named.
    */
   node(options?: {
     readonly source?: keyof S & string
   }): (request: NodeRequest, response: NodeResponse) => Promise<void>
-  /** Starts the worker, and the relay where there are publishers. A process that never calls it only receives. */
+  /**
+   * Starts the worker, and the relay where there are publishers. A process that never calls it only
+   * receives.
+   */
   start(): Promise<void>
-  /** Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned. */
+  /**
+   * Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned.
+   */
   stop(options?: { readonly drainMs?: number }): Promise<void>
   /** Whether a delivery could be recorded durably now. */
   ready(): Promise<boolean>
-  /** Metrics in the text format of Prometheus; without the backlog while the ledger cannot be read. */
+  /**
+   * Metrics in the text format of Prometheus; without the backlog while the ledger cannot be read.
+   */
   metrics(): Promise<string>
   pause(source: keyof S & string, subscriber?: string): Promise<void>
   resume(source: keyof S & string, subscriber?: string): Promise<void>
-  /** Finished steps, effects and writes are not repeated, unless a person asks for it with `fresh`. */
+  /**
+   * Finished steps, effects and writes are not repeated, unless a person asks for it with `fresh`.
+   */
   replay(
     receiptId: string,
     options?: { readonly subscriber?: string; readonly fresh?: Fresh },
@@ -102,13 +111,19 @@ type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> 
   readonly ordered?: (event: E) => string
 }
 
-/** In-flight work gets this long at a stop. Docker kills after 10 s: what is left is for handing jobs back. */
+/**
+ * In-flight work gets this long at a stop. Docker kills after 10 s: what is left is for handing
+ * jobs back.
+ */
 export const DRAIN_MS = 8_000
 /** A server that takes longer than this to answer a trivial question is not ready. */
 const READY_WITHIN_MS = 2_000
 /** On top of a handler's time: its outcome is committed. */
 const SETTLING_MS = 5_000
-/** A suspect that is to run alone keeps all other work of its process waiting for no longer than this. */
+/**
+ * A suspect that is to run alone keeps all other work of its process waiting for no longer than
+ * this.
+ */
 const MAX_ISOLATION_MS = 120_000
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
@@ -148,8 +163,9 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   }
 
   /**
-   * A process that never calls start() only receives. After the first delivery, and the time of a lease for others to
-   * start, some process must work: otherwise start() was forgotten, which is reported once.
+   * A process that never calls start() only receives. After the first delivery, and the time of a
+   * lease for others to start, some process must work: otherwise start() was forgotten, which is
+   * reported once.
    */
   function watchForWorker({ pool }: Ledger): void {
     if (isWatched) return
@@ -167,7 +183,10 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
   const openingBreaker = breaker(() => true)
 
-  /** Deliveries come as fast as anyone likes: while the ledger cannot be opened, most of them do not try. */
+  /**
+   * Deliveries come as fast as anyone likes: while the ledger cannot be opened, most of them do not
+   * try.
+   */
   function engineForDelivery(): Promise<Engine> {
     return opening || stopping ? engine() : openingBreaker.attempt(engine)
   }
@@ -194,7 +213,10 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     }
   })
 
-  /** Undefined while the ledger cannot be read: the counters of this process are reported all the same. */
+  /**
+   * Undefined while the ledger cannot be read: the counters of this process are reported all the
+   * same.
+   */
   const backlogs = sharedLook(async (): Promise<Backlogs | undefined> => {
     try {
       const { readings, shards } = (await engine()).ledger
@@ -369,7 +391,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     if (!opened) return
     await starting?.catch(() => undefined)
     await opened.acceptor.idle()
-    // At the same time: a chore that is under way must not keep handlers from hearing that they have so long.
+    // At the same time: a chore that is under way must not keep handlers from hearing that they
+    // have so long.
     await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
     await opened.diagnoses.idle()
     await opened.rejections.stop()
@@ -398,7 +421,10 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     })
   }
 
-  /** Mostly, everything in flight has ended after this time, its settlement included. Otherwise the suspect comes later. */
+  /**
+   * Mostly, everything in flight has ended after this time, its settlement included. Otherwise the
+   * suspect comes later.
+   */
   function isolationMs(subscribers: readonly Subscriber[]): number {
     const timeouts = [...subscribers.map(({ timeoutMs }) => timeoutMs), options.outbox?.timeoutMs ?? 0]
     return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_ISOLATION_MS)

@@ -9,11 +9,14 @@ import { limitsSchema } from './receive/limits.ts'
 import type { Source } from './sources/contract.ts'
 
 /*
- * The options of hookonce(), checked once, with the reason for each default. The types derive from the schemas.
+ * The options of hookonce(), checked once, with the reason for each default. The types derive from
+ * the schemas.
  */
 
 const positive = z.number().positive()
-/** A timer of Node holds 31 bits of milliseconds, three weeks; beyond that it would fire at once. */
+/**
+ * A timer of Node holds 31 bits of milliseconds, three weeks; beyond that it would fire at once.
+ */
 const timer = positive.max(2 ** 31 - 1)
 /** Fifty years: the ledger counts the seconds of retention in 31 bits. */
 const days = positive.max(18_250)
@@ -27,7 +30,10 @@ const retryFields = {
 }
 
 const retrySchema = strict({
-  /** With the delays below, twenty attempts reach over more than half a day; the age limit ends them. */
+  /**
+   * With the delays below, twenty attempts reach over more than half a day; the age limit ends
+   * them.
+   */
   maxAttempts: retryFields.maxAttempts.default(20),
   /** 72 h: what a bad deploy on Friday broke can be mended on Monday. */
   maxAgeMs: retryFields.maxAgeMs.default(72 * HOUR_MS),
@@ -40,7 +46,10 @@ const retrySchema = strict({
 const retentionSchema = strict({
   /** Bodies hold personal data: a month is enough to look into a complaint. */
   bodyDays: days.default(30),
-  /** A key protects against repeats for as long as it is kept. Never less than the provider's retries plus a day. */
+  /**
+   * A key protects against repeats for as long as it is kept. Never less than the provider's
+   * retries plus a day.
+   */
   keyDays: days.default(90),
 })
 
@@ -50,7 +59,10 @@ const publish = z.custom<Publish>(
 )
 
 const outboxSchema = strict({
-  /** Who carries messages on, by topic or pattern; the first that matches. `elsewhere`: another process does. */
+  /**
+   * Who carries messages on, by topic or pattern; the first that matches. `elsewhere`: another
+   * process does.
+   */
   publishers: z.union([z.literal('elsewhere'), z.record(z.string().min(1), publish)], {
     error: "must be publishers by topic, or 'elsewhere'",
   }),
@@ -77,7 +89,10 @@ const optionsSchema = strict({
   dir: z.string().min(1).default('.hookonce'),
   migrate: z.enum(['auto', 'off']).default('auto'),
   prepare: z.enum(['on', 'off']).default('on'),
-  /** `unsafe` accepts a server that loses what it has acknowledged when it crashes: for tests, never for real events. */
+  /**
+   * `unsafe` accepts a server that loses what it has acknowledged when it crashes: for tests, never
+   * for real events.
+   */
   durability: z.enum(['required', 'unsafe']).default(() => durabilityOf(process.env)),
   sources: z.record(
     sourceName,
@@ -152,7 +167,10 @@ export function retryPolicy(
   }
 }
 
-/** How long keys of a source are kept: as asked, but never less than its provider can retry plus a day. */
+/**
+ * How long keys of a source are kept: as asked, but never less than its provider can retry plus a
+ * day.
+ */
 export function keySeconds(options: CheckedOptions, source: Source): number {
   const margin = DAY_MS
   return Math.ceil(Math.max(options.retention.keyDays * DAY_MS, source.retryWindowMs + margin) / SECOND_MS)

@@ -1,10 +1,12 @@
-// Finds what can be removed from the SQL of the ledger: fences, row locks, conditions on a state, durability.
+// Finds what can be removed from the SQL of the ledger: fences, row locks, conditions on a state,
+// durability.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 /*
- * Each rule matches one guard in a piece of SQL and returns the text without it. A comparison with a parameter keeps the
- * parameter: PostgreSQL rejects a statement that does not use all of them, which would kill the mutant by itself.
+ * Each rule matches one guard in a piece of SQL and returns the text without it. A comparison with
+ * a parameter keeps the parameter: PostgreSQL rejects a statement that does not use all of them,
+ * which would kill the mutant by itself.
  */
 const RULES = [
   {
@@ -58,7 +60,10 @@ export function findMutants(root, folder) {
   })
 }
 
-/** Durability is inserted into a statement from model/durable.ts: the mutant leaves it out of this one. */
+/**
+ * Durability is inserted into a statement from model/durable.ts: the mutant leaves it out of this
+ * one.
+ */
 function undurable({ file, text }) {
   return [...text.matchAll(/\$\{((?:WITH_)?DURABLE(?:_SESSION)?)\}([^`$]*)/g)].map((match) => {
     const [piece, name, after] = match
@@ -100,7 +105,10 @@ function sourceFiles(folder) {
 
 const SQL = /\b(select|insert|update|delete|where|from|set_config|set local|returning|case)\b/
 
-/** The literal parts of template and quoted strings that read as SQL; an inserted expression ends a part. */
+/**
+ * The literal parts of template and quoted strings that read as SQL; an inserted expression ends a
+ * part.
+ */
 function sqlPieces(text) {
   const pieces = []
   const nested = []

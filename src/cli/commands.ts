@@ -1,6 +1,9 @@
 import type { Command } from './command.ts'
 
-/** What the help text says of a command. The command itself is loaded when it is run: most of them need half the product. */
+/**
+ * What the help text says of a command. The command itself is loaded when it is run: most of them
+ * need half the product.
+ */
 interface CommandEntry {
   readonly name: string
   readonly summary: string

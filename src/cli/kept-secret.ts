@@ -5,8 +5,9 @@ import { unusableDir } from '../ledger/embedded/home.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Secrets that `dev` makes at its first start and keeps under --dir. The folder may be one that others write into, so no
- * symbolic link in it is followed: it could lead a write, or what is taken for a secret, anywhere.
+ * Secrets that `dev` makes at its first start and keeps under --dir. The folder may be one that
+ * others write into, so no symbolic link in it is followed: it could lead a write, or what is taken
+ * for a secret, anywhere.
  */
 
 /** A secret of this folder. */

@@ -31,7 +31,10 @@ export async function lookingIn<Result>(
   }
 }
 
-/** Without this look, an embedded server would make one. It may be a link to where only the server may look. */
+/**
+ * Without this look, an embedded server would make one. It may be a link to where only the server
+ * may look.
+ */
 function holdsDatabase(dir: string): boolean {
   return lstatSync(join(dir, 'postgres'), { throwIfNoEntry: false }) !== undefined
 }

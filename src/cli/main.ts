@@ -61,7 +61,8 @@ async function told(error: unknown): Promise<string> {
 main(process.argv.slice(2)).catch(async (error: unknown) => {
   // Part of the text may come from a server or a file.
   const text = safeBlock(await told(error))
-  // Not by exitCode alone: a connection that was refused while it logged in would keep the process for a minute.
+  // Not by exitCode alone: a connection that was refused while it logged in would keep the process
+  // for a minute.
   process.stderr.write(
     `${text}
 `,

@@ -26,7 +26,10 @@ export interface OneSource {
   readonly all: readonly NamedSource[]
 }
 
-/** The source of a configuration file by its name, or else one of a provider, with what the options and the environment tell. */
+/**
+ * The source of a configuration file by its name, or else one of a provider, with what the options
+ * and the environment tell.
+ */
 export async function oneSource(
   command: Pick<Command, 'usage'>,
   name: string,

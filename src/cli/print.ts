@@ -27,8 +27,8 @@ export function clock(date: Date): string {
 }
 
 /**
- * Control characters, and those that change the direction or the lines of the text around them: a terminal must not obey
- * what came from outside, nor show it in another order than it has.
+ * Control characters, and those that change the direction or the lines of the text around them: a
+ * terminal must not obey what came from outside, nor show it in another order than it has.
  */
 const COMMANDS = '\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069'
 const UNSAFE = new RegExp(`[\\u0000-\\u001f${COMMANDS}]`, 'g')

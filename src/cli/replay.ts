@@ -43,7 +43,10 @@ const options = {
   why: { type: 'string' },
 } as const
 
-/** Given without what they go with, they would be passed over, and something else done than was asked for. */
+/**
+ * Given without what they go with, they would be passed over, and something else done than was
+ * asked for.
+ */
 const GO_WITH = { failed: ['source', 'since', 'limit'], fresh: ['why', 'by', 'yes'] } as const
 
 interface Asked {

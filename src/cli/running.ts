@@ -8,7 +8,10 @@ import { DRAIN_MS, type Hookonce } from '../hookonce.ts'
 import type { Sources } from '../options.ts'
 import { type Command, durationOf, portOf, usageError } from './command.ts'
 
-/* What `dev` and `serve` have in common: their listeners, and how they run until they are told to stop. */
+/*
+ * What `dev` and `serve` have in common: their listeners, and how they run until they are told to
+ * stop.
+ */
 
 /** Options of every command that runs a gateway. */
 export const runningOptions = {
@@ -76,7 +79,9 @@ export interface Listening {
   readonly admin: Listener | undefined
 }
 
-/** Opens both listeners. If one cannot be opened, hookonce is stopped and what was opened is closed. */
+/**
+ * Opens both listeners. If one cannot be opened, hookonce is stopped and what was opened is closed.
+ */
 export async function listen({ hooks, admin, ...delivery }: ListeningOptions): Promise<Listening> {
   const looks = health(hooks.ready)
   let administering: Listener | undefined

@@ -38,7 +38,10 @@ export type Claim =
 export interface OpenCall {
   readonly epoch: number
   readonly idempotencyKey: string
-  /** When an earlier run called with the same key, if one did: what became of that call was not recorded. */
+  /**
+   * When an earlier run called with the same key, if one did: what became of that call was not
+   * recorded.
+   */
   readonly calledAt: Date | undefined
 }
 
@@ -49,9 +52,9 @@ export function effectOf({ tenant, shards }: Pick<HandlerRun, 'tenant' | 'shards
 }
 
 /**
- * Commits that this run is about to call, under its live fence, or finds out why it must not. The job's row is
- * locked until that commit: a rescuer comes before it, and then nothing is started, or after it, and then the
- * successor sees that something was.
+ * Commits that this run is about to call, under its live fence, or finds out why it must not. The
+ * job's row is locked until that commit: a rescuer comes before it, and then nothing is started, or
+ * after it, and then the successor sees that something was.
  */
 export async function claimEffect(run: HandlerRun, wanted: Wanted): Promise<Claim> {
   const first = opened(wanted, 0)
@@ -179,7 +182,10 @@ export async function stopAtUnknown(run: HandlerRun, found: Unknown): Promise<ne
   throw stop(run, unknownEffect(found.effect, found.reason))
 }
 
-/** A transaction met an effect of unknown outcome and was rolled back: the job stops, if that is still so. */
+/**
+ * A transaction met an effect of unknown outcome and was rolled back: the job stops, if that is
+ * still so.
+ */
 export async function stopIfUnknown(run: HandlerRun, wanted: Wanted): Promise<never> {
   const reason = await fenced(run, async (client) => {
     const claimed = await claimLocked(run, wanted, client)
@@ -205,7 +211,10 @@ function fenced<Result>(
   })
 }
 
-/** Whoever calls now needs about a second, as a rule; jitter, so that those who wait do not come back together. */
+/**
+ * Whoever calls now needs about a second, as a rule; jitter, so that those who wait do not come
+ * back together.
+ */
 const TURN_MS = 1_000
 
 export function busy({ key }: EffectId): EffectBusy {

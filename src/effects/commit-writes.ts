@@ -27,15 +27,22 @@ export type SharedOutcome = WriteOutcome | typeof ALONE
 
 /** After so many failures of one batch, all that is left of it is committed job by job. */
 const MAX_FAILURES = 3
-/** A job under which the connection broke this often, all but the first time while it was alone, is to blame for it. */
+/**
+ * A job under which the connection broke this often, all but the first time while it was alone, is
+ * to blame for it.
+ */
 const MAX_BREAKS = 3
-/** Texts of statements that must not share a transaction. A program that builds its SQL anew each time fills it. */
+/**
+ * Texts of statements that must not share a transaction. A program that builds its SQL anew each
+ * time fills it.
+ */
 const MAX_HARMFUL = 100
 
 export interface WriteCommitter {
   /**
-   * Commits the writes and completions of many jobs in one transaction: they share the cost of a commit, and nothing else.
-   * No savepoints: when a job fails, the batch is rolled back and committed without it.
+   * Commits the writes and completions of many jobs in one transaction: they share the cost of a
+   * commit, and nothing else. No savepoints: when a job fails, the batch is rolled back and
+   * committed without it.
    */
   together(batch: readonly WrittenJob[]): Promise<SharedOutcome[]>
   alone(member: WrittenJob): Promise<WriteOutcome>
@@ -48,7 +55,10 @@ export interface WriteConnections {
   readonly pool: Pool
 }
 
-/** Both verbs throw only where the ledger cannot be reached, or the connection broke: the caller tries again. */
+/**
+ * Both verbs throw only where the ledger cannot be reached, or the connection broke: the caller
+ * tries again.
+ */
 export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitter {
   const harmful = new Set<string>()
   /** How often the connection broke under a job. */
@@ -82,7 +92,10 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return { kind: 'refused', error: failure.error }
   }
 
-  /** Throws where no write was sent: the ledger cannot be reached, or the connection was already broken. */
+  /**
+   * Throws where no write was sent: the ledger cannot be reached, or the connection was already
+   * broken.
+   */
   async function tryToCommit(batch: readonly WrittenJob[]): Promise<Tried> {
     let isWriting = false
     try {
@@ -106,7 +119,8 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
       const culprit = thrown instanceof FailedWrite ? thrown : undefined
       const error = culprit ? culprit.cause : thrown
       const fault = await faultOf(error, pool)
-      // A statement may crash the server: after a break each job is on its own, so that it is known whose.
+      // A statement may crash the server: after a break each job is on its own, so that it is known
+      // whose.
       if (fault.of !== 'statement') {
         for (const member of batch) breaks.set(member.job, breaksOf(member) + 1)
       }
@@ -122,7 +136,9 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return breaksOf(member) > 0 || member.writes.some(({ text }) => harmful.has(text))
   }
 
-  /** Those that must be committed alone from now on: all of them, where it is not known who failed. */
+  /**
+   * Those that must be committed alone from now on: all of them, where it is not known who failed.
+   */
   function blame(batch: readonly WrittenJob[], { fault, culprit }: Failure): readonly WrittenJob[] {
     if (fault.of !== 'statement') return batch
     if (fault.isHarmful) {
@@ -211,7 +227,10 @@ function requireRows(member: WrittenJob, counts: readonly number[], first: numbe
   }
 }
 
-/** The texts of a batch that begin like this one, of which the server shows only the first 1,024 bytes. */
+/**
+ * The texts of a batch that begin like this one, of which the server shows only the first 1,024
+ * bytes.
+ */
 function textsLike(batch: readonly WrittenJob[], beginning: string | undefined): string[] {
   if (!beginning) return []
   const texts = batch.flatMap(({ writes }) => writes.map(({ text }) => text))

@@ -43,13 +43,18 @@ export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>
 
 /** What an effect may use. */
 export interface EffectCall extends Call {
-  /** fetch with the Idempotency-Key, a time-out, and the distinction between "not done" and "not known". */
+  /**
+   * fetch with the Idempotency-Key, a time-out, and the distinction between "not done" and "not
+   * known".
+   */
   readonly fetch: EffectFetch
 }
 
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
-/** Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises. */
+/**
+ * Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises.
+ */
 export async function effect<Result>(
   run: HandlerRun,
   key: string,
@@ -98,8 +103,8 @@ async function runEffect<Result>(
     const reason = 'it was called, and the other side cannot tell what came of it'
     return stopAtUnknown(run, { effect: wanted.effect, epoch, reason })
   }
-  // With the same key, also in atMostOnce: a caller that was only frozen and calls after the question can then still
-  // be recognised on the other side.
+  // With the same key, also in atMostOnce: a caller that was only frozen and calls after the
+  // question can then still be recognised on the other side.
   return callAndRecord(run, open, work)
 }
 
@@ -119,8 +124,8 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
       fetch: effectFetch(run, idempotencyKey),
     })
   } catch (error) {
-    // Everything else leaves open whether it happened, and so does a refusal of a second call, which says nothing of
-    // the first: the row stays as it is, and the next to ask will see.
+    // Everything else leaves open whether it happened, and so does a refusal of a second call,
+    // which says nothing of the first: the row stays as it is, and the next to ask will see.
     const isDefinite = error instanceof NotDone || error instanceof Unsent
     if (isDefinite && open.call.calledAt === undefined) {
       await end(run, open, { state: 'failed', result: null, reason: error.message })
@@ -131,8 +136,9 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
 }
 
 /**
- * Between the commit and the call the process may have been frozen for longer than its lease. Then nothing is called,
- * and if nothing was before, that is known: to keep silent would make it unknown.
+ * Between the commit and the call the process may have been frozen for longer than its lease. Then
+ * nothing is called, and if nothing was before, that is known: to keep silent would make it
+ * unknown.
  */
 async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
   try {

@@ -29,8 +29,9 @@ function isRefusal(error: unknown): boolean {
 }
 
 /**
- * A call that outlived its lease or its timeout, so that its outcome counts as unknown by now. As long as nobody has
- * decided, its outcome is recorded all the same, and the jobs that wait for it go on. False: somebody has decided.
+ * A call that outlived its lease or its timeout, so that its outcome counts as unknown by now. As
+ * long as nobody has decided, its outcome is recorded all the same, and the jobs that wait for it
+ * go on. False: somebody has decided.
  */
 function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -47,7 +48,8 @@ function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
 
 function isUndecided(row: EffectRow, { job, epoch, state }: EndedEffect): boolean {
   if (row.state !== 'unknown' || row.epoch !== epoch) return false
-  // While an effect is unknown nobody calls it, and any call of the epoch that succeeded has done it.
+  // While an effect is unknown nobody calls it, and any call of the epoch that succeeded has done
+  // it.
   if (state === 'done') return true
   // A refusal counts only where it answers the last call of the epoch.
   return row.receiptId === job.receiptId && row.subscriber === job.subscriber && row.fence === job.fence

@@ -2,13 +2,19 @@ import type { NewMessage } from '../ledger/outbox.ts'
 import { PUBLISHED, WRITTEN, WRITTEN_AND_PUBLISHED } from '../ledger/steps.ts'
 import type { CheckedWrite } from './write.ts'
 
-/** What a handler handed over with ctx.write and ctx.publish, to be committed with the completion of its job. */
+/**
+ * What a handler handed over with ctx.write and ctx.publish, to be committed with the completion of
+ * its job.
+ */
 export interface HandedOver {
   readonly writes: readonly CheckedWrite[]
   readonly messages: readonly NewMessage[]
 }
 
-/** The step that records it. A record of messages must not stand for writes that never happened, nor the reverse. */
+/**
+ * The step that records it. A record of messages must not stand for writes that never happened, nor
+ * the reverse.
+ */
 export function recordOf({ writes, messages }: HandedOver): string {
   if (messages.length === 0) return WRITTEN
   return writes.length === 0 ? PUBLISHED : WRITTEN_AND_PUBLISHED

@@ -17,13 +17,15 @@ type Refetch = () => unknown
 
 const optionsSchema = strict({
   /**
-   * For a version that equals the applied one. `apply`: the later arrival wins. `skip`: the earlier one. Or what
-   * `refetch` returns is applied, which is right in any order.
+   * For a version that equals the applied one. `apply`: the later arrival wins. `skip`: the earlier
+   * one. Or what `refetch` returns is applied, which is right in any order.
    */
   tie: z.enum(['apply', 'skip', 'refetch']).default('apply'),
   /** Reads the entity at its source, while the entity is locked here. */
   refetch: z.custom<Refetch>((value) => typeof value === 'function', 'must be a function').optional(),
-  /** This event says that the entity is gone. Its version stays, so that late news cannot revive it. */
+  /**
+   * This event says that the entity is gone. Its version stays, so that late news cannot revive it.
+   */
   deleted: z.boolean().default(false),
 }).refine(({ tie, refetch }) => tie !== 'refetch' || refetch !== undefined, {
   message: 'tie: "refetch" needs the function `refetch`',
@@ -46,7 +48,10 @@ export interface News<Result, Current> {
   readonly options: LatestOptions<Current>
 }
 
-/** Runs `work` in the transaction of `db` if the version is newer than the applied one, and records it there. */
+/**
+ * Runs `work` in the transaction of `db` if the version is newer than the applied one, and records
+ * it there.
+ */
 export async function latest<Result, Current>(
   run: Pick<HandlerRun, 'tenant' | 'shards'>,
   db: Queryable,
@@ -72,7 +77,8 @@ export async function latest<Result, Current>(
 
   const before = await lockVersion(db, entity)
   if (before.kind === NO_VERSION && before.deleted) {
-    // The deletion had no version, so nothing tells whether this is older: only the source itself can.
+    // The deletion had no version, so nothing tells whether this is older: only the source itself
+    // can.
     if (!refetch) return stale({ name, version, before: 'deleted, without a version' })
     const current = await refetch()
     if (isThere(current) && !deleted) await recordVersion(db, entity, next)
@@ -84,7 +90,8 @@ export async function latest<Result, Current>(
     await recordVersion(db, entity, next)
     return applied(await news.work(undefined))
   }
-  // Of an update and a deletion with one version the deletion is the last, in whatever order they come.
+  // Of an update and a deletion with one version the deletion is the last, in whatever order they
+  // come.
   if (before.deleted && !deleted) return stale({ name, version, before: `${before.version}, deleted` })
   const isDeletion = deleted && !before.deleted
   if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
@@ -93,7 +100,10 @@ export async function latest<Result, Current>(
   return applied(await news.work(current))
 }
 
-/** An entity whose events carry no version is locked all the same: what was read last is written last. */
+/**
+ * An entity whose events carry no version is locked all the same: what was read last is written
+ * last.
+ */
 const NO_VERSION = 'none'
 
 interface Unversioned<Current> {
@@ -111,7 +121,8 @@ async function refetchUnversioned<Current>(
   const before = await lockVersion(db, entity)
   const current = await refetch()
   const isRevived = before.kind === NO_VERSION && before.deleted && isThere(current)
-  // A deletion also replaces a version that is known: what is newer than that may still be older than the deletion.
+  // A deletion also replaces a version that is known: what is newer than that may still be older
+  // than the deletion.
   if (deleted || isRevived) await recordVersion(db, entity, row)
   return current
 }

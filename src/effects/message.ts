@@ -14,14 +14,19 @@ const topicSchema = z
   )
 
 const optionsSchema = strict({
-  /** Messages of one topic and key are published in the order of their commits; others beside each other. */
+  /**
+   * Messages of one topic and key are published in the order of their commits; others beside each
+   * other.
+   */
   key: z
     .string()
     .min(1)
     .max(1024)
     .regex(/^[^\0]*$/, 'must not hold a NUL')
     .optional(),
-  /** Handed on by the publisher, as it can: headers of HTTP, of NATS, fields of a stream's entry. */
+  /**
+   * Handed on by the publisher, as it can: headers of HTTP, of NATS, fields of a stream's entry.
+   */
   headers: z
     .record(
       z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'not the name of a header'),
@@ -56,16 +61,22 @@ export interface MessageOrigin {
 export interface Outgoing {
   readonly messages: readonly NewMessage[]
   publish(topic: string, payload: unknown, options?: PublishOptions): string
-  /** Drops what was published after the first `count` messages: the part of the step that published it is undone. */
+  /**
+   * Drops what was published after the first `count` messages: the part of the step that published
+   * it is undone.
+   */
   keep(count: number): void
 }
 
-/** A message should say what happened, and where to read more. What carries it on has limits of the same order. */
+/**
+ * A message should say what happened, and where to read more. What carries it on has limits of the
+ * same order.
+ */
 const MAX_PAYLOAD_BYTES = 256 * 1024
 
 /**
- * A message's id is made of the job, its epoch, the step and its place in the step: a step that is tried again
- * after a failure makes the same messages under the same ids.
+ * A message's id is made of the job, its epoch, the step and its place in the step: a step that is
+ * tried again after a failure makes the same messages under the same ids.
  */
 export function outgoing(origin: MessageOrigin, step: string): Outgoing {
   const { job, shards, tenant, outbox } = origin

@@ -14,8 +14,9 @@ export interface GivenUp {
 }
 
 /**
- * A job is not given up while the outcome of one of its calls is open, whichever of its runs made the call: it stops for
- * a person. Returns why, or undefined where no call is open or the lease was lost before.
+ * A job is not given up while the outcome of one of its calls is open, whichever of its runs made
+ * the call: it stops for a person. Returns why, or undefined where no call is open or the lease was
+ * lost before.
  */
 export async function stopAtOpenCall({ pool, shards, job }: GivenUp): Promise<HookonceError | undefined> {
   const open = await openCallsOf(pool, shards, job)

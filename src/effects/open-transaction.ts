@@ -12,18 +12,23 @@ import { effectInTransaction, type TransactionEffectOptions } from './transactio
 
 /** What can be said in a transaction, also in one of another library. */
 export interface AdaptedTransaction {
-  /** A message that is committed with the transaction, and then carried on by its publisher. Returns its id. */
+  /**
+   * A message that is committed with the transaction, and then carried on by its publisher. Returns
+   * its id.
+   */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Business writes that happen once for this key, whichever event asks: the key is committed with them. Whoever
-   * asks later gets the recorded result.
+   * Business writes that happen once for this key, whichever event asks: the key is committed with
+   * them. Whoever asks later gets the recorded result.
    */
   effect<Result>(
     key: string,
     work: () => Promise<Result>,
     options?: TransactionEffectOptions,
   ): Promise<Result>
-  /** Runs `work` only if this version of the entity is newer than the applied one; see ctx.latest. */
+  /**
+   * Runs `work` only if this version of the entity is newer than the applied one; see ctx.latest.
+   */
   latest<Result, Current = unknown>(
     entity: string,
     version: VersionInput | undefined,
@@ -40,7 +45,10 @@ export interface Transaction extends AdaptedTransaction {
   ): Promise<QueryResult<Row>>
   /** With a name, the server parses and plans it once a connection. */
   query<Row extends QueryResultRow = QueryResultRow>(statement: NamedStatement): Promise<QueryResult<Row>>
-  /** Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest stands. */
+  /**
+   * Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest
+   * stands.
+   */
   savepoint<Result>(work: () => Promise<Result>): Promise<Result>
 }
 

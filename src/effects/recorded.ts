@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 
-/** Results are read again on every attempt: what is larger belongs where it lives, and its id here. */
+/**
+ * Results are read again on every attempt: what is larger belongs where it lives, and its id here.
+ */
 const MAX_RESULT_BYTES = 64 * 1024
 
 /**
- * A result as JSON, or null for none. What JSON would silently change is refused: a date that comes back as text
- * would be found out by the first retry in production.
+ * A result as JSON, or null for none. What JSON would silently change is refused: a date that comes
+ * back as text would be found out by the first retry in production.
  */
 export function toRecord(what: string, result: unknown): string | null {
   if (result === undefined) return null
@@ -36,7 +38,10 @@ export function inputHash(what: string, input: unknown): Buffer | null {
   return createHash('sha256').update(canonical(input)).digest()
 }
 
-/** An input that was declared then and now must be the same; where either was silent there is nothing to compare. */
+/**
+ * An input that was declared then and now must be the same; where either was silent there is
+ * nothing to compare.
+ */
 export function requireSameInput(what: string, before: Uint8Array | null, now: Uint8Array | null): void {
   if (!before || !now || Buffer.compare(before, now) === 0) return
   throw new HookonceError(

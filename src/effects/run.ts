@@ -8,7 +8,10 @@ import type { Calls } from './calls.ts'
 import type { Latest } from './latest.ts'
 import type { MessageOrigin } from './message.ts'
 
-/** What the calls of one handler's run share. Collections are made by who needs them: most handlers need none. */
+/**
+ * What the calls of one handler's run share. Collections are made by who needs them: most handlers
+ * need none.
+ */
 export interface HandlerRun extends MessageOrigin {
   readonly pool: Pool
   /** No earlier run of this job can have recorded anything, so there is nothing to look up. */

@@ -6,7 +6,10 @@ import { fromRecord, inputHash, requireSameInput, toRecord } from './recorded.ts
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 
 const stepOptions = strict({
-  /** What the step depends on, as JSON: when it differs from what was recorded, the step is refused, not skipped. */
+  /**
+   * What the step depends on, as JSON: when it differs from what was recorded, the step is refused,
+   * not skipped.
+   */
   input: z.unknown().optional(),
 })
 
@@ -20,8 +23,8 @@ export interface Call {
 }
 
 /**
- * A checkpoint: `work` runs until its result is recorded, and never again after that in this job. Between the two
- * it can be repeated; what must not be is an effect.
+ * A checkpoint: `work` runs until its result is recorded, and never again after that in this job.
+ * Between the two it can be repeated; what must not be is an effect.
  */
 export async function step<Result>(
   run: HandlerRun,

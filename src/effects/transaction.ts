@@ -32,9 +32,10 @@ const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
 const MAX_TRIES = 5
 
 /**
- * A call of ctx inside a transaction would commit apart from it, or wait for it for ever. What is inside and what runs beside
- * it looks the same from here: AsyncLocalStorage could tell, but from the first use on it makes every promise of the
- * process dearer, by a seventh of what a transaction costs.
+ * A call of ctx inside a transaction would commit apart from it, or wait for it for ever. What is
+ * inside and what runs beside it looks the same from here: AsyncLocalStorage could tell, but from
+ * the first use on it makes every promise of the process dearer, by a seventh of what a transaction
+ * costs.
  */
 export function refuseInside({ openTransactions }: HandlerRun, what: string): void {
   const [name] = openTransactions ?? []
@@ -45,12 +46,16 @@ export function refuseInside({ openTransactions }: HandlerRun, what: string): vo
   )
 }
 
-/** The handler's part. In a transaction of its own library it gets that one too, and of ours only what it lacks. */
+/**
+ * The handler's part. In a transaction of its own library it gets that one too, and of ours only
+ * what it lacks.
+ */
 export type Work<Result> = (tx: Transaction, native: unknown) => PromiseLike<Result>
 
 /**
- * Business writes, messages, effect keys, versions of entities and "this is done" in one commit, refused when the
- * fence is stale. A later attempt or a replay does not run `work` again, it gets the recorded result.
+ * Business writes, messages, effect keys, versions of entities and "this is done" in one commit,
+ * refused when the fence is stale. A later attempt or a replay does not run `work` again, it gets
+ * the recorded result.
  */
 export async function transaction<Result>(
   run: HandlerRun,
@@ -89,7 +94,10 @@ interface Step<Result>
   extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs' | 'changesRole'> {
   /** The handler's part. */
   perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
-  /** Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is committed. */
+  /**
+   * Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is
+   * committed.
+   */
   lastWords(db: Queryable, result: Result): (() => Promise<void>)[]
   committed(): void
 }
@@ -110,10 +118,12 @@ function stepOf<Result>(
       run.openTransactions.add(name)
       try {
         const result = await work(tx as Transaction, native)
-        // A handler that caught why it must stop would otherwise commit the rest as if nothing were missing.
+        // A handler that caught why it must stop would otherwise commit the rest as if nothing were
+        // missing.
         if (run.stopped) throw run.stopped
         calls.requireAwaited()
-        // Nobody awaits it: who would be told if it failed? It must not complete the job behind the handler's back.
+        // Nobody awaits it: who would be told if it failed? It must not complete the job behind the
+        // handler's back.
         if (last && run.isOver)
           throw new HookonceError('CONTEXT_CLOSED', 'the last transaction was not awaited')
         return result
@@ -145,9 +155,10 @@ function stepOf<Result>(
 }
 
 /**
- * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right behind our last
- * words. If they failed, what commits is a rollback. Then the session is reset, for the next on this connection, unless the
- * pool is the caller's. A role that `work` has set may not write to the ledger, so the reset also comes before our words.
+ * Round trips are what costs here: BEGIN travels with the first statement of `work`, COMMIT right
+ * behind our last words. If they failed, what commits is a rollback. Then the session is reset, for
+ * the next on this connection, unless the pool is the caller's. A role that `work` has set may not
+ * write to the ledger, so the reset also comes before our words.
  */
 function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Promise<Result> {
   return inTransaction(
@@ -165,7 +176,8 @@ function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Pr
       )
       return result
     },
-    // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's clock.
+    // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's
+    // clock.
     { idleMs: timeoutMs },
   )
 }
@@ -201,12 +213,18 @@ function elsewhere(error: unknown): never {
   throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 
-/** The result as JSON. What a query or ctx.latest() returned is often handed on without being looked at. */
+/**
+ * The result as JSON. What a query or ctx.latest() returned is often handed on without being looked
+ * at.
+ */
 function toJson(name: string, result: unknown): string | null {
   return toRecord(`transaction "${name}"`, withoutDriver(result))
 }
 
-/** The result of a query is an object of the driver: its rows, and what else its type declares, are kept. */
+/**
+ * The result of a query is an object of the driver: its rows, and what else its type declares, are
+ * kept.
+ */
 function withoutDriver(result: unknown): unknown {
   if (typeof result !== 'object' || result === null) return result
   if (isQueryResult(result)) {

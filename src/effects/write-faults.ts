@@ -3,28 +3,41 @@ import { endSilent, SilentServer } from '../ledger/silent-server.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Who is to blame when a transaction of writes fails. Only an outage of the ledger is retried forever. A misjudged
- * statement would be retried just as long, and would block the writes of all other jobs.
+ * Who is to blame when a transaction of writes fails. Only an outage of the ledger is retried
+ * forever. A misjudged statement would be retried just as long, and would block the writes of all
+ * other jobs.
  */
 
 export type Fault =
   /** The ledger does not answer: nobody's fault, try again. */
   | { readonly of: 'ledger' }
-  /** The connection broke, and others do not: an administrator may have ended it, or one of the statements. */
+  /**
+   * The connection broke, and others do not: an administrator may have ended it, or one of the
+   * statements.
+   */
   | { readonly of: 'connection' }
   | {
       readonly of: 'statement'
-      /** It may take long to fail, or fail for want of what all share: it must not share a transaction again. */
+      /**
+       * It may take long to fail, or fail for want of what all share: it must not share a
+       * transaction again.
+       */
       readonly isHarmful: boolean
-      /** What the server was busy with, or the beginning of it, where the server did not report an error by itself. */
+      /**
+       * What the server was busy with, or the beginning of it, where the server did not report an
+       * error by itself.
+       */
       readonly busyWith?: string | undefined
     }
 
-/** Connection failure, too few resources, intervention of an operator, system error. One statement can cause each. */
+/**
+ * Connection failure, too few resources, intervention of an operator, system error. One statement
+ * can cause each.
+ */
 const LIKE_AN_OUTAGE = /^(08|53|57|58)/
 /**
- * Shutdown and crash of the server, a dropped database, a session that was ended for being idle, and a session that
- * has lost its prepared statements.
+ * Shutdown and crash of the server, a dropped database, a session that was ended for being idle,
+ * and a session that has lost its prepared statements.
  */
 const ENDS_CONNECTION = /^(57P0[1-5]|25P03|26000)$/
 /** Too few values, or too many: of a statement, whatever its class. */

@@ -20,9 +20,9 @@ interface ForwardContext {
 }
 
 /**
- * A handler that hands each event of a source on: original bytes, an allow-list of the original headers, a `webhook-id`
- * that is the same on every attempt and replay, a signature and an Idempotency-Key of ours. A 2xx completes the job;
- * anything else is tried again.
+ * A handler that hands each event of a source on: original bytes, an allow-list of the original
+ * headers, a `webhook-id` that is the same on every attempt and replay, a signature and an
+ * Idempotency-Key of ours. A 2xx completes the job; anything else is tried again.
  */
 export function forwardTo(
   { url, secret, headers: asked = [] }: Destination,

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import type { CheckedDescription } from '../sources/description.ts'
 
 /*
- * Which headers of a delivery a destination gets: those that its source reads, and those that the destination asks for.
- * Anything else may be a token of the sender, of a proxy or of a load balancer, and stays here.
+ * Which headers of a delivery a destination gets: those that its source reads, and those that the
+ * destination asks for. Anything else may be a token of the sender, of a proxy or of a load
+ * balancer, and stays here.
  */
 
 /** `x-shop-domain`, or all with one beginning: `x-shopify-*`. */

@@ -4,8 +4,8 @@ import { BlockList, isIP } from 'node:net'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Who may use the admin listener. On loopback everyone on this machine may, unless there is a token. Beyond loopback
- * nobody may without one.
+ * Who may use the admin listener. On loopback everyone on this machine may, unless there is a
+ * token. Beyond loopback nobody may without one.
  */
 
 export interface AdminAddress {

@@ -10,8 +10,8 @@ import type { Secret } from '../sources/options.ts'
 import type { SigningSource } from '../sources/sign.ts'
 
 /*
- * The gateway's configuration: a JSON file, so that it can be written by any tool and checked whole. Secrets are
- * named, not written: `env:NAME` or `file:/path`.
+ * The gateway's configuration: a JSON file, so that it can be written by any tool and checked
+ * whole. Secrets are named, not written: `env:NAME` or `file:/path`.
  */
 
 /** The options of a source are checked by its provider; here only what the gateway itself reads. */
@@ -131,7 +131,10 @@ function adminOf(
   }
 }
 
-/** A provider's factory checks its own options, so what comes from a file may be handed to it as it is. */
+/**
+ * A provider's factory checks its own options, so what comes from a file may be handed to it as it
+ * is.
+ */
 export async function makeSource(
   provider: string,
   options: Record<string, unknown> & { readonly secret: Secret },

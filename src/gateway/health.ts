@@ -2,10 +2,15 @@ import type { ServerResponse } from 'node:http'
 import { sharedLook } from '../work/shared-look.ts'
 import { sendText } from './listener.ts'
 
-/** Short enough for a load balancer, long enough that nobody can keep the ledger busy with the question. */
+/**
+ * Short enough for a load balancer, long enough that nobody can keep the ledger busy with the
+ * question.
+ */
 export const LOOK_FRESH_MS = 1_000
 
-/** Answers `/healthz` and `/readyz`, which both listeners have. Returns false for any other path. */
+/**
+ * Answers `/healthz` and `/readyz`, which both listeners have. Returns false for any other path.
+ */
 export type Health = (path: string, response: ServerResponse) => boolean
 
 export function health(ready: () => Promise<boolean>): Health {

@@ -6,7 +6,9 @@ import { HookonceError } from '../model/errors.ts'
 /** An HTTP server that listens. */
 export interface Listener {
   readonly port: number
-  /** Stops listening and lets requests under way end. After `withinMs` their connections are cut. */
+  /**
+   * Stops listening and lets requests under way end. After `withinMs` their connections are cut.
+   */
   close(withinMs: number): Promise<void>
 }
 
@@ -24,7 +26,10 @@ const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 /** Longer than the idle time-out of common load balancers (60 s), so that it is they who close. */
 const KEEP_ALIVE_MS = 65_000
-/** A provider that retries after an outage connects all at once: past Node's 511 the kernel drops and resets connections. */
+/**
+ * A provider that retries after an outage connects all at once: past Node's 511 the kernel drops
+ * and resets connections.
+ */
 const BACKLOG = 4_096
 /** How often connections that have become idle are closed while the others end. */
 const CLOSE_IDLE_EVERY_MS = 50
@@ -62,7 +67,8 @@ async function close(server: Server, withinMs: number): Promise<void> {
       resolve()
     })
   })
-  // A connection with a request under way becomes idle after its answer, and would be kept for the next one.
+  // A connection with a request under way becomes idle after its answer, and would be kept for the
+  // next one.
   const sweep = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
   server.closeIdleConnections()
   await Promise.race([closed, delay(withinMs, undefined, { signal: over.signal }).catch(() => undefined)])

@@ -7,9 +7,10 @@ import { health } from './health.ts'
 import { ask, askReady } from './questions.ts'
 
 /*
- * Several processes behind one port, for machines with more cores than one. Each is a whole hookonce, with a lease and a
- * pool of its own; what they share is the ledger. The first process only hands connections round, keeps them
- * alive, and has the admin listener, where it adds up their metrics.
+ * Several processes behind one port, for machines with more cores than one. Each is a whole
+ * hookonce, with a lease and a pool of its own; what they share is the ledger. The first process
+ * only hands connections round, keeps them alive, and has the admin listener, where it adds up
+ * their metrics.
  */
 
 /** Whether this is one of several, and another process keeps it. */
@@ -112,8 +113,9 @@ function pidsOf(children: Iterable<Child>): (number | undefined)[] {
 }
 
 /**
- * The metrics of all processes as one. What a process counted stays in the sums after its end, and while it does not
- * answer, as it was last told: a sum that goes down reads as a restart of everything.
+ * The metrics of all processes as one. What a process counted stays in the sums after its end, and
+ * while it does not answer, as it was last told: a sum that goes down reads as a restart of
+ * everything.
  */
 function countedBy(children: ReadonlySet<Child>) {
   const lastTold = new Map<Child, string>()

@@ -5,7 +5,10 @@ import { ask, askReady } from './questions.ts'
 
 type Done = ((error: Error | null) => void) | undefined
 
-/** A process as node:cluster has it: a closed channel is told to the callback, or else thrown at everybody. */
+/**
+ * A process as node:cluster has it: a closed channel is told to the callback, or else thrown at
+ * everybody.
+ */
 function child(send: (it: EventEmitter, id: number, done: Done) => void): Child {
   const it = new EventEmitter()
   const sending = (question: { id: number }, done: Done): void => send(it, question.id, done)

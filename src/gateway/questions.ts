@@ -1,8 +1,8 @@
 import type { Worker as Child } from 'node:cluster'
 
 /*
- * What the first of several processes asks the others, over their channels. A process may die between a question and
- * its answer: then there is no answer, and nobody else notices.
+ * What the first of several processes asks the others, over their channels. A process may die
+ * between a question and its answer: then there is no answer, and nobody else notices.
  */
 
 /** How one of several processes is; the first process asks for it. */

@@ -15,7 +15,10 @@ export interface GatewayOptions {
 
 const IN = /^\/in\/[^/]+\/?$/
 
-/** The listener that the internet may reach: `POST /in/:source` receives, `/healthz` and `/readyz` tell how it is. */
+/**
+ * The listener that the internet may reach: `POST /in/:source` receives, `/healthz` and `/readyz`
+ * tell how it is.
+ */
 export function startGateway({ hooks, host, port, receives, health }: GatewayOptions): Promise<Listener> {
   const receive = hooks.node()
   return openListener({

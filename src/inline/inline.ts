@@ -13,12 +13,18 @@ import { headerIn } from '../sources/headers.ts'
 import { checkInlineOptions, type InlineOptions } from './options.ts'
 import { type Head, type InlineFact, type InlineReceiver, inlineReceiver } from './receive.ts'
 
-/** A Response that it returns is the answer; anything else is answered 200. What it throws is answered 500. */
+/**
+ * A Response that it returns is the answer; anything else is answered 200. What it throws is
+ * answered 500.
+ */
 export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context: RunContext) => unknown
 
 /** Two doors to one receiver. */
 export interface Inline {
-  /** For node:http, Express, Fastify and the like: before any body parser, or after one that keeps the bytes. */
+  /**
+   * For node:http, Express, Fastify and the like: before any body parser, or after one that keeps
+   * the bytes.
+   */
   readonly node: (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** For whatever speaks the fetch standard. */
   readonly fetch: (request: Request) => Promise<Response>
@@ -112,7 +118,10 @@ async function receiveFetch(receiver: InlineReceiver, request: Request): Promise
 
 type ReadBody = (limits: BodyLimits) => Promise<Uint8Array>
 
-/** Anyone can send a body: until its signature is verified, it may cost a bounded time and its share of bounded bytes. */
+/**
+ * Anyone can send a body: until its signature is verified, it may cost a bounded time and its share
+ * of bounded bytes.
+ */
 async function answer(receiver: InlineReceiver, head: Head, read: ReadBody): Promise<Reply> {
   const refused = receiver.admit(head)
   if (refused) return refused

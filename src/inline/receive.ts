@@ -18,8 +18,9 @@ import { headerLines } from '../sources/headers.ts'
 import type { CheckedInlineOptions } from './options.ts'
 
 /*
- * A webhook whose handler runs inside its request: verify → identify → claim → handler → keep the reply → answer. The
- * claim is a key in a key store, so that no ledger is needed; what must hold between it and the reply is in keys/run.ts.
+ * A webhook whose handler runs inside its request: verify → identify → claim → handler → keep the
+ * reply → answer. The claim is a key in a key store, so that no ledger is needed; what must hold
+ * between it and the reply is in keys/run.ts.
  */
 
 /** The request before its body. */
@@ -147,7 +148,8 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
       const outcome = await run<Reply>({
         store,
         id,
-        // Providers may word an event anew for each delivery; its key is what makes it the same one.
+        // Providers may word an event anew for each delivery; its key is what makes it the same
+        // one.
         fingerprint: source.mismatch === 'reject' ? `inline-1:${digest([delivery.body])}` : 'inline-1',
         label: `${name} ${identified.key}`.slice(0, 200),
         policy,

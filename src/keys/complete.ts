@@ -8,9 +8,9 @@ import { readPledge } from './pledge.ts'
 import type { DuePledge, KeyId, KeyPledges, KeyStore } from './store.ts'
 
 /*
- * The completer: ends what a client began and did not come back for. It acts as that client would, with the same key, so
- * that whatever keeps two clients apart keeps the completer apart from them too. What has become of a key is said by its
- * record alone; a pledge only says where to look.
+ * The completer: ends what a client began and did not come back for. It acts as that client would,
+ * with the same key, so that whatever keeps two clients apart keeps the completer apart from them
+ * too. What has become of a key is said by its record alone; a pledge only says where to look.
  */
 
 /** What a completer can end: a `resumable()`, or `requestsTo()` a server. */
@@ -18,14 +18,19 @@ export interface Completable {
   readonly store: KeyStore
   /** The name of its pledges. */
   readonly taskName: string
-  /** Once more, with the key that the pledge says, if its record is still there: else PLEDGE_GONE. */
+  /**
+   * Once more, with the key that the pledge says, if its record is still there: else PLEDGE_GONE.
+   */
   resume(pledge: DuePledge): Promise<unknown>
 }
 
 export type CompleterEvent =
   /** `completed`: by this completer. `settled`: it was already, or nothing is left of it. */
   | { readonly what: 'completed' | 'settled'; readonly task: string; readonly id: KeyId }
-  /** `postponed`: it will be tried again. `gave_up`: it has been tried for as long as a record lives. */
+  /**
+   * `postponed`: it will be tried again. `gave_up`: it has been tried for as long as a record
+   * lives.
+   */
   | {
       readonly what: 'postponed' | 'gave_up'
       readonly task: string
@@ -44,7 +49,10 @@ const optionsSchema = strict({
 })
 export type CompleteOptions = z.input<typeof optionsSchema>
 
-/** One round: everything that is due now is tried once. Says how many it completed. For cron jobs; else see `startCompleter`. */
+/**
+ * One round: everything that is due now is tried once. Says how many it completed. For cron jobs;
+ * else see `startCompleter`.
+ */
 export async function completeLeft(
   tasks: readonly Completable[],
   options: CompleteOptions = {},
@@ -64,7 +72,10 @@ const completerSchema = optionsSchema.extend({
 })
 export type CompleterOptions = z.input<typeof completerSchema>
 
-/** Rounds until it is stopped; stopping waits for what is being run. Any number of processes may have one. */
+/**
+ * Rounds until it is stopped; stopping waits for what is being run. Any number of processes may
+ * have one.
+ */
 export function startCompleter(
   tasks: readonly Completable[],
   options: CompleterOptions = {},
@@ -95,7 +106,10 @@ export function startCompleter(
   }
 }
 
-/** A completer that dies leaves its pledges to others for as long; one that runs longer is kept apart by the key's lock. */
+/**
+ * A completer that dies leaves its pledges to others for as long; one that runs longer is kept
+ * apart by the key's lock.
+ */
 const LEASE_MS = MINUTE_MS
 
 async function round(

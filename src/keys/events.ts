@@ -8,8 +8,9 @@ export type KeyEvent =
   /** Another run has taken this one's lock. Its result was not kept. */
   | { readonly what: 'lost_lock' }
   /**
-   * It ran, but its result could not be kept: the lock stays, and the crash policy decides. Where only the body of its
-   * reply could not be spilled, or a step returned too much, what is kept is that it is done.
+   * It ran, but its result could not be kept: the lock stays, and the crash policy decides. Where
+   * only the body of its reply could not be spilled, or a step returned too much, what is kept is
+   * that it is done.
    */
   | { readonly what: 'not_persisted'; readonly error: unknown }
   /** The store did not answer. `ran` says that the handler ran all the same, unprotected. */
@@ -32,7 +33,10 @@ export function harmless<Event extends { readonly what: string }>(
   }
 }
 
-/** An error that the client sees only as a bare 500 is printed where nothing observes: nobody else would know of it. */
+/**
+ * An error that the client sees only as a bare 500 is printed where nothing observes: nobody else
+ * would know of it.
+ */
 export function warnUnobserved(observe: Observe | undefined, error: unknown): void {
   if (observe) return
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)

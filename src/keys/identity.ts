@@ -3,8 +3,9 @@ import { hash } from '../model/hash.ts'
 import type { KeyId } from './store.ts'
 
 /**
- * The identity of a key: a hash of the tenant and the key, each prefixed by its length so that ("a", "bc") and
- * ("ab", "c") differ. Stores never see the key itself, and ids are spread evenly over the nodes of any store.
+ * The identity of a key: a hash of the tenant and the key, each prefixed by its length so that
+ * ("a", "bc") and ("ab", "c") differ. Stores never see the key itself, and ids are spread evenly
+ * over the nodes of any store.
  */
 export function keyId(tenant: string, key: string): KeyId {
   return digest([tenant, key])

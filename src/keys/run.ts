@@ -11,26 +11,37 @@ import { type Step, type Steps, trackSteps } from './steps.ts'
 import { type Acquired, isTransactional, type KeyId, type KeyStore, type TransactionWork } from './store.ts'
 
 /*
- * The core: acquire → run under a heartbeat → settle. once() and the HTTP layer say what to run and what its end means;
- * here is what must hold in between.
+ * The core: acquire → run under a heartbeat → settle. once() and the HTTP layer say what to run and
+ * what its end means; here is what must hold in between.
  */
 
 export interface Task<Value> {
   readonly store: KeyStore
   readonly id: KeyId
   readonly fingerprint: string
-  /** The fingerprint of the same request by the recipe of a stored one; undefined where that recipe is not known. */
+  /**
+   * The fingerprint of the same request by the recipe of a stored one; undefined where that recipe
+   * is not known.
+   */
   readonly refingerprint?: (stored: string) => string | undefined
   /** For people who look at the record: the id of the request or message. */
   readonly label?: string
   readonly policy: Policy
   readonly observe: Observe
   readonly run: (context: RunContext) => Promise<Ended<Value>>
-  /** After a crash, under `onCrash: 'reconcile'`: how it had ended; `run` where nothing had happened. */
+  /**
+   * After a crash, under `onCrash: 'reconcile'`: how it had ended; `run` where nothing had
+   * happened.
+   */
   readonly reconcile?: (record: KeyRecord) => Promise<Ended<Value> | 'run' | 'unknown'>
-  /** How a completer can run this again: kept from the first step on, and until it has completed. */
+  /**
+   * How a completer can run this again: kept from the first step on, and until it has completed.
+   */
   readonly pledge?: TaskPledge | undefined
-  /** Throws PLEDGE_GONE where nothing of this key is left: its finished steps are forgotten, and would run again. */
+  /**
+   * Throws PLEDGE_GONE where nothing of this key is left: its finished steps are forgotten, and
+   * would run again.
+   */
   readonly resumes?: boolean
 }
 
@@ -40,7 +51,10 @@ export interface TaskPledge {
   readonly dueMs: number
 }
 
-/** What a run came to, and what is to be kept of it. `failed` leaves it to what is known of the handler. */
+/**
+ * What a run came to, and what is to be kept of it. `failed` leaves it to what is known of the
+ * handler.
+ */
 export interface Ended<Value> {
   readonly value: Value
   readonly settle: Completion | { readonly to: 'released' | 'unknown' | 'failed' }
@@ -56,7 +70,10 @@ export interface RunContext {
 }
 
 export type Outcome<Value> =
-  /** It ran. `kept` is false where the store could not be told: the crash policy will decide about a repeat. */
+  /**
+   * It ran. `kept` is false where the store could not be told: the crash policy will decide about a
+   * repeat.
+   */
   | { readonly outcome: 'ran'; readonly value: Value; readonly kept: boolean }
   /** It ran before: this is what it left. */
   | { readonly outcome: 'completed'; readonly record: KeyRecord }
@@ -210,7 +227,8 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
       completed = ended
       return { value: ended, completion: ended.settle }
     }
-    // Silent for longer than its lock, it is frozen: whoever takes over must not wait for what it has locked.
+    // Silent for longer than its lock, it is frozen: whoever takes over must not wait for what it
+    // has locked.
     const limits = { idleMs: task.policy.lockMs }
     const { value: ended, end } = await store.transaction(id, held.record.fence, work, limits)
     if (end === 'committed') return ran(task, ended.value)
@@ -218,14 +236,16 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
     const instead = await askToRead(store, id, task.policy.storeTimeoutMs).catch(() => undefined)
     return lost(task, held, ended.value, instead)
   } catch (error) {
-    // Releasing waits behind a commit that is still under way, and changes nothing if that succeeds.
+    // Releasing waits behind a commit that is still under way, and changes nothing if that
+    // succeeds.
     const instead = await settleFailure(task, held, error)
     if (instead?.state !== 'completed') throw error
     if (instead.fence === held.record.fence) {
       if (!completed) throw error
       return ran(task, completed.value)
     }
-    // The server ended it, and somebody else has done the same meanwhile. `observe` has heard of the lock.
+    // The server ended it, and somebody else has done the same meanwhile. `observe` has heard of
+    // the lock.
     if (instead.fingerprint !== held.record.fingerprint) throw error
     return { outcome: 'completed', record: instead }
   }
@@ -268,7 +288,10 @@ async function settle<Value>(
   }
 }
 
-/** Nobody waits for it: a pledge that stays is dropped by the completer, which looks at the record first. */
+/**
+ * Nobody waits for it: a pledge that stays is dropped by the completer, which looks at the record
+ * first.
+ */
 function redeem({ store, id, pledge }: Pick<Task<unknown>, 'store' | 'id' | 'pledge'>, held: Held): void {
   const mayBeThere = held.steps.begun() > 0 || held.record.after !== 'nothing'
   if (pledge && mayBeThere) store.pledges?.drop(id, pledge.name).catch(() => undefined)
@@ -302,8 +325,8 @@ function settlementOf(end: Ended<unknown>['settle'], policy: Policy, stepsBegun:
 }
 
 /**
- * The handler threw, and its error is what the caller must hear: a store that fails as well is only counted. Returns the
- * record that stands where this run's word did not count.
+ * The handler threw, and its error is what the caller must hear: a store that fails as well is only
+ * counted. Returns the record that stands where this run's word did not count.
  */
 async function settleFailure<Value>(
   { store, id, policy, observe }: Task<Value>,

@@ -2,8 +2,9 @@ import type { AcquireDecision, AcquireRequest, Completion, Settlement } from './
 import type { KeyRecord } from './record.ts'
 
 /**
- * The contract of a store. Every verb is one atomic step and one round trip (acquiring may take another one when it
- * races); each behaves as the function of decide.ts that it names. The suite in contract/ holds a store to it.
+ * The contract of a store. Every verb is one atomic step and one round trip (acquiring may take
+ * another one when it races); each behaves as the function of decide.ts that it names. The suite in
+ * contract/ holds a store to it.
  *
  * A store that cannot answer throws: what it throws is passed on as the cause of KEY_STORE_DOWN.
  */
@@ -16,13 +17,21 @@ export interface KeyStore {
   settle(id: KeyId, fence: number, settlement: Settlement): Promise<boolean>
   /** The record as it is, unless it has expired. */
   read(id: KeyId): Promise<KeyRecord | undefined>
-  /** Deletes up to `limit` expired records, and says how many. Absent where the store does that by itself. */
+  /**
+   * Deletes up to `limit` expired records, and says how many. Absent where the store does that by
+   * itself.
+   */
   sweep?(limit: number): Promise<number>
-  /** Named results inside one key, for handlers that resume. Absent where the store cannot hold them. */
+  /**
+   * Named results inside one key, for handlers that resume. Absent where the store cannot hold
+   * them.
+   */
   readonly steps?: KeySteps
   /** What a completer needs to end what was left. Absent where the store cannot list it. */
   readonly pledges?: KeyPledges
-  /** The largest result that fits into a record. Absent where there is no limit worth speaking of. */
+  /**
+   * The largest result that fits into a record. Absent where there is no limit worth speaking of.
+   */
   readonly maxResultBytes?: number
   close(): Promise<void>
 }
@@ -31,15 +40,17 @@ export interface KeyStore {
 export type KeyId = string
 
 export interface Acquired extends AcquireDecision {
-  /** The clock of the store when it decided: what `lockUntil` and `expiresAt` are measured against. */
+  /**
+   * The clock of the store when it decided: what `lockUntil` and `expiresAt` are measured against.
+   */
   readonly now: number
 }
 
 /** A store in which the caller's own writes and the completion can be one commit. */
 export interface TransactionalKeyStore<Tx> extends KeyStore {
   /**
-   * Runs `work` in a transaction and completes in the same commit. Rolled back when `work` throws, when it completes
-   * nothing, and when the fence turns out to be stale.
+   * Runs `work` in a transaction and completes in the same commit. Rolled back when `work` throws,
+   * when it completes nothing, and when the fence turns out to be stale.
    */
   transaction<Value>(
     id: KeyId,
@@ -50,7 +61,10 @@ export interface TransactionalKeyStore<Tx> extends KeyStore {
 }
 
 export interface TransactionLimits {
-  /** The server ends a transaction that is silent for this long: a frozen holder must not keep its locks. */
+  /**
+   * The server ends a transaction that is silent for this long: a frozen holder must not keep its
+   * locks.
+   */
   readonly idleMs?: number
 }
 
@@ -71,13 +85,17 @@ export interface KeySteps {
 }
 
 /**
- * How to run again what was begun, in case that nobody comes back for it. A hint beside the record, which alone says
- * what is true: a pledge may outlive what it is about, and whoever acts on it looks at the record first.
+ * How to run again what was begun, in case that nobody comes back for it. A hint beside the record,
+ * which alone says what is true: a pledge may outlive what it is about, and whoever acts on it
+ * looks at the record first.
  */
 export interface KeyPledges {
   /** Replaces an earlier one of this key. */
   save(id: KeyId, pledge: Pledge, times: PledgeTimes): Promise<void>
-  /** Up to `limit` of that name that are due, the longest due first. Each is due again after `leaseMs`, and not before. */
+  /**
+   * Up to `limit` of that name that are due, the longest due first. Each is due again after
+   * `leaseMs`, and not before.
+   */
   due(name: string, limit: number, leaseMs: number): Promise<readonly DuePledge[]>
   drop(id: KeyId, name: string): Promise<void>
 }

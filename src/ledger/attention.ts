@@ -3,8 +3,9 @@ import type { JobRef } from './job-ref.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
- * A job stops for attention in the commit that finds its effect unknown, and is let go in the commit that decides
- * on the effect. Both lock the effect first, so that no job is left behind by a decision that was made meanwhile.
+ * A job stops for attention in the commit that finds its effect unknown, and is let go in the
+ * commit that decides on the effect. Both lock the effect first, so that no job is left behind by a
+ * decision that was made meanwhile.
  */
 const STOP = statement(
   'stop_for_attention',
@@ -48,7 +49,9 @@ export async function jobsWaitingFor(
   return rows(db, WAITING, [effect.id, effect.shard])
 }
 
-/* Received again as by a replay: however long the person took, the job is as young as the decision. */
+/*
+ * Received again as by a replay: however long the person took, the job is as young as the decision.
+ */
 const LET_GO = statement(
   'let_go_decided',
   `with waiting as (
@@ -64,7 +67,10 @@ export async function letGo(db: Queryable, job: WaitingJob): Promise<number> {
   return change(db, LET_GO, [job.shard, job.receiptId, job.subscriber])
 }
 
-/** Lets every job go that waits for an effect. The caller has locked the effect. Returns how many they are. */
+/**
+ * Lets every job go that waits for an effect. The caller has locked the effect. Returns how many
+ * they are.
+ */
 export async function letWaitingGo(db: Queryable, effect: EffectId): Promise<number> {
   let count = 0
   for (const job of await jobsWaitingFor(db, effect)) count += await letGo(db, job)
@@ -115,8 +121,9 @@ export async function decideEffect(db: Queryable, decided: DecidedEffect): Promi
 }
 
 /*
- * Unknown effects, oldest first, each with the jobs that wait for it. An unknown effect that a fresh replay reopened needs
- * no decision. An effect that jobs wait for is listed whatever its state: they must not wait unseen.
+ * Unknown effects, oldest first, each with the jobs that wait for it. An unknown effect that a
+ * fresh replay reopened needs no decision. An effect that jobs wait for is listed whatever its
+ * state: they must not wait unseen.
  */
 const LIST = statement(
   'list_attention',

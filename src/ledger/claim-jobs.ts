@@ -21,22 +21,25 @@ export interface ClaimedJob extends JobRef {
   readonly occurredAtMs: number | null
   readonly receivedAtMs: number
   readonly headers: string | null
-  /** As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. Null where it is large, or gone. */
+  /**
+   * As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. Null where it is large, or gone.
+   */
   readonly body: string | null
   readonly largeBody: Buffer | null
 }
 
 /**
- * As text a body takes up to four times its size, in the heap: fifty of the largest would fill that, before any of their jobs
- * is known to have been begun. Beyond this it comes as bytes, which are held outside of it.
+ * As text a body takes up to four times its size, in the heap: fifty of the largest would fill
+ * that, before any of their jobs is known to have been begun. Beyond this it comes as bytes, which
+ * are held outside of it.
  */
 const LARGE_BYTES = 64 * 1024
 
 /*
- * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once; the claim
- * that follows names one. LATERAL with LIMIT makes each pair one index probe, whatever the backlog; ORDER BY, because
- * the planner would otherwise rather read the table, as the first of a large backlog must soon be found in it: but those
- * that were done before it come first.
+ * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once;
+ * the claim that follows names one. LATERAL with LIMIT makes each pair one index probe, whatever
+ * the backlog; ORDER BY, because the planner would otherwise rather read the table, as the first of
+ * a large backlog must soon be found in it: but those that were done before it come first.
  */
 const DUE = statement(
   'due',
@@ -71,7 +74,10 @@ export async function dueShards(db: Queryable, question: DueQuestion): Promise<D
   return rows(db, DUE, [question.shards, binary.integers(question.subscribers)])
 }
 
-/* A partial index holds nothing but these jobs, so the look costs next to nothing where there are none. */
+/*
+ * A partial index holds nothing but these jobs, so the look costs next to nothing where there are
+ * none.
+ */
 const DUE_SUSPECTS = statement(
   'due_suspects',
   `select j.shard, j.subscriber, j.crashes >= ${ALONE_FROM} as "isAlone"
@@ -96,8 +102,9 @@ export async function dueSuspects(db: Queryable, subscribers: readonly number[])
 }
 
 /*
- * Puts a due suspect off for the process that asks, which needs time until nothing else runs in it: other processes would
- * otherwise stop their own work for the same job. Not a lease: a death of the process meanwhile is not the job's doing.
+ * Puts a due suspect off for the process that asks, which needs time until nothing else runs in it:
+ * other processes would otherwise stop their own work for the same job. Not a lease: a death of the
+ * process meanwhile is not the job's doing.
  */
 const PUT_OFF_SUSPECT = statement(
   'put_off_suspect',
@@ -198,7 +205,10 @@ export interface Claim {
   readonly worker: number
   /** How many jobs each subscriber has room for. */
   readonly slots: ReadonlyMap<number, number>
-  /** Those that were in flight in several crashes and may run beside others, instead of all but those. */
+  /**
+   * Those that were in flight in several crashes and may run beside others, instead of all but
+   * those.
+   */
   readonly suspects?: boolean
 }
 

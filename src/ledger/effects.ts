@@ -3,8 +3,8 @@ import type { JobRef } from './job-ref.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Effects by their business key. Every statement here names one shard, the effect's own; that the job is still
- * owned is asked in its own shard, in the same transaction (`requireLive`).
+ * Effects by their business key. Every statement here names one shard, the effect's own; that the
+ * job is still owned is asked in its own shard, in the same transaction (`requireLive`).
  */
 
 export type EffectState = 'started' | 'done' | 'failed' | 'unknown'
@@ -39,7 +39,10 @@ const START = statement(
    returning 1`,
 )
 
-/** False: somebody was there before. Waits for whoever is about to start the same epoch in another transaction. */
+/**
+ * False: somebody was there before. Waits for whoever is about to start the same epoch in another
+ * transaction.
+ */
 export async function startEffect(db: Queryable, started: NewEffect): Promise<boolean> {
   const { effect, job } = started
   const count = await change(db, START, [
@@ -110,8 +113,8 @@ export async function takeOverEffect(
 }
 
 /*
- * The fence here is the effect's: a worker that lost its job, but whose effect nobody has taken over, still knows
- * what became of its call, and may say so.
+ * The fence here is the effect's: a worker that lost its job, but whose effect nobody has taken
+ * over, still knows what became of its call, and may say so.
  */
 const END = statement(
   'end_effect',
@@ -169,8 +172,9 @@ export async function markUnknown(
 }
 
 /*
- * Calls of a job, of whichever run, whose outcome nobody recorded. A plain read over all shards: whoever acts on it
- * locks the effects first. Calls in the mode `atLeastOnce` may be repeated, so nobody needs to know their outcome.
+ * Calls of a job, of whichever run, whose outcome nobody recorded. A plain read over all shards:
+ * whoever acts on it locks the effects first. Calls in the mode `atLeastOnce` may be repeated, so
+ * nobody needs to know their outcome.
  */
 const OPEN_CALLS = statement(
   'open_calls_of_job',
@@ -192,7 +196,10 @@ export async function openCallsOf(
   return rows(db, OPEN_CALLS, [shards, receiptId, subscriber])
 }
 
-/** Marks the open calls of a job as unknown, inside the transaction that ends the job. Returns the marked effects. */
+/**
+ * Marks the open calls of a job as unknown, inside the transaction that ends the job. Returns the
+ * marked effects.
+ */
 export async function markOpenCallsUnknown(
   db: Queryable,
   { shards, job, reason }: { shards: number; job: Pick<JobRef, 'receiptId' | 'subscriber'>; reason: string },
@@ -256,7 +263,8 @@ export async function effectsOfReceipt(
 }
 
 /*
- * A fresh replay: what a job has run so far belongs to a closed epoch. Failed ones begin the next by themselves.
+ * A fresh replay: what a job has run so far belongs to a closed epoch. Failed ones begin the next
+ * by themselves.
  */
 const REOPEN = statement(
   'reopen_effects',

@@ -4,18 +4,24 @@ import { DURABLE, DURABLE_SESSION } from '../model/durable.ts'
 import { sqlStateOf } from './sql-state.ts'
 import { statement } from './statement.ts'
 
-/** No such prepared statement: a function has deallocated ours. The connection never prepares them again. */
+/**
+ * No such prepared statement: a function has deallocated ours. The connection never prepares them
+ * again.
+ */
 const LOST_STATEMENTS = '26000'
 
-/** Runs `work` on one connection of the pool. A connection that `work` left broken is not used again. */
+/**
+ * Runs `work` on one connection of the pool. A connection that `work` left broken is not used
+ * again.
+ */
 export async function withConnection<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
-  // The pool listens to idle connections only. One that breaks in our hands also fails the query that it carries,
-  // and without a listener it would end the process.
+  // The pool listens to idle connections only. One that breaks in our hands also fails the query
+  // that it carries, and without a listener it would end the process.
   const onError = (error: Error): void => {
     broken = error
   }
@@ -31,16 +37,20 @@ export async function withConnection<Result>(
   }
 }
 
-/** Between two statements of ours lies a turn of the event loop; who needs longer than this is frozen. */
+/**
+ * Between two statements of ours lies a turn of the event loop; who needs longer than this is
+ * frozen.
+ */
 export const IDLE_MS = 5_000
 
 /** The pools whose connections have a limit of their own. */
 const idleLimits = new WeakMap<Pool, number>()
 
 /**
- * Has the server end a transaction on this pool's connections after `idleMs` without a statement, and has their commits
- * wait for the disk. Set once per connection, not in each transaction. Not for use behind a pooler in transaction mode,
- * where the next transaction may run on another connection of the server.
+ * Has the server end a transaction on this pool's connections after `idleMs` without a statement,
+ * and has their commits wait for the disk. Set once per connection, not in each transaction. Not
+ * for use behind a pooler in transaction mode, where the next transaction may run on another
+ * connection of the server.
  */
 export function limitIdle(pool: Pool, idleMs: number): Pool {
   idleLimits.set(pool, idleMs)
@@ -54,12 +64,12 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
 }
 
 /**
- * Runs `work` after BEGIN. `work` sends the COMMIT itself, because it may travel together with its last
- * statement; so does BEGIN with its first: round trips are what a transaction costs. When `work` throws,
- * everything is rolled back.
+ * Runs `work` after BEGIN. `work` sends the COMMIT itself, because it may travel together with its
+ * last statement; so does BEGIN with its first: round trips are what a transaction costs. When
+ * `work` throws, everything is rolled back.
  *
- * A process that is frozen in the middle keeps its locks, and nobody could take its work over: the server ends a
- * transaction that says nothing for `idleMs`.
+ * A process that is frozen in the middle keeps its locks, and nobody could take its work over: the
+ * server ends a transaction that says nothing for `idleMs`.
  */
 export function inTransaction<Result>(
   pool: Pool,
@@ -89,9 +99,13 @@ function limit(idleMs: number): string {
   return `idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
 }
 
-/** What `send` hands to the connection goes out in one write: a system call costs more than a small statement. */
+/**
+ * What `send` hands to the connection goes out in one write: a system call costs more than a small
+ * statement.
+ */
 export function inOneWrite<Result>(client: PoolClient, send: () => Result): Result {
-  // Not declared by pg's types. Without it (its native client) each statement is a write of its own.
+  // Not declared by pg's types. Without it (its native client) each statement is a write of its
+  // own.
   const { connection } = client as { connection?: { stream?: Duplex } }
   connection?.stream?.cork()
   try {

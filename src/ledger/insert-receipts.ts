@@ -71,7 +71,9 @@ const ACCEPT = accept(
      join unnest($13::uuid[], $14::integer[]) j(receipt_id, subscriber) on j.receipt_id = r.id`,
 )
 
-/* A job is born leased only while its worker is alive and neither subscriber nor source is paused. */
+/*
+ * A job is born leased only while its worker is alive and neither subscriber nor source is paused.
+ */
 const RUNNABLE = `runnable as materialized (
      select s.id
      from hookonce.subscriber s
@@ -153,7 +155,8 @@ export function insertReceipts(
   return rows(db, ACCEPT_LEASED, [...parameters, ...leaseParameters(sorted, worker)])
 }
 
-// Two receivers with the same events in their batches wait for each other's rows: in one order they cannot deadlock.
+// Two receivers with the same events in their batches wait for each other's rows: in one order they
+// cannot deadlock.
 function byId(a: NewWork, b: NewWork): number {
   return a.receipt.id < b.receipt.id ? -1 : 1
 }

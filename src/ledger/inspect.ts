@@ -180,7 +180,10 @@ export async function receiptStory(
   return { jobs, attempts, duplicates: duplicates[0], effects, decisions }
 }
 
-/* Gauges. Each looks only at partial indexes of unfinished work, so their cost does not grow with history. */
+/*
+ * Gauges. Each looks only at partial indexes of unfinished work, so their cost does not grow with
+ * history.
+ */
 const BACKLOG = statement(
   'backlog',
   `select s.source, s.name as subscriber,

@@ -7,19 +7,21 @@ import { dropReceipts } from './retention.ts'
 import { rows, statement } from './statement.ts'
 
 /**
- * Names the server that answers, by the start of its process: behind a pooler, connections of ours survive a failover.
- * Readable by every role on every hosted PostgreSQL, which the timeline is not.
+ * Names the server that answers, by the start of its process: behind a pooler, connections of ours
+ * survive a failover. Readable by every role on every hosted PostgreSQL, which the timeline is not.
  */
 export const SERVER = 'extract(epoch from pg_postmaster_start_time())::float8'
 
 /*
- * What is known of receipts that were there before. One may be gone again: the caller records it then.
+ * What is known of receipts that were there before. One may be gone again: the caller records it
+ * then.
  *
- * A duplicate is acknowledged on the word of this statement, so its receipt must be as durable as its accept promised. A
- * commit whose wait for a synchronous standby was cut short is visible here before it is there, and a statement that writes
- * nothing waits for no standby. So where there are synchronous standbys, this one writes an empty message to the log: its
- * own commit then waits until they have everything before it, the receipt included. Not under `local`, by which an operator
- * goes on while the standby is down: the accept did not wait either.
+ * A duplicate is acknowledged on the word of this statement, so its receipt must be as durable as
+ * its accept promised. A commit whose wait for a synchronous standby was cut short is visible here
+ * before it is there, and a statement that writes nothing waits for no standby. So where there are
+ * synchronous standbys, this one writes an empty message to the log: its own commit then waits
+ * until they have everything before it, the receipt included. Not under `local`, by which an
+ * operator goes on while the standby is down: the accept did not wait either.
  */
 const KNOWN = statement(
   'known',
@@ -70,8 +72,9 @@ export async function knownReceipts(
 }
 
 /*
- * Receipts past their key's retention that were not swept yet. Locked in key order, as twins find the same receipts; then
- * dropped as a sweep does it, which looks again for live jobs (retention.ts).
+ * Receipts past their key's retention that were not swept yet. Locked in key order, as twins find
+ * the same receipts; then dropped as a sweep does it, which looks again for live jobs
+ * (retention.ts).
  */
 const LOCK_EXPIRED = statement(
   'lock_expired',

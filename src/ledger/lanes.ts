@@ -7,12 +7,14 @@ import type { LedgerTables } from './ledger.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Lanes. All jobs of a lane are recorded waiting (due at infinity), numbered under the lock of their lane: that is the
- * order of their receipts. One of them at a time is let go, which makes it due; from there on it is a job like any other,
- * claimed, retried, rescued. While it is unfinished, nothing else of its lane is let go.
+ * Lanes. All jobs of a lane are recorded waiting (due at infinity), numbered under the lock of
+ * their lane: that is the order of their receipts. One of them at a time is let go, which makes it
+ * due; from there on it is a job like any other, claimed, retried, rescued. While it is unfinished,
+ * nothing else of its lane is let go.
  *
- * Whether the next may go is read from the jobs themselves, so passing on can be done by anybody, twice, or late: after
- * an accept, after a run, and by a chore for those whose process died in between.
+ * Whether the next may go is read from the jobs themselves, so passing on can be done by anybody,
+ * twice, or late: after an accept, after a run, and by a chore for those whose process died in
+ * between.
  */
 
 const LOCK_LANES = statement(
@@ -21,8 +23,8 @@ const LOCK_LANES = statement(
 )
 
 /*
- * Its own statement, because it needs a snapshot from after the lock: in one with it, a job that was added or finished
- * while the lock was waited for would be missed. A lane without jobs is gone.
+ * Its own statement, because it needs a snapshot from after the lock: in one with it, a job that
+ * was added or finished while the lock was waited for would be missed. A lane without jobs is gone.
  */
 const LET_GO = statement(
   'let_go',
@@ -70,9 +72,9 @@ function passOn(pool: Pool, shard: number, lanes: readonly string[]): Promise<nu
 }
 
 /*
- * A job that was made without a lane joins it under the lane's lock, and waits there in the order of its receipt. Numbers
- * of a lane begin at the clock, in microseconds, so the time of the receipt is a place before every later one. Joining
- * hands the job back: its run has not begun.
+ * A job that was made without a lane joins it under the lane's lock, and waits there in the order
+ * of its receipt. Numbers of a lane begin at the clock, in microseconds, so the time of the receipt
+ * is a place before every later one. Joining hands the job back: its run has not begun.
  */
 const JOIN_LANE = statement(
   'join_lane',
@@ -103,7 +105,10 @@ export async function joinLane(
   return (await change(db, JOIN_LANE, values)) === 1
 }
 
-/* Lanes in which nothing is under way: whoever should have passed them on has died, or a person has finished their job. */
+/*
+ * Lanes in which nothing is under way: whoever should have passed them on has died, or a person has
+ * finished their job.
+ */
 const RESTING_LANES = statement(
   'resting_lanes',
   `select l.id from hookonce.lane l

@@ -13,7 +13,10 @@ import { UnpreparedClient } from './unprepared.ts'
 
 /** What it takes to work on the ledger's tables. */
 export interface LedgerTables {
-  /** The engine's own connections: no handler can use them up, so that heartbeats and accepts never wait for one. */
+  /**
+   * The engine's own connections: no handler can use them up, so that heartbeats and accepts never
+   * wait for one.
+   */
   readonly pool: pg.Pool
   readonly shards: number
 }
@@ -22,21 +25,32 @@ export interface LedgerTables {
 export interface Ledger extends LedgerTables {
   /** For the transactions of handlers. */
   readonly business: pg.Pool
-  /** For readiness and metrics. However often anyone asks for them, the engine's connections stay free. */
+  /**
+   * For readiness and metrics. However often anyone asks for them, the engine's connections stay
+   * free.
+   */
   readonly readings: pg.Pool
-  /** For the writes that handlers hand over. User code runs on these connections, so the engine uses its own. */
+  /**
+   * For the writes that handlers hand over. User code runs on these connections, so the engine uses
+   * its own.
+   */
   readonly writes: pg.Pool
   /** How to reach it from another program; undefined where the caller brought its own pool. */
   readonly url: string | undefined
   /** Where an embedded server keeps its data. */
   readonly dataDir?: string | undefined
-  /** Calls back when another process has left work; undefined behind a pooler, which would not let it through. */
+  /**
+   * Calls back when another process has left work; undefined behind a pooler, which would not let
+   * it through.
+   */
   readonly listen: ((onWork: OnWork) => Listening) | undefined
   close(): Promise<void>
 }
 
 export interface LedgerOptions {
-  /** A URL, a pool of yours, or `embedded` (also without a value): a real PostgreSQL under `dir`. */
+  /**
+   * A URL, a pool of yours, or `embedded` (also without a value): a real PostgreSQL under `dir`.
+   */
   readonly database: string | pg.Pool | undefined
   readonly dir: string
   /** `auto` brings the schema up to date first; `off` only checks it. */
@@ -51,9 +65,15 @@ export interface LedgerOptions {
   readonly relays?: boolean
 }
 
-/** Two accepts, two claims, two settlements; heartbeats and upkeep, each with one statement under way. */
+/**
+ * Two accepts, two claims, two settlements; heartbeats and upkeep, each with one statement under
+ * way.
+ */
 const ENGINE_CONNECTIONS = 8
-/** One for those that share a commit, three for those that are committed alone: opened when there are such. */
+/**
+ * One for those that share a commit, three for those that are committed alone: opened when there
+ * are such.
+ */
 const WRITE_CONNECTIONS = 4
 /** Its claims and its marks; its heartbeats are rare. */
 const RELAY_CONNECTIONS = 2
@@ -83,7 +103,8 @@ interface Reaching {
 
 async function connect(options: LedgerOptions, { url, business, embedded }: Reaching): Promise<Ledger> {
   const config: pg.PoolConfig = {
-    // A caller's pool is used for its handlers; the engine reaches the same server by the same options.
+    // A caller's pool is used for its handlers; the engine reaches the same server by the same
+    // options.
     ...business?.options,
     // pg hides it from a copy.
     ...(business?.options.password === undefined ? {} : { password: business.options.password }),
@@ -91,7 +112,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     application_name: 'hookonce',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    // Else the system asks for the first time after two hours whether a silent server is still there.
+    // Else the system asks for the first time after two hours whether a silent server is still
+    // there.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     pipeline: false,
     ...(options.prepare === 'off' ? { Client: UnpreparedClient } : {}),
@@ -106,7 +128,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   const writes = limited(cutWhenSilent(opened({ max: WRITE_CONNECTIONS }), ANSWER_TIMEOUT_MS), IDLE_MS)
   resetSessions(writes, { remember })
   const readings = cutWhenSilent(opened({ max: READING_CONNECTIONS }), ANSWER_TIMEOUT_MS)
-  // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with the last.
+  // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with
+  // the last.
   const own = business
     ? undefined
     : limited(opened({ max: options.maxConnections, pipeline: true }), HANDLER_MS)
@@ -137,7 +160,9 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   }
 }
 
-/** By a pool of its own, which is not cut when the server is silent: a large table takes its time. */
+/**
+ * By a pool of its own, which is not cut when the server is silent: a large table takes its time.
+ */
 async function migrateBy(pool: pg.Pool): Promise<void> {
   try {
     await migrate(pool)
@@ -146,7 +171,9 @@ async function migrateBy(pool: pg.Pool): Promise<void> {
   }
 }
 
-/** An idle connection that breaks is replaced at the next query, which reports what is still wrong. */
+/**
+ * An idle connection that breaks is replaced at the next query, which reports what is still wrong.
+ */
 function quiet(pool: pg.Pool): pg.Pool {
   return pool.on('error', () => undefined)
 }

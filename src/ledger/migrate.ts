@@ -6,17 +6,22 @@ import { inTransaction, withConnection } from './in-transaction.ts'
 import { sqlStateOf } from './sql-state.ts'
 
 /*
- * Plain numbered .sql files, applied in order and recorded, each in a transaction of its own: a table that one has locked
- * is free again before the next locks another. An advisory lock makes two migrators take turns: the second finds
- * nothing to do. (The lock is the transaction's, not the session's, so that it also holds behind a transaction-mode pooler.)
+ * Plain numbered .sql files, applied in order and recorded, each in a transaction of its own: a
+ * table that one has locked is free again before the next locks another. An advisory lock makes two
+ * migrators take turns: the second finds nothing to do. (The lock is the transaction's, not the
+ * session's, so that it also holds behind a transaction-mode pooler.)
  *
- * A migration may declare in its first line `-- oldest binary: N` that binaries which know only the migrations
- * up to N still work after it: that is what a rolling deploy needs. Without the line, older binaries refuse.
+ * A migration may declare in its first line `-- oldest binary: N` that binaries which know only the
+ * migrations up to N still work after it: that is what a rolling deploy needs. Without the line,
+ * older binaries refuse.
  */
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** Any fixed number: "hookonce" in ASCII, cut to 31 bits. */
 const MIGRATION_LOCK = 0x68_6f_6f_6b
-/** Lanes of work that can be claimed, and later distributed, apart from each other. Fixed once data exists. */
+/**
+ * Lanes of work that can be claimed, and later distributed, apart from each other. Fixed once data
+ * exists.
+ */
 const DEFAULT_SHARDS = 16
 const OLDEST_POSTGRES = 140_000
 
@@ -32,8 +37,8 @@ export interface SchemaState {
 }
 
 /**
- * How long a migration waits for a table. Everyone who comes after it queues behind it meanwhile, so it gives way and
- * comes back.
+ * How long a migration waits for a table. Everyone who comes after it queues behind it meanwhile,
+ * so it gives way and comes back.
  */
 const LOCK_TIMEOUT_MS = 3_000
 const PAUSE_MS = 1_000
@@ -46,8 +51,9 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the schema up to date. Returns the names of the migrations that this call applied. The pool must not cut silent
- * connections: a migration of a large table says nothing for as long as it takes.
+ * Brings the schema up to date. Returns the names of the migrations that this call applied. The
+ * pool must not cut silent connections: a migration of a large table says nothing for as long as it
+ * takes.
  */
 export async function migrate(pool: Pool, options: MigrateOptions = {}): Promise<string[]> {
   const known = await knownMigrations()
@@ -114,7 +120,8 @@ async function applyFirstMissing(
   // Waited for as long as it takes: another migrator holds it.
   await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
   await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
-  // Not `if not exists`: for that the role would need CREATE on the database even where the schema is there.
+  // Not `if not exists`: for that the role would need CREATE on the database even where the schema
+  // is there.
   const schema = await client.query(`select to_regnamespace('hookonce') is null as missing`)
   if (schema.rows[0]?.missing) await client.query('create schema hookonce')
   await client.query(`
@@ -139,7 +146,10 @@ async function applyFirstMissing(
   return next.name
 }
 
-/** Checks that this binary can work on the schema as it is, and reads what was fixed when it was made. */
+/**
+ * Checks that this binary can work on the schema as it is, and reads what was fixed when it was
+ * made.
+ */
 export async function checkSchema(pool: Pool): Promise<SchemaState> {
   const known = await knownMigrations()
   return withConnection(pool, async (client) => {

@@ -3,7 +3,8 @@ import { HookonceError } from '../model/errors.ts'
 import { sqlStateOf } from './sql-state.ts'
 
 /*
- * Why a database cannot be used, in one line that says what to do: the first thing that most people see go wrong.
+ * Why a database cannot be used, in one line that says what to do: the first thing that most people
+ * see go wrong.
  */
 
 /** How the database was to be reached: a URL, or the options of a pool. */
@@ -16,7 +17,10 @@ const TIMED_OUT = /timeout|Connection terminated/i
 const NO_PASSWORD = /password must be a string/
 const NO_TLS = /does not support SSL/
 
-/** An error of the catalogue for what opening a database threw; anything that it does not know stays as it is. */
+/**
+ * An error of the catalogue for what opening a database threw; anything that it does not know stays
+ * as it is.
+ */
 export function openFailure(error: unknown, reached: Reached): unknown {
   if (error instanceof HookonceError) return error
   // A host with several addresses fails once for each.

@@ -3,12 +3,16 @@ import * as binary from './binary.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not messages: the one that
- * holds a lane publishes its messages in their order, and nobody else does. What it costs to claim one does not
- * depend on how many messages wait in it. A message without a key is a lane of its own.
+ * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not
+ * messages: the one that holds a lane publishes its messages in their order, and nobody else does.
+ * What it costs to claim one does not depend on how many messages wait in it. A message without a
+ * key is a lane of its own.
  */
 
-/** What names one lease of a lane. Every write about it carries the fence; with a stale one it changes nothing. */
+/**
+ * What names one lease of a lane. Every write about it carries the fence; with a stale one it
+ * changes nothing.
+ */
 export interface LaneRef {
   readonly shard: number
   readonly lane: string
@@ -25,8 +29,9 @@ export interface ClaimedLane extends LaneRef {
 }
 
 /*
- * Which topics have due lanes in which shards. It locks nothing, so it may look at all shards at once; the claim
- * that follows names one. Topics are found by jumping from one to the next in the index, however many lanes wait.
+ * Which topics have due lanes in which shards. It locks nothing, so it may look at all shards at
+ * once; the claim that follows names one. Topics are found by jumping from one to the next in the
+ * index, however many lanes wait.
  */
 const DUE = statement(
   'due_lanes',
@@ -84,9 +89,9 @@ const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.to
      l.crashes`
 
 /*
- * Claims lanes of one shard. Which messages they hold is asked in a statement of its own, which MUST come after
- * this one: merged, it would look with a snapshot from before the lanes were locked, and return messages that
- * another relay has published in between.
+ * Claims lanes of one shard. Which messages they hold is asked in a statement of its own, which
+ * MUST come after this one: merged, it would look with a snapshot from before the lanes were
+ * locked, and return messages that another relay has published in between.
  */
 const CLAIM = statement(
   'claim_lanes',
@@ -119,7 +124,10 @@ export interface LaneClaim {
   readonly worker: number
   /** How many lanes of each topic there is room for. */
   readonly slots: ReadonlyMap<string, number>
-  /** Those that were in flight when a relay died, and may run beside others; or only those that were not. */
+  /**
+   * Those that were in flight when a relay died, and may run beside others; or only those that were
+   * not.
+   */
   readonly suspects: boolean
 }
 
@@ -178,7 +186,10 @@ export async function claimSuspectLane(
 export interface LaneSettlement extends LaneRef {
   /** The place up to which its messages are finished; 0: none of them is. */
   readonly doneTo: number
-  /** The place of the first message of this lease, and how often it was tried. The others were tried once. */
+  /**
+   * The place of the first message of this lease, and how often it was tried. The others were tried
+   * once.
+   */
   readonly first: number
   readonly attempt: number
   /** Of the last finished message, if it was given up. */
@@ -188,9 +199,10 @@ export interface LaneSettlement extends LaneRef {
 }
 
 /*
- * Settles leases: marks messages as published or failed and releases the lanes, or removes them when they are empty.
- * Whether a lane is empty is told by its tail, which is read under the lock: a message that was added meanwhile is
- * not in the snapshot of this statement. Leases that are not returned were lost: nothing was changed.
+ * Settles leases: marks messages as published or failed and releases the lanes, or removes them
+ * when they are empty. Whether a lane is empty is told by its tail, which is read under the lock: a
+ * message that was added meanwhile is not in the snapshot of this statement. Leases that are not
+ * returned were lost: nothing was changed.
  */
 const SETTLE = statement(
   'settle_lanes',
@@ -225,7 +237,10 @@ const SETTLE = statement(
    select lane, fence::float8 as fence from held`,
 )
 
-/** Tells for each settlement, in order, whether it took effect: false means that the lease was lost before. */
+/**
+ * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
+ * before.
+ */
 export async function settleLanes(db: Queryable, settlements: readonly LaneSettlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byLane).map((s) => ({
     shard: s.shard,
@@ -250,7 +265,10 @@ function byLane(a: LaneRef, b: LaneRef): number {
   return a.lane < b.lane ? -1 : 1
 }
 
-/** Lanes leased to a relay for longer than `olderThanMs`: the relay knows which of them it really holds. */
+/**
+ * Lanes leased to a relay for longer than `olderThanMs`: the relay knows which of them it really
+ * holds.
+ */
 const LEASED_TO = statement(
   'lanes_leased_to',
   `select l.shard, l.id as lane, l.fence::float8 as fence, l.attempt
@@ -273,9 +291,10 @@ export async function lanesLeasedTo(
 }
 
 /*
- * Takes the lanes of dead relays back, in one shard, deciding and writing in one statement, and raises the fence.
- * Crashes count for the first message of a lane, which is given up at the count of model/suspects.ts. After the first
- * crash a lane is published one message at a time, so that it is known which one it was.
+ * Takes the lanes of dead relays back, in one shard, deciding and writing in one statement, and
+ * raises the fence. Crashes count for the first message of a lane, which is given up at the count
+ * of model/suspects.ts. After the first crash a lane is published one message at a time, so that it
+ * is known which one it was.
  */
 const RESCUE = statement(
   'rescue_lanes',
@@ -292,7 +311,8 @@ const RESCUE = statement(
        crashes = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.crashes + $4::integer end,
        attempt = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.attempt end,
        due_at = now() + interval '1 second'
-         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^ l.crashes) end,
+         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^
+         * l.crashes) end,
        reason = case when l.crashes + $4::integer >= ${BURIED_AT} then null
          when $4::integer = 0 then 'its process stopped while publishing it'
          else 'its relay died while publishing it' end

@@ -5,11 +5,12 @@ import { textOfThrown } from '../model/thrown.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
 /**
- * Many statements in one write to the server, with a single Sync behind them, and one answer. pg would make a
- * query, a promise and a system call of each: for small writes that is most of what they cost.
+ * Many statements in one write to the server, with a single Sync behind them, and one answer. pg
+ * would make a query, a promise and a system call of each: for small writes that is most of what
+ * they cost.
  *
- * The connection must not be in pg's own pipeline mode. Inside a transaction, the first failure makes the server
- * skip the rest.
+ * The connection must not be in pg's own pipeline mode. Inside a transaction, the first failure
+ * makes the server skip the rest.
  */
 export interface PipelinedStatement {
   readonly text: string
@@ -20,7 +21,10 @@ type Sendable = string | Buffer | null
 
 const failedAt = new WeakMap<Error, number>()
 
-/** The place of the statement that the server refused with this error; undefined where no statement is known to be. */
+/**
+ * The place of the statement that the server refused with this error; undefined where no statement
+ * is known to be.
+ */
 export function placeOf(error: unknown): number | undefined {
   return error instanceof Error ? failedAt.get(error) : undefined
 }
@@ -48,7 +52,10 @@ function sendable(value: unknown, index: number): Sendable {
   }
 }
 
-/** A program that builds its SQL anew each time must not fill the server: beyond this, texts are parsed each time. */
+/**
+ * A program that builds its SQL anew each time must not fill the server: beyond this, texts are
+ * parsed each time.
+ */
 const MAX_PREPARED = 100
 
 /** What is prepared on a connection: the name of each text. */
@@ -80,7 +87,8 @@ class Pipeline implements Submittable {
     const wire = connection as unknown as Wire
     connection.stream.cork()
     try {
-      // Names of statements without values that follow each other, as between two jobs: they go as one piece.
+      // Names of statements without values that follow each other, as between two jobs: they go as
+      // one piece.
       let bare = ''
       for (const { text, values } of this.#options.statements) {
         const known = prepared.get(text) ?? this.#new.get(text)
@@ -122,7 +130,8 @@ class Pipeline implements Submittable {
   }
 
   handleError(error: Error): void {
-    // The server reports an error behind all that went well before. Of a broken connection nothing is known.
+    // The server reports an error behind all that went well before. Of a broken connection nothing
+    // is known.
     if (error instanceof pg.DatabaseError) failedAt.set(error, this.#counts.length)
     this.#options.reject(error)
   }
@@ -150,7 +159,9 @@ function isDigit(code: number): boolean {
 }
 
 const encoded = new Map<string, Buffer>()
-/** Which statements follow each other is up to the program: beyond this, it is encoded each time. */
+/**
+ * Which statements follow each other is up to the program: beyond this, it is encoded each time.
+ */
 const MAX_ENCODED = 100
 
 /** Bind and Execute of prepared statements without values, whose names are ended by spaces. */

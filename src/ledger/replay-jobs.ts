@@ -3,10 +3,10 @@ import * as binary from './binary.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Replay: a finished job is received again, with its counters at zero and its fence as it was. The run that
- * ended well is told in attempt before its row is reused; so is the step that completed it, which the next completion
- * may overwrite. The receipt is locked first, so that no sweep takes it away (retention.ts); a receipt that has lost its
- * body meanwhile is not replayed.
+ * Replay: a finished job is received again, with its counters at zero and its fence as it was. The
+ * run that ended well is told in attempt before its row is reused; so is the step that completed
+ * it, which the next completion may overwrite. The receipt is locked first, so that no sweep takes
+ * it away (retention.ts); a receipt that has lost its body meanwhile is not replayed.
  */
 const REPLAY = statement(
   'replay',
@@ -54,7 +54,9 @@ export interface Replay {
   readonly shard: number
   readonly receiptIds: readonly string[]
   readonly subscribers: readonly number[] | undefined
-  /** Which finished jobs are meant: what was planned may have been mended by somebody else since. */
+  /**
+   * Which finished jobs are meant: what was planned may have been mended by somebody else since.
+   */
   readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
   /** Begin a new epoch: what earlier runs did does not count. */
   readonly fresh?: boolean
@@ -92,8 +94,8 @@ export async function addMissingJobs(
 }
 
 /*
- * Failed jobs that can be replayed, oldest first. Bodies go before keys do, so the oldest failures have lost
- * theirs: they are passed over before the limit counts.
+ * Failed jobs that can be replayed, oldest first. Bodies go before keys do, so the oldest failures
+ * have lost theirs: they are passed over before the limit counts.
  */
 const FAILED = statement(
   'failed_jobs',

@@ -3,7 +3,10 @@ import * as binary from './binary.ts'
 import type { JobRef } from './job-ref.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
-/** Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really runs. */
+/**
+ * Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really
+ * runs.
+ */
 const LEASED_TO = statement(
   'leased_to',
   `select j.shard, j.receipt_id as "receiptId", j.subscriber, j.fence
@@ -23,19 +26,21 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
 }
 
 /*
- * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that decided on
- * an older snapshot would overwrite completed work. It raises the fence, so that a worker that was only frozen
- * finds its writes refused. The wait doubles with each crash; model/suspects.ts gives the count at which a job is buried.
- * A process that ended by itself crashed nobody: what it still held is due at once, and the count stays as it was.
+ * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that
+ * decided on an older snapshot would overwrite completed work. It raises the fence, so that a
+ * worker that was only frozen finds its writes refused. The wait doubles with each crash;
+ * model/suspects.ts gives the count at which a job is buried. A process that ended by itself
+ * crashed nobody: what it still held is due at once, and the count stays as it was.
  *
- * Orphans are taken in the order of the index of leased jobs, worker by worker: only for that order does the planner surely
- * use it (told `=`, it knows that there is nothing to order, and where much was in flight when it last looked it would read
- * the table, with all that was ever done). By keys, all orphans would be sorted each time; who skips what is locked waits
- * for nobody anyway.
+ * Orphans are taken in the order of the index of leased jobs, worker by worker: only for that order
+ * does the planner surely use it (told `=`, it knows that there is nothing to order, and where much
+ * was in flight when it last looked it would read the table, with all that was ever done). By keys,
+ * all orphans would be sorted each time; who skips what is locked waits for nobody anyway.
  *
- * A job is not buried while the outcome of one of its calls is open: it stops for attention. `asked` reads the same snapshot
- * as the update, so that every job in `attention` has an effect that it waits for, also where another job takes that effect
- * over at this moment. Effects are only read here, as they are in other shards.
+ * A job is not buried while the outcome of one of its calls is open: it stops for attention.
+ * `asked` reads the same snapshot as the update, so that every job in `attention` has an effect
+ * that it waits for, also where another job takes that effect over at this moment. Effects are only
+ * read here, as they are in other shards.
  */
 const OPEN_CALLS = `select l.shard, l.id, l.started_at
      from generate_series(0, (select value from hookonce.setting where name = 'shards') - 1) n(shard)

@@ -4,19 +4,22 @@ import { inTransaction } from './in-transaction.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Retention has two clocks: bodies go early, keys stay at least as long as any provider can retry. Each sweep takes a
- * small batch from one shard, and passes over what another process is sweeping. A receipt with live jobs is left alone,
- * whatever its age: its work is not done.
+ * Retention has two clocks: bodies go early, keys stay at least as long as any provider can retry.
+ * Each sweep takes a small batch from one shard, and passes over what another process is sweeping.
+ * A receipt with live jobs is left alone, whatever its age: its work is not done.
  *
- * A sweep is two statements in one transaction. The first locks receipts that are due; the second changes those that still
- * have no live job. Between its snapshot and its lock, the first may have missed a replay that was committed meanwhile; the
- * second has a snapshot from after the lock. A replay locks its receipts too, so none comes after that.
+ * A sweep is two statements in one transaction. The first locks receipts that are due; the second
+ * changes those that still have no live job. Between its snapshot and its lock, the first may have
+ * missed a replay that was committed meanwhile; the second has a snapshot from after the lock. A
+ * replay locks its receipts too, so none comes after that.
  *
- * Rows are changed by their keys or at the places where they were locked: in a join the planner, which cannot know how few
- * they are, would rather read the whole shard.
+ * Rows are changed by their keys or at the places where they were locked: in a join the planner,
+ * which cannot know how few they are, would rather read the whole shard.
  */
 
-/** Of the receipt `r`. Every statement that makes a finished job live again locks its receipt first. */
+/**
+ * Of the receipt `r`. Every statement that makes a finished job live again locks its receipt first.
+ */
 const HAS_LIVE_JOBS = `exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
          and j.state in ('received', 'processing', 'retrying', 'attention'))`
 
@@ -71,8 +74,8 @@ function idsOf(found: readonly { readonly id: string }[]): string[] {
 }
 
 /*
- * Moves the mark up to the oldest body that is still there, or to the clock's hand if none is. Kept apart from
- * the sweep, whose own changes are not visible inside its statement.
+ * Moves the mark up to the oldest body that is still there, or to the clock's hand if none is. Kept
+ * apart from the sweep, whose own changes are not visible inside its statement.
  */
 const MARK_SWEPT = statement(
   'mark_swept',

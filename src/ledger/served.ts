@@ -2,9 +2,10 @@ import * as binary from './binary.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Which subscribers are served: a worker records at its start whose jobs it runs. Jobs of a subscriber that was renamed or
- * removed wait until a worker serves it again, or a person moves or discards them (waiting-jobs.ts). A worker of an older
- * binary does not record whom it serves, and counts as serving everybody.
+ * Which subscribers are served: a worker records at its start whose jobs it runs. Jobs of a
+ * subscriber that was renamed or removed wait until a worker serves it again, or a person moves or
+ * discards them (waiting-jobs.ts). A worker of an older binary does not record whom it serves, and
+ * counts as serving everybody.
  */
 
 /** Of the subscriber `s`. */
@@ -42,7 +43,10 @@ export interface ServedSubscriber {
   readonly pausedAt: Date | null
   /** Whether a running worker serves it. */
   readonly isServed: boolean
-  /** When the last worker that served it ended, or will unless it renews its lease; null: none is known of. */
+  /**
+   * When the last worker that served it ended, or will unless it renews its lease; null: none is
+   * known of.
+   */
   readonly servedUntil: Date | null
   /** Jobs that wait for their next run. */
   readonly waiting: number

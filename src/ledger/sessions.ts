@@ -3,14 +3,18 @@ import { DURABLE } from '../model/durable.ts'
 import type { PipelinedStatement } from './pipeline.ts'
 
 /*
- * What user code leaves behind in the session of a connection: settings, roles, temporary tables and locks. Statements,
- * functions and triggers can all change them, with or without SET LOCAL, and nothing reports it. So the engine never
- * looks for changes: it resets the session, after each job of a shared transaction and before each commit.
+ * What user code leaves behind in the session of a connection: settings, roles, temporary tables
+ * and locks. Statements, functions and triggers can all change them, with or without SET LOCAL, and
+ * nothing reports it. So the engine never looks for changes: it resets the session, after each job
+ * of a shared transaction and before each commit.
  *
- * All of it happens inside the transaction, so that it also holds behind a pooler in transaction mode.
+ * All of it happens inside the transaction, so that it also holds behind a pooler in transaction
+ * mode.
  */
 
-/** How a session was when its connection was opened, where that differs from what RESET restores. */
+/**
+ * How a session was when its connection was opened, where that differs from what RESET restores.
+ */
 interface Session {
   /** SET by the pool's `onConnect`, or by us. */
   readonly settings: readonly (readonly [name: string, value: string])[]
@@ -28,7 +32,10 @@ const OPENED = `select current_setting('role') as role,
   coalesce((select json_agg(json_build_array(name, setting)) from pg_settings
     where source = 'session' and name <> 'idle_in_transaction_session_timeout'), '[]') as settings`
 
-/** Has the sessions of this pool reset after user code. `remember` is false behind a pooler, which mixes sessions. */
+/**
+ * Has the sessions of this pool reset after user code. `remember` is false behind a pooler, which
+ * mixes sessions.
+ */
 export function resetSessions(pool: Pool, { remember }: { readonly remember: boolean }): Pool {
   resetPools.add(pool)
   if (!remember) return pool
@@ -46,8 +53,8 @@ export function isReset(pool: Pool): boolean {
 }
 
 /**
- * Between two jobs of one transaction. RESET SESSION AUTHORIZATION also ends SET ROLE. These two are all that is needed on
- * nearly every connection: each statement here is paid for by every job.
+ * Between two jobs of one transaction. RESET SESSION AUTHORIZATION also ends SET ROLE. These two
+ * are all that is needed on nearly every connection: each statement here is paid for by every job.
  */
 export function betweenJobs(client: ClientBase): PipelinedStatement[] {
   return [
@@ -66,9 +73,10 @@ interface Closing {
 }
 
 /**
- * After the last job, before what the engine itself records and before COMMIT. Deferred triggers run here, as they could
- * otherwise change settings during COMMIT. A temporary table may have hidden a table from other jobs of the transaction:
- * then nothing is committed, and the jobs must be run one by one.
+ * After the last job, before what the engine itself records and before COMMIT. Deferred triggers
+ * run here, as they could otherwise change settings during COMMIT. A temporary table may have
+ * hidden a table from other jobs of the transaction: then nothing is committed, and the jobs must
+ * be run one by one.
  */
 export function afterJobs(client: ClientBase, { idleMs, isAlone }: Closing): PipelinedStatement[] {
   const limit = `set_config('idle_in_transaction_session_timeout', $1, $2::boolean)`
@@ -83,13 +91,17 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: Closing): Pip
   ]
 }
 
-/* Fails with a division by zero. Most sessions have no schema for temporary tables, and nothing is looked up. */
+/*
+ * Fails with a division by zero. Most sessions have no schema for temporary tables, and nothing is
+ * looked up.
+ */
 const NO_TEMPORARY_TABLES = `case when pg_my_temp_schema() <> 0 then
      1 / (select (count(*) = 0)::integer from pg_class where relnamespace = pg_my_temp_schema()) end`
 
 /**
- * COMMIT of a transaction of one handler, and the reset of its session, as one text: another message would cost the
- * transaction more than all of these statements. If the transaction has failed, COMMIT rolls back, and the rest follows.
+ * COMMIT of a transaction of one handler, and the reset of its session, as one text: another
+ * message would cost the transaction more than all of these statements. If the transaction has
+ * failed, COMMIT rolls back, and the rest follows.
  */
 export function commitAndReset(client: ClientBase, idleMs: number): string {
   const limit = `set idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`

@@ -15,7 +15,8 @@ export interface Settlement extends JobRef {
 }
 
 /*
- * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed for them.
+ * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed
+ * for them.
  * - The commit waits for the disk: a job that ended must not run again after a crash of the server.
  * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
  *   deadlock.
@@ -82,7 +83,10 @@ const SETTLE = statement(
    ${LOST}`,
 )
 
-/** Tells for each settlement, in order, whether it took effect: false means that the lease was lost before. */
+/**
+ * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
+ * before.
+ */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)
   const lostRows = batch.every(({ state, reason }) => state === 'processed' && reason === undefined)

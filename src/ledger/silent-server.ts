@@ -27,8 +27,8 @@ export interface EndedSilence {
 }
 
 /**
- * Ends what the silent server process was busy with: it would go on, and keep its locks, although nobody waits for it any
- * more. Undefined: the server does not answer others either.
+ * Ends what the silent server process was busy with: it would go on, and keep its locks, although
+ * nobody waits for it any more. Undefined: the server does not answer others either.
  */
 export async function endSilent(pool: Pool, { processId }: SilentServer): Promise<EndedSilence | undefined> {
   try {
@@ -41,9 +41,10 @@ export async function endSilent(pool: Pool, { processId }: SilentServer): Promis
 }
 
 /**
- * Gives up a connection that was asked and has been silent for this long: what waits on it fails, and the pool opens
- * another. By the socket's own timer, which is only moved on: pg's `query_timeout` makes a timer for each query, which
- * keeps the bodies of a batch alive for so long that collecting them cost every delivery a sixth of its processor time.
+ * Gives up a connection that was asked and has been silent for this long: what waits on it fails,
+ * and the pool opens another. By the socket's own timer, which is only moved on: pg's
+ * `query_timeout` makes a timer for each query, which keeps the bodies of a batch alive for so long
+ * that collecting them cost every delivery a sixth of its processor time.
  */
 export function cutWhenSilent(pool: Pool, silentMs: number): Pool {
   const asked = new WeakSet<PoolClient>()

@@ -30,10 +30,11 @@ export async function findStep(db: Queryable, { job, epoch, name }: StepId): Pro
 }
 
 /*
- * The last words of a business transaction. Each must fail, and not merely change nothing, when the fence is
- * stale: the COMMIT travels right behind it, in the same round trip, and a failed transaction commits as a
- * rollback. Hence the division by the number of rows. The job's row stays locked until that commit, so that it
- * cannot be rescued in between. The commit waits for the disk, whatever the handler set before.
+ * The last words of a business transaction. Each must fail, and not merely change nothing, when the
+ * fence is stale: the COMMIT travels right behind it, in the same round trip, and a failed
+ * transaction commits as a rollback. Hence the division by the number of rows. The job's row stays
+ * locked until that commit, so that it cannot be rescued in between. The commit waits for the disk,
+ * whatever the handler set before.
  */
 const RECORD_STEP = statement(
   'record_step',
@@ -80,7 +81,10 @@ const REQUIRE_LIVE = statement(
    select 1 / count(*), ${DURABLE} from live`,
 )
 
-/** The first words of a transaction that is to happen only under a live fence. Fails as the last words do. */
+/**
+ * The first words of a transaction that is to happen only under a live fence. Fails as the last
+ * words do.
+ */
 export async function requireLive(db: Queryable, job: JobRef): Promise<void> {
   await rows(db, REQUIRE_LIVE, [job.shard, job.receiptId, job.subscriber, job.fence])
 }
@@ -97,7 +101,10 @@ const COMPLETE_WITH_STEP = statement(
    select 1 / count(*), ${DURABLE} from done`,
 )
 
-/** Completes the job in the transaction of its last step. `reason` tells why nothing came of it: it was stale. */
+/**
+ * Completes the job in the transaction of its last step. `reason` tells why nothing came of it: it
+ * was stale.
+ */
 export async function completeWithStep(
   db: Queryable,
   { job, name }: Omit<StepId, 'epoch'>,
@@ -112,9 +119,10 @@ export const PUBLISHED = '(publish)'
 export const WRITTEN_AND_PUBLISHED = '(write, publish)'
 
 /*
- * Completes many jobs whose writes follow in the same transaction. Fence first: what is not returned had lost its
- * lease, and its writes are not sent; what is returned stays locked until the commit. One probe of the primary key
- * a job, in key order, as in settling. A replay that writes where the earlier run only published adds to its record.
+ * Completes many jobs whose writes follow in the same transaction. Fence first: what is not
+ * returned had lost its lease, and its writes are not sent; what is returned stays locked until the
+ * commit. One probe of the primary key a job, in key order, as in settling. A replay that writes
+ * where the earlier run only published adds to its record.
  */
 const COMPLETE_WRITTEN = statement(
   'complete_written',
@@ -156,7 +164,8 @@ export async function completeWritten(db: Queryable, jobs: readonly CompletedJob
     binary.integers(batch.map(({ job }) => job.fence)),
     binary.texts(batch.map(({ step }) => step)),
   ])
-  // With the fence: a run that lost its lease, and the one that has it now, may end in the same batch.
+  // With the fence: a run that lost its lease, and the one that has it now, may end in the same
+  // batch.
   const live = new Set(done.map(runOf))
   return jobs.map(({ job }) => live.has(runOf(job)))
 }

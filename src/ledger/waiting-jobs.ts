@@ -2,8 +2,9 @@ import * as binary from './binary.ts'
 import { type Queryable, rows, statement } from './statement.ts'
 
 /*
- * Jobs of a subscriber that wait for their next run, moved to another subscriber or given up, because a person said so.
- * Each statement takes a batch from one shard, and passes over jobs that somebody is about to run.
+ * Jobs of a subscriber that wait for their next run, moved to another subscriber or given up,
+ * because a person said so. Each statement takes a batch from one shard, and passes over jobs that
+ * somebody is about to run.
  */
 
 const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.state in ('received', 'retrying')`
@@ -41,9 +42,10 @@ export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promis
 }
 
 /*
- * The new job begins where the old one stopped: with its epoch, its recorded steps, and its fence, below which no run of
- * it can be. A subscriber that has a job on the event already keeps it. The old job stays, with
- * the reason, as `processed`: as `failed`, a replay of all that failed would run it beside the new one.
+ * The new job begins where the old one stopped: with its epoch, its recorded steps, and its fence,
+ * below which no run of it can be. A subscriber that has a job on the event already keeps it. The
+ * old job stays, with the reason, as `processed`: as `failed`, a replay of all that failed would
+ * run it beside the new one.
  */
 const MOVE = statement(
   'move_waiting',

@@ -3,9 +3,10 @@ import * as binary from './binary.ts'
 import { change, type Queryable, rows, statement } from './statement.ts'
 
 /*
- * The lease belongs to the worker, the fence to the job. One row a process says until when it is alive; jobs
- * name their worker. A heartbeat is then one small write, however many jobs are in flight, and finding the jobs
- * of the dead is one index probe a worker and shard. All times are the database's.
+ * The lease belongs to the worker, the fence to the job. One row a process says until when it is
+ * alive; jobs name their worker. A heartbeat is then one small write, however many jobs are in
+ * flight, and finding the jobs of the dead is one index probe a worker and shard. All times are the
+ * database's.
  */
 
 const ENLIST = statement(
@@ -63,10 +64,11 @@ export async function isAnyWorkerAlive(db: Queryable): Promise<boolean> {
 }
 
 /*
- * Declares silent workers dead and lists all the dead. A worker is silent if it could have renewed its lease and did not:
- * whoever asks must have reached the ledger without a break for as long as that lease lasts. After an outage of the ledger
- * every lease has run out, and the first process back would otherwise declare the others dead before they can renew theirs.
- * A worker that retired did so while its lease held.
+ * Declares silent workers dead and lists all the dead. A worker is silent if it could have renewed
+ * its lease and did not: whoever asks must have reached the ledger without a break for as long as
+ * that lease lasts. After an outage of the ledger every lease has run out, and the first process
+ * back would otherwise declare the others dead before they can renew theirs. A worker that retired
+ * did so while its lease held.
  */
 const BURY_SILENT = statement(
   'bury_silent_workers',
@@ -99,8 +101,9 @@ export async function deadWorkers(db: Queryable, question: SilenceQuestion): Pro
 }
 
 /*
- * The rows of the dead stay for a day: a statement that was in flight when its worker died may still commit a
- * job leased to it, and none of ours waits for that long. They go only after a rescue that found nothing more.
+ * The rows of the dead stay for a day: a statement that was in flight when its worker died may
+ * still commit a job leased to it, and none of ours waits for that long. They go only after a
+ * rescue that found nothing more.
  */
 const FORGET = statement(
   'forget_workers',

@@ -1,9 +1,9 @@
 /**
  * The catalogue of errors: every refusal and every failure that a person may read.
  *
- * `status` is the HTTP status of the answer, where the error answers a delivery; a provider may ask for
- * another one, and so may the options of a source. `advice` says what to do next, in the reader's terms.
- * docs/reference/errors.md lists the same codes; a test fails when the two differ.
+ * `status` is the HTTP status of the answer, where the error answers a delivery; a provider may ask
+ * for another one, and so may the options of a source. `advice` says what to do next, in the
+ * reader's terms. docs/reference/errors.md lists the same codes; a test fails when the two differ.
  */
 export interface ErrorEntry {
   readonly status?: number

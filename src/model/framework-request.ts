@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { types } from 'node:util'
 
 /*
- * Requests of node:http as frameworks hand them over, and what is left of a body that was read before us.
+ * Requests of node:http as frameworks hand them over, and what is left of a body that was read
+ * before us.
  */
 
 /** A request of node:http, or Fastify's own. */
@@ -36,7 +37,10 @@ function bufferOf(bytes: unknown): Buffer | undefined {
   return types.isUint8Array(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
 }
 
-/** The same where nothing of the stream is left: a text that was not parsed still says what its bytes were. */
+/**
+ * The same where nothing of the stream is left: a text that was not parsed still says what its
+ * bytes were.
+ */
 export function keptText(request: object): Buffer | undefined {
   const { body } = request as { body?: unknown }
   return typeof body === 'string' ? Buffer.from(body) : undefined

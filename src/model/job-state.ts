@@ -1,6 +1,6 @@
 /**
- * The state machine of a job. ARCHITECTURE.md draws it; a test compares the two, and the ledger's enum
- * `hookonce.job_state` holds the same words.
+ * The state machine of a job. ARCHITECTURE.md draws it; a test compares the two, and the ledger's
+ * enum `hookonce.job_state` holds the same words.
  */
 export const jobStates = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention'] as const
 

@@ -1,12 +1,16 @@
 /*
- * Log lines that a stranger or an outage can cause come as fast as anyone likes. Of each kind, the first few in an
- * interval are written. The rest are counted, and one line at the end of the interval says how many.
+ * Log lines that a stranger or an outage can cause come as fast as anyone likes. Of each kind, the
+ * first few in an interval are written. The rest are counted, and one line at the end of the
+ * interval says how many.
  */
 
 /** Enough to see what goes on; a flood of one kind is then one line per second. */
 const LINES = 10
 const INTERVAL_MS = 10_000
-/** Kinds name sources, codes and activities, which are few. Beyond this many, all further ones count as one kind. */
+/**
+ * Kinds name sources, codes and activities, which are few. Beyond this many, all further ones count
+ * as one kind.
+ */
 const MAX_KINDS = 1_000
 const OTHERS = '(others)'
 

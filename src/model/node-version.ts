@@ -2,8 +2,8 @@
 const OLDEST = [20, 19] as const
 
 /**
- * What to tell who runs an old Node.js; undefined where it is new enough. Written so that old versions can read it:
- * what else is in this package would end there with a SyntaxError.
+ * What to tell who runs an old Node.js; undefined where it is new enough. Written so that old
+ * versions can read it: what else is in this package would end there with a SyntaxError.
  */
 export function refuseOldNode(version: string): string | undefined {
   // Not Node.js at all.

@@ -1,10 +1,10 @@
 import { hash } from './hash.ts'
 
 /**
- * A receipt's id is the event's identity: the first 16 bytes of SHA-256 over tenant, source and event key, each
- * prefixed by its length so that ("a", "bc") and ("ab", "c") differ. The same event has the same id on every
- * node and in every replay, and it is known before anything is stored; the primary key on it is what makes an
- * event be recorded once.
+ * A receipt's id is the event's identity: the first 16 bytes of SHA-256 over tenant, source and
+ * event key, each prefixed by its length so that ("a", "bc") and ("ab", "c") differ. The same event
+ * has the same id on every node and in every replay, and it is known before anything is stored; the
+ * primary key on it is what makes an event be recorded once.
  */
 export function receiptIds(tenant: string, source: string): (eventKey: string) => string {
   const scope = Buffer.concat([lengthPrefixed(tenant), lengthPrefixed(source)])

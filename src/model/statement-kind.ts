@@ -21,8 +21,8 @@ export function refuseControl(text: string): void {
 }
 
 /**
- * A text that the server takes for one statement or not at all: of several, any could end the transaction. Without values pg
- * would send it as a text of any number.
+ * A text that the server takes for one statement or not at all: of several, any could end the
+ * transaction. Without values pg would send it as a text of any number.
  */
 export function asOneStatement<Query extends { readonly text: string }>(query: Query): Query {
   // Tags for SQL make objects whose text is a getter of their class.
@@ -42,8 +42,9 @@ export function refuseSeveral(error: unknown): never {
 }
 
 /**
- * Writes share their transaction with those of other jobs, so neither a savepoint nor the session is theirs. This reports
- * mistakes early. What hides in a function or a trigger is undone before the next job's writes: see ledger/sessions.ts.
+ * Writes share their transaction with those of other jobs, so neither a savepoint nor the session
+ * is theirs. This reports mistakes early. What hides in a function or a trigger is undone before
+ * the next job's writes: see ledger/sessions.ts.
  */
 export function refuseInWrite(text: string): void {
   const said = withoutLeadIn(text)

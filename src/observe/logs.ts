@@ -11,7 +11,10 @@ export interface Logger {
   error(fields: Record<string, unknown>, message: string): void
 }
 
-/** JSON escapes the older control characters. A terminal obeys these too, or shows the text in another order. */
+/**
+ * JSON escapes the older control characters. A terminal obeys these too, or shows the text in
+ * another order.
+ */
 const COMMANDS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 function escaped(character: string): string {
@@ -40,8 +43,9 @@ const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
 }
 
 /**
- * Logs what happened in the words of the glossary. Never a secret, never a body. Only what an authenticated sender causes
- * once per event is logged each time; of everything else each kind is limited (model/line-limit.ts).
+ * Logs what happened in the words of the glossary. Never a secret, never a body. Only what an
+ * authenticated sender causes once per event is logged each time; of everything else each kind is
+ * limited (model/line-limit.ts).
  */
 export function logs(logger: Logger): Observer {
   const limit = lineLimit()

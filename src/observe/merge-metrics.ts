@@ -1,6 +1,6 @@
 /**
- * The metrics of several processes as one: what each counted itself is added up. Gauges are read from the ledger, so
- * every process reports the same ones: those of the first text are taken.
+ * The metrics of several processes as one: what each counted itself is added up. Gauges are read
+ * from the ledger, so every process reports the same ones: those of the first text are taken.
  */
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>()

@@ -2,12 +2,16 @@ import type { ErrorCode } from '../model/errors.ts'
 import { limitedWarning } from '../model/limited-warning.ts'
 
 /**
- * The one place where deliveries, attempts, messages and upkeep are observed. Metrics and logs hang on it; nothing else
- * in the stages counts or prints. Facts carry names and ids, never a secret or a body.
+ * The one place where deliveries, attempts, messages and upkeep are observed. Metrics and logs hang
+ * on it; nothing else in the stages counts or prints. Facts carry names and ids, never a secret or
+ * a body.
  */
 export interface Observer {
   delivery(fact: DeliveryFact): void
-  /** Why a delivery was refused, where one was looked into. Not everyone is told: it is counted as a delivery already. */
+  /**
+   * Why a delivery was refused, where one was looked into. Not everyone is told: it is counted as a
+   * delivery already.
+   */
   diagnosis?(fact: DiagnosisFact): void
   /** The event key of a source does not do what it is for. */
   keyFinding?(fact: KeyFindingFact): void
@@ -84,7 +88,9 @@ export interface AttemptFact {
 export interface RescueFact {
   readonly receiptId: string
   readonly buried: boolean
-  /** It is in `attention`: its worker died with it too often, and the outcome of a call is unknown. */
+  /**
+   * It is in `attention`: its worker died with it too often, and the outcome of a call is unknown.
+   */
   readonly needsPerson?: boolean
 }
 
@@ -93,7 +99,10 @@ export interface MessageFact {
   readonly topic: string
   readonly key: string | null
   readonly attempt: number
-  /** `lost`: the outcome was refused, because the lease had gone to another relay; `crashed`: its relay died. */
+  /**
+   * `lost`: the outcome was refused, because the lease had gone to another relay; `crashed`: its
+   * relay died.
+   */
   readonly outcome: 'published' | 'retrying' | 'failed' | 'returned' | 'lost' | 'crashed'
   readonly durationMs: number
   readonly error?: unknown
@@ -112,7 +121,9 @@ export interface WarningFact {
   readonly detail: string
 }
 
-/** Tells every observer. One that throws is a bug of its own and must not become a lost delivery. */
+/**
+ * Tells every observer. One that throws is a bug of its own and must not become a lost delivery.
+ */
 export function observers(all: readonly Observer[]): Observer {
   return {
     delivery: (fact) => tell(all, (observer) => observer.delivery(fact)),

@@ -1,8 +1,13 @@
 import { z } from 'zod'
 
-/* Whom we post to: a URL, and the secret that signs what is sent. Both are checked when they are given. */
+/*
+ * Whom we post to: a URL, and the secret that signs what is sent. Both are checked when they are
+ * given.
+ */
 
-/** `user:password@` is refused: fetch() takes no such URL, and the URL is named in errors and logs. */
+/**
+ * `user:password@` is refused: fetch() takes no such URL, and the URL is named in errors and logs.
+ */
 export const targetUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).refine(
   (text) => {
     // What is no URL at all has its error already.

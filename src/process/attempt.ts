@@ -67,7 +67,8 @@ export async function attempt(run: Run, deps: AttemptDeps): Promise<void> {
   const durationMs = performance.now() - startedAt
   let concluded = await conclude({ run, ended, durationMs }, deps)
   if (concluded.outcome.kind === 'refused') {
-    // The handler was content, the database was not with what it wrote: that is a failed attempt like another.
+    // The handler was content, the database was not with what it wrote: that is a failed attempt
+    // like another.
     const { error } = concluded.outcome
     const refused = { ok: false, event: ended.event, error, settled: false, hasEffects: true } as const
     concluded = await conclude({ run, ended: refused, durationMs }, deps)
@@ -98,7 +99,10 @@ async function conclude({ run, ended, durationMs }: Concluding, deps: AttemptDep
   return { ended: stopped, settlement, outcome: await settle({ ended: stopped, settlement }, deps) }
 }
 
-/** A job is not given up while nobody knows what became of its calls. Undefined: the ledger could not be asked. */
+/**
+ * A job is not given up while nobody knows what became of its calls. Undefined: the ledger could
+ * not be asked.
+ */
 async function stopForPerson(
   { job, isFirst }: Run,
   ended: Ended,
@@ -137,7 +141,8 @@ async function perform(run: Run, { business, observer }: AttemptDeps): Promise<E
   try {
     if (interruption.reason) throw interruption.reason
     event = run.event()
-    // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps it harmless.
+    // A handler that ignores its signal goes on, but nobody waits for it: its fence is what keeps
+    // it harmless.
     await interruption.during(Promise.resolve(subscriber.handler(event, context.ctx)))
     context.requireAwaited()
     if (run.lastStep !== undefined) await context.dropRepeated()
@@ -156,7 +161,10 @@ async function perform(run: Run, { business, observer }: AttemptDeps): Promise<E
   }
 }
 
-/** A commit of the handler's own stands, whatever the handler did after it; so does a reason to stop. */
+/**
+ * A commit of the handler's own stands, whatever the handler did after it; so does a reason to
+ * stop.
+ */
 function endedOf(event: Event | undefined, gathered: Gathered, thrown?: { error: unknown }): Ended {
   const { writes, messages, settled, stopped, stale, hasEffects } = gathered
   if (settled === 'processed') return { ok: true, event, ...NOTHING, settled: true, stale }

@@ -15,7 +15,10 @@ export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'
   readonly worker: () => number | undefined
   /** The same for a job that runs alone, while nothing else may be started. */
   readonly workerAlone: () => number | undefined
-  /** Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has ended. */
+  /**
+   * Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has
+   * ended.
+   */
   readonly start: (job: ClaimedJob, worker: number) => Promise<void>
   /** Hands back whatever is leased to `worker`. Nothing runs now. */
   readonly returnAll: (worker: number) => Promise<void>
@@ -29,13 +32,16 @@ export interface JobClaimer extends Claimer {
 
 /** One claim leases at most this many: a batch that a single process can lose should stay small. */
 const MAX_CLAIM = 100
-/** A claim for one slot costs nearly as much as one for fifty: where most are taken, others have this long to come free. */
+/**
+ * A claim for one slot costs nearly as much as one for fifty: where most are taken, others have
+ * this long to come free.
+ */
 const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, slots } = options
-  // While PostgreSQL makes one claim, this process begins what the other brought. Not where they would only take the room
-  // from each other.
+  // While PostgreSQL makes one claim, this process begins what the other brought. Not where they
+  // would only take the room from each other.
   const atOnce = slots.all < 2 * MAX_CLAIM ? 1 : 2
   const suspects = suspectClaimer({ ...options, giveBackUnused })
   let backlog = true
@@ -76,7 +82,10 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     return count
   }
 
-  /** Which shards have due work. Asked again when all that was found is claimed, or when it is time to look anew. */
+  /**
+   * Which shards have due work. Asked again when all that was found is claimed, or when it is time
+   * to look anew.
+   */
   async function findDue(): Promise<void> {
     if (due.size > 0 && performance.now() < dueUntil) return
     const { shards, subscribers } = options
@@ -86,7 +95,10 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     backlog = due.size > 0
   }
 
-  /** One that comes while a claim or a look is under way may be forgotten with it: the bell rang, and a look follows. */
+  /**
+   * One that comes while a claim or a look is under way may be forgotten with it: the bell rang,
+   * and a look follows.
+   */
   function expect(places: readonly DueShard[]): void {
     backlog = true
     for (const { shard, subscribers } of places) {

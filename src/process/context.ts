@@ -22,11 +22,17 @@ import type { Context } from './subscriber.ts'
 /** The handler's context, and what it gathered. */
 export interface OpenContext {
   readonly ctx: Context
-  /** Throws where the handler has left something open, or a failure unseen: then it has not done what it says. */
+  /**
+   * Throws where the handler has left something open, or a failure unseen: then it has not done
+   * what it says.
+   */
   requireAwaited(): void
   /** Until what the handler began has ended. Cut off in the middle it would be known to nobody. */
   rest(): Promise<void>
-  /** Drops what the handler handed over and an earlier run had committed. Where the job's row does not tell, it asks. */
+  /**
+   * Drops what the handler handed over and an earlier run had committed. Where the job's row does
+   * not tell, it asks.
+   */
   dropRepeated(): Promise<void>
   /** The handler has ended: nothing that it still does counts. */
   close(onLateFailure: OnLateFailure): Gathered
@@ -105,7 +111,10 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
       throw new HookonceError('CONTEXT_CLOSED', `${what} was called after the last transaction`)
   }
 
-  /** A last transaction completes the job: what is gathered for the end, or still under way, would be left behind. */
+  /**
+   * A last transaction completes the job: what is gathered for the end, or still under way, would
+   * be left behind.
+   */
   function requireNothingLeft(beside: string | undefined): void {
     if (beside !== undefined) {
       throw new HookonceError(

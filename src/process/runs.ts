@@ -19,8 +19,8 @@ export function claimedRun(job: ClaimedJob, { subscriber, isHeld }: Terms): Run 
     ageMs: job.ageMs,
     subscriber,
     epoch: job.epoch,
-    // Also with fence 1: a claim that a crash of the server has undone may have had the same fence, and its run may
-    // have recorded something since; see docs/decisions/0011.
+    // Also with fence 1: a claim that a crash of the server has undone may have had the same fence,
+    // and its run may have recorded something since; see docs/decisions/0011.
     isFirst: false,
     lastStep: job.lastStep ?? undefined,
     lane: job.lane ?? undefined,
@@ -31,8 +31,8 @@ export function claimedRun(job: ClaimedJob, { subscriber, isHeld }: Terms): Run 
 }
 
 /**
- * The run of a job that this process has just accepted. Its event is at hand. Its fence reached the disk with its receipt,
- * so no other run can have the same.
+ * The run of a job that this process has just accepted. Its event is at hand. Its fence reached the
+ * disk with its receipt, so no other run can have the same.
  */
 export function bornLeasedRun(job: JobRef, event: () => Event, { subscriber, isHeld }: Terms): Run {
   return {

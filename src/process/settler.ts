@@ -24,13 +24,17 @@ export interface SettlerOptions {
   /** For the writes of handlers. */
   readonly writes: Pool
   readonly observer: Observer
-  /** Gives up trying: the ledger is down and the process wants to end. Leases then run out by themselves. */
+  /**
+   * Gives up trying: the ledger is down and the process wants to end. Leases then run out by
+   * themselves.
+   */
   readonly signal: AbortSignal
 }
 
 /**
- * Settles runs in group commits. While the ledger is down it holds on to what happened and tries again. A
- * settlement that was committed although its reply was lost finds nothing to change the second time.
+ * Settles runs in group commits. While the ledger is down it holds on to what happened and tries
+ * again. A settlement that was committed although its reply was lost finds nothing to change the
+ * second time.
  */
 export function settler({
   pool,

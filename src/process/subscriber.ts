@@ -18,19 +18,19 @@ export interface Context {
   /** Aborted when the handler's time is up, the lease is lost, or the process drains. */
   readonly signal: AbortSignal
   /**
-   * A stable key to hand to an API that deduplicates: the same on every attempt and replay of this job, another
-   * one for each name.
+   * A stable key to hand to an API that deduplicates: the same on every attempt and replay of this
+   * job, another one for each name.
    */
   idempotencyKey(name: string): string
   /**
-   * Hands over business writes on the ledger's database, said as statements. They are committed together with the
-   * completion of the job when the handler returns, and with those of many other jobs: both or neither happen,
-   * and a replay does not repeat them. To throw is to drop them.
+   * Hands over business writes on the ledger's database, said as statements. They are committed
+   * together with the completion of the job when the handler returns, and with those of many other
+   * jobs: both or neither happen, and a replay does not repeat them. To throw is to drop them.
    */
   write(...statements: Write[]): void
   /**
-   * Hands over a message, which is committed together with the completion of the job when the handler returns, and
-   * then carried on by its publisher. To throw is to drop it. Returns its id.
+   * Hands over a message, which is committed together with the completion of the job when the
+   * handler returns, and then carried on by its publisher. To throw is to drop it. Returns its id.
    */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
@@ -42,16 +42,17 @@ export interface Context {
     options: AdapterOptions<Native>,
   ): Promise<Result>
   /**
-   * Business writes on the ledger's database in a transaction of their own, committed together with the record
-   * that this was done. A later attempt or a replay gets the recorded result instead of running it again.
+   * Business writes on the ledger's database in a transaction of their own, committed together with
+   * the record that this was done. A later attempt or a replay gets the recorded result instead of
+   * running it again.
    */
   transaction<Result>(
     work: (tx: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
   /**
-   * A named checkpoint: once the result is recorded, later attempts and replays get it instead of running `work`
-   * again. A crash before that runs it again, with the same key.
+   * A named checkpoint: once the result is recorded, later attempts and replays get it instead of
+   * running `work` again. A crash before that runs it again, with the same key.
    */
   step<Result>(
     name: string,
@@ -59,15 +60,18 @@ export interface Context {
     options?: StepOptions,
   ): Promise<Result>
   /**
-   * Runs once for its business key, within the tenant, whichever event, subscriber or replay asks: the others get
-   * the recorded result. `mode` says what is done when a call was started and its reply never recorded.
+   * Runs once for its business key, within the tenant, whichever event, subscriber or replay asks:
+   * the others get the recorded result. `mode` says what is done when a call was started and its
+   * reply never recorded.
    */
   effect<Result>(key: string, work: EffectWork<Result>, options?: EffectOptions<Result>): Promise<Result>
-  /** An HTTP call that is an effect: with its Idempotency-Key, a time-out, and the reply recorded. */
+  /**
+   * An HTTP call that is an effect: with its Idempotency-Key, a time-out, and the reply recorded.
+   */
   fetch(url: string | URL, init: FetchOnceInit): Promise<Response>
   /**
-   * Business writes that are made only if this version of the entity is newer than the applied one, in one commit
-   * with the version. What is older is stale, which is a success.
+   * Business writes that are made only if this version of the entity is newer than the applied one,
+   * in one commit with the version. What is older is stale, which is a success.
    */
   latest<Result, Current = unknown>(
     entity: string,
@@ -78,7 +82,10 @@ export interface Context {
       readonly name?: string
     },
   ): Promise<Latest<Result>>
-  /** Not yet: ends this run and tries again later. Not a failure, but bounded by the age that a job may reach. */
+  /**
+   * Not yet: ends this run and tries again later. Not a failure, but bounded by the age that a job
+   * may reach.
+   */
   defer(delayMs: number, reason: string): never
 }
 

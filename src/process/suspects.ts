@@ -20,8 +20,8 @@ export interface SuspectClaimerOptions extends Omit<ClaimerOptions, 'shards'> {
 }
 
 /**
- * Claims jobs that were in flight in several crashes: a few at a time, and at last one while nothing else runs in this
- * process. model/suspects.ts has the rule.
+ * Claims jobs that were in flight in several crashes: a few at a time, and at last one while
+ * nothing else runs in this process. model/suspects.ts has the rule.
  */
 export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
   const { pool, slots, isolation, subscribers, nudge, stopping } = options
@@ -68,7 +68,8 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
       const worker = options.workerAlone()
       if (worker === undefined || !slots.take(suspect.subscriber)) return
       const job = await claimSuspect(pool, suspect, worker).catch(async (error) => {
-        // It may be leased all the same. Nothing else may start before it is handed back: a death would be blamed on it.
+        // It may be leased all the same. Nothing else may start before it is handed back: a death
+        // would be blamed on it.
         await options.returnAll(worker)
         slots.giveBack(suspect.subscriber, 1)
         throw error

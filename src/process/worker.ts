@@ -35,7 +35,10 @@ export interface WorkerOptions {
   /** Jobs in flight in this process. */
   readonly concurrency: number
   readonly leaseMs: number
-  /** How long an idle worker waits before it looks for work again. Work accepted here is not waited for. */
+  /**
+   * How long an idle worker waits before it looks for work again. Work accepted here is not waited
+   * for.
+   */
   readonly pollMs: number
   /** Calls back when another process has left work. */
   readonly listen: ((onWork: OnWork) => Listening) | undefined
@@ -45,19 +48,21 @@ export interface WorkerOptions {
 }
 
 /**
- * Claims due jobs (claimer.ts), runs them (attempt.ts), settles them (settler.ts); and runs at once what this process
- * has just accepted.
+ * Claims due jobs (claimer.ts), runs them (attempt.ts), settles them (settler.ts); and runs at once
+ * what this process has just accepted.
  *
- * A job is started only while the lease is held. A job that was in flight when its worker died is a suspect
- * (suspects.ts): in the end it runs alone, so that a payload that kills its process is found out, and its neighbours are
- * not buried with it.
+ * A job is started only while the lease is held. A job that was in flight when its worker died is a
+ * suspect (suspects.ts): in the end it runs alone, so that a payload that kills its process is
+ * found out, and its neighbours are not buried with it.
  */
 export interface Worker {
   /** The id to lease new jobs to; undefined while nothing may be started. */
   readonly id: number | undefined
   /** How long its heartbeats have been answered without a break. */
   readonly contactMs: number
-  /** Takes a slot for a job that is about to be accepted. False: no room, let it wait in the ledger. */
+  /**
+   * Takes a slot for a job that is about to be accepted. False: no room, let it wait in the ledger.
+   */
   reserve(subscriber: number): boolean
   /** Gives a reserved slot back: the event was known already, or the job was held. */
   release(subscriber: number): void
@@ -70,13 +75,15 @@ export interface Worker {
 }
 
 /**
- * A lease that this process does not know of, this long after it began, comes from a commit whose reply was
- * lost. Longer than any statement of ours waits for its answer.
+ * A lease that this process does not know of, this long after it began, comes from a commit whose
+ * reply was lost. Longer than any statement of ours waits for its answer.
  */
 const STRAY_AFTER_MS = 30_000
 /** So many runs that have ended may wait for their commit while others run in their slots. */
 const MAX_WAITING = 256
-/** After the abort at the end of a drain: time for a handler that honours its signal to clean up. */
+/**
+ * After the abort at the end of a drain: time for a handler that honours its signal to clean up.
+ */
 const ABORT_GRACE_MS = 1_000
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -136,7 +143,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function freeSlot(id: number): void {
     slots.giveBack(id, 1)
     isolation.changed()
-    // Without a backlog there is nothing to look for: what comes next is told of, or found by the next poll.
+    // Without a backlog there is nothing to look for: what comes next is told of, or found by the
+    // next poll.
     if (claimer.backlog || stopping.signal.aborted) nudge.ring()
   }
 
@@ -154,7 +162,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     return lane === undefined ? start(run) : joinLaneOf(run, lane)
   }
 
-  /** Of a job that an ordered subscriber has without a lane: a replay made it, or the subscriber had no order then. */
+  /**
+   * Of a job that an ordered subscriber has without a lane: a replay made it, or the subscriber had
+   * no order then.
+   */
   function laneOf({ subscriber, event }: Run): string | undefined {
     if (!subscriber.laneOf) return undefined
     try {
@@ -188,7 +199,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       hasSlot = false
     }
     function settle(ending: Ending): Promise<WriteOutcome> {
-      // A slot is for a handler, and this one has ended. What it wrote must be there before the next may begin.
+      // A slot is for a handler, and this one has ended. What it wrote must be there before the
+      // next may begin.
       if (!hasWritten(ending) && settling.waiting < MAX_WAITING) leaveSlot()
       return settling.add(ending)
     }
@@ -272,7 +284,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 }
 
-// With the fence: a run that lost its lease may still be ending while this process runs the job anew.
+// With the fence: a run that lost its lease may still be ending while this process runs the job
+// anew.
 function keyOf(job: JobRef): string {
   return `${job.receiptId}/${job.subscriber}/${job.fence}`
 }

@@ -20,9 +20,14 @@ export interface LaneClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'do
   readonly worker: () => number | undefined
   /** The same for a lane that runs alone, while nothing else may be started. */
   readonly workerAlone: () => number | undefined
-  /** Takes over a lane that was leased to `worker`, with the slot that was taken for it, until it has ended. */
+  /**
+   * Takes over a lane that was leased to `worker`, with the slot that was taken for it, until it
+   * has ended.
+   */
   readonly start: (claimed: LaneWithMessages, worker: number) => Promise<void>
-  /** Takes over a lane, with its slot, whose messages could not be read, until it is handed back. */
+  /**
+   * Takes over a lane, with its slot, whose messages could not be read, until it is handed back.
+   */
   readonly leave: (lane: ClaimedLane) => Promise<void>
   /** Hands back whatever is leased to `worker`. Nothing runs now. */
   readonly returnAll: (worker: number) => Promise<void>
@@ -36,7 +41,10 @@ export interface LaneWithMessages {
   readonly isAll: boolean
 }
 
-/** One lease of a lane carries at most this many messages: after a crash, all that were not marked come again. */
+/**
+ * One lease of a lane carries at most this many messages: after a crash, all that were not marked
+ * come again.
+ */
 const MAX_RUN = 20
 /** One claim leases at most this many lanes: what a single process can lose should stay small. */
 const MAX_CLAIM = 100
@@ -61,8 +69,9 @@ export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
   }
 
   /**
-   * A lane that was in flight when its relay died is a suspect: one message of it at a time, and at last while nothing
-   * else runs in this process, so that a message that kills its process is found out. model/suspects.ts has the rule.
+   * A lane that was in flight when its relay died is a suspect: one message of it at a time, and at
+   * last while nothing else runs in this process, so that a message that kills its process is found
+   * out. model/suspects.ts has the rule.
    */
   async function claimAlone(shard: number, topics: readonly string[]): Promise<number> {
     if (topics.length === 0 || performance.now() < aloneAt) return 0
@@ -74,7 +83,8 @@ export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
       const worker = options.workerAlone()
       if (worker === undefined || slots.share([suspect.topic], 1).size === 0) return
       const lane = await claimSuspectLane(pool, suspect, worker).catch(async (error) => {
-        // It may be leased all the same. Nothing else may start before it is handed back: a death would be blamed on it.
+        // It may be leased all the same. Nothing else may start before it is handed back: a death
+        // would be blamed on it.
         await options.returnAll(worker)
         slots.giveBack(suspect.topic, 1)
         throw error

@@ -32,7 +32,10 @@ export interface RelayOptions {
   readonly timeoutMs: number
   readonly retry: RetryPolicy
   readonly leaseMs: number
-  /** How long an idle relay waits before it looks again. What this process commits is not waited for. */
+  /**
+   * How long an idle relay waits before it looks again. What this process commits is not waited
+   * for.
+   */
   readonly pollMs: number
   /** Of the whole process. */
   readonly isolation: Isolation
@@ -40,9 +43,10 @@ export interface RelayOptions {
 }
 
 /**
- * Publishes what waits in the outbox, whatever became of the jobs that it came of. It claims lanes (lane-claimer.ts),
- * publishes the messages of each in their order (lane-run.ts), and marks them; lanes run beside each other. Its lease is
- * one of its own, and every mark carries the lane's fence.
+ * Publishes what waits in the outbox, whatever became of the jobs that it came of. It claims lanes
+ * (lane-claimer.ts), publishes the messages of each in their order (lane-run.ts), and marks them;
+ * lanes run beside each other. Its lease is one of its own, and every mark carries the lane's
+ * fence.
  */
 export interface Relay {
   /** Its id among the workers while its lease holds. */
@@ -56,7 +60,10 @@ export interface Relay {
 }
 
 const MAX_MARKS = 500
-/** A lease that this relay does not know of, this long after it began, comes from a commit whose reply was lost. */
+/**
+ * A lease that this relay does not know of, this long after it began, comes from a commit whose
+ * reply was lost.
+ */
 const STRAY_AFTER_MS = 30_000
 /** After the abort at the end of a drain: time for a publisher that honours its signal. */
 const ABORT_GRACE_MS = 1_000
@@ -216,7 +223,8 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   }
 }
 
-// With the fence: a run that lost its lease may still be ending while this relay holds the lane anew.
+// With the fence: a run that lost its lease may still be ending while this relay holds the lane
+// anew.
 function keyOf({ lane, fence }: LaneRef): string {
   return `${lane}/${fence}`
 }

@@ -1,6 +1,9 @@
 import type { TopicPublisher } from './publishers.ts'
 
-/** Room for lanes in this process: so many for each publisher, so that one that hangs takes nothing from the others. */
+/**
+ * Room for lanes in this process: so many for each publisher, so that one that hangs takes nothing
+ * from the others.
+ */
 export interface PublisherSlots {
   readonly areAnyFree: boolean
   readonly areAllFree: boolean

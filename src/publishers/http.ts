@@ -12,13 +12,12 @@ const schema = strict({
 })
 
 /**
- * Posts each message, signed as Standard Webhooks describe it, with its id as `webhook-id` and `idempotency-key`. A
- * 2xx is the receipt; anything else is tried again. A receiver whose answer was lost is called again: let it
- * remember the id.
+ * Posts each message, signed as Standard Webhooks describe it, with its id as `webhook-id` and
+ * `idempotency-key`. A 2xx is the receipt; anything else is tried again. A receiver whose answer
+ * was lost is called again: let it remember the id.
  *
- * ```ts
- * publishers: { 'invoice.*': toHttp({ url: 'https://app.example/messages', secret: process.env.MESSAGE_SECRET }) }
- * ```
+ * ```ts publishers: { 'invoice.*': toHttp({ url: 'https://app.example/messages', secret:
+ * process.env.MESSAGE_SECRET }) } ```
  */
 export function toHttp(options: z.input<typeof schema>): Publish {
   const { url, secret } = check(schema, options, 'toHttp()')

@@ -46,12 +46,16 @@ export interface Acceptor {
 /** Larger batches gain little and make the first of them wait for the last. */
 const MAX_BATCH = 256
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
-/** While one is synced to the disk, the next is read, verified and sent. More only make each other wait. */
+/**
+ * While one is synced to the disk, the next is read, verified and sent. More only make each other
+ * wait.
+ */
 const MAX_IN_FLIGHT = 2
 
 /**
- * Records deliveries in group commits and hands the new ones to the worker of this process, where it has room:
- * such a job is born leased, so that it needs no claim. If the process dies, the lease runs out.
+ * Records deliveries in group commits and hands the new ones to the worker of this process, where
+ * it has room: such a job is born leased, so that it needs no claim. If the process dies, the lease
+ * runs out.
  */
 export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
   const { pool, shards } = ledger
@@ -86,8 +90,9 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   }
 
   /**
-   * Those that one turn of the event loop has read are answered together, as a commit's are. Answered one by one, each would wake
-   * whoever reads the answers, which takes longer than all else here.
+   * Those that one turn of the event loop has read are answered together, as a commit's are.
+   * Answered one by one, each would wake whoever reads the answers, which takes longer than all
+   * else here.
    */
   function duplicateAtTurn(): Promise<Acceptance> {
     atTurn ??= new Promise((resolve) => {
@@ -102,7 +107,8 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   async function commit(batch: readonly Arrival[]): Promise<Acceptance[]> {
     const askedAtMs = performance.now()
     const worker = handOff.worker
-    // Copies of one event that arrive together: the first is recorded, the others are its duplicates.
+    // Copies of one event that arrive together: the first is recorded, the others are its
+    // duplicates.
     const places = new Map<string, number>()
     const firsts: Arrival[] = []
     for (const arrival of batch) {

@@ -15,7 +15,8 @@ export interface Diagnoses {
   idle(): Promise<void>
 }
 
-// One takes some ten milliseconds at most: this is a few percent of a core under a flood, and enough for a person.
+// One takes some ten milliseconds at most: this is a few percent of a core under a flood, and
+// enough for a person.
 const EVERY_MS = 500
 // Faults come together, as when several endpoints are set up at once: each is explained within a
 // second.

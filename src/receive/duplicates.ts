@@ -6,9 +6,10 @@ import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
 
 /**
- * Counts further deliveries of known events. The sender is not kept waiting for a counter: its event is durable
- * already. Counts of one event add up here until the next write; a crash may lose the last of them, a reply that is lost
- * may have some written twice, and never more than a count is wrong.
+ * Counts further deliveries of known events. The sender is not kept waiting for a counter: its
+ * event is durable already. Counts of one event add up here until the next write; a crash may lose
+ * the last of them, a reply that is lost may have some written twice, and never more than a count
+ * is wrong.
  */
 export interface DuplicateTally {
   /** `otherSha256`: of its body, where that is not the one that was recorded. */
@@ -17,7 +18,10 @@ export interface DuplicateTally {
   idle(): Promise<void>
 }
 
-/** A lone repeat is counted at once. In a storm of them each event is written once in this time, however often it came. */
+/**
+ * A lone repeat is counted at once. In a storm of them each event is written once in this time,
+ * however often it came.
+ */
 const PAUSE_MS = 1_000
 /** So many events are not waited for, or a statement would become large. */
 const MAX_EVENTS = 4_096
@@ -55,7 +59,8 @@ export function duplicateTally(
       } catch (error) {
         isDown = true
         observer.trouble({ doing: `counting duplicates of ${batch.length} events`, error })
-        // Repeats are answered while the ledger is down: they are counted when it is back. At a stop nobody waits for that.
+        // Repeats are answered while the ledger is down: they are counted when it is back. At a
+        // stop nobody waits for that.
         if (!isAwaited) for (const count of batch) add(count)
       }
       if (!isAwaited) await enough.wait(PAUSE_MS)

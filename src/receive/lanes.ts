@@ -8,7 +8,10 @@ export type Lanes = (
   event: () => Event,
 ) => ReadonlyMap<number, string> | undefined
 
-/** The lanes of an event, one for each subscriber that wants an order; undefined where no subscriber does. */
+/**
+ * The lanes of an event, one for each subscriber that wants an order; undefined where no subscriber
+ * does.
+ */
 export function lanesOf({ subscribers }: ReceivingSource): Lanes | undefined {
   const ordered = subscribers.flatMap(({ id, laneOf }) => (laneOf ? [{ id, laneOf }] : []))
   if (ordered.length === 0) return undefined
@@ -21,7 +24,8 @@ export function lanesOf({ subscribers }: ReceivingSource): Lanes | undefined {
 }
 
 /**
- * The lane of an event. A function that fails must not cost the delivery, nor the order: its events share one lane.
+ * The lane of an event. A function that fails must not cost the delivery, nor the order: its events
+ * share one lane.
  */
 export function laneReader(
   subscriber: number,

@@ -13,10 +13,16 @@ import { headerIn } from '../sources/headers.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'
 
-/** How long a sender that we refuse mid-body may take to read our answer before the connection is cut. */
+/**
+ * How long a sender that we refuse mid-body may take to read our answer before the connection is
+ * cut.
+ */
 const CLOSE_GRACE_MS = 1_000
 
-/** Answers one request of node:http. Signatures are over bytes: a parser before us must have kept them. */
+/**
+ * Answers one request of node:http. Signatures are over bytes: a parser before us must have kept
+ * them.
+ */
 export async function receiveNode(
   receiver: Receiver,
   sourceName: string,
@@ -52,7 +58,9 @@ type Body =
   | { readonly ok: true; readonly bytes: Uint8Array; readonly held: number }
   | { readonly ok: false; readonly code: ErrorCode; readonly detail: string; readonly held: number }
 
-/** What was read before us: its bytes, or why they are gone; undefined where nobody has read yet. */
+/**
+ * What was read before us: its bytes, or why they are gone; undefined where nobody has read yet.
+ */
 function keptBody(given: NodeRequest, { limits, held }: Receiver): Body | undefined {
   const wasRead = rawRequest(given).readableEnded
   const bytes = keptBytes(given) ?? (wasRead ? keptText(given) : undefined)
@@ -71,14 +79,18 @@ function keptBody(given: NodeRequest, { limits, held }: Receiver): Body | undefi
   return { ok: true, bytes, held: bytes.length }
 }
 
-/** Reads no further than the limit, and no longer than the time. What it holds is counted as it comes. */
+/**
+ * Reads no further than the limit, and no longer than the time. What it holds is counted as it
+ * comes.
+ */
 function readBody(request: IncomingMessage, { limits, held, deadlines }: Receiver): Promise<Body> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
     let isOver = false
 
-    // The listeners stay, as taking them away costs more than the body: what comes after the end concerns nobody.
+    // The listeners stay, as taking them away costs more than the body: what comes after the end
+    // concerns nobody.
     function end(body: Body): void {
       isOver = true
       deadlines.unwatch(stalled)

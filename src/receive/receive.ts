@@ -77,7 +77,10 @@ export interface Request {
   readonly startedAt: number
 }
 
-/** delivery → verify → identify → accept → acknowledge. Nothing is acknowledged that is not recorded. */
+/**
+ * delivery → verify → identify → accept → acknowledge. Nothing is acknowledged that is not
+ * recorded.
+ */
 export function receiver(options: ReceiverOptions): Receiver {
   const { acceptor, limits, observer, rejections } = options
   const known = new Map(options.sources.map((source) => [source.name, knownSource(source)]))
@@ -116,8 +119,9 @@ export function receiver(options: ReceiverOptions): Receiver {
       const isShadow = source.source.mode === 'shadow'
       return isShadow ? shadow(source, delivery, verified) : refuseSigned(head, source, delivery, verified)
     }
-    // Looked at again: many are admitted while their bodies are still on the way. Once for a delivery, and not for each of its
-    // events: of a batch that is longer than the queue, the same ones would be refused however often it comes.
+    // Looked at again: many are admitted while their bodies are still on the way. Once for a
+    // delivery, and not for each of its events: of a batch that is longer than the queue, the same
+    // ones would be refused however often it comes.
     if (isQueueFull()) return refuseQueued(head)
     const request = { head, source, secret: verified.secret, startedAt }
     return source.source.split ? receiveBatch(request, delivery) : record(request, delivery)

@@ -1,30 +1,37 @@
 import type { KnownReceipt } from '../ledger/known-receipts.ts'
 
 /**
- * Receipts that the ledger lately reported as known. Further deliveries of them are acknowledged from memory, so that a
- * storm of retries does not reach the ledger (docs/decisions/0018).
+ * Receipts that the ledger lately reported as known. Further deliveries of them are acknowledged
+ * from memory, so that a storm of retries does not reach the ledger (docs/decisions/0018).
  *
- * An entry is used only while the server that reported it still answers. After a failover to a standby that missed a
- * receipt, the retry must reach the ledger, because it is the delivery that records the event again.
+ * An entry is used only while the server that reported it still answers. After a failover to a
+ * standby that missed a receipt, the retry must reach the ledger, because it is the delivery that
+ * records the event again.
  */
 export interface RecentDuplicates {
   /** The ledger reported a known receipt when it was asked at this time. */
   add(receiptId: string, known: KnownReceipt, askedAtMs: number): void
   /** The hash of the recorded body; undefined: ask the ledger. */
   bodyOf(receiptId: string): Uint8Array | undefined
-  /** A server answered a statement that was sent at this time. Another server than before empties the memory. */
+  /**
+   * A server answered a statement that was sent at this time. Another server than before empties
+   * the memory.
+   */
   answered(server: number, askedAtMs: number): void
   /** A connection was lost or a statement failed: the next answer may come from another server. */
   forget(): void
 }
 
-/** As long as quick retries go on. A receipt that was deleted by hand is recorded anew after this time. */
+/**
+ * As long as quick retries go on. A receipt that was deleted by hand is recorded anew after this
+ * time.
+ */
 const MAX_SECONDS = 60
 /** A few megabytes. */
 const MAX_RECEIPTS = 8_192
 /**
- * A host that loses power closes no connection, so silence must end the use of the memory as well. During a storm the
- * counts of duplicates are written, and answered, once a second.
+ * A host that loses power closes no connection, so silence must end the use of the memory as well.
+ * During a storm the counts of duplicates are written, and answered, once a second.
  */
 const MAX_SILENCE_MS = 3_000
 

@@ -5,8 +5,9 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
- * The bounded log of rejections: a row for each source and reason, with a count and the last case. Anyone can
- * send a million bad requests; this stays as many rows as there are reasons, written at most once a second.
+ * The bounded log of rejections: a row for each source and reason, with a count and the last case.
+ * Anyone can send a million bad requests; this stays as many rows as there are reasons, written at
+ * most once a second.
  */
 export interface RejectionLog {
   add(source: string, code: ErrorCode, detail: string): void

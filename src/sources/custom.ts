@@ -50,7 +50,8 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     onSecret,
     ...description
   } = checked
-  // One object says both: what `settings` holds are the values, and their names are what the description asks for.
+  // One object says both: what `settings` holds are the values, and their names are what the
+  // description asks for.
   const { settings } = description
   return compile(description, {
     secret,

@@ -5,21 +5,23 @@ import { headerName, locator, locators, place, settingsOf } from './places.ts'
 import { checkSigned, isDigest, type Signature, signature, timestamp, unit } from './signature.ts'
 
 /**
- * A provider, described: how it signs its deliveries and where it names its events. Pure data; the compiler in
- * schemes/ turns it and the secrets of one endpoint into a source. Whatever it does not know fails here, at
- * construction, and never at a delivery.
+ * A provider, described: how it signs its deliveries and where it names its events. Pure data; the
+ * compiler in schemes/ turns it and the secrets of one endpoint into a source. Whatever it does not
+ * know fails here, at construction, and never at a delivery.
  */
 
-// By name only: two events with equal bodies become one, so nobody gets this by leaving something out.
+// By name only: two events with equal bodies become one, so nobody gets this by leaving something
+// out.
 const bodyHash = z.literal('body-hash')
 
 const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, 'body-hash', 'item-hash', or 'each-delivery'`
 
-// The one event of a batch, in its sender's bytes, without the envelope: for senders whose envelope changes from attempt
-// to attempt.
+// The one event of a batch, in its sender's bytes, without the envelope: for senders whose envelope
+// changes from attempt to attempt.
 const itemHash = z.literal('item-hash')
 
-// For pings that say "something changed" and nothing else: a repeat is a second event, for no two can be told apart.
+// For pings that say "something changed" and nothing else: a repeat is a second event, for no two
+// can be told apart.
 const eachDelivery = z.literal('each-delivery')
 
 /** A part of the JSON as it is written, an object or array too. */
@@ -27,9 +29,9 @@ const textOf = strict({
   textOf: locator.refine((place) => /^(?:json|item):/.test(place), 'expected json:<path> or item:<path>'),
 })
 
-// For senders without an event id. Every field must be there: a key made of fewer fields would merge events. What a
-// sender leaves out at times is `optional`, and counts as empty.
-// Where headers tell apart what has one body, 'body-hash' stands among the fields.
+// For senders without an event id. Every field must be there: a key made of fewer fields would
+// merge events. What a sender leaves out at times is `optional`, and counts as empty. Where headers
+// tell apart what has one body, 'body-hash' stands among the fields.
 const hashed = strict({
   hash: z.array(z.union([place, bodyHash, itemHash, textOf])).min(1),
   optional: z
@@ -65,7 +67,8 @@ const typePlace = z.union(
   [
     locator,
     locators,
-    // The first part must be there, later ones are left out when they are not: GitHub's `push` has no action.
+    // The first part must be there, later ones are left out when they are not: GitHub's `push` has
+    // no action.
     strict({ join: z.array(z.union([place, present])).min(1), separator: z.string().max(8) }),
     present,
   ],
@@ -83,7 +86,9 @@ const event = strict({
   occurredAt: strict({ at: place, unit }).optional(),
   /** What tells which of two events about one object is newer; left out, it is `occurredAt`. */
   version: strict({ at: place, unit: z.enum(['number', 's', 'ms', 'iso', 'text']) }).optional(),
-  /** The part that the event speaks of; left out, it is the whole payload, or the item of a batch. */
+  /**
+   * The part that the event speaks of; left out, it is the whole payload, or the item of a batch.
+   */
   object: place.optional(),
 })
 
@@ -99,7 +104,10 @@ const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')]
 
 const formWithJson = strict({ form: z.string().min(1) })
 
-/** What the body is. `{ form: 'payload' }`: JSON in a field of a form. `{ jsonOr: … }`: JSON, or such a form. */
+/**
+ * What the body is. `{ form: 'payload' }`: JSON in a field of a form. `{ jsonOr: … }`: JSON, or
+ * such a form.
+ */
 const body = z.union([
   z.enum(['json', 'form', 'xml', 'coded']),
   formWithJson,
@@ -128,8 +136,8 @@ export const descriptionShape = {
   body: body.default('json'),
   batch: batch.optional(),
   /**
-   * A batch without events: 'record' keeps it as one event, 'acknowledge' is for providers that check a URL or send a
-   * heartbeat with one.
+   * A batch without events: 'record' keeps it as one event, 'acknowledge' is for providers that
+   * check a URL or send a heartbeat with one.
    */
   emptyBatch: z.enum(['record', 'acknowledge']).default('record'),
   /** Whether each event of a batch carries its own signature. */
@@ -143,7 +151,8 @@ export const descriptionShape = {
   apiKeys: strict({ prefixes: z.array(z.string().min(1)).min(1), advice: z.string().min(1) }).optional(),
   /** Values besides the secret that the options must give, each with what it is. */
   settings: z.record(z.string().regex(/^[A-Za-z]+$/), z.string().min(1)).default({}),
-  // A week where a sender does not say: a Friday's outage is mended on Monday, and some retry for five days.
+  // A week where a sender does not say: a Friday's outage is mended on Monday, and some retry for
+  // five days.
   retryWindowHours: z.number().positive().default(168),
   /** How long the sender waits for its answer, where it says so. */
   answerWithinSeconds: z.number().positive().optional(),

@@ -23,9 +23,10 @@ export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded):
 }
 
 /*
- * What costs something is worked out for who looks at it. Its properties are the event's own all the same, so that it can
- * be spread and logged like the plain object that it seems; the functions behind them are shared by all events, as
- * objects with accessors of their own are slow to make and to collect.
+ * What costs something is worked out for who looks at it. Its properties are the event's own all
+ * the same, so that it can be spread and logged like the plain object that it seems; the functions
+ * behind them are shared by all events, as objects with accessors of their own are slow to make and
+ * to collect.
  */
 class RecordedEvent implements Event {
   readonly receiptId: string
@@ -85,8 +86,9 @@ function versionFrom({
 }
 
 /**
- * The event of a receipt. Who it is was settled when it was recorded, whatever the source's description says today;
- * its payload is read from the recorded bytes when somebody looks at it. They were verified when they came.
+ * The event of a receipt. Who it is was settled when it was recorded, whatever the source's
+ * description says today; its payload is read from the recorded bytes when somebody looks at it.
+ * They were verified when they came.
  */
 export function recordedEvent(source: Source, identity: Identity, recorded: Recorded): Event {
   const read = new ReadAgain(source, identity, recorded)

@@ -2,11 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Source } from './contract.ts'
 
 /*
- * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of JSON, on
- * the way in and in the ledger. A header's value cannot hold a line break.
+ * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of
+ * JSON, on the way in and in the ledger. A header's value cannot hold a line break.
  */
 
-/** Never recorded: they concern the connection, or belong to whoever sent them and not to the event. */
+/**
+ * Never recorded: they concern the connection, or belong to whoever sent them and not to the event.
+ */
 const NOT_RECORDED = new Set([
   'authorization',
   'connection',

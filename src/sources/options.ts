@@ -3,7 +3,10 @@ import { z } from 'zod'
 import { check, strict } from '../model/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 
-/** The text of one secret, or where it is kept. What `process.env` does not hold may be passed on as it is. */
+/**
+ * The text of one secret, or where it is kept. What `process.env` does not hold may be passed on as
+ * it is.
+ */
 type OneSecret = string | undefined | { readonly env: string } | { readonly file: string }
 
 /** The secrets as texts. */
@@ -16,8 +19,8 @@ export interface SecretOwner {
 }
 
 /**
- * One secret, or several while they are rotated; or a function that fetches them, asked again every minute. A file is
- * read again every minute too.
+ * One secret, or several while they are rotated; or a function that fetches them, asked again every
+ * minute. A file is read again every minute too.
  */
 export type Secret =
   | OneSecret
@@ -38,9 +41,15 @@ export const optionsShape = {
   tenant: z.string().min(1).max(255).default('default'),
   unwanted: z.enum(['ignore', 'record']).default('ignore'),
   mismatch: z.enum(['keep-first', 'reject']).default('keep-first'),
-  /** The status for a bad signature, where it shall not be the provider's: Mailgun never retries after 406. */
+  /**
+   * The status for a bad signature, where it shall not be the provider's: Mailgun never retries
+   * after 406.
+   */
   refusedStatus: z.int().min(400).max(499).optional(),
-  /** 'shadow': what cannot be verified is reported and acknowledged, and goes no further; see contract.ts. */
+  /**
+   * 'shadow': what cannot be verified is reported and acknowledged, and goes no further; see
+   * contract.ts.
+   */
   mode: z.enum(['enforce', 'shadow']).default('enforce'),
   /** The URL as it was registered with the provider, for those that sign it. */
   url: z.url({ protocol: /^https?$/, error: 'must be the http or https URL that was registered' }).optional(),
@@ -53,7 +62,10 @@ export const optionsShape = {
   keyNames: z.array(z.string().min(1).max(2_000)).max(16).default([]),
   /** Whether links by which a sender wants a subscription confirmed are followed. */
   confirm: z.enum(['on', 'off']).default('off'),
-  /** Is given the secret that a handshake brings, to be kept and configured; without it such a handshake is refused. */
+  /**
+   * Is given the secret that a handshake brings, to be kept and configured; without it such a
+   * handshake is refused.
+   */
   onSecret: z
     .custom<(secret: string) => void | Promise<void>>(
       (value) => typeof value === 'function',
@@ -76,7 +88,10 @@ export function checkOptions(options: SourceOptions, provider: string): CheckedO
 
 export type SecretReader = () => ResolvedSecret | Promise<ResolvedSecret>
 
-/** The texts, where they cannot change; else how to read them. Files are read once here: a wrong path fails at once. */
+/**
+ * The texts, where they cannot change; else how to read them. Files are read once here: a wrong
+ * path fails at once.
+ */
 export function secretOf(
   secret: Secret,
   owner: SecretOwner,
@@ -110,8 +125,8 @@ export interface PlacedSecret {
   readonly position: number
 }
 
-// Each secret costs one HMAC for a delivery that matches none: eight bound what a stranger can make us do, and
-// leave room for more rotation than anyone has under way.
+// Each secret costs one HMAC for a delivery that matches none: eight bound what a stranger can make
+// us do, and leave room for more rotation than anyone has under way.
 const MAX_SECRETS = 8
 
 /** The secrets that are really there. */
@@ -129,7 +144,8 @@ export function placedSecrets(secret: ResolvedSecret, provider: string): PlacedS
   if (placed.length > MAX_SECRETS) {
     throw new HookonceError('CONFIG_INVALID', `${provider}: secret: at most ${MAX_SECRETS} secrets`)
   }
-  // The line break of a secrets file is no part of the secret, and would only show as SIGNATURE_MISMATCH.
+  // The line break of a secrets file is no part of the secret, and would only show as
+  // SIGNATURE_MISMATCH.
   const padded = placed.find(({ text }) => text !== text.trim() && !text.startsWith('-----BEGIN'))
   if (padded !== undefined) {
     throw new HookonceError(

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 /*
- * Places: where one value of a delivery lives. `json:` and `form:` read the parsed body, `item:` the one event of a
- * batch, `claim:` the JSON Web Token in a header, `const:` nothing: it is the value itself.
+ * Places: where one value of a delivery lives. `json:` and `form:` read the parsed body, `item:`
+ * the one event of a batch, `claim:` the JSON Web Token in a header, `const:` nothing: it is the
+ * value itself.
  */
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
@@ -13,7 +14,10 @@ export function isHeaderName(text: string): boolean {
 
 export const headerName = z.string().regex(HEADER_NAME, 'expected the name of a header').toLowerCase()
 
-/** Where one value of an event lives: `header:x-event-id`, `json:data.object.id`, `item:id`, `form:name`, `const:push`. */
+/**
+ * Where one value of an event lives: `header:x-event-id`, `json:data.object.id`, `item:id`,
+ * `form:name`, `const:push`.
+ */
 export type Locator =
   | `header:${string}`
   | `json:${string}`
@@ -25,7 +29,10 @@ export type Locator =
 /** A place of the request; its query is not recorded, so no part of an event may live there. */
 export type RequestLocator = Locator | `query:${string}`
 
-/** The steps of a path: `data.id` has two. A dot that is part of a name has a backslash before it: `@odata\\.etag`. */
+/**
+ * The steps of a path: `data.id` has two. A dot that is part of a name has a backslash before it:
+ * `@odata\\.etag`.
+ */
 export function pathSteps(path: string): string[] {
   return path.split(/(?<!\\)\./).map((step) => step.replaceAll('\\.', '.'))
 }
@@ -91,7 +98,10 @@ export function templatePieces(template: string): TemplatePiece[] {
   return pieces
 }
 
-/** Checks that a template holds no stray brace and no placeholder but those named and places of the request. */
+/**
+ * Checks that a template holds no stray brace and no placeholder but those named and places of the
+ * request.
+ */
 export function checkTemplate(template: string, named: readonly string[], context: z.RefinementCtx): void {
   for (const { literal, placeholder } of templatePieces(template)) {
     if (/[{}]/.test(literal)) context.addIssue(`unbalanced brace near "${literal}"`)

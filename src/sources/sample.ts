@@ -15,8 +15,9 @@ export interface SampleEvent {
 }
 
 /**
- * A body and headers that the places of a description find an event in: what `payloadOf` makes, with the event put
- * into it, and without it the least that a delivery of this provider holds. It is not signed yet.
+ * A body and headers that the places of a description find an event in: what `payloadOf` makes,
+ * with the event put into it, and without it the least that a delivery of this provider holds. It
+ * is not signed yet.
  */
 export function sampleOf(
   description: CheckedDescription,
@@ -56,7 +57,10 @@ function singleBody({ description, headers, payload }: Making, event: SampleEven
   return root.body
 }
 
-/** Every place of the event with a value, the least important first: where two share a place, the latter wins. */
+/**
+ * Every place of the event with a value, the least important first: where two share a place, the
+ * latter wins.
+ */
 function valuesOf(
   event: CheckedDescription['event'],
   sample: SampleEvent,
@@ -92,7 +96,10 @@ function valuesOf(
   return list
 }
 
-/** The parts of a type that is joined of several places: `pull_request.opened` is an event and an action. */
+/**
+ * The parts of a type that is joined of several places: `pull_request.opened` is an event and an
+ * action.
+ */
 function joined({ join, separator }: Joined, type: string): [place: unknown, part: string][] {
   const parts = separator === '' ? [type] : type.split(separator)
   return join.flatMap((place, index): [unknown, string][] => {

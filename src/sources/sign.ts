@@ -37,7 +37,10 @@ export interface SignedDelivery {
   readonly body: Uint8Array
 }
 
-/** A source that can also play its sender: for tests, for `hookonce dev`, for a ready-made curl line. */
+/**
+ * A source that can also play its sender: for tests, for `hookonce dev`, for a ready-made curl
+ * line.
+ */
 export interface SigningSource<Payload = unknown, Subject = unknown, Type extends string = string>
   extends Source<Payload, Subject, Type> {
   /** How its provider signs and names its events. */
@@ -130,7 +133,10 @@ function signedHeaderNames({ signature }: CheckedDescription): string[] {
   return templatePieces(signature.content).flatMap(({ placeholder = '' }) => headerOf(placeholder) ?? [])
 }
 
-/** The draft itself, or each event of it where each is signed by itself: `only` is its place in the batch. */
+/**
+ * The draft itself, or each event of it where each is signed by itself: `only` is its place in the
+ * batch.
+ */
 type Signable = readonly [draft: Draft, only?: number]
 
 function eachPlace(draft: Draft, sign: (event: Signable) => void): void {

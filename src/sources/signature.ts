@@ -3,8 +3,8 @@ import { strict } from '../model/checked.ts'
 import { checkTemplate, headerName, isRequestLocator, requestLocator } from './places.ts'
 
 /*
- * How a provider proves that a delivery is its own. Every kind says where the proof is (`header`, or `at` when it
- * is not in a header) and what it covers.
+ * How a provider proves that a delivery is its own. Every kind says where the proof is (`header`,
+ * or `at` when it is not in a header) and what it covers.
  */
 
 const DIGESTS = [
@@ -26,7 +26,10 @@ const encoding = z.enum(['hex', 'base64', 'base64url'])
 const where = {
   /** The header that holds it; of several, any may. */
   header: z.union([headerName, z.array(headerName).min(1).max(16)]).optional(),
-  /** Where it is, when it is not in a header: `json:signature.signature`, `item:`, `form:`, `query:`. */
+  /**
+   * Where it is, when it is not in a header: `json:signature.signature`, `item:`, `form:`,
+   * `query:`.
+   */
   at: requestLocator.optional(),
 }
 
@@ -68,12 +71,18 @@ const digest = strict({
     publicPrefix: z.string().min(1),
     privatePrefix: z.string().min(1),
   }).optional(),
-  /** What is signed: literal text with {body}, {timestamp}, {url}, {method}, {header:name}, {json:path}, … */
+  /**
+   * What is signed: literal text with {body}, {timestamp}, {url}, {method}, {header:name},
+   * {json:path}, …
+   */
   content: z
     .string()
     .default('{body}')
     .superRefine((content, context) => checkTemplate(content, NAMED, context)),
-  /** 'not-body' admits that the provider leaves the body unsigned: whoever holds one delivery can change it. */
+  /**
+   * 'not-body' admits that the provider leaves the body unsigned: whoever holds one delivery can
+   * change it.
+   */
   covers: z.enum(['body', 'not-body']).default('body'),
   ...secretText,
 })
@@ -110,8 +119,8 @@ const coded = strict({
   dated: z.boolean().default(false),
   toleranceSeconds: z.number().positive().default(300),
   /**
-   * 'none': keys are fetched, and no secret is shared. 'credential': the secret opens the place where the keys are, and
-   * signs nothing. 'public-key': it is the key of the provider.
+   * 'none': keys are fetched, and no secret is shared. 'credential': the secret opens the place
+   * where the keys are, and signs nothing. 'public-key': it is the key of the provider.
    */
   secret: z.enum(['needed', 'none', 'credential', 'public-key']).default('needed'),
   /** Whether each delivery names the key that is fetched for it. */
@@ -176,7 +185,8 @@ export const timestamp = strict({
     'expected header:<name>, json:<path>, or field:<name> of the signature header',
   ),
   unit,
-  // 300 s: what Stripe, Slack and Standard Webhooks use; enough for clocks that drift, short for a replay.
+  // 300 s: what Stripe, Slack and Standard Webhooks use; enough for clocks that drift, short for a
+  // replay.
   toleranceSeconds: z.number().positive().default(300),
 })
 

@@ -60,8 +60,8 @@ export function listAttention({ pool, shards }: LedgerTables): Promise<UnknownEf
 }
 
 /**
- * Decides on an effect whose outcome is unknown. The decision, what becomes of every job that waits for it, and the
- * record of who decided are one commit.
+ * Decides on an effect whose outcome is unknown. The decision, what becomes of every job that waits
+ * for it, and the record of who decided are one commit.
  */
 export async function decideAttention(ledger: LedgerTables, verdict: Verdict): Promise<Decided> {
   requireReasons(verdict)

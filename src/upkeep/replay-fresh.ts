@@ -29,9 +29,13 @@ interface FreshJob {
   readonly state: string
   /** Steps, transactions and writes that were done. */
   readonly steps: readonly string[]
-  /** Effects that this job ran: called again, with new keys. Those that another job ran stay done. */
+  /**
+   * Effects that this job ran: called again, with new keys. Those that another job ran stay done.
+   */
   readonly effects: readonly Pick<EffectStory, 'key' | 'mode' | 'state'>[]
-  /** Messages that it published, as far as the outbox still holds them: sent again, under new ids. */
+  /**
+   * Messages that it published, as far as the outbox still holds them: sent again, under new ids.
+   */
   readonly messages: readonly PublishedMessage[]
 }
 

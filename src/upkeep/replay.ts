@@ -33,8 +33,8 @@ export interface ReplayOptions {
 }
 
 /**
- * Processes a receipt again: every finished job of it is received anew, and subscribers that came after it get
- * their job. Jobs that are still being worked on are left alone.
+ * Processes a receipt again: every finished job of it is received anew, and subscribers that came
+ * after it get their job. Jobs that are still being worked on are left alone.
  */
 export async function replayOne(
   ledger: LedgerTables,

@@ -16,7 +16,10 @@ export interface RescueOptions {
   readonly contactMs: number
 }
 
-/** Takes back what dead workers held: jobs and lanes of the outbox. Any process may do it, and all of them at once. */
+/**
+ * Takes back what dead workers held: jobs and lanes of the outbox. Any process may do it, and all
+ * of them at once.
+ */
 export async function rescue(ledger: LedgerTables, { observer, contactMs }: RescueOptions): Promise<number> {
   const dead = await deadWorkers(ledger.pool, { graceMs: GRACE_MS, contactMs })
   let count = 0
@@ -58,8 +61,9 @@ async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): P
 }
 
 /**
- * Rescues the jobs of dead workers in one shard. Of a job that would have been buried, but for an open call, all open calls
- * become unknown. A process that dies before that leaves the job in `attention`, where it is listed and can be let go.
+ * Rescues the jobs of dead workers in one shard. Of a job that would have been buried, but for an
+ * open call, all open calls become unknown. A process that dies before that leaves the job in
+ * `attention`, where it is listed and can be let go.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)

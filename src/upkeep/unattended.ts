@@ -5,7 +5,9 @@ import type { Observer } from '../observe/observer.ts'
 /** A deploy stops and starts workers: who is without one for a moment is not left behind. */
 const GRACE_MS = 5 * 60_000
 
-/** Reports subscribers whose jobs wait although no worker serves them. Returns how many there are. */
+/**
+ * Reports subscribers whose jobs wait although no worker serves them. Returns how many there are.
+ */
 export async function reportUnattended(
   { pool, shards }: LedgerTables,
   observer: Observer,

@@ -18,13 +18,18 @@ const UNATTENDED_EVERY_MS = 15 * 60_000
 export interface UpkeepOptions {
   readonly leaseMs: number
   readonly observer: Observer
-  /** How long this process has reached the ledger without a break; 0 while it does not hold its lease. */
+  /**
+   * How long this process has reached the ledger without a break; 0 while it does not hold its
+   * lease.
+   */
   readonly contactMs: () => number
   /** How long finished messages of the outbox are kept; undefined: whoever relays them says so. */
   readonly keepMessagesMs?: number | undefined
 }
 
-/** Runs the chores beside a worker. Every process runs them; each is safe when all do it at once. */
+/**
+ * Runs the chores beside a worker. Every process runs them; each is safe when all do it at once.
+ */
 export function startUpkeep(ledger: LedgerTables, options: UpkeepOptions): Upkeep {
   const { leaseMs, observer, contactMs, keepMessagesMs } = options
   const chores = [

@@ -74,7 +74,9 @@ export interface WaitingDecision {
   readonly why: string
 }
 
-/** Does what was planned. The decision is recorded first, so that nothing happens without a record. */
+/**
+ * Does what was planned. The decision is recorded first, so that nothing happens without a record.
+ */
 export async function settleWaiting(
   ledger: LedgerTables,
   request: WaitingRequest,
@@ -107,7 +109,9 @@ export async function settleWaiting(
   return count
 }
 
-/** What became of the calls of a job that is given up is a question: nobody else is left to ask it. */
+/**
+ * What became of the calls of a job that is given up is a question: nobody else is left to ask it.
+ */
 async function settleBatch(
   { pool, shards }: LedgerTables,
   subscriber: number,

@@ -1,9 +1,9 @@
 import { HookonceError } from '../model/errors.ts'
 
 /**
- * Keeps those who come as fast as anyone likes from a ledger that is down. Once an attempt has met an outage, one attempt
- * at a time is the probe, with growing pauses between them, and everyone else is refused at once. A recovering server
- * meets one connection of this process, not thousands.
+ * Keeps those who come as fast as anyone likes from a ledger that is down. Once an attempt has met
+ * an outage, one attempt at a time is the probe, with growing pauses between them, and everyone
+ * else is refused at once. A recovering server meets one connection of this process, not thousands.
  */
 export interface Breaker {
   /** Makes an attempt, or throws LEDGER_DOWN without one. */

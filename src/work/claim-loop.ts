@@ -25,7 +25,9 @@ export interface Claimer {
 /** A ledger that is down is asked less and less often, up to this. */
 const LONGEST_PAUSE_MS = 5_000
 
-/** Claims while there is something, and looks again when it is nudged or when it is time to poll. */
+/**
+ * Claims while there is something, and looks again when it is nudged or when it is time to poll.
+ */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
   const { pollMs, observer, stopping } = options
   let pauseMs = pollMs

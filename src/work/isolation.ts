@@ -1,8 +1,9 @@
 import { bell } from './bell.ts'
 
 /**
- * Lets a suspect run while nothing else runs in this process, so that a death of the process is the suspect's doing.
- * Every stage that runs work of others joins, and starts nothing while it is closed.
+ * Lets a suspect run while nothing else runs in this process, so that a death of the process is the
+ * suspect's doing. Every stage that runs work of others joins, and starts nothing while it is
+ * closed.
  */
 export interface Isolation {
   /** A suspect runs alone, or waits until what is in flight has ended. */
@@ -12,7 +13,10 @@ export interface Isolation {
   changed(): void
   /** How long what is in flight may take to end before the suspect is put off. */
   readonly waitMs: number
-  /** Runs `work` alone. It is not run if others did not end in time, or `signal` is aborted meanwhile. */
+  /**
+   * Runs `work` alone. It is not run if others did not end in time, or `signal` is aborted
+   * meanwhile.
+   */
   alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>
 }
 

@@ -4,9 +4,9 @@ import { enlistWorker, heartbeat, retireWorker } from '../ledger/workers.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
- * The lease of this process. While its heartbeats arrive, its jobs are its own. If they do not, others take
- * over after the lease; this side stops itself earlier, at 80 % of it on the local monotonic clock, so that
- * clocks need not agree and a late heartbeat still leaves a margin.
+ * The lease of this process. While its heartbeats arrive, its jobs are its own. If they do not,
+ * others take over after the lease; this side stops itself earlier, at 80 % of it on the local
+ * monotonic clock, so that clocks need not agree and a late heartbeat still leaves a margin.
  */
 export interface Lease {
   /** The worker's id while the lease holds; undefined when nothing new may be started. */
@@ -32,7 +32,10 @@ export interface LeaseOptions {
 /** Three chances to be heard before the lease runs out. */
 const BEATS_PER_LEASE = 3
 const LOCAL_SHARE = 0.8
-/** Two heartbeats: with a longer gap, another worker that renewed one beat earlier may have lost its lease meanwhile. */
+/**
+ * Two heartbeats: with a longer gap, another worker that renewed one beat earlier may have lost its
+ * lease meanwhile.
+ */
 const CONTACT_SHARE = 2 / BEATS_PER_LEASE
 
 export async function takeLease(options: LeaseOptions): Promise<Lease> {
@@ -78,7 +81,8 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
 
   async function renew(): Promise<void> {
     const sentAt = performance.now()
-    // A timer that fires late means that the event loop was blocked: the lease may be over before we ask.
+    // A timer that fires late means that the event loop was blocked: the lease may be over before
+    // we ask.
     if (!isHeld()) lose()
     const alive = await heartbeat(db, worker, leaseMs)
     if (!alive) {
@@ -86,7 +90,8 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       worker = await enlist()
     }
     renewed(sentAt)
-    // Not waited for: what it settles may take longer than a lease, and no heartbeat would be sent meanwhile.
+    // Not waited for: what it settles may take longer than a lease, and no heartbeat would be sent
+    // meanwhile.
     tending ??= tend(worker)
   }
 

@@ -7,14 +7,17 @@ const LONGEST_PAUSE_MS = 2_000
 export interface Persistence {
   readonly doing: string
   readonly observer: Observer
-  /** Gives up trying: the ledger is down and the process wants to end. Leases then run out by themselves. */
+  /**
+   * Gives up trying: the ledger is down and the process wants to end. Leases then run out by
+   * themselves.
+   */
   readonly signal: AbortSignal
 }
 
 /**
- * Records what has happened, however long the ledger is down: the work is done, only the record is missing.
- * Undefined: given up. What is recorded must be such that doing it twice changes nothing the second time, because
- * a commit whose reply was lost is tried again.
+ * Records what has happened, however long the ledger is down: the work is done, only the record is
+ * missing. Undefined: given up. What is recorded must be such that doing it twice changes nothing
+ * the second time, because a commit whose reply was lost is tried again.
  */
 export async function persistently<Result>(
   record: () => Promise<Result>,
@@ -26,7 +29,8 @@ export async function persistently<Result>(
     } catch (error) {
       observer.trouble({ doing, error })
       if (signal.aborted) return undefined
-      // At random around the pause: processes that lost the ledger together would come back together.
+      // At random around the pause: processes that lost the ledger together would come back
+      // together.
       await delay(pauseMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined)
     }
   }

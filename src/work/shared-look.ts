@@ -1,6 +1,7 @@
 /**
- * Makes a look that many may ask for cheap: callers that come while one is under way share it, and its result (or
- * failure) is served for `freshMs` after it. However many ask, one look runs at a time.
+ * Makes a look that many may ask for cheap: callers that come while one is under way share it, and
+ * its result (or failure) is served for `freshMs` after it. However many ask, one look runs at a
+ * time.
  */
 export function sharedLook<Result>(look: () => Promise<Result>, freshMs = 0): () => Promise<Result> {
   let latest: Promise<Result> | undefined

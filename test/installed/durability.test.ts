@@ -8,8 +8,9 @@ import { TEMPLATE } from '../support/servers.ts'
 import { until } from '../support/until.ts'
 
 /*
- * What was acknowledged, and what was committed, outlives a power cut of the server, whatever the database or a handler
- * says of synchronous_commit. The server writes its log only for those who wait for it.
+ * What was acknowledged, and what was committed, outlives a power cut of the server, whatever the
+ * database or a handler says of synchronous_commit. The server writes its log only for those who
+ * wait for it.
  */
 const EVENTS = 30
 

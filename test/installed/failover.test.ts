@@ -8,8 +8,9 @@ import { type Cluster, databaseUrl, makeCluster, makeTemplate, TEMPLATE } from '
 import { until } from '../support/until.ts'
 
 /*
- * Shows that the process goes on with the new primary and that what was acknowledged is there. Not that the standby
- * being synchronous is what saves it: on loopback one that is not keeps up as well, and passes.
+ * Shows that the process goes on with the new primary and that what was acknowledged is there. Not
+ * that the standby being synchronous is what saves it: on loopback one that is not keeps up as
+ * well, and passes.
  */
 test('the primary dies and its synchronous standby takes over: nothing that was acknowledged is lost', async () => {
   const { primary, standby } = await twoServers()

@@ -28,7 +28,8 @@ test('the database fails and comes back under load: what was acknowledged is the
   await sender.stop()
 
   expect(new Set(sender.statuses)).toEqual(new Set([202, 503]))
-  // Leases of commits whose reply the outage swallowed are left alone for half a minute: move the clock on.
+  // Leases of commits whose reply the outage swallowed are left alone for half a minute: move the
+  // clock on.
   await db.pool.query(
     `update hookonce.job set started_at = started_at - interval '1 minute' where state = 'processing'`,
   )
@@ -42,7 +43,8 @@ test('the database fails and comes back under load: what was acknowledged is the
   )
   expect(new Set(keys).size).toBe(keys.length)
   expect([...sender.acknowledged].filter((key) => !keys.includes(key))).toEqual([])
-  // A job on each, and an effect on each; a reply that was lost may have made the app's own effect twice.
+  // A job on each, and an effect on each; a reply that was lost may have made the app's own effect
+  // twice.
   expect(await db.number('select count(*) from hookonce.job')).toBe(keys.length)
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(keys.length)
   app.kill('SIGTERM')
@@ -78,7 +80,10 @@ test('an outage longer than the lease makes no process dead, and no job a suspec
   expect(await db.number(`select count(*) from hookonce.attempt where outcome = 'crashed'`)).toBe(0)
 })
 
-/* A claim does not wait for the disk, so a crash of the server can undo it, and the next claim raises the same fence. */
+/*
+ * A claim does not wait for the disk, so a crash of the server can undo it, and the next claim
+ * raises the same fence.
+ */
 test('of two runs whose claims a crash made alike, one is settled', async () => {
   const server = await ownServer()
   const { db } = server

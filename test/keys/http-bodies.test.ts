@@ -9,7 +9,10 @@ import { listening } from '../support/listening.ts'
 import { type RawConnection, rawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
 
-/* Anyone can send a body, so it is read only for a request that may be run, and only within a common limit. */
+/*
+ * Anyone can send a body, so it is read only for a request that may be run, and only within a
+ * common limit.
+ */
 
 const KEY = 'a1b2'
 

@@ -9,7 +9,9 @@ import { jobsAre } from '../support/jobs.ts'
 import { seedJobs } from '../support/seed.ts'
 import { until } from '../support/until.ts'
 
-/* Jobs of a subscriber that was renamed or removed: reported, and moved or discarded by a person. */
+/*
+ * Jobs of a subscriber that was renamed or removed: reported, and moved or discarded by a person.
+ */
 
 const JOBS = `select s.name, j.state::text, count(*)::int from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
   group by 1, 2 order by 1, 2`

@@ -9,7 +9,10 @@ import { deliver, testHooks } from '../support/hooks.ts'
 import { jobsAre } from '../support/jobs.ts'
 import { seedJobs, seedWorker } from '../support/seed.ts'
 
-/* A job is never given up while the outcome of one of its calls is open: it waits for a person, and is listed. */
+/*
+ * A job is never given up while the outcome of one of its calls is open: it waits for a person, and
+ * is listed.
+ */
 
 const by = { by: 'ann', why: 'asked the bank' }
 

@@ -12,8 +12,9 @@ import {
 } from '../support/effect-model.ts'
 
 /*
- * Liveness, explored: from the first state on, every action is taken in every state that is reached, breadth first. In each
- * of them whoever waits is listed and can be moved, and from each of them all jobs can be processed.
+ * Liveness, explored: from the first state on, every action is taken in every state that is
+ * reached, breadth first. In each of them whoever waits is listed and can be moved, and from each
+ * of them all jobs can be processed.
  */
 
 /** What tells two states apart. The two jobs are alike, so their order does not. */

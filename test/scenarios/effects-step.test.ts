@@ -109,8 +109,9 @@ test('a step whose declared input changed between attempts is refused, not skipp
 })
 
 /*
- * A claim does not wait for the disk: a crash of the server can undo it, and the next claim raises the same fence. The
- * first run lives on in its process, and passes for the second wherever only the fence is looked at.
+ * A claim does not wait for the disk: a crash of the server can undo it, and the next claim raises
+ * the same fence. The first run lives on in its process, and passes for the second wherever only
+ * the fence is looked at.
  */
 test.each(['ctx.step', 'ctx.transaction'])(
   '%s is not run by a second run with the same fence, after the first has recorded it',

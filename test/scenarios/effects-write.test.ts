@@ -133,7 +133,8 @@ test('a connection that breaks at the commit is tried again, and the write is ma
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
     ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
   })
-  // The first two commits are cut off by the server itself, the second time after the whole batch was sent.
+  // The first two commits are cut off by the server itself, the second time after the whole batch
+  // was sent.
   await db.rows(`
     create sequence cut;
     create function cut() returns trigger language plpgsql as $$

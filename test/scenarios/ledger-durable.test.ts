@@ -10,8 +10,9 @@ import { freshDatabase } from '../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../support/seed.ts'
 
 /*
- * Durability is said by the statement that promises it: a session, a role or a database that does not wait for the disk
- * changes nothing. What a crash of the server really leaves is in test/installed/durability.test.ts.
+ * Durability is said by the statement that promises it: a session, a role or a database that does
+ * not wait for the disk changes nothing. What a crash of the server really leaves is in
+ * test/installed/durability.test.ts.
  */
 const RECEIPT_ID = '0a000000-0000-4000-8000-000000000000'
 const JOB: JobRef = { shard: 0, receiptId: RECEIPT_ID, subscriber: 1, fence: 1 }

@@ -11,7 +11,10 @@ import { deliver, testHooks } from '../support/hooks.ts'
 import { jobsAre } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
-/* The roles of docs/reference/database-role.md, made as it says, and the engine under the restricted one. */
+/*
+ * The roles of docs/reference/database-role.md, made as it says, and the engine under the
+ * restricted one.
+ */
 
 const PAGE = readFileSync(new URL('../../docs/reference/database-role.md', import.meta.url), 'utf8')
 

@@ -5,9 +5,10 @@ import type { Statement } from '../../src/ledger/statement.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 /*
- * Rows are found by their shard, and locked in it: every plan of the ledger that locks or changes rows of a table with
- * shards says which. Those that name one shard could run as they are on a PostgreSQL that is distributed by shard; the
- * others, which are for batches, name that of each row.
+ * Rows are found by their shard, and locked in it: every plan of the ledger that locks or changes
+ * rows of a table with shards says which. Those that name one shard could run as they are on a
+ * PostgreSQL that is distributed by shard; the others, which are for batches, name that of each
+ * row.
  */
 
 const statements = vi.hoisted((): Statement[] => [])

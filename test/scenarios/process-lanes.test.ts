@@ -9,7 +9,10 @@ import { seedJobs, seedWorker } from '../support/seed.ts'
 import type { TestPayload } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
-/* Ordered processing: one at a time for each key, in the order of the receipts, whatever happens to one of them. */
+/*
+ * Ordered processing: one at a time for each key, in the order of the receipts, whatever happens to
+ * one of them.
+ */
 
 /** `evt_<key>_<number>`: the key is the lane. */
 const keyOf = (id: string): string => id.split('_')[1] ?? ''
@@ -142,7 +145,8 @@ test('a process that dies before it lets the next go is stood in for', async () 
   const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'app', ordered })
   for (const event of events('a', 3)) await deliver(receiver, event)
   await receiver.stop()
-  // As if the process had died between the end of a run and passing on: finished, and nobody is let go.
+  // As if the process had died between the end of a run and passing on: finished, and nobody is let
+  // go.
   await db.pool.query(
     `update hookonce.job set state = 'processed', finished_at = now() where due_at < 'infinity'`,
   )

@@ -7,7 +7,8 @@ import { deliver, testHooks } from '../support/hooks.ts'
 import { until } from '../support/until.ts'
 
 /*
- * Endings share their commits: what is wrong with one of them must not reach the others, nor a run that is over.
+ * Endings share their commits: what is wrong with one of them must not reach the others, nor a run
+ * that is over.
  */
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 

@@ -18,7 +18,10 @@ const POINTS = [
   { at: 'marked', when: 'after the mark' },
 ] as const
 
-/** More runs, or one run again: HOOKONCE_RUNS=500 or HOOKONCE_SEED=123 npx vitest run test/scenarios/publish-crash.test.ts */
+/**
+ * More runs, or one run again: HOOKONCE_RUNS=500 or HOOKONCE_SEED=123 npx vitest run
+ * test/scenarios/publish-crash.test.ts
+ */
 const RUNS = Number(process.env.HOOKONCE_RUNS ?? 2)
 const SEED = Number(process.env.HOOKONCE_SEED ?? Date.now() % 1_000_000)
 
@@ -83,7 +86,9 @@ async function business(db: TestDatabase): Promise<void> {
   }
 }
 
-/** Every message of a committed business row was published, the first time in the order of its key. */
+/**
+ * Every message of a committed business row was published, the first time in the order of its key.
+ */
 async function expectWhole(db: TestDatabase, got: readonly Recorded[], why: string): Promise<void> {
   const seen = new Set<string>()
   const first = got.filter(({ id }) => !seen.has(id) && seen.add(id))

@@ -8,7 +8,10 @@ import { receiving, silent } from '../support/receiving.ts'
 import { signed, testSource } from '../support/source.ts'
 import { until } from '../support/until.ts'
 
-/* Anyone can send anything. Nothing of it may be stored unsigned, crash the process, or fill the ledger. */
+/*
+ * Anyone can send anything. Nothing of it may be stored unsigned, crash the process, or fill the
+ * ledger.
+ */
 
 const receipts = (db: TestDatabase): Promise<number> => db.number('select count(*) from hookonce.receipt')
 const rejections = (db: TestDatabase): Promise<unknown[]> =>
@@ -44,7 +47,8 @@ test('a chunked body without end is read no further than the limit', async () =>
     await turn()
   }
   expect(await answer).toMatch(/^HTTP\/1.1 413 .*connection: close.*"BODY_TOO_LARGE"/is)
-  // What the limit allows, and what the kernel holds for both sides; not what a sender would like to send.
+  // What the limit allows, and what the kernel holds for both sides; not what a sender would like
+  // to send.
   expect(client.socket.bytesWritten).toBeLessThan(16 * 1024 * 1024)
   await stop()
   expect(await receipts(db)).toBe(0)
@@ -77,7 +81,8 @@ test('a body that stalls is answered 408, and its bytes are let go', async () =>
     client.write(lines('POST /in/test HTTP/1.1', 'host: x', length))
     client.write(length.startsWith('t') ? `384\r\n${'x'.repeat(900)}\r\n` : 'x'.repeat(900))
     const answer = await client.closed()
-    // An announced body that would not fit is refused at once; the other is read, and waited for in vain.
+    // An announced body that would not fit is refused at once; the other is read, and waited for in
+    // vain.
     if (length.startsWith('t')) expect(answer).toMatch(/^HTTP\/1.1 408 .*connection: close.*"BODY_STALLED"/is)
     else expect(answer).toMatch(/^HTTP\/1.1 503 .*"OVERLOADED"/s)
   }

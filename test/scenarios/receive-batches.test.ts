@@ -5,7 +5,10 @@ import { freshDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiving.ts'
 import { until } from '../support/until.ts'
 
-/* One request with many events: one receipt each, and acknowledged only when all of them are recorded. */
+/*
+ * One request with many events: one receipt each, and acknowledged only when all of them are
+ * recorded.
+ */
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const source = sendgrid({ secret: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString() })

@@ -6,7 +6,10 @@ import { freshDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiving.ts'
 import { until } from '../support/until.ts'
 
-/* A refused delivery is looked into after its answer: our own log says why, and the sender learns nothing of it. */
+/*
+ * A refused delivery is looked into after its answer: our own log says why, and the sender learns
+ * nothing of it.
+ */
 
 const live = stripe({ secret: 'whsec_live' })
 const sources = { live, test: stripe({ secret: 'whsec_test' }), github: github({ secret: 'hub' }) }

@@ -14,7 +14,10 @@ import { listening } from '../support/listening.ts'
 import { receiving } from '../support/receiving.ts'
 import { signed, testSource } from '../support/source.ts'
 
-/* Signatures are over bytes. Frameworks read bodies before us, and keep their bytes in places of their own. */
+/*
+ * Signatures are over bytes. Frameworks read bodies before us, and keep their bytes in places of
+ * their own.
+ */
 
 type Receive = Inline['node']
 
@@ -37,7 +40,9 @@ const byFastify =
     return app.listen({ port: 0, host: '127.0.0.1' })
   }
 
-/** The decorators are called by hand: what compiles these tests does not know Nest's kind of them. */
+/**
+ * The decorators are called by hand: what compiles these tests does not know Nest's kind of them.
+ */
 const byNest =
   (platform: 'express' | 'fastify', rawBody: boolean) =>
   async (receive: Receive): Promise<string> => {

@@ -5,7 +5,10 @@ import { proxyTo } from '../support/proxy.ts'
 import { type Receiving, receiving } from '../support/receiving.ts'
 import { until } from '../support/until.ts'
 
-/* While the ledger is down: deliveries are refused, and neither the server nor the log is flooded with them. */
+/*
+ * While the ledger is down: deliveries are refused, and neither the server nor the log is flooded
+ * with them.
+ */
 
 function recording(): { lines: string[]; logger: Logger } {
   const lines: string[] = []
@@ -13,7 +16,10 @@ function recording(): { lines: string[]; logger: Logger } {
   return { lines, logger: { info: line, warn: line, error: line } }
 }
 
-/** Waves of new events. Each is answered before the next is sent, as senders that come as fast as they can. */
+/**
+ * Waves of new events. Each is answered before the next is sent, as senders that come as fast as
+ * they can.
+ */
 async function flood({ send }: Receiving): Promise<Response[]> {
   const answers: Response[] = []
   for (let wave = 0; wave < 100; wave += 1) {

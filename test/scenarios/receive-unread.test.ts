@@ -4,7 +4,10 @@ import { lintKeys } from '../../src/upkeep/lint-keys.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiving.ts'
 
-/* A genuine delivery that is not understood is recorded as it came: it is never acknowledged and dropped. */
+/*
+ * A genuine delivery that is not understood is recorded as it came: it is never acknowledged and
+ * dropped.
+ */
 
 const settings = { verifyToken: 'token' }
 const sources = {

@@ -7,8 +7,9 @@ import type { Queryable } from '../../src/ledger/statement.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 /*
- * What a statement reads must not grow with what is stored, waits, or is in flight. Plans are the generic ones, as a
- * connection keeps them; what is counted are the pages that each touches, on a ledger with little in it and with much.
+ * What a statement reads must not grow with what is stored, waits, or is in flight. Plans are the
+ * generic ones, as a connection keeps them; what is counted are the pages that each touches, on a
+ * ledger with little in it and with much.
  */
 const LITTLE = 500
 const MUCH = 20_000
@@ -112,8 +113,9 @@ test('what a look, a claim, a settlement, a rescue and a sweep touch does not gr
 })
 
 /**
- * A shard with so many receipts: a fifth each finished and old, finished, due, and leased to workers 1 and 2. Who would
- * read the table for those that are due, as the first of so many should soon be found, finds them at its end.
+ * A shard with so many receipts: a fifth each finished and old, finished, due, and leased to
+ * workers 1 and 2. Who would read the table for those that are due, as the first of so many should
+ * soon be found, finds them at its end.
  */
 async function ledgerWith(receipts: number): Promise<TestDatabase> {
   const db = await freshDatabase()

@@ -5,7 +5,10 @@ import { cli } from '../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiving.ts'
 
-/* Each source is sent what its key does not fit, and is told so with the numbers; a good key is told nothing. */
+/*
+ * Each source is sent what its key does not fit, and is told so with the numbers; a good key is
+ * told nothing.
+ */
 
 const source = custom({
   secret: 's',

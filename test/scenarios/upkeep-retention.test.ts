@@ -140,7 +140,8 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   await seedJobs(db, 50, { ageDays: 10, state: 'processed' })
 
   const pruned = await Promise.all([1, 2, 3].map(() => prune(ledgerOf(db))))
-  // Where one prune had rows locked for their bodies, another passed over their keys: the next round takes them.
+  // Where one prune had rows locked for their bodies, another passed over their keys: the next
+  // round takes them.
   pruned.push(await prune(ledgerOf(db)))
 
   expect(pruned.reduce((sum, { bodies }) => sum + bodies, 0)).toBeLessThanOrEqual(600)
@@ -208,7 +209,10 @@ describe('a sweep and a replay of the same receipt', () => {
   })
 })
 
-/** A pool that does something else after the first statement with these words, before the next one is sent. */
+/**
+ * A pool that does something else after the first statement with these words, before the next one
+ * is sent.
+ */
 function between(db: TestDatabase, words: string, meddle: () => Promise<unknown>): pg.Pool {
   return new Proxy(db.pool, {
     get(pool, property) {

@@ -5,8 +5,8 @@ import { jobsAre } from '../support/jobs.ts'
 import { meeting } from '../support/meeting.ts'
 
 /*
- * Jobs share transactions and connections. What user code of one of them does to the session, where no look at its
- * statement can see it, must reach neither the others nor the engine.
+ * Jobs share transactions and connections. What user code of one of them does to the session, where
+ * no look at its statement can see it, must reach neither the others nor the engine.
  */
 const NEIGHBOURS = 10
 

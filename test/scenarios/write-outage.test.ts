@@ -6,8 +6,9 @@ import { meeting } from '../support/meeting.ts'
 import { until } from '../support/until.ts'
 
 /*
- * One statement can fail as if the ledger were down. It must fail its own job, and none beside it. The real causes that
- * only a server of their own can have are in test/installed/write-outage.test.ts.
+ * One statement can fail as if the ledger were down. It must fail its own job, and none beside it.
+ * The real causes that only a server of their own can have are in
+ * test/installed/write-outage.test.ts.
  */
 const HEALTHY = 20
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'

@@ -1,5 +1,6 @@
-// An app on hookonce, to be killed, frozen and blocked by the tests. Runs on the built package.
-// Its configuration is JSON in the environment; it tells what happens in lines of JSON on standard output.
+// An app on hookonce, to be killed, frozen and blocked by the tests. Runs on the built package. Its
+// configuration is JSON in the environment; it tells what happens in lines of JSON on standard
+// output.
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'

@@ -43,7 +43,10 @@ export function everyProvider(): Promise<Listed[]> {
   )
 }
 
-/** A secret of the kind that an algorithm takes; of public keys the private one, so that the source can sign. */
+/**
+ * A secret of the kind that an algorithm takes; of public keys the private one, so that the source
+ * can sign.
+ */
 export function secretFor(signature: Signature, which: 0 | 1 = 0): string {
   const { algorithm } = signature
   if (!takesPublicKey(signature)) return (['5ec5e7'.repeat(8), 'abcdef'.repeat(8)] as const)[which]

@@ -10,7 +10,10 @@ import { until } from './until.ts'
 
 export const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 
-/** The environment of the tests must not lend its database to the command, nor secrets that open sources. */
+/**
+ * The environment of the tests must not lend its database to the command, nor secrets that open
+ * sources.
+ */
 const ENV = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^DATABASE_URL$|_WEBHOOKS?_SECRET$/.test(name)),
 )
@@ -102,7 +105,8 @@ function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) 
 
 export function temporaryDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-cli-'))
-  // Open, as a project's directory is: closed to others, the data would have to be placed elsewhere as root.
+  // Open, as a project's directory is: closed to others, the data would have to be placed elsewhere
+  // as root.
   chmodSync(dir, 0o755)
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   return dir

@@ -23,9 +23,10 @@ import { seedJobs, seedWorker, settlement } from './seed.ts'
 import { testSource } from './source.ts'
 
 /*
- * Two jobs that ask for one effect, and everything that can happen to them: runs that end in every way, calls that are
- * answered late or never, workers that die, and what an operator may do. Each action is the real code on a real
- * database. States are kept as rows, so that every action can be taken from every state.
+ * Two jobs that ask for one effect, and everything that can happen to them: runs that end in every
+ * way, calls that are answered late or never, workers that die, and what an operator may do. Each
+ * action is the real code on a real database. States are kept as rows, so that every action can be
+ * taken from every state.
  */
 
 const KEY = 'charge'
@@ -174,7 +175,10 @@ export async function effectModel(
     await attempt(run, { business: { ...ledger, outbox }, settle, observer, signal: never })
   }
 
-  /** A run that calls, and whose process is not heard of until another action says what became of it. */
+  /**
+   * A run that calls, and whose process is not heard of until another action says what became of
+   * it.
+   */
   async function begin(index: number): Promise<Call | undefined> {
     let wasCalled = false
     const ask: Handler = async (_, ctx) => {

@@ -1,5 +1,6 @@
-// A process of its own with keys in front of a handler. Each run of the handler is a row in `public.run`, and each
-// effect one in `public.effect`; it tells what happens in lines of JSON on standard output.
+// A process of its own with keys in front of a handler. Each run of the handler is a row in
+// `public.run`, and each effect one in `public.effect`; it tells what happens in lines of JSON on
+// standard output.
 import { createServer } from 'node:http'
 import pg from 'pg'
 import { nodeKeys, postgresKeys, redisKeys } from '../../dist/keys/index.js'
@@ -22,7 +23,8 @@ const behaviours = {
   // Takes effect and does not come back: it is killed, or frozen and resumed.
   async hang(db) {
     await count(db, 'effect', 'hang')
-    // Before it says so: whoever hears it may freeze it at once, and a signal that nobody waits for would end it.
+    // Before it says so: whoever hears it may freeze it at once, and a signal that nobody waits for
+    // would end it.
     const resumed = new Promise((resolve) => process.once('SIGUSR2', resolve))
     say({ hanging: true })
     await resumed

@@ -1,4 +1,7 @@
-/** Where so many handlers wait for each other: they return in one turn, so that their writes share a commit. */
+/**
+ * Where so many handlers wait for each other: they return in one turn, so that their writes share a
+ * commit.
+ */
 export function meeting(count: number): () => Promise<void> {
   let arrived = 0
   let open: () => void = () => undefined

@@ -6,15 +6,21 @@ export interface Proxy {
   /** The same database, through this proxy. */
   readonly url: string
   /**
-   * From the next use of this prepared statement on, its connection hears nothing from the server any more: the
-   * commit happens, the reply is lost.
+   * From the next use of this prepared statement on, its connection hears nothing from the server
+   * any more: the commit happens, the reply is lost.
    */
   loseRepliesTo(statement: string): void
-  /** From now on nothing gets through any more, either way, and nobody is told; new connections work as ever. */
+  /**
+   * From now on nothing gets through any more, either way, and nobody is told; new connections work
+   * as ever.
+   */
   swallow(): void
   /** Breaks every connection; new ones work as ever. */
   cut(): void
-  /** Breaks every connection, and new ones as soon as they are made, as a server that restarts; or ends that. */
+  /**
+   * Breaks every connection, and new ones as soon as they are made, as a server that restarts; or
+   * ends that.
+   */
   refuse(isRefusing: boolean): void
   /** How many connections were made so far. */
   readonly connections: number

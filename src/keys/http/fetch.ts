@@ -8,7 +8,8 @@ import { toTheEnd } from './to-the-end.ts'
 export type FetchHandler = (request: Request, context: RunContext) => Response | Promise<Response>
 
 /**
- * Idempotency keys for handlers in the shape of the fetch standard: Bun, Deno, workers, and whatever speaks it.
+ * Idempotency keys for handlers in the shape of the fetch standard: Bun, Deno, workers, and
+ * whatever speaks it.
  *
  *   export const POST = fetchKeys({ store, tenant: (request) => userOf(request) })(async (request) => …)
  */

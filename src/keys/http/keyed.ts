@@ -23,8 +23,9 @@ import { detailOf, internalError, isProblem, type ProblemCode, problem } from '.
 import type { BodyLimits } from './read-body.ts'
 
 /*
- * One request with a key: parse → tenant → read the body → acquire → handler → keep → answer. Adapters bring the request,
- * the handler and a way to send the reply; everything that matters is decided here and in run.ts.
+ * One request with a key: parse → tenant → read the body → acquire → handler → keep → answer.
+ * Adapters bring the request, the handler and a way to send the reply; everything that matters is
+ * decided here and in run.ts.
  */
 
 /** Others are safe to repeat as they are. */
@@ -65,7 +66,10 @@ export function keyOf(
   }
 }
 
-/** The reply to a request whose body was refused while it was read; undefined where the error is another one. */
+/**
+ * The reply to a request whose body was refused while it was read; undefined where the error is
+ * another one.
+ */
 export function refuseBody(
   error: unknown,
   { problemBase: base }: Pick<CheckedKeysOptions, 'problemBase'>,

@@ -39,7 +39,9 @@ export function withHeaders(reply: Reply, headers: Readonly<Record<string, strin
   return { status: reply.status, headers: kept.concat(Object.entries(headers)), body: reply.body }
 }
 
-/** By lower-case name, as setHeader of node:http takes them: several values of one name are a list. */
+/**
+ * By lower-case name, as setHeader of node:http takes them: several values of one name are a list.
+ */
 export function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string, string | string[]> {
   const groups = new Map<string, string | string[]>()
   for (const [name, value] of pairs) {

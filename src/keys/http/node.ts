@@ -49,7 +49,10 @@ export interface NodeExchange {
   fail?(error: unknown): void
 }
 
-/** Whether keys have anything to do with it. What has none and needs none is not even captured: nothing of it is kept. */
+/**
+ * Whether keys have anything to do with it. What has none and needs none is not even captured:
+ * nothing of it is kept.
+ */
 export function isKeyed(
   { required }: CheckedKeysOptions,
   { method = '', headers }: IncomingMessage,
@@ -116,7 +119,10 @@ export function keyHeadersOf(request: IncomingMessage): string[] {
   return headerValues(request, 'idempotency-key')
 }
 
-/** From the raw headers: they are there too where a framework makes requests up, to test its handlers. */
+/**
+ * From the raw headers: they are there too where a framework makes requests up, to test its
+ * handlers.
+ */
 function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {

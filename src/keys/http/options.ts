@@ -52,9 +52,15 @@ const optionsSchema = strict({
   store5xx: z.enum(['on', 'off']).default('off'),
   /** `run`: while the store is down, requests run unprotected (and are counted). */
   onStoreDown: z.enum(['refuse', 'run']).default('refuse'),
-  /** Where a client can ask how a request in progress is getting on: it is answered 202 instead of 409. */
+  /**
+   * Where a client can ask how a request in progress is getting on: it is answered 202 instead of
+   * 409.
+   */
   progress: callable<(origin: never) => string>().optional(),
-  /** Where bodies above `maxResultBytes` are kept. Without it, that they were sent is all that is kept. */
+  /**
+   * Where bodies above `maxResultBytes` are kept. Without it, that they were sent is all that is
+   * kept.
+   */
   spill: z.custom<Spill>(isSpill, 'must have the functions put and get').optional(),
   reconcile: callable<(record: KeyRecord) => Promise<Reconciled<Reply>>>().optional(),
   /** The id of a request in your logs: kept with the reply. */
@@ -63,7 +69,9 @@ const optionsSchema = strict({
   problemBase: z.string().min(1).default(PROBLEM_BASE),
   /** The name under which a completer finds requests that were begun and left. */
   pledge: z.string().min(1).optional(),
-  /** Beside content-type, content-encoding, accept, accept-language, and those of the fingerprint. */
+  /**
+   * Beside content-type, content-encoding, accept, accept-language, and those of the fingerprint.
+   */
   pledgeHeaders: z
     .array(
       z
@@ -78,12 +86,17 @@ const optionsSchema = strict({
     .int()
     .positive()
     .default(5 * MIB),
-  /** Of all requests over one store together: a request that would exceed it is refused with 503. */
+  /**
+   * Of all requests over one store together: a request that would exceed it is refused with 503.
+   */
   maxHeldBytes: z
     .int()
     .positive()
     .default(256 * MIB),
-  /** From the headers to the end of the body: 5 MiB come within it over a slow mobile line (1 Mbit/s). */
+  /**
+   * From the headers to the end of the body: 5 MiB come within it over a slow mobile line (1
+   * Mbit/s).
+   */
   bodyTimeoutMs: timer.default(MINUTE_MS),
 })
   .refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {

@@ -4,7 +4,10 @@ import type { Reply } from './message.ts'
 interface Problem {
   readonly slug: string
   readonly title: string
-  /** For who called the API: the advice of the catalogue is for who runs it. Absent where each case has its own. */
+  /**
+   * For who called the API: the advice of the catalogue is for who runs it. Absent where each case
+   * has its own.
+   */
   readonly detail?: string
 }
 

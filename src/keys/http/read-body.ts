@@ -30,9 +30,10 @@ export const OF_BODIES: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /**
- * The body of a request, which the handler can read after us as if nobody had: it is put back before the stream says
- * that it has ended. What a body parser has read before us is taken from `rawBody`, or from the parsed `body` as
- * canonical JSON, of `parsed`. Throws an error of OF_BODIES.
+ * The body of a request, which the handler can read after us as if nobody had: it is put back
+ * before the stream says that it has ended. What a body parser has read before us is taken from
+ * `rawBody`, or from the parsed `body` as canonical JSON, of `parsed`. Throws an error of
+ * OF_BODIES.
  */
 export async function readBody(
   request: IncomingMessage,

@@ -1,8 +1,9 @@
 import type { Reply } from './message.ts'
 
 /*
- * A reply as a store keeps it: a line of JSON, then the bytes of the body. Only headers that describe the result are
- * kept: cookies belong to whoever got the first reply; dates, lengths and encodings belong to one transfer.
+ * A reply as a store keeps it: a line of JSON, then the bytes of the body. Only headers that
+ * describe the result are kept: cookies belong to whoever got the first reply; dates, lengths and
+ * encodings belong to one transfer.
  */
 const KEPT_HEADERS = new Set([
   'content-type',
@@ -10,7 +11,8 @@ const KEPT_HEADERS = new Set([
   'etag',
   'link',
   'content-language',
-  // They limit what a browser or a cache may do with the body: a replay without them would be less safe.
+  // They limit what a browser or a cache may do with the body: a replay without them would be less
+  // safe.
   'content-disposition',
   'content-security-policy',
   'x-content-type-options',

@@ -1,9 +1,10 @@
 import { DURABLE } from '../../model/durable.ts'
 
 /*
- * What the PostgreSQL store says, for a table of a given name. Times are cut to milliseconds, so that what a record says
- * in JavaScript is what the table holds. clock_timestamp() and not now(): a transaction may be as old as its handler.
- * What a client is told, or what is done next, must outlive a crash of the server: those statements wait for the disk.
+ * What the PostgreSQL store says, for a table of a given name. Times are cut to milliseconds, so
+ * that what a record says in JavaScript is what the table holds. clock_timestamp() and not now(): a
+ * transaction may be as old as its handler. What a client is told, or what is done next, must
+ * outlive a crash of the server: those statements wait for the disk.
  */
 export function statements(table: string) {
   const now = `date_trunc('milliseconds', clock_timestamp())`
@@ -41,9 +42,10 @@ export function statements(table: string) {
       create index if not exists ${table.replace(/^.*\./, '')}_pledge_due on ${table}_pledge (name, due_at)`,
 
     /*
-     * $1 id $2 fingerprint $3 holder $4 lock $5 ttl $6 whether a lock that ran out may be taken over.
-     * First a look, which writes nothing: a replay costs no commit. Only where that finds nothing in the way comes the
-     * insert, whose own condition decides, on the newest version of the row. No row at all: somebody was faster, ask again.
+     * $1 id $2 fingerprint $3 holder $4 lock $5 ttl $6 whether a lock that ran out may be taken
+     * over. First a look, which writes nothing: a replay costs no commit. Only where that finds
+     * nothing in the way comes the insert, whose own condition decides, on the newest version of
+     * the row. No row at all: somebody was faster, ask again.
      */
     acquire: `
       with asked as materialized (select ${now} as at, ${DURABLE} as durable),
@@ -98,7 +100,10 @@ export function statements(table: string) {
 
     read: `select ${columns('k')} from ${table} k where k.id = $1 and k.expires_at > ${now}`,
 
-    /** One scan a call: an index on the expiry would cost every acquisition and every completion a write. */
+    /**
+     * One scan a call: an index on the expiry would cost every acquisition and every completion a
+     * write.
+     */
     sweep: `
       delete from ${table} where ctid = any (array(
         select ctid from ${table} where expires_at <= ${now} limit $1 for update skip locked
@@ -120,7 +125,10 @@ export function statements(table: string) {
         name = excluded.name, pledge = excluded.pledge, due_at = excluded.due_at, expires_at = excluded.expires_at
       returning ${DURABLE}`,
 
-    /** $1 name $2 limit $3 lease. What has expired is due for ever, and so is found and deleted here. */
+    /**
+     * $1 name $2 limit $3 lease. What has expired is due for ever, and so is found and deleted
+     * here.
+     */
     duePledges: `
       with due as materialized (
         select id, expires_at <= ${now} as expired from ${table}_pledge

@@ -3,9 +3,9 @@ import { statements } from './postgres-statements.ts'
 import { inTransaction } from './postgres-tx.ts'
 
 /*
- * Where the table of keys is. A name without a schema is looked up once, by the search path of that moment, and then
- * always said with its schema: otherwise a search path that changes later, or that a handler sets, would lead to another
- * table, where every key is new.
+ * Where the table of keys is. A name without a schema is looked up once, by the search path of that
+ * moment, and then always said with its schema: otherwise a search path that changes later, or that
+ * a handler sets, would lead to another table, where every key is new.
  */
 
 /** Any fixed number: two processes that start at once make the table one after the other. */

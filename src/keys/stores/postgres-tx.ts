@@ -5,8 +5,9 @@ import { asOneStatement, refuseControl, refuseSeveral } from '../../model/statem
 import { ANSWER_TIMEOUT_MS } from './postgres-pools.ts'
 
 /**
- * What a handler is given of its connection. It may not end the transaction, which ends with what is kept of it; and it may
- * have kept it, and use it when it has answered: by then the connection is back in its pool, and in somebody else's.
+ * What a handler is given of its connection. It may not end the transaction, which ends with what
+ * is kept of it; and it may have kept it, and use it when it has answered: by then the connection
+ * is back in its pool, and in somebody else's.
  */
 export function whileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
   let over = false
@@ -73,8 +74,9 @@ export interface Work<Answer> {
 }
 
 /**
- * Runs `work` between BEGIN and COMMIT or ROLLBACK. A process that is frozen in between keeps its locks, and nobody could
- * take its key over: the server ends a transaction that says nothing for `idleMs`.
+ * Runs `work` between BEGIN and COMMIT or ROLLBACK. A process that is frozen in between keeps its
+ * locks, and nobody could take its key over: the server ends a transaction that says nothing for
+ * `idleMs`.
  */
 export async function inTransaction<Answer>(
   pool: Pool,
@@ -92,7 +94,8 @@ export async function inTransaction<Answer>(
     try {
       await client.query(timed({ text }))
     } catch (error) {
-      // Of a connection that did not say how it ended nothing more is asked: the server ends what is left open.
+      // Of a connection that did not say how it ended nothing more is asked: the server ends what
+      // is left open.
       broken = error instanceof Error ? error : new Error(String(error))
       throw error
     }

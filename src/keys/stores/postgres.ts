@@ -42,7 +42,9 @@ const optionsSchema = strict({
 
 export type PostgresKeysOptions = z.input<typeof optionsSchema>
 
-/** Keys in a table of PostgreSQL 14 or later. The only store whose handlers can be transactional. */
+/**
+ * Keys in a table of PostgreSQL 14 or later. The only store whose handlers can be transactional.
+ */
 export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStore<ClientBase> {
   const { table, migrate, prepare, ...reaching } = check(optionsSchema, options, 'postgresKeys()')
   const pools: Pools = openPools(reaching)
@@ -200,7 +202,10 @@ function bytesOf(id: KeyId): Buffer {
   return Buffer.from(id, 'hex')
 }
 
-/** Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at once is safe. */
+/**
+ * Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at
+ * once is safe.
+ */
 export async function ensurePostgresTable(
   options: Pick<PostgresKeysOptions, 'database' | 'table'>,
 ): Promise<void> {

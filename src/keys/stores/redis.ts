@@ -9,7 +9,9 @@ import { type IoredisLike, type NodeRedisLike, type RunsScripts, runsScripts } f
 import { redisPledges } from './redis-pledges.ts'
 
 const optionsSchema = strict({
-  /** Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis. */
+  /**
+   * Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis.
+   */
   client: z.custom<IoredisLike | NodeRedisLike>((value) => typeof value === 'object').optional(),
   /** Of one server; a client of ioredis is opened for it. */
   url: z
@@ -24,16 +26,18 @@ const optionsSchema = strict({
 export type RedisKeysOptions = z.input<typeof optionsSchema>
 
 /**
- * Keys in Redis 6.2 or later, or a Redis Cluster. Two limits that no client can mend: a failover to a replica that has
- * not yet heard of a lock loses it, and a server that evicts keys under memory pressure loses records, so set
- * `maxmemory-policy noeviction`. Where neither may happen, use PostgreSQL.
+ * Keys in Redis 6.2 or later, or a Redis Cluster. Two limits that no client can mend: a failover to
+ * a replica that has not yet heard of a lock loses it, and a server that evicts keys under memory
+ * pressure loses records, so set `maxmemory-policy noeviction`. Where neither may happen, use
+ * PostgreSQL.
  */
 export function redisKeys(options: RedisKeysOptions): KeyStore {
   const { client, url, prefix } = check(optionsSchema, options, 'redisKeys()')
   let own: Promise<OwnClient> | undefined
   let closed = false
   const theirs = client && runsScripts(client)
-  // Loaded now, so that a client that is missing is reported at the start and not at the first request.
+  // Loaded now, so that a client that is missing is reported at the start and not at the first
+  // request.
   const loading = url === undefined ? undefined : loadClient()
   loading?.catch((error) => process.emitWarning(String(error)))
 
@@ -120,7 +124,10 @@ const decoded = (text: string): string => (text.includes('%') ? decodeURICompone
 
 const NEWLINE = 0x0a
 
-/** The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space is in them. */
+/**
+ * The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space
+ * is in them.
+ */
 function recordOf(reply: unknown): KeyRecord {
   const value = bytesOf(reply)
   const end = value.indexOf(NEWLINE)

@@ -9,7 +9,10 @@ import {
 } from '../store.ts'
 import { layerOver } from './layer.ts'
 
-/** Encryption of yours. `id` belongs into the authenticated data: a result moved to another key must not open. */
+/**
+ * Encryption of yours. `id` belongs into the authenticated data: a result moved to another key must
+ * not open.
+ */
 export interface Seal {
   seal(bytes: Uint8Array, id: KeyId): Uint8Array | Promise<Uint8Array>
   open(bytes: Uint8Array, id: KeyId): Uint8Array | Promise<Uint8Array>

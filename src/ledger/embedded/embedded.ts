@@ -22,20 +22,26 @@ export interface EmbeddedServer {
   /** It was already running. */
   readonly adopted: boolean
   readonly dataDir: string
-  /** Leaves the server: stops it if nobody else uses it, otherwise lets it run. Close your own connections first. */
+  /**
+   * Leaves the server: stops it if nobody else uses it, otherwise lets it run. Close your own
+   * connections first.
+   */
   leave(): Promise<void>
 }
 
-// After a crash the server replays its log, at most max_wal_size (1 GB), before it takes connections.
+// After a crash the server replays its log, at most max_wal_size (1 GB), before it takes
+// connections.
 const readyWithinMs = 120_000
 // A little more than another process can need to start the server that we then adopt.
 const lockWithinMs = readyWithinMs + 30_000
-// Sessions of a killed postmaster end by themselves when their statement ends; until then nothing may start.
+// Sessions of a killed postmaster end by themselves when their statement ends; until then nothing
+// may start.
 const orphansWithinMs = 10_000
 const maxPortRaces = 3
 
 /**
- * Starts the PostgreSQL that npm installed, on the data in `dir`; or adopts it, if it already runs there.
+ * Starts the PostgreSQL that npm installed, on the data in `dir`; or adopts it, if it already runs
+ * there.
  *
  * @example
  * const server = await startEmbedded({ dir: '.hookonce' })
@@ -75,7 +81,8 @@ async function adopt(home: Home, wantedPort: number | undefined): Promise<Embedd
   if (joined === undefined) return undefined
   if (wantedPort !== undefined && wantedPort !== joined.port) {
     await joined.membership.leave(() => stopPostmaster(dataDir))
-    // We were alone with a server that a killed process left behind: it is down now and can start on the port.
+    // We were alone with a server that a killed process left behind: it is down now and can start
+    // on the port.
     if (!(await stillRuns())) return undefined
     throw runsElsewhere(joined.port, wantedPort)
   }

@@ -26,8 +26,8 @@ export interface Home {
   readonly lock: string
 }
 
-// A dev server that runs for weeks should not fill the disk with its log: at a start, a log beyond this moves
-// to postgres.log.1, so two of them at most.
+// A dev server that runs for weeks should not fill the disk with its log: at a start, a log beyond
+// this moves to postgres.log.1, so two of them at most.
 const maxLogBytes = 10 * 1024 * 1024
 
 export async function openHome(path: string): Promise<Home> {
@@ -54,7 +54,10 @@ async function keepOutOfGit(dir: string): Promise<void> {
   }
 }
 
-/** Undefined when there is none. A symbolic link is not followed: root may be reading in a directory of somebody else. */
+/**
+ * Undefined when there is none. A symbolic link is not followed: root may be reading in a directory
+ * of somebody else.
+ */
 export async function readSmallFile(path: string): Promise<string | undefined> {
   try {
     return (await readUnlinked(path)).toString('utf8').trim()
@@ -142,7 +145,10 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   )
 }
 
-/** An error that says so, where a folder cannot be made or written; undefined where something else went wrong. */
+/**
+ * An error that says so, where a folder cannot be made or written; undefined where something else
+ * went wrong.
+ */
 export function unusableDir(dir: string, error: unknown): HookonceError | undefined {
   if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOENT', 'ENOSPC')) return undefined
   const reason = error instanceof Error ? error.message : String(error)
@@ -170,7 +176,9 @@ async function giveToSudoUser(dir: string): Promise<void> {
   if (user !== undefined) await chown(dir, user.uid, user.gid)
 }
 
-/** What root writes into somebody's home belongs to its owner: the next start may be without root. */
+/**
+ * What root writes into somebody's home belongs to its owner: the next start may be without root.
+ */
 async function giveToOwner(home: Home, path: string): Promise<void> {
   if (!isRoot()) return
   const owner = await stat(home.dir)

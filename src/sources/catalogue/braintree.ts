@@ -76,7 +76,8 @@ function signatureOf(pairs: string, publicKey: string): string | undefined {
 /** The fields, for whoever has the SDK of Braintree, and the notification that they hold. */
 function payloadOf(delivery: Delivery): BraintreePayload | undefined {
   const { bt_signature = '', bt_payload: sent = '' } = formFields(delivery) ?? {}
-  // With and without its last line break it is the same event, and the SDK takes it for the same too.
+  // With and without its last line break it is the same event, and the SDK takes it for the same
+  // too.
   const bt_payload = sent.replace(/\n$/, '')
   const document = parseXmlText(Buffer.from(bt_payload, 'base64').toString('utf8'))
   const { notification } = Object(document && withoutAttributes(document)) as { notification?: XmlValue }

@@ -11,8 +11,9 @@ import type { SignedDelivery } from '../sign.ts'
 import { coversBody, isSignable, takesPublicKey } from '../signature.ts'
 
 /*
- * Every provider of the catalogue, by its description alone: what is signed verifies and identifies, and whatever is
- * wrong with it is refused. Who fetches its keys can be signed for by nobody else, and has a test of its own.
+ * Every provider of the catalogue, by its description alone: what is signed verifies and
+ * identifies, and whatever is wrong with it is refused. Who fetches its keys can be signed for by
+ * nobody else, and has a test of its own.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -130,7 +131,8 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
       })
 
     it('never throws and never believes random headers, bodies and addresses', () => {
-      // A proof that does not cover the body proves any body: then only what is made up must be refused.
+      // A proof that does not cover the body proves any body: then only what is made up must be
+      // refused.
       const genuine = coversBody(signature) ? Object.values(signed.headers) : []
       const values = [...genuine, 'v1=00', `t=${NOW_MS / 1000},v1=${'0'.repeat(64)}`]
       const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...values))

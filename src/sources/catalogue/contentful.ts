@@ -73,7 +73,9 @@ function signedHead(delivery: Delivery, listed: readonly string[], endpoint: End
   return `${delivery.method}\n${signedPath(endpoint.urlOf(delivery))}\n${lines.join(';')}\n`
 }
 
-/** The path as it was registered; the query is escaped as a whole, and what is escaped once more. */
+/**
+ * The path as it was registered; the query is escaped as a whole, and what is escaped once more.
+ */
 function signedPath(url: string): string {
   const { pathname, search } = new URL(url)
   return encodeURI(search === '' ? pathname : `${pathname}?${escapeQuery(search.slice(1))}`)

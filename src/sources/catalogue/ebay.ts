@@ -16,7 +16,10 @@ const HOSTS: Readonly<Record<string, string>> = {
   sandbox: 'https://api.sandbox.ebay.com',
 }
 
-/** eBay signs the body; its keys are had by their ids, with a token that the credentials of the API give. */
+/**
+ * eBay signs the body; its keys are had by their ids, with a token that the credentials of the API
+ * give.
+ */
 export function ebayCode(fetching: FetchText): Code {
   return ({ keyring, endpoint }) => {
     const host = HOSTS[endpoint.setting('environment')]

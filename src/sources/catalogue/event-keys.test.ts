@@ -12,8 +12,9 @@ import { writeBody } from '../schemes/payload.ts'
 import { isSignable } from '../signature.ts'
 
 /*
- * What an event key is for: two events have two keys, and the attempts to deliver one event have one key. A key that
- * merges events loses them; one that changes with the attempt processes them twice.
+ * What an event key is for: two events have two keys, and the attempts to deliver one event have
+ * one key. A key that merges events loses them; one that changes with the attempt processes them
+ * twice.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -100,12 +101,16 @@ describe.each(signable)('$id', ({ id, make, options, description }) => {
       deliver('evt_2', NOW_MS),
     ].map((delivery) => eventOf(source, delivery).key)
     expect(again).toBe(first)
-    // A sample of the description alone does not say what tells events without an id apart: those have pairs.
+    // A sample of the description alone does not say what tells events without an id apart: those
+    // have pairs.
     if (!(id in pairs)) expect(other).not.toBe(first)
   })
 })
 
-/** Whose key is made of several things that they send, with no pair above. This list may only become shorter. */
+/**
+ * Whose key is made of several things that they send, with no pair above. This list may only become
+ * shorter.
+ */
 const WITHOUT_PAIR = ['braintree', 'plaid']
 
 it('every provider without an id of its own has a pair', () => {

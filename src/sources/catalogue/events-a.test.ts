@@ -26,7 +26,10 @@ import {
   zendesk,
 } from '../index.ts'
 
-/* Bodies as providers send them, where one sample made of the description would not show what matters. */
+/*
+ * Bodies as providers send them, where one sample made of the description would not show what
+ * matters.
+ */
 
 const secret = 'secret-of-sixteen-characters-and-more'
 const AT = '2023-11-14T22:13:20Z'

@@ -5,7 +5,10 @@ import { memoryKeys } from '../../keys/index.ts'
 import type { Delivery } from '../contract.ts'
 import { bigcommerce, cloudinary, github, hubspot, shopify, twilio } from '../index.ts'
 
-/* Genuine deliveries in a form that is not the usual one: another signature, another content type, other headers. */
+/*
+ * Genuine deliveries in a form that is not the usual one: another signature, another content type,
+ * other headers.
+ */
 
 const NOW_MS = 1_700_000_000_000
 

@@ -35,7 +35,8 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
   event: {
     key: 'header:x-github-delivery',
     type: { join: ['header:x-github-event', 'json:action'], separator: '.' },
-    // What is nearest to the event first: a comment comes with its issue, a review with its pull request.
+    // What is nearest to the event first: a comment comes with its issue, a review with its pull
+    // request.
     objectId: [
       'json:comment.id',
       'json:review.id',

@@ -3,8 +3,8 @@ import type { Provider } from '../provider.ts'
 import { secretHeaders } from '../signature.ts'
 
 /*
- * The catalogue: every provider by its id, loaded when it is asked for. A process that names two providers loads two.
- * One line a provider, in alphabetical order; its module exports the factory.
+ * The catalogue: every provider by its id, loaded when it is asked for. A process that names two
+ * providers loads two. One line a provider, in alphabetical order; its module exports the factory.
  */
 const catalogue = {
   adyen: () => import('./adyen.ts'),

@@ -27,7 +27,10 @@ const CERTIFICATE_PATH = /^\/v1\/notifications\/certs\/[\w-]{1,200}$/
 const ISSUERS = /^http:\/\/cacerts\.digicert\.com\/[\w.-]{1,100}$/
 const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
 
-/** PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate that each delivery names. */
+/**
+ * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate
+ * that each delivery names.
+ */
 export function paypalCode({ fetching, roots }: Trusting): Code {
   return ({ endpoint }) => {
     const webhookId = endpoint.setting('webhookId')

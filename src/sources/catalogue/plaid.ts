@@ -20,7 +20,10 @@ const HOSTS: Readonly<Record<string, string>> = {
   sandbox: 'https://sandbox.plaid.com',
 }
 
-/** Plaid signs a token that holds the hash of the body; its keys are had by their ids, with the credentials of the API. */
+/**
+ * Plaid signs a token that holds the hash of the body; its keys are had by their ids, with the
+ * credentials of the API.
+ */
 export function plaidCode(fetching: FetchText): Code {
   return ({ keyring, endpoint, toleranceSeconds }) => {
     const host = HOSTS[endpoint.setting('environment')]

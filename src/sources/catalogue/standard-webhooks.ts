@@ -7,7 +7,9 @@ interface SecretForm {
   readonly secretPrefix?: string
 }
 
-/** How everyone signs who follows the specification; Svix's own senders name the headers `svix-*`. */
+/**
+ * How everyone signs who follows the specification; Svix's own senders name the headers `svix-*`.
+ */
 export function standardSignature(
   prefix: 'webhook' | 'svix',
   { secretEncoding = 'base64', secretPrefix = 'whsec_' }: SecretForm = {},

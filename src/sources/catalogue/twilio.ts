@@ -12,8 +12,9 @@ import { isSameText } from '../schemes/token.ts'
 const HEADER = 'x-twilio-signature'
 
 /**
- * Signed is the URL, then every field of the form in the order of their names. A body that is no form is signed by its
- * hash in the query of the URL. Which port Twilio saw is not known, so the URL is tried as it is, with and without one.
+ * Signed is the URL, then every field of the form in the order of their names. A body that is no
+ * form is signed by its hash in the query of the URL. Which port Twilio saw is not known, so the
+ * URL is tried as it is, with and without one.
  */
 const code: Code = ({ keyring, endpoint }) => ({
   verify(delivery) {

@@ -5,8 +5,9 @@ import type { CheckedDescription } from '../description.ts'
 import { arraySteps } from '../schemes/locate.ts'
 
 /*
- * A genuine delivery of a shape that nobody foresaw must leave a trace. So every batch splits into at least one part,
- * each part is identified, and no element of a batch is missing from all of the parts.
+ * A genuine delivery of a shape that nobody foresaw must leave a trace. So every batch splits into
+ * at least one part, each part is identified, and no element of a batch is missing from all of the
+ * parts.
  */
 
 const batches = (await everyProvider()).filter(({ description }) => description.batch !== undefined)
@@ -38,7 +39,9 @@ function textsOf(description: CheckedDescription, parts: readonly Delivery[]): s
   })
 }
 
-/** The value, put where the path leads: `entry[].changes[]` becomes {"entry":[{"changes":[value]}]}. */
+/**
+ * The value, put where the path leads: `entry[].changes[]` becomes {"entry":[{"changes":[value]}]}.
+ */
 function nested(steps: readonly string[], value: unknown): unknown {
   const [first, ...rest] = steps
   if (first === undefined) return value

@@ -1,7 +1,10 @@
 import type { Delivery } from '../contract.ts'
 import type { Coding } from '../schemes/compile.ts'
 
-/** One way in which things may be other than they should: if the signature is right under it, that was the fault. */
+/**
+ * One way in which things may be other than they should: if the signature is right under it, that
+ * was the fault.
+ */
 export interface Alternative {
   /**
    * The diagnosis; names neither the secret nor anything of the body. A function gets the position

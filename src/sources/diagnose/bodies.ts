@@ -8,8 +8,9 @@ import { jsonSpellings } from './json-spellings.ts'
 import { otherOrders } from './key-order.ts'
 
 /*
- * Bodies that this one may have been before somebody on the way touched it: frameworks that parse and write again,
- * proxies that trim, editors and shells that add a line break, decoders that take one charset for another.
+ * Bodies that this one may have been before somebody on the way touched it: frameworks that parse
+ * and write again, proxies that trim, editors and shells that add a line break, decoders that take
+ * one charset for another.
  */
 
 const LF = 0x0a

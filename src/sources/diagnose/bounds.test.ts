@@ -11,7 +11,10 @@ import { isSignable } from '../signature.ts'
 import { diagnose } from './diagnose.ts'
 import { explain } from './explain.ts'
 
-/* Whatever a stranger sends to any provider: no exception, no empty reason, and work that is bounded by its size. */
+/*
+ * Whatever a stranger sends to any provider: no exception, no empty reason, and work that is
+ * bounded by its size.
+ */
 
 const NOW_MS = 1_700_000_000_000
 const FILLER = Array.from({ length: 15_000 }, (_, at) => at)

@@ -29,9 +29,10 @@ const MAX_OTHERS = 32
 const MAX_BYTES_OF_OTHERS = 8 * 1024 * 1024
 
 /**
- * Says in a sentence why a delivery was refused: for our own log, never for the sender. It tries the secrets of the
- * other sources, then what else may have happened to the delivery; see explain.ts. Its work is bounded whatever the
- * delivery holds, but it is many times that of verifying: not for the path of a delivery.
+ * Says in a sentence why a delivery was refused: for our own log, never for the sender. It tries
+ * the secrets of the other sources, then what else may have happened to the delivery; see
+ * explain.ts. Its work is bounded whatever the delivery holds, but it is many times that of
+ * verifying: not for the path of a delivery.
  */
 export async function diagnose(refused: Refused): Promise<string | undefined> {
   const { source, delivery, refusal } = refused

@@ -23,8 +23,8 @@ export interface Explaining {
 }
 
 /**
- * What one explanation may cost, in bytes hashed: some ten milliseconds. The common delivery is tried in every way
- * for a tenth of it; of one with a megabyte only the likeliest faults are.
+ * What one explanation may cost, in bytes hashed: some ten milliseconds. The common delivery is
+ * tried in every way for a tenth of it; of one with a megabyte only the likeliest faults are.
  */
 const MAX_BYTES = 16 * 1024 * 1024
 /** Checking a public-key signature takes as long as hashing this much. */

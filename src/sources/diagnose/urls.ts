@@ -12,7 +12,10 @@ const MAX_URLS = 40
 /** Of a header that a stranger sends; longer ones are no part of a URL that anyone registered. */
 const MAX_CHARS = 2_000
 
-/** The endpoint under the other URLs by which the provider may know it: proxies change scheme, host, port and path. */
+/**
+ * The endpoint under the other URLs by which the provider may know it: proxies change scheme, host,
+ * port and path.
+ */
 export function* otherUrls(
   delivery: Delivery,
   description: CheckedDescription,

@@ -6,19 +6,21 @@ import { describeUnparsable, jsonReader, parseJsonText } from './payload.ts'
 import { refuse } from './refuse.ts'
 
 /*
- * A batch is split into the deliveries that the provider would have sent had it sent each event alone: the body with
- * every array of events cut down to the one. So a recorded event of a batch is read by the same places as the batch,
- * forwards in a shape that the provider's own libraries take, and keeps the sender's bytes: numbers that JSON.parse
- * would round stay as they were written.
+ * A batch is split into the deliveries that the provider would have sent had it sent each event
+ * alone: the body with every array of events cut down to the one. So a recorded event of a batch is
+ * read by the same places as the batch, forwards in a shape that the provider's own libraries take,
+ * and keeps the sender's bytes: numbers that JSON.parse would round stay as they were written.
  *
- * A genuine delivery always leaves a trace. Every element of unknown shape is an event, and so is a whole delivery in
- * which no event is found. The exception is an empty batch from a provider that checks its URL with one.
+ * A genuine delivery always leaves a trace. Every element of unknown shape is an event, and so is a
+ * whole delivery in which no event is found. The exception is an empty batch from a provider that
+ * checks its URL with one.
  */
 
 // The largest documented batch holds 1,000 events.
 const MAX_EVENTS = 5_000
 
-// Every event keeps the envelope. A large envelope around many events would make the work grow as their product.
+// Every event keeps the envelope. A large envelope around many events would make the work grow as
+// their product.
 const MAX_GROWTH = 8
 const FREE_CHARS = 1024 * 1024
 
@@ -69,7 +71,8 @@ function arrayItems(
     const isComplete = cutDown({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
     if (!isComplete) return 'too-large'
     if (found.length > 0) return found
-    // A genuine delivery without a known event is one event by itself: otherwise it would leave no trace.
+    // A genuine delivery without a known event is one event by itself: otherwise it would leave no
+    // trace.
     return emptyBatch === 'acknowledge' && isEmptyBatch(payload, paths) ? [] : [text]
   }
 }
@@ -100,9 +103,9 @@ function keep({ text, found, budget }: Cutting, { at, end }: Span, around: Aroun
 }
 
 /**
- * Finds the events under a value; `around` is what encloses it. Every element of an array on the way is an event when it
- * holds none: a change of WhatsApp without messages, or an element of a shape that nobody foresaw. False: too many, or
- * too large.
+ * Finds the events under a value; `around` is what encloses it. Every element of an array on the
+ * way is an event when it holds none: a change of WhatsApp without messages, or an element of a
+ * shape that nobody foresaw. False: too many, or too large.
  */
 function cutDown(cutting: Cutting, span: Span, around: Around): boolean {
   const { text, paths, found } = cutting
@@ -147,7 +150,8 @@ function cutDownObject(cutting: Cutting, { at, end }: Span, around: Around): boo
     if (!cutDown({ ...cutting, paths: below(paths, member.name) }, member, whole)) return false
     if (found.length === known && !isEmpty(text.slice(member.at, member.end))) unknown.push([member, whole])
   }
-  // Beside events, what is no event is emptied in theirs: so it is kept as one. Without any, who called keeps the whole.
+  // Beside events, what is no event is emptied in theirs: so it is kept as one. Without any, who
+  // called keeps the whole.
   if (found.length === before) return true
   return unknown.every(([member, whole]) => keep(cutting, member, whole))
 }
@@ -156,7 +160,10 @@ function isEmpty(text: string): boolean {
   return /^(?:\[\s*\]|\{\s*\}|null)$/.test(text)
 }
 
-/** What is around one member, with the other arrays of events emptied: its deliveries are about one event. */
+/**
+ * What is around one member, with the other arrays of events emptied: its deliveries are about one
+ * event.
+ */
 function withOthersEmptied(text: string, span: Span, members: readonly Child[], member: Child): Around {
   let before = ''
   let after = ''

@@ -15,7 +15,10 @@ const MAX_ISSUERS = 3
 
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** The first certificate of a text, when a chain of valid issuers leads from it to a root; else it throws. */
+/**
+ * The first certificate of a text, when a chain of valid issuers leads from it to a root; else it
+ * throws.
+ */
 export async function trustedCertificate(pem: string, trust: Trust): Promise<X509Certificate> {
   const [leaf, ...delivered] = (pem.match(PEM) ?? [])
     .slice(0, 1 + MAX_ISSUERS)

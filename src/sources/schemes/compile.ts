@@ -41,10 +41,12 @@ export interface Coded {
 export type Code = (coding: Coding) => Coded
 
 /**
- * Binds a description to the secrets and options of one endpoint. Everything that can be prepared or can be wrong is
- * dealt with here, once; a delivery then only costs one HMAC and one pass over its JSON.
+ * Binds a description to the secrets and options of one endpoint. Everything that can be prepared
+ * or can be wrong is dealt with here, once; a delivery then only costs one HMAC and one pass over
+ * its JSON.
  *
- * The types are the provider's promise: a delivery that carries its signature has the shape it documents.
+ * The types are the provider's promise: a delivery that carries its signature has the shape it
+ * documents.
  */
 export function compile<Payload, Subject, Type extends string>(
   description: CheckedDescription,

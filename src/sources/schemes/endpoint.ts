@@ -3,12 +3,18 @@ import type { Delivery } from '../contract.ts'
 import { type CheckedDescription, needsUrl } from '../description.ts'
 import type { CheckedOptions } from '../options.ts'
 
-/** What a source knows of itself besides its secrets: the URL that was registered, and the provider's own settings. */
+/**
+ * What a source knows of itself besides its secrets: the URL that was registered, and the
+ * provider's own settings.
+ */
 export interface Endpoint {
   readonly confirm: 'on' | 'off'
   /** The URL as it was registered, word for word. */
   readonly registeredUrl: string
-  /** The URL as the provider knows it: what reaches us has passed proxies that changed host and path. */
+  /**
+   * The URL as the provider knows it: what reaches us has passed proxies that changed host and
+   * path.
+   */
   urlOf(delivery: Delivery): string
   setting(name: string): string
   /** The names of keys that are always fetched. */
@@ -46,7 +52,8 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
     registeredUrl: registered,
     urlOf({ url: seen }) {
       const mark = seen.indexOf('?')
-      // A query that was registered comes with every delivery; one that is written out is taken at its word.
+      // A query that was registered comes with every delivery; one that is written out is taken at
+      // its word.
       return registered.includes('?') || mark < 0 ? registered : registered + seen.slice(mark)
     },
     setting: (name) => given[name] ?? '',

@@ -49,7 +49,10 @@ function conditionalReader({ when, key }: ConditionalKey, shape: Shape): Read<st
 
 const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
 
-/** Set by the receiver where nothing that the sender says tells two events apart; recorded with the headers. */
+/**
+ * Set by the receiver where nothing that the sender says tells two events apart; recorded with the
+ * headers.
+ */
 export const STAMP_HEADER = 'hookonce-delivery'
 
 const stampHash: Read<string> = (delivery, payload) => {
@@ -61,7 +64,10 @@ const stampHash: Read<string> = (delivery, payload) => {
 type HashedPlaces = Extract<EventDescription['key'], { readonly hash: unknown }>
 type HashedPlace = HashedPlaces['hash'][number]
 
-/** A key from fields, for senders that give no id: the hash of all of them, or nothing if one is missing. */
+/**
+ * A key from fields, for senders that give no id: the hash of all of them, or nothing if one is
+ * missing.
+ */
 function hashReader({ hash: places, optional = [] }: HashedPlaces, shape: Shape): Read<string> {
   const reads = places.map((place) => hashedReader(place, shape))
   const optionalReads = optional.map((place) => hashedReader(place, shape))
@@ -81,7 +87,9 @@ function hashedReader(place: HashedPlace, shape: Shape): Read<string> {
   return fieldAt(place, shape.batch)
 }
 
-/** The event of a batch, or a part of any, in its sender's bytes: parsing would round large numbers. */
+/**
+ * The event of a batch, or a part of any, in its sender's bytes: parsing would round large numbers.
+ */
 function itemText({ batch, body }: Shape): Read<string> {
   const jsonOf = jsonReader(body)
   const paths = itemPaths(batch)

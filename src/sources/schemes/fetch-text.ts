@@ -5,7 +5,10 @@ export interface FetchRequest {
   readonly body?: string
 }
 
-/** Fetches a small text from an address that was checked before. Anything but a plain 200 is an error. */
+/**
+ * Fetches a small text from an address that was checked before. Anything but a plain 200 is an
+ * error.
+ */
 export type FetchText = (url: string, request?: FetchRequest) => Promise<string>
 
 export type FetchBytes = (url: string, request?: FetchRequest) => Promise<Buffer>

@@ -4,7 +4,9 @@ import type { Delivery } from '../contract.ts'
 // More fields than any form of a provider has; each costs an entry.
 const MAX_FIELDS = 1_000
 
-/** The fields of a form body, urlencoded or multipart; the first of each name. Files are left out. */
+/**
+ * The fields of a form body, urlencoded or multipart; the first of each name. Files are left out.
+ */
 export function formFields(delivery: Delivery): Record<string, string> | undefined {
   const { body } = delivery
   if (body.length === 0 || !buffer.isUtf8(body)) return undefined
@@ -21,7 +23,10 @@ export function formFields(delivery: Delivery): Record<string, string> | undefin
 
 type Fields = [name: string, value: string][]
 
-/** In their order; undefined where there are more than a form has. They are counted first: whoever sent it is not known yet. */
+/**
+ * In their order; undefined where there are more than a form has. They are counted first: whoever
+ * sent it is not known yet.
+ */
 export function urlencodedFields(text: string): Fields | undefined {
   let count = 0
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1))
@@ -39,7 +44,8 @@ function multipartFields(text: string, boundary: string): Fields | undefined {
     if (end < 0) break
     // With or without a name: each costs the same.
     if (++count > MAX_FIELDS) return undefined
-    // Looked for inside the part: beyond it, a part without a head would be searched to the end of the body.
+    // Looked for inside the part: beyond it, a part without a head would be searched to the end of
+    // the body.
     const part = text.slice(begin, end)
     const head = part.indexOf('\r\n\r\n')
     const name = head < 0 ? undefined : nameIn(part.slice(0, head))

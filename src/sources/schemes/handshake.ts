@@ -189,7 +189,8 @@ function comparer({
 // Challenges are ids or short tokens. Longer ones are nobody's challenge, and nothing to send back.
 const MAX_ECHO_CHARS = 1024
 
-// What we sign here must not pass for a delivery: an answer to a token that looks like a body would be its signature.
+// What we sign here must not pass for a delivery: an answer to a token that looks like a body would
+// be its signature.
 const CHALLENGE = /^[\w.~+/=-]+$/
 
 function filler(template: string, endpoint: Endpoint): Fill {

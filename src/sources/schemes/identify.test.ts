@@ -61,7 +61,9 @@ describe('the body', () => {
   })
 })
 
-/** Genuine, but without what names the event: it is recorded under a key made of its type and body. */
+/**
+ * Genuine, but without what names the event: it is recorded under a key made of its type and body.
+ */
 const withoutKey = {
   ok: true,
   key: expect.stringMatching(/^[0-9a-f]{64}$/),

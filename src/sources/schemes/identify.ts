@@ -11,7 +11,8 @@ import { parseOccurredAt } from './timestamp.ts'
 
 type EventDescription = CheckedDescription['event']
 
-// A key leads an index of the ledger and a type is a label of a metric: neither may grow with what a sender puts in.
+// A key leads an index of the ledger and a type is a label of a metric: neither may grow with what
+// a sender puts in.
 const MAX_KEY_BYTES = 1024
 const MAX_TYPE_BYTES = 255
 
@@ -21,8 +22,8 @@ const UNKNOWN_TYPE = 'unknown'
 /**
  * Who the event is: key, type and the rest, read from where the description says.
  *
- * A genuine delivery is never refused for want of a key or type. Its key is then the hash of its type and body, and
- * `unread` says what is missing.
+ * A genuine delivery is never refused for want of a key or type. Its key is then the hash of its
+ * type and body, and `unread` says what is missing.
  */
 export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
@@ -49,7 +50,8 @@ export function identifier(
     const type = foundType ?? UNKNOWN_TYPE
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
-    // What has a documented type is an event, also where it comes beside the batches of its provider.
+    // What has a documented type is an event, also where it comes beside the batches of its
+    // provider.
     const isItem = foundType !== undefined || hasItem(payload)
     const foundKey = isItem ? keyOf(delivery, payload) : undefined
     const key = foundKey ?? derivedKey(type, delivery)
@@ -59,7 +61,8 @@ export function identifier(
     const identity = {
       key,
       type,
-      // Only a hint for people and for ordering: one that is no id is left out, the event is not refused for it.
+      // Only a hint for people and for ordering: one that is no id is left out, the event is not
+      // refused for it.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
       version: versionAt(delivery, payload),

@@ -1,6 +1,6 @@
 /*
- * Finds values in the text of a JSON document without changing a byte of them. All of these expect text that JSON.parse
- * has taken: that is what lets them be simple.
+ * Finds values in the text of a JSON document without changing a byte of them. All of these expect
+ * text that JSON.parse has taken: that is what lets them be simple.
  */
 
 /** Where a value stands in the text. */
@@ -63,8 +63,8 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Just after the value that begins at `at`. By codes: every character of a batch passes here, and `text[at]` would make
- * a string of each.
+ * Just after the value that begins at `at`. By codes: every character of a batch passes here, and
+ * `text[at]` would make a string of each.
  */
 export function endOf(text: string, at: number): number {
   let depth = 0

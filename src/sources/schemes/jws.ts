@@ -60,7 +60,10 @@ const ALGORITHMS = {
 
 export type JwsAlgorithm = keyof typeof ALGORITHMS
 
-/** Of those that this provider is known to use, the one that a token names; nothing where it names another. */
+/**
+ * Of those that this provider is known to use, the one that a token names; nothing where it names
+ * another.
+ */
 export function algorithmOf(header: Claims, known: readonly JwsAlgorithm[]): JwsAlgorithm | undefined {
   return known.find((algorithm) => algorithm === header.alg)
 }

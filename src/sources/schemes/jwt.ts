@@ -29,7 +29,8 @@ export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
         : undefined
     if (token === undefined) return refuse('SIGNATURE_MALFORMED', 'there is no JSON Web Token')
     const algorithm = signature.algorithms.find((name) => name === token.header.alg)
-    // What the token says of its own algorithm is only believed where the provider is known to use it.
+    // What the token says of its own algorithm is only believed where the provider is known to use
+    // it.
     if (algorithm === undefined)
       return refuse(
         'SIGNATURE_MALFORMED',
@@ -78,7 +79,10 @@ function claimFault(
   return undefined
 }
 
-/** `exp` and `nbf` bound the token; where there is neither, `iat` dates it. A token without a date is not aged. */
+/**
+ * `exp` and `nbf` bound the token; where there is neither, `iat` dates it. A token without a date
+ * is not aged.
+ */
 export function ageFault(
   { exp, nbf, iat }: Claims,
   { receivedAtMs }: Delivery,

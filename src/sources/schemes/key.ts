@@ -7,10 +7,16 @@ import { type DigestSignature, isDigest, type Signature, takesPublicKey } from '
 /** A secret made ready to verify with. A KeyObject shows nothing of itself when it is printed. */
 export interface SigningKey {
   readonly key: KeyObject
-  /** Of a provider with public keys, where the secret that was given is a private one: only a test's sender has it. */
+  /**
+   * Of a provider with public keys, where the secret that was given is a private one: only a test's
+   * sender has it.
+   */
   readonly privateKey?: KeyObject
   readonly position: number
-  /** The same secret read another way, to find out what was meant; nothing, where it cannot be read so. */
+  /**
+   * The same secret read another way, to find out what was meant; nothing, where it cannot be read
+   * so.
+   */
   readAs?(reading: SecretReading): KeyObject | undefined
 }
 
@@ -91,7 +97,8 @@ function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretRea
   return bytes === undefined || bytes.length === 0 ? undefined : bytes
 }
 
-// Buffer.from skips what it cannot decode: a mistyped secret would become a shorter key, so the text is checked.
+// Buffer.from skips what it cannot decode: a mistyped secret would become a shorter key, so the
+// text is checked.
 const decoders = {
   utf8: (text: string) => Buffer.from(text, 'utf8'),
   // Compatibility forms of characters become the plain ones, as EasyPost's libraries do.
@@ -103,7 +110,10 @@ const decoders = {
   hex: (text: string) => (/^(?:[0-9a-f]{2})*$/i.test(text) ? Buffer.from(text, 'hex') : undefined),
 }
 
-/** PEM, DER in base64, or the 32 bytes of an Ed25519 key in hex or base64: however the provider shows it. */
+/**
+ * PEM, DER in base64, or the 32 bytes of an Ed25519 key in hex or base64: however the provider
+ * shows it.
+ */
 function publicKey(provider: string, wanted: KeyKind, secret: PlacedSecret): SigningKey {
   const read = readPublicKey(provider, secret)
   // A key of another kind would make node:crypto throw at every delivery.

@@ -14,9 +14,11 @@ export interface Keyring {
 
 // A rotated secret is noticed within a minute: shorter than any provider's overlap of old and new.
 const FRESH_MS = 60_000
-// After a failure: often enough to recover soon, seldom enough to spare a secret store that is in trouble.
+// After a failure: often enough to recover soon, seldom enough to spare a secret store that is in
+// trouble.
 const RETRY_MS = 5_000
-// One that does not answer has failed: else nobody would be asked again, and a rotated secret never be noticed.
+// One that does not answer has failed: else nobody would be asked again, and a rotated secret never
+// be noticed.
 const ANSWER_MS = 5_000
 
 export function fixedKeyring(description: CheckedDescription, secret: ResolvedSecret): Keyring {

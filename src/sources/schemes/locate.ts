@@ -44,7 +44,8 @@ function toText(value: unknown): string | undefined {
   return typeof value === 'number' && isExact(value) ? String(value) : undefined
 }
 
-// JSON.parse rounds whole numbers beyond 2^53, and the largest to Infinity: two ids would become one.
+// JSON.parse rounds whole numbers beyond 2^53, and the largest to Infinity: two ids would become
+// one.
 function isExact(value: number): boolean {
   return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
 }
@@ -53,8 +54,8 @@ function isBlank(text: string): boolean {
   return text === '' || text.trim() === ''
 }
 
-// NUL and half surrogate pairs are legal in JSON, but not in the text of a database. Such a text is kept in its JSON
-// spelling, which escapes both: still one text for one id, and readable.
+// NUL and half surrogate pairs are legal in JSON, but not in the text of a database. Such a text is
+// kept in its JSON spelling, which escapes both: still one text for one id, and readable.
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 function storable(text: string): string {
@@ -152,7 +153,8 @@ export function arraySteps(path: string): string[] {
 export function valueIn(payload: unknown, steps: readonly string[]): unknown {
   let value = payload
   for (const step of steps) {
-    // Own properties only: `constructor` or `__proto__` in a path must not find what the sender did not send.
+    // Own properties only: `constructor` or `__proto__` in a path must not find what the sender did
+    // not send.
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
     value = (value as Record<string, unknown>)[step]
   }

@@ -3,10 +3,10 @@ import * as buffer from 'node:buffer'
 /**
  * The outline of a JSON body: what JSON.parse would return, with only the wanted paths in it.
  *
- * A delivery is acknowledged on its identity, a few short values. Building the rest costs a receiver more than
- * verifying the signature does (17 of 120 µs for 1.6 kB, and as much again for the collector), and whoever runs the
- * event parses it anyway, later. The whole body is still checked against the grammar: what has no outline is exactly
- * what JSON.parse refuses.
+ * A delivery is acknowledged on its identity, a few short values. Building the rest costs a
+ * receiver more than verifying the signature does (17 of 120 µs for 1.6 kB, and as much again for
+ * the collector), and whoever runs the event parses it anyway, later. The whole body is still
+ * checked against the grammar: what has no outline is exactly what JSON.parse refuses.
  */
 export type Outline = (body: Uint8Array) => object | undefined
 
@@ -49,7 +49,10 @@ function wanted(name: string): Wanted {
   return { name, bytes: Buffer.from(name), isLeaf: false, inside: [] }
 }
 
-/** Walks along the wanted paths, and steps over everything else. `at` is -1 as soon as something is no JSON. */
+/**
+ * Walks along the wanted paths, and steps over everything else. `at` is -1 as soon as something is
+ * no JSON.
+ */
 class Reader {
   at = 0
   readonly #body: Buffer
@@ -140,7 +143,8 @@ class Reader {
 
   #parsed(start: number, end: number): unknown {
     const body = this.#body
-    // Plain strings and short whole numbers are the rule, and JSON.parse has a high price for the first character.
+    // Plain strings and short whole numbers are the rule, and JSON.parse has a high price for the
+    // first character.
     if (body[start] === QUOTE && !hasEscape(body, start, end))
       return body.toString('utf8', start + 1, end - 1)
     if (end - start <= SAFE_DIGITS && isDigit(body[start])) {
@@ -156,7 +160,10 @@ class Reader {
   }
 }
 
-/** As JSON.parse does it: an own property, even where it is called `__proto__`; of two with one name the last counts. */
+/**
+ * As JSON.parse does it: an own property, even where it is called `__proto__`; of two with one name
+ * the last counts.
+ */
 function set(found: Properties, name: string, value: unknown): void {
   if (name !== '__proto__') found[name] = value
   else Object.defineProperty(found, name, { value, enumerable: true, configurable: true, writable: true })
@@ -189,15 +196,16 @@ const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /*
- * From here on every byte of a body passes once, so this is written for speed: small functions that the engine
- * inlines, no allocation a value, and no test for the end of the body, as what lies behind it is `undefined` and
- * equals nothing.
+ * From here on every byte of a body passes once, so this is written for speed: small functions that
+ * the engine inlines, no allocation a value, and no test for the end of the body, as what lies
+ * behind it is `undefined` and equals nothing.
  */
 
 /** The position behind one value of any kind and depth, or -1. */
 function skipValue(body: Uint8Array, start: number): number {
   let at = start
-  // What is open around `at`, innermost last. Not by recursion: bodies are nested as deep as their senders like.
+  // What is open around `at`, innermost last. Not by recursion: bodies are nested as deep as their
+  // senders like.
   let open: number[] | undefined
   let around: number | undefined
   for (;;) {

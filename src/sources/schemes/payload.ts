@@ -29,8 +29,8 @@ export function bodyParser(body: Body): ParseBody {
 }
 
 /**
- * Whether a body that is either JSON or a form is JSON. By its first character: no name of a form begins like an object
- * or an array, and the content type is not part of what is signed.
+ * Whether a body that is either JSON or a form is JSON. By its first character: no name of a form
+ * begins like an object or an array, and the content type is not part of what is signed.
  */
 export function looksLikeJson(body: Uint8Array): boolean {
   const first = body.find((code) => code !== 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d)
@@ -43,7 +43,10 @@ interface JsonBody {
   readonly field: string | undefined
 }
 
-/** Reads the text in which the places of a description are; undefined where there is none that can be read. */
+/**
+ * Reads the text in which the places of a description are; undefined where there is none that can
+ * be read.
+ */
 export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form' | undefined {
   if (body === 'form') return () => 'form'
   if (typeof body === 'string')
@@ -61,8 +64,8 @@ export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form
 }
 
 /**
- * Only these places of a body, without the rest of it; undefined where it must be parsed as a whole: to find one event of
- * a batch, or the fields of a form.
+ * Only these places of a body, without the rest of it; undefined where it must be parsed as a
+ * whole: to find one event of a batch, or the fields of a form.
  */
 export function glanceAt(
   places: readonly string[],

@@ -3,7 +3,10 @@ import type { Refusal } from '../contract.ts'
 import { BadStatus } from './fetch-text.ts'
 import { refuse } from './refuse.ts'
 
-/** Keys that are fetched one by one, each by what a delivery names it: an address or an id, checked before. */
+/**
+ * Keys that are fetched one by one, each by what a delivery names it: an address or an id, checked
+ * before.
+ */
 export interface RemoteKeys {
   get(name: string): KeyObject | undefined
   /** Fetches the key; nothing is returned when it is there. */

@@ -8,11 +8,17 @@ import { digestVerifier } from './verify.ts'
 export interface OtherSignature {
   readonly signature: DigestSignature
   readonly isDated: boolean
-  /** Whether the delivery says that it is signed in this way. Each is signed in one: the others are not tried. */
+  /**
+   * Whether the delivery says that it is signed in this way. Each is signed in one: the others are
+   * not tried.
+   */
   claims(delivery: Delivery): boolean
 }
 
-/** For providers that sign in one of several ways. What no other way claims is verified as described. */
+/**
+ * For providers that sign in one of several ways. What no other way claims is verified as
+ * described.
+ */
 export function severalSignatures(others: readonly OtherSignature[]): Code {
   return (coding: Coding) => {
     const { description } = coding

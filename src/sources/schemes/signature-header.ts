@@ -14,7 +14,8 @@ interface SignatureHeader {
 // Eight signatures of the longest kind, with their names, take 1.2 kB. Beyond 4 kB nothing is read.
 export const MAX_HEADER_CHARS = 4096
 
-// A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but not free.
+// A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but
+// not free.
 export const MAX_SIGNATURES = 8
 
 // Checking a public-key signature costs as much as a hundred HMACs. Two while rotating, with room
@@ -22,7 +23,9 @@ export const MAX_SIGNATURES = 8
 const MAX_ASYMMETRIC = 4
 const NONE: readonly Buffer[] = []
 
-/** Reads the signature header of a provider; no signature that can be decoded means an empty list. */
+/**
+ * Reads the signature header of a provider; no signature that can be decoded means an empty list.
+ */
 export function signatureHeaderReader(
   { algorithm, encoding, format, asymmetric }: DigestSignature,
   timestamp: Timestamp | undefined,
@@ -94,7 +97,10 @@ function listReader(format: ListFormat, decode: Decode): (header: string) => Sig
   }
 }
 
-/** Decodes exactly one digest: Buffer.from alone would skip strange characters and return other lengths. */
+/**
+ * Decodes exactly one digest: Buffer.from alone would skip strange characters and return other
+ * lengths.
+ */
 function signatureDecoder(encoding: 'hex' | 'base64' | 'base64url', bytes: number | undefined): Decode {
   // Of the kinds whose length varies, the shortest is ECDSA's and the longest RSA's with 8192 bits.
   const hexChars = bytes === undefined ? '16,2048' : bytes * 2

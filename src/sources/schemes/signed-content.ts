@@ -7,7 +7,10 @@ import { valueAt } from './locate.ts'
 import { listedHeader } from './needed-headers.ts'
 import { refuse } from './refuse.ts'
 
-/** What is signed around the body, as byte strings (one character a byte): the body itself is never copied. */
+/**
+ * What is signed around the body, as byte strings (one character a byte): the body itself is never
+ * copied.
+ */
 export interface SignedContent {
   readonly before: string
   readonly after: string

@@ -26,9 +26,9 @@ export interface Verifying<Signature = CheckedDescription['signature']> {
 const NO_BODY = new Uint8Array()
 
 /**
- * The check of a delivery: read the header, sign the same bytes with each secret, compare, then look at the date.
- * The date comes last, so that "too old" is only ever said of a genuine delivery: a wrong secret and a wrong clock
- * must not be mistaken for each other.
+ * The check of a delivery: read the header, sign the same bytes with each secret, compare, then
+ * look at the date. The date comes last, so that "too old" is only ever said of a genuine delivery:
+ * a wrong secret and a wrong clock must not be mistaken for each other.
  */
 export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   const { description, signature, keyring, endpoint, toleranceSeconds } = verifying

@@ -1,6 +1,6 @@
 /**
- * Two events of one documented kind that differ in as little as the provider lets them, and what another attempt of the
- * first changes. The two must get two keys, and the attempts one.
+ * Two events of one documented kind that differ in as little as the provider lets them, and what
+ * another attempt of the first changes. The two must get two keys, and the attempts one.
  */
 export interface EventPair {
   /** The body: JSON, or the fields of a form. */

@@ -19,7 +19,8 @@ declare module 'fastify' {
 }
 
 /**
- * Idempotency keys for Fastify, for all routes of the scope it is registered in. A route may differ: `config: { keys }`.
+ * Idempotency keys for Fastify, for all routes of the scope it is registered in. A route may
+ * differ: `config: { keys }`.
  *
  *   await app.register(fastifyKeys, { store, tenant: (request) => request.user.id })
  */
@@ -42,12 +43,14 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
   // A mistake in the options of a route is told at the start.
   app.addHook('onRoute', ({ config, url }) => void optionsOf(config?.keys, url))
 
-  // The bytes, before they are parsed: the fingerprint is over them. With a callback, which is not called where it has been
-  // answered: of a promise, Fastify would see that it is settled before it sees that the reply is being sent.
+  // The bytes, before they are parsed: the fingerprint is over them. With a callback, which is not
+  // called where it has been answered: of a promise, Fastify would see that it is settled before it
+  // sees that the reply is being sent.
   app.addHook('preParsing', (request, reply, payload, done) => {
     const checked = optionsFor(request)
     if (!checked) return done(null, payload)
-    // Fastify reads bodies before its other hooks have said who it is, so only the key can be checked before.
+    // Fastify reads bodies before its other hooks have said who it is, so only the key can be
+    // checked before.
     const keyHeaders = keyHeadersOf(request.raw)
     const { refused } = keyOf(checked, keyHeaders)
     if (refused) return sendByFastify(reply, refused)
@@ -90,7 +93,10 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
 
 type Payload = RequestPayload & AsyncIterable<Uint8Array>
 
-/** The bytes, and a stream with the same to go on with. Parsers may read the raw request, so it is used where it can be. */
+/**
+ * The bytes, and a stream with the same to go on with. Parsers may read the raw request, so it is
+ * used where it can be.
+ */
 async function readPayload(
   { raw }: FastifyRequest,
   payload: RequestPayload,
