@@ -311,8 +311,7 @@ const RESCUE = statement(
        crashes = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.crashes + $4::integer end,
        attempt = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.attempt end,
        due_at = now() + interval '1 second'
-         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^
-         * l.crashes) end,
+         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^ l.crashes) end,
        reason = case when l.crashes + $4::integer >= ${BURIED_AT} then null
          when $4::integer = 0 then 'its process stopped while publishing it'
          else 'its relay died while publishing it' end
