@@ -1,52 +1,16 @@
 import { defineConfig } from 'vitest/config'
 
 /**
- * Of HTTP, the command line, other people's libraries and processes that are killed: whatever
- * PostgreSQL is beneath, they would say the same. Their statements are run on both by others.
+ * Scenarios lie in folders named for the servers they run on. `each-server` runs on the embedded
+ * and on an installed PostgreSQL. `any-server` does not depend on the server and runs once, on the
+ * embedded one. `own-server` stops and starts a server, so it starts an installed one of its own.
  */
-const OF_ANY_SERVER = [
-  'cli-admin',
-  'cli-commands',
-  'cli-dev',
-  'cli-pause',
-  'cli-replay',
-  'cli-serve',
-  'cli-subscribers',
-  'cli-trigger',
-  'cli-verify',
-  'effects-adapters',
-  'effects-await',
-  'effects-crash',
-  'effects-liveness',
-  'effects-results',
-  'forward',
-  'inline',
-  'keys-processes',
-  'process-crash',
-  'process-slots',
-  'process-stop',
-  'process-suspects',
-  'process-trouble',
-  'publish-crash',
-  'receive-adapters',
-  'receive-answers',
-  'receive-bad-input',
-  'receive-config',
-  'receive-diagnosis',
-  'receive-fetched-keys',
-  'receive-frameworks',
-  'receive-handshakes',
-  'receive-secret-headers',
-  'start-failures',
-].map((name) => `test/scenarios/${name}.test.ts`)
-
-/** Scenarios run twice: on the embedded server and on an installed PostgreSQL. */
-function scenarios(server: 'embedded' | 'installed', more: string[] = []) {
+function scenarios(server: 'embedded' | 'installed') {
+  const only = server === 'embedded' ? 'any-server' : 'own-server'
   return {
     test: {
       name: server,
-      include: ['test/scenarios/**/*.test.ts', ...more],
-      exclude: server === 'installed' ? OF_ANY_SERVER : [],
+      include: [`test/{scenarios,keys}/{each-server,${only}}/*.test.ts`],
       globalSetup: ['test/support/servers.ts'],
       // They run with fsync off: see spareTheDisk.
       env: { HOOKONCE_DURABILITY: 'unsafe' },
@@ -93,15 +57,13 @@ export default defineConfig({
       {
         test: {
           name: 'keys',
-          include: ['test/keys/**/*.test.ts'],
+          include: ['test/keys/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
       },
       scenarios('embedded'),
-      // What stops and starts its server needs one of its own, which only an installed PostgreSQL
-      // can give.
-      scenarios('installed', ['test/installed/**/*.test.ts']),
+      scenarios('installed'),
     ],
   },
 })

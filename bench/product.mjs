@@ -13,7 +13,7 @@ if (!existsSync(new URL('../dist/index.js', import.meta.url))) {
 
 export const { hookonce } = await import('../dist/index.js')
 export const { stripe } = await import('../dist/sources/index.js')
-export const { claimJobs } = await import('../dist/ledger/claim-jobs.js')
-export const binary = await import('../dist/ledger/binary.js')
+export const { claimJobs } = await import('../dist/ledger/jobs/claim.js')
+export const binary = await import('../dist/ledger/driver/binary.js')
 export const { startEmbedded } = await import('../dist/ledger/embedded/embedded.js')
 export const { cachedKeys, nodeKeys, once, redisKeys } = await import('../dist/keys/index.js')

@@ -13,5 +13,8 @@ const tsc = spawnSync(process.execPath, [join(dirname(typescript), 'bin', 'tsc')
   stdio: 'inherit',
 })
 if (tsc.status !== 0) process.exit(tsc.status ?? 1)
-cpSync(join(root, 'src/ledger/migrations'), join(root, 'dist/ledger/migrations'), { recursive: true })
+cpSync(join(root, 'src/ledger/migrations'), join(root, 'dist/ledger/migrations'), {
+  recursive: true,
+  filter: (path) => !path.endsWith('.ts'),
+})
 chmodSync(join(root, 'dist/cli/bin.js'), 0o755)

@@ -12,6 +12,6 @@ const env = { ...process.env, CRASH_RUNS: values.runs }
 if (values.mode !== undefined) env.CRASH_MODE = values.mode
 if (values.seed !== undefined) env.CRASH_SEED = values.seed
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-const suite = ['run', '--project', 'embedded', 'test/scenarios/effects-crash.test.ts']
+const suite = ['run', '--project', 'embedded', 'test/scenarios/any-server/effects-crash.test.ts']
 const { status } = spawnSync(process.execPath, [vitest, ...suite], { cwd: root, env, stdio: 'inherit' })
 process.exit(status ?? 1)

@@ -37,7 +37,7 @@ const { values: options } = parseArgs({
   },
 })
 /** Compares plans, not behaviour: it would fail for every lock that is removed. */
-const LEFT_OUT = 'test/scenarios/ledger-shards.test.ts'
+const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
 /** The tests most likely to notice come first; the rest only runs where these are content. */
 const FIRST_FILES = 6
 const PROJECTS = ['--project', 'embedded', '--project', 'installed']

@@ -1,6 +1,6 @@
 import { whyEphemeral } from './ledger/embedded/ephemeral.ts'
+import { registerSource, registerSubscriber } from './ledger/jobs/subscribers.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
-import { registerSource, registerSubscriber } from './ledger/subscribers.ts'
 import { HookonceError } from './model/errors.ts'
 import { typeMatcher } from './model/type-pattern.ts'
 import type { Observer } from './observe/observer.ts'

@@ -1,4 +1,4 @@
-import './model/supported-node.ts'
+import './supported-node.ts'
 
 export type { AdapterQuery, TransactionAdapter } from './effects/adapters/contract.ts'
 export type { EffectCall, EffectOptions, Reconciled } from './effects/effect.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { check, strict } from './model/checked.ts'
+import { check, strict } from './input/checked.ts'
 import { DAY_MS, DEFAULT_LEASE_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
 import type { Event } from './model/event.ts'
 import type { Logger } from './observe/logs.ts'

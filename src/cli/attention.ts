@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import type { UnknownEffect } from '../ledger/attention.ts'
+import type { UnknownEffect } from '../ledger/jobs/attention.ts'
 import { decideAttention, listAttention, type Verb, verbs } from '../upkeep/attention.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'

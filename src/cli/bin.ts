@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { refuseOldNode } from '../model/node-version.ts'
+import { refuseOldNode } from '../node-version.ts'
 
 /* Loads the command line only where Node.js can read it. Nothing else may be imported above. */
 const refused = refuseOldNode(process.versions.node)

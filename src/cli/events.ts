@@ -1,5 +1,5 @@
-import { type EventRow, listEvents } from '../ledger/inspect.ts'
-import { type Registered, registered } from '../ledger/registered.ts'
+import { type EventRow, listEvents } from '../ledger/read/jobs.ts'
+import { type Registered, registered } from '../ledger/read/registered.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'
 import { isWaiting, pausedLine, pausedOf } from './paused.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { ensurePostgresTable } from '../keys/index.ts'
 import { checkedUrl } from '../ledger/ledger.ts'
-import { migrate as migrateSchema } from '../ledger/migrate.ts'
+import { migrate as migrateSchema } from '../ledger/migrations/migrate.ts'
 import { openFailure } from '../ledger/open-failure.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Command, parse, usageError } from './command.ts'

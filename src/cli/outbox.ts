@@ -1,4 +1,4 @@
-import { listMessages, type MessageRow } from '../ledger/inspect-outbox.ts'
+import { listMessages, type MessageRow } from '../ledger/read/outbox.ts'
 import { messageById, replayFailedMessages, replayMessage } from '../upkeep/replay-messages.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'

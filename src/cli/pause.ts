@@ -1,5 +1,5 @@
-import { registered } from '../ledger/registered.ts'
-import { setPaused } from '../ledger/subscribers.ts'
+import { setPaused } from '../ledger/jobs/subscribers.ts'
+import { registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'

@@ -1,4 +1,4 @@
-import type { Registered } from '../ledger/registered.ts'
+import type { Registered } from '../ledger/read/registered.ts'
 import { clock, safe } from './print.ts'
 
 export type Paused = Registered & { readonly pausedAt: Date }

@@ -1,4 +1,4 @@
-import { listRejections } from '../ledger/rejections.ts'
+import { listRejections } from '../ledger/receipts/rejections.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
 import { lookingIn } from './looking.ts'
 import { clock, print, printJson, safe, table } from './print.ts'

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
-import { type Registered, registered } from '../ledger/registered.ts'
-import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/served.ts'
+import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
+import { type Registered, registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
 import {
   planReplay,

@@ -1,13 +1,13 @@
-import type { DecisionRow } from '../ledger/audit.ts'
-import type { EffectStory } from '../ledger/effects.ts'
+import type { EffectStory } from '../ledger/effects/effects.ts'
+import type { DecisionRow } from '../ledger/read/audit.ts'
 import {
   type AttemptRow,
   type JobRow,
   type ReceiptRow,
   type ReceiptStory,
   receiptStory,
-} from '../ledger/inspect.ts'
-import { type Registered, registered } from '../ledger/registered.ts'
+} from '../ledger/read/jobs.ts'
+import { type Registered, registered } from '../ledger/read/registered.ts'
 import { knownSecretHeaders } from '../sources/catalogue/index.ts'
 import { withoutSecrets } from '../sources/headers.ts'
 import { receiptById } from '../upkeep/replay.ts'

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { type ServedSubscriber, servedSubscribers } from '../ledger/served.ts'
+import { type ServedSubscriber, servedSubscribers } from '../ledger/jobs/served.ts'
 import { planWaiting, settleWaiting, type WaitingPlan } from '../upkeep/waiting-jobs.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { lookingIn } from './looking.ts'

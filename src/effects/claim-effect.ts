@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
-import { stopForAttention } from '../ledger/attention.ts'
-import { storable } from '../ledger/binary.ts'
+import { storable } from '../ledger/driver/binary.ts'
+import { inOneWrite, inTransaction } from '../ledger/driver/in-transaction.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
 import {
   type EffectId,
   type EffectMode,
@@ -10,10 +11,9 @@ import {
   markUnknown,
   startEffect,
   takeOverEffect,
-} from '../ledger/effects.ts'
-import { inOneWrite, inTransaction } from '../ledger/in-transaction.ts'
-import type { Queryable } from '../ledger/statement.ts'
-import { requireLive } from '../ledger/steps.ts'
+} from '../ledger/effects/effects.ts'
+import { requireLive } from '../ledger/effects/steps.ts'
+import { stopForAttention } from '../ledger/jobs/attention.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import { type Decision, decide } from './decide.ts'

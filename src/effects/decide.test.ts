@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { EffectRow } from '../ledger/effects.ts'
+import type { EffectRow } from '../ledger/effects/effects.ts'
 import { type Asking, decide } from './decide.ts'
 
 const row: EffectRow = {

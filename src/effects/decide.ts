@@ -1,4 +1,4 @@
-import type { EffectMode, EffectRow } from '../ledger/effects.ts'
+import type { EffectMode, EffectRow } from '../ledger/effects/effects.ts'
 
 /** Who asks for an effect that somebody asked for before. */
 export interface Asking {

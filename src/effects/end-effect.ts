@@ -1,9 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { letWaitingGo } from '../ledger/attention.ts'
-import { type EffectRow, type EndedEffect, endEffect, endUnknown, lockEffect } from '../ledger/effects.ts'
-import { inTransaction } from '../ledger/in-transaction.ts'
-import { sqlStateOf } from '../ledger/sql-state.ts'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { sqlStateOf } from '../ledger/driver/sql-state.ts'
+import {
+  type EffectRow,
+  type EndedEffect,
+  endEffect,
+  endUnknown,
+  lockEffect,
+} from '../ledger/effects/effects.ts'
+import { letWaitingGo } from '../ledger/jobs/attention.ts'
 import { HookonceError } from '../model/errors.ts'
 
 const FIRST_PAUSE_MS = 50

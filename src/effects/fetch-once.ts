@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check } from '../model/checked.ts'
+import { check } from '../input/checked.ts'
 import { type EffectOptions, effect } from './effect.ts'
 import type { FetchInit } from './fetch.ts'
 import type { HandlerRun } from './run.ts'

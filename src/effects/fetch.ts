@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { storable } from '../ledger/binary.ts'
-import { check, strict } from '../model/checked.ts'
+import { retryAfterMs } from '../http/retry-after.ts'
+import { check, strict } from '../input/checked.ts'
+import { storable } from '../ledger/driver/binary.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone, RetryAfter } from '../model/handler-errors.ts'
-import { retryAfterMs } from '../model/retry-after.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { HandlerRun } from './run.ts'
 

@@ -1,5 +1,5 @@
-import type { NewMessage } from '../ledger/outbox.ts'
-import { PUBLISHED, WRITTEN, WRITTEN_AND_PUBLISHED } from '../ledger/steps.ts'
+import { PUBLISHED, WRITTEN, WRITTEN_AND_PUBLISHED } from '../ledger/effects/steps.ts'
+import type { NewMessage } from '../ledger/outbox/messages.ts'
 import type { CheckedWrite } from './write.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type EntityId, lockVersion, recordFirstVersion, recordVersion } from '../ledger/entities.ts'
-import type { Queryable } from '../ledger/statement.ts'
-import { check, keptName, strict } from '../model/checked.ts'
+import { check, keptName, strict } from '../input/checked.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
+import { type EntityId, lockVersion, recordFirstVersion, recordVersion } from '../ledger/effects/entities.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { JobRef } from '../ledger/job-ref.ts'
-import type { NewMessage } from '../ledger/outbox.ts'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
+import type { JobRef } from '../ledger/jobs/job-ref.ts'
+import type { NewMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import { shardOf } from '../model/receipt-id.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { findStep, recordStep } from '../ledger/steps.ts'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
+import { findStep, recordStep } from '../ledger/effects/steps.ts'
 import { downstreamKey } from './downstream-key.ts'
 import { fromRecord, inputHash, requireSameInput, toRecord } from './recorded.ts'
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'

@@ -1,5 +1,5 @@
 import pg, { type Pool } from 'pg'
-import { endSilent, SilentServer } from '../ledger/silent-server.ts'
+import { endSilent, SilentServer } from '../ledger/driver/silent-server.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
-import { refuseInWrite } from '../model/statement-kind.ts'
+import { check, strict } from '../input/checked.ts'
+import { refuseInWrite } from '../sql/statement-kind.ts'
 
 const values = z.array(z.unknown())
 /** How many rows it must change; otherwise the event fails, and nothing of it is written. */

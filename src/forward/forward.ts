@@ -1,5 +1,5 @@
+import { post } from '../http/post.ts'
 import type { Event } from '../model/event.ts'
-import { post } from '../outgoing/post.ts'
 import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { forwardable } from './headers.ts'

@@ -1,4 +1,4 @@
-import '../model/supported-node.ts'
+import '../supported-node.ts'
 
 export { type Inline, type InlineHandler, inline } from './inline.ts'
 export type { InlineOptions } from './options.ts'

@@ -7,7 +7,7 @@ import type {
   TransactionLimits,
   TransactionWork,
 } from '../keys/store.ts'
-import { type PostgresKeysOptions, postgresKeys } from '../keys/stores/postgres.ts'
+import { type PostgresKeysOptions, postgresKeys } from '../keys/stores/postgres/store.ts'
 
 type Tx = ClientBase
 

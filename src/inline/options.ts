@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { check, strict } from '../input/checked.ts'
 import type { KeyEvent } from '../keys/events.ts'
 import { storeField } from '../keys/http/options.ts'
 import { policyFields, timer } from '../keys/policy.ts'
-import { check, strict } from '../model/checked.ts'
 import { DAY_MS, SECOND_MS } from '../model/durations.ts'
 import type { Source } from '../sources/contract.ts'
 

@@ -1,4 +1,4 @@
-import { limitedWarning } from '../model/limited-warning.ts'
+import { limitedWarning } from '../observe/limited-warning.ts'
 
 /** What is worth counting. Each is told once, when it has happened. */
 export type KeyEvent =

@@ -1,4 +1,4 @@
-import '../model/supported-node.ts'
+import '../supported-node.ts'
 
 export {
   type Completable,
@@ -50,17 +50,18 @@ export type {
   TransactionalKeyStore,
 } from './store.ts'
 export { type CachedKeysOptions, cachedKeys } from './stores/cached.ts'
-export { type DynamoKeysOptions, type DynamoLike, dynamoKeys } from './stores/dynamo.ts'
-export { type DynamoTableOptions, ensureDynamoTable } from './stores/dynamo-table.ts'
-export { type FirestoreKeysOptions, firestoreKeys } from './stores/firestore.ts'
+export type { DynamoLike } from './stores/dynamo/client.ts'
+export { type DynamoKeysOptions, dynamoKeys } from './stores/dynamo/store.ts'
+export { type DynamoTableOptions, ensureDynamoTable } from './stores/dynamo/table.ts'
 export type {
   FirestoreDocument,
   FirestoreLike,
   FirestoreSnapshot,
   FirestoreTransaction,
-} from './stores/firestore-client.ts'
+} from './stores/firestore/client.ts'
+export { type FirestoreKeysOptions, firestoreKeys } from './stores/firestore/store.ts'
 export { type MemoryKeysOptions, memoryKeys } from './stores/memory.ts'
-export { ensurePostgresTable, type PostgresKeysOptions, postgresKeys } from './stores/postgres.ts'
-export { type RedisKeysOptions, redisKeys } from './stores/redis.ts'
-export type { IoredisLike, NodeRedisLike } from './stores/redis-client.ts'
+export { ensurePostgresTable, type PostgresKeysOptions, postgresKeys } from './stores/postgres/store.ts'
+export type { IoredisLike, NodeRedisLike } from './stores/redis/client.ts'
+export { type RedisKeysOptions, redisKeys } from './stores/redis/store.ts'
 export { type Seal, sealedKeys } from './stores/sealed.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { KeyEvent } from './events.ts'
 import { digest, keyId } from './identity.ts'

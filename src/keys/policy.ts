@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { strict } from '../model/checked.ts'
+import { strict } from '../input/checked.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../model/durations.ts'
 
 /*

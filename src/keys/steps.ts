@@ -1,4 +1,4 @@
-import { check, keptName } from '../model/checked.ts'
+import { check, keptName } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import { digest } from './identity.ts'
 import type { HandlerKind } from './policy.ts'

@@ -1,15 +1,15 @@
 import pg from 'pg'
 import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
-import { type Listening, listen, type OnWork } from './announce.ts'
+import { IDLE_MS, limitIdle } from './driver/in-transaction.ts'
+import { resetSessions } from './driver/sessions.ts'
+import { cutWhenSilent } from './driver/silent-server.ts'
+import { UnpreparedClient } from './driver/unprepared.ts'
 import { requireDurable } from './durable-server.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
-import { IDLE_MS, limitIdle } from './in-transaction.ts'
-import { checkSchema, isMigrated, migrate } from './migrate.ts'
+import { type Listening, listen, type OnWork } from './jobs/announce.ts'
+import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
-import { resetSessions } from './sessions.ts'
-import { cutWhenSilent } from './silent-server.ts'
-import { UnpreparedClient } from './unprepared.ts'
 
 /** What it takes to work on the ledger's tables. */
 export interface LedgerTables {

@@ -1,6 +1,6 @@
 import type { PoolConfig } from 'pg'
 import { HookonceError } from '../model/errors.ts'
-import { sqlStateOf } from './sql-state.ts'
+import { sqlStateOf } from './driver/sql-state.ts'
 
 /*
  * Why a database cannot be used, in one line that says what to do: the first thing that most people

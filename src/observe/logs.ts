@@ -1,7 +1,7 @@
 import { HookonceError } from '../model/errors.ts'
-import { limitedWarning } from '../model/limited-warning.ts'
-import { lineLimit } from '../model/line-limit.ts'
 import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
+import { limitedWarning } from './limited-warning.ts'
+import { lineLimit } from './line-limit.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
 
 /** Where log lines go: the shape of pino, winston's adapters and console wrappers. */

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../model/errors.ts'
-import { limitedWarning } from '../model/limited-warning.ts'
+import { limitedWarning } from './limited-warning.ts'
 
 /**
  * The one place where deliveries, attempts, messages and upkeep are observed. Metrics and logs hang

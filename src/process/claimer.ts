@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/claim-jobs.ts'
+import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/jobs/claim.ts'
 import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
 import type { Isolation } from '../work/isolation.ts'
 import type { Slots } from './slots.ts'

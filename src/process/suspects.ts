@@ -5,7 +5,7 @@ import {
   type DueSuspect,
   dueSuspects,
   putOffSuspect,
-} from '../ledger/claim-jobs.ts'
+} from '../ledger/jobs/claim.ts'
 import { MOST_TOGETHER } from '../model/suspects.ts'
 import type { ClaimerOptions } from './claimer.ts'
 

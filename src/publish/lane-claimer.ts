@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
-import { firstWaiting, type WaitingMessage } from '../ledger/outbox.ts'
 import {
   type ClaimedLane,
   claimLanes,
   claimSuspectLane,
   dueLanes,
   putOffLane,
-} from '../ledger/outbox-lanes.ts'
+} from '../ledger/outbox/lanes.ts'
+import { firstWaiting, type WaitingMessage } from '../ledger/outbox/messages.ts'
 import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
 import type { Isolation } from '../work/isolation.ts'
 import type { PublisherSlots } from './slots.ts'

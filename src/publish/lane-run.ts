@@ -1,5 +1,5 @@
-import type { WaitingMessage } from '../ledger/outbox.ts'
-import type { LaneSettlement } from '../ledger/outbox-lanes.ts'
+import type { LaneSettlement } from '../ledger/outbox/lanes.ts'
+import type { WaitingMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { MessageFact, Observer } from '../observe/observer.ts'
 import type { Message, Publish } from '../publishers/contract.ts'

@@ -5,7 +5,7 @@ import {
   type LaneSettlement,
   lanesLeasedTo,
   settleLanes,
-} from '../ledger/outbox-lanes.ts'
+} from '../ledger/outbox/lanes.ts'
 import { HookonceError } from '../model/errors.ts'
 import { ALONE_FROM } from '../model/suspects.ts'
 import type { Observer } from '../observe/observer.ts'

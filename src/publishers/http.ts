@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
-import { post } from '../outgoing/post.ts'
-import { targetSecret, targetUrl } from '../outgoing/target.ts'
+import { post } from '../http/post.ts'
+import { targetSecret, targetUrl } from '../http/target.ts'
+import { check, strict } from '../input/checked.ts'
 import { standardWebhooks } from '../sources/index.ts'
 import type { Publish } from './contract.ts'
 

@@ -1,4 +1,4 @@
-import '../model/supported-node.ts'
+import '../supported-node.ts'
 
 export type { Message, Publish } from './contract.ts'
 export { toHttp } from './http.ts'

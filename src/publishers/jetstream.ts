@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
 import type { Message, Publish } from './contract.ts'
 
 /** The headers of NATS, as `headers()` of either client makes them. */

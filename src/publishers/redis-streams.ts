@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
 import type { Message, Publish } from './contract.ts'
 
 /** A client of yours, of ioredis or of node-redis. It stays yours: connect it, listen to its errors, close it. */

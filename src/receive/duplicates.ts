@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { countDuplicates, type DuplicateCount } from '../ledger/duplicates.ts'
-import type { NewReceipt } from '../ledger/insert-receipts.ts'
+import type { NewReceipt } from '../ledger/jobs/accept.ts'
+import { countDuplicates, type DuplicateCount } from '../ledger/receipts/duplicates.ts'
 import { hash } from '../model/hash.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'

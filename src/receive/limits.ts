@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { strict } from '../model/checked.ts'
+import { strict } from '../input/checked.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -1,5 +1,4 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { ErrorCode } from '../model/errors.ts'
 import {
   howToKeepBytes,
   keptBytes,
@@ -8,7 +7,8 @@ import {
   type NodeResponse,
   rawRequest,
   rawResponse,
-} from '../model/framework-request.ts'
+} from '../http/framework-request.ts'
+import type { ErrorCode } from '../model/errors.ts'
 import { headerIn } from '../sources/headers.ts'
 import type { Answer } from './answer.ts'
 import type { Head, Receiver } from './receive.ts'

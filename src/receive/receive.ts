@@ -1,4 +1,4 @@
-import { type Deadlines, deadlines } from '../model/deadlines.ts'
+import { type Deadlines, deadlines } from '../http/deadlines.ts'
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'

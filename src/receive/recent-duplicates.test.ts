@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { KnownReceipt } from '../ledger/known-receipts.ts'
+import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
 
 const BODY = Uint8Array.of(1, 2, 3)

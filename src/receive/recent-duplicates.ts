@@ -1,4 +1,4 @@
-import type { KnownReceipt } from '../ledger/known-receipts.ts'
+import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 
 /**
  * Receipts that the ledger lately reported as known. Further deliveries of them are acknowledged

@@ -1,6 +1,6 @@
-import { withoutNul } from '../ledger/binary.ts'
-import { countRejection, type RejectionCount } from '../ledger/rejections.ts'
-import type { Queryable } from '../ledger/statement.ts'
+import { withoutNul } from '../ledger/driver/binary.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
+import { countRejection, type RejectionCount } from '../ledger/receipts/rejections.ts'
 import type { ErrorCode } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
 import { checkAgreement, descriptionShape } from './description.ts'
 import { optionsShape } from './options.ts'
 import { compile } from './schemes/compile.ts'

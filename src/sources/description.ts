@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
 import { type Handshake, handshakes } from './handshake.ts'
 import { headerName, locator, locators, place, settingsOf } from './places.ts'
 import { checkSigned, isDigest, type Signature, signature, timestamp, unit } from './signature.ts'

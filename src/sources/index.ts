@@ -1,4 +1,4 @@
-import '../model/supported-node.ts'
+import '../supported-node.ts'
 
 export { adyen } from './catalogue/adyen.ts'
 export { aftership } from './catalogue/aftership.ts'

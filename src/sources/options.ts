@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { check, strict } from '../model/checked.ts'
+import { check, strict } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { checkDescription, type ProviderDescription } from './description.ts'
 import { checkOptions, type SourceOptions } from './options.ts'
-import { type Code, compile } from './schemes/compile.ts'
+import { compile } from './schemes/compile.ts'
+import type { MakeScheme } from './schemes/custom-scheme.ts'
 import type { SigningSource } from './sign.ts'
 
 /** Makes sources of one provider of the catalogue. It carries its description: that is its documentation too. */
@@ -17,7 +18,7 @@ export interface Provider<
 /** Makes the factory of one provider of the catalogue. Nothing is checked or prepared before it is called. */
 export function provider<Payload = unknown, Subject = unknown, Type extends string = string>(
   description: ProviderDescription,
-  code?: Code,
+  code?: MakeScheme,
 ): Provider<Payload, Subject, Type> {
   const make = (options: SourceOptions): SigningSource<Payload, Subject, Type> =>
     compile(checkDescription(description), checkOptions(options, description.provider), code)
@@ -27,7 +28,7 @@ export function provider<Payload = unknown, Subject = unknown, Type extends stri
 /** A provider that shares no secret: its keys are fetched. */
 export function keyless<Payload = unknown, Subject = unknown, Type extends string = string>(
   description: ProviderDescription,
-  code: Code,
+  code: MakeScheme,
 ): Provider<Payload, Subject, Type, Omit<SourceOptions, 'secret'>> {
   const make = provider<Payload, Subject, Type>(description, code)
   return Object.assign((options: Omit<SourceOptions, 'secret'>) => make({ ...options, secret: undefined }), {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { strict } from '../model/checked.ts'
+import { strict } from '../input/checked.ts'
 import { checkTemplate, headerName, isRequestLocator, requestLocator } from './places.ts'
 
 /*

@@ -1,4 +1,6 @@
 import type { PoolClient } from 'pg'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { type EffectId, type EffectRow, lockEffect, markOpenCallsUnknown } from '../ledger/effects/effects.ts'
 import {
   abandonJob,
   type DecidedEffect,
@@ -8,11 +10,9 @@ import {
   type UnknownEffect,
   unknownEffects,
   type WaitingJob,
-} from '../ledger/attention.ts'
-import { audit } from '../ledger/audit.ts'
-import { type EffectId, type EffectRow, lockEffect, markOpenCallsUnknown } from '../ledger/effects.ts'
-import { inTransaction } from '../ledger/in-transaction.ts'
+} from '../ledger/jobs/attention.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { audit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 

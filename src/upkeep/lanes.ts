@@ -1,4 +1,4 @@
-import { passLanesOn, restingLanes } from '../ledger/lanes.ts'
+import { passLanesOn, restingLanes } from '../ledger/jobs/order.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 
 const BATCH = 500

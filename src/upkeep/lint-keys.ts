@@ -1,5 +1,5 @@
-import { type KeyNumbers, keyNumbers } from '../ledger/key-lint.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { type KeyNumbers, keyNumbers } from '../ledger/receipts/key-lint.ts'
 
 /** What is wrong with the event key of a source, with the numbers that show it. */
 export interface KeyFinding {

@@ -1,6 +1,6 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { sweepMessages } from '../ledger/outbox.ts'
-import { markBodiesSwept, sweepBodies, sweepKeys } from '../ledger/retention.ts'
+import { sweepMessages } from '../ledger/outbox/messages.ts'
+import { markBodiesSwept, sweepBodies, sweepKeys } from '../ledger/receipts/retention.ts'
 
 /** Small, so that no lock is held for long and vacuum can keep up. */
 const BATCH = 500

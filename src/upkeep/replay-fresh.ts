@@ -1,12 +1,6 @@
 import { messageId } from '../effects/message.ts'
-import { letWaitingGo } from '../ledger/attention.ts'
-import { audit } from '../ledger/audit.ts'
-import { type EffectStory, effectsOfReceipt, reopenEffects } from '../ledger/effects.ts'
-import { inTransaction } from '../ledger/in-transaction.ts'
-import type { ReceiptRow } from '../ledger/inspect.ts'
-import { messagesById, type PublishedMessage } from '../ledger/inspect-outbox.ts'
-import type { LedgerTables } from '../ledger/ledger.ts'
-import { replayJobs } from '../ledger/replay-jobs.ts'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { type EffectStory, effectsOfReceipt, reopenEffects } from '../ledger/effects/effects.ts'
 import {
   type JobEpoch,
   jobEpochs,
@@ -14,7 +8,13 @@ import {
   stepNames,
   WRITTEN,
   WRITTEN_AND_PUBLISHED,
-} from '../ledger/steps.ts'
+} from '../ledger/effects/steps.ts'
+import { letWaitingGo } from '../ledger/jobs/attention.ts'
+import { replayJobs } from '../ledger/jobs/replay.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { audit } from '../ledger/read/audit.ts'
+import type { ReceiptRow } from '../ledger/read/jobs.ts'
+import { messagesById, type PublishedMessage } from '../ledger/read/outbox.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Fresh, ReplayedOne } from './replay.ts'
 

@@ -1,7 +1,7 @@
-import { onlyOne } from '../ledger/id-prefix.ts'
-import { type FoundMessage, failedMessages, findMessages } from '../ledger/inspect-outbox.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { replayMessages } from '../ledger/outbox.ts'
+import { replayMessages } from '../ledger/outbox/messages.ts'
+import { onlyOne } from '../ledger/read/id-prefix.ts'
+import { type FoundMessage, failedMessages, findMessages } from '../ledger/read/outbox.ts'
 
 /** Finds one message of the outbox by its id or by the beginning of it. */
 export async function messageById({ pool, shards }: LedgerTables, id: string): Promise<FoundMessage> {

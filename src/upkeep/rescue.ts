@@ -1,9 +1,9 @@
-import { markOpenCallsUnknown } from '../ledger/effects.ts'
-import { inTransaction } from '../ledger/in-transaction.ts'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { markOpenCallsUnknown } from '../ledger/effects/effects.ts'
+import { type Rescue, type Rescued, rescueJobs } from '../ledger/jobs/rescue.ts'
+import { deadWorkers, forgetWorkers } from '../ledger/jobs/workers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { type RescuedLane, rescueLanes } from '../ledger/outbox-lanes.ts'
-import { type Rescue, type Rescued, rescueJobs } from '../ledger/rescue-jobs.ts'
-import { deadWorkers, forgetWorkers } from '../ledger/workers.ts'
+import { type RescuedLane, rescueLanes } from '../ledger/outbox/lanes.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /** On top of the lease, for a heartbeat that is on its way. */

@@ -1,5 +1,5 @@
+import { servedSubscribers } from '../ledger/jobs/served.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { servedSubscribers } from '../ledger/served.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /** A deploy stops and starts workers: who is without one for a moment is not left behind. */

@@ -1,16 +1,16 @@
 import type { PoolClient } from 'pg'
-import { audit } from '../ledger/audit.ts'
-import { markOpenCallsUnknown } from '../ledger/effects.ts'
-import { inTransaction } from '../ledger/in-transaction.ts'
-import type { LedgerTables } from '../ledger/ledger.ts'
-import { type ServedSubscriber, servedSubscribers } from '../ledger/served.ts'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { markOpenCallsUnknown } from '../ledger/effects/effects.ts'
+import { type ServedSubscriber, servedSubscribers } from '../ledger/jobs/served.ts'
 import {
   discardWaiting,
   moveWaiting,
   type SettledJob,
   type WaitingType,
   waitingTypes,
-} from '../ledger/waiting-jobs.ts'
+} from '../ledger/jobs/waiting-jobs.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { audit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 

@@ -1,4 +1,4 @@
-import { passLanesOn } from '../ledger/lanes.ts'
+import { passLanesOn } from '../ledger/jobs/order.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Queryable } from '../ledger/statement.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
 import { observers } from '../observe/observer.ts'
 import { takeLease } from './lease.ts'
 

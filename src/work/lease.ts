@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
-import type { Queryable } from '../ledger/statement.ts'
-import { enlistWorker, heartbeat, retireWorker } from '../ledger/workers.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
+import { enlistWorker, heartbeat, retireWorker } from '../ledger/jobs/workers.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**

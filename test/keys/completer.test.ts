@@ -12,7 +12,7 @@ import {
   resumable,
   startCompleter,
 } from '../../src/keys/index.ts'
-import { keyedServer } from '../support/keyed-server.ts'
+import { keyedServer } from '../support/idempotent-server.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 

@@ -13,7 +13,7 @@ import {
   type Seal,
   sealedKeys,
 } from '../../src/keys/index.ts'
-import { keyedServer } from '../support/keyed-server.ts'
+import { keyedServer } from '../support/idempotent-server.ts'
 import { listening } from '../support/listening.ts'
 import { rawConnection } from '../support/raw-http.ts'
 

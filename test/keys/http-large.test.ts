@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { NodeHandler, Spill } from '../../src/keys/index.ts'
-import { keyedServer } from '../support/keyed-server.ts'
+import { keyedServer } from '../support/idempotent-server.ts'
 
 /* Replies that are larger than a record may be. */
 const KEY = 'a1b2'

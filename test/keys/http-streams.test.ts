@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import { pipeline as flow } from 'node:stream/promises'
 import { describe, expect, test } from 'vitest'
-import { keyedServer } from '../support/keyed-server.ts'
+import { keyedServer } from '../support/idempotent-server.ts'
 import { until } from '../support/until.ts'
 
 /* Replies that are written over time, and what may befall them on their way. */

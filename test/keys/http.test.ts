@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { fetchKeys, memoryKeys } from '../../src/keys/index.ts'
-import { keyedServer } from '../support/keyed-server.ts'
+import { keyedServer } from '../support/idempotent-server.ts'
 import { until } from '../support/until.ts'
 
 const KEY = 'a1b2'

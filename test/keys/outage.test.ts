@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { once, redisKeys } from '../../src/keys/index.ts'
-import { keyedServer } from '../support/keyed-server.ts'
+import { keyedServer } from '../support/idempotent-server.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { cachedKeys, type KeyStore, keyId } from '../../src/keys/index.ts'
-import { keyedServer } from './keyed-server.ts'
+import { keyedServer } from './idempotent-server.ts'
 import { until } from './until.ts'
 
 export interface StoreUnderTest {

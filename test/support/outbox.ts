@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { addMessages, type NewMessage } from '../../src/ledger/outbox.ts'
+import { addMessages, type NewMessage } from '../../src/ledger/outbox/messages.ts'
 import type { MessageFact, Observer } from '../../src/observe/observer.ts'
 import { type Relay, type RelayOptions, startRelay } from '../../src/publish/relay.ts'
 import type { Publish } from '../../src/publishers/contract.ts'

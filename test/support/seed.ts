@@ -1,5 +1,5 @@
-import type { JobRef } from '../../src/ledger/job-ref.ts'
-import { enlistWorker } from '../../src/ledger/workers.ts'
+import type { JobRef } from '../../src/ledger/jobs/job-ref.ts'
+import { enlistWorker } from '../../src/ledger/jobs/workers.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface Seed {

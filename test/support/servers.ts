@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
-import { migrate } from '../../src/ledger/migrate.ts'
+import { migrate } from '../../src/ledger/migrations/migrate.ts'
 
 /*
  * One server for all the scenarios of a project. Each test gets a database of its own, cloned from a template

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { inTransaction } from '../../ledger/in-transaction.ts'
+import { inTransaction } from '../../ledger/driver/in-transaction.ts'
 import type { TransactionAdapter } from './contract.ts'
 
 /**

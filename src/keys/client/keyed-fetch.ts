@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, strict } from '../../model/checked.ts'
+import { check, strict } from '../../input/checked.ts'
 import { MINUTE_MS, SECOND_MS } from '../../model/durations.ts'
 import { type Verdict, verdictOn } from './verdict.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { check } from '../../model/checked.ts'
+import { check } from '../../input/checked.ts'
 import { fingerprint, fingerprintSchema, refingerprint } from './fingerprint.ts'
 import type { KeyedRequest } from './message.ts'
 

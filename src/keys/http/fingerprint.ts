@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { strict } from '../../model/checked.ts'
+import { strict } from '../../input/checked.ts'
 import { digest } from '../identity.ts'
 import { canonicalJson } from './canonical-json.ts'
 import type { KeyedRequest } from './message.ts'

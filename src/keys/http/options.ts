@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { check, strict } from '../../model/checked.ts'
-import { type Deadlines, deadlines } from '../../model/deadlines.ts'
+import { type Deadlines, deadlines } from '../../http/deadlines.ts'
+import { check, strict } from '../../input/checked.ts'
 import { MINUTE_MS } from '../../model/durations.ts'
 import type { KeyEvent } from '../events.ts'
 import type { Reconciled } from '../once.ts'

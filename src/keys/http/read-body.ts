@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import type { Deadlines } from '../../model/deadlines.ts'
-import { type ErrorCode, HookonceError } from '../../model/errors.ts'
+import type { Deadlines } from '../../http/deadlines.ts'
 import {
   howToKeepBytes,
   keptBytes,
   keptText,
   type NodeRequest,
   rawRequest,
-} from '../../model/framework-request.ts'
+} from '../../http/framework-request.ts'
+import { type ErrorCode, HookonceError } from '../../model/errors.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 /** How much of a body is read, and for how long it is waited for. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check, strict } from '../../model/checked.ts'
+import { check, strict } from '../../input/checked.ts'
 import { MINUTE_MS } from '../../model/durations.ts'
 import type { KeyRecord } from '../record.ts'
 import type { Acquired, KeyId, KeyStore } from '../store.ts'

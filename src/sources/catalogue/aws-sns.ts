@@ -8,7 +8,7 @@ import {
   type Trusting,
   trustedCertificate,
 } from '../schemes/certificate-chain.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { fetchBytes } from '../schemes/fetch-text.ts'
 import { genuineUrl } from '../schemes/genuine-url.ts'
 import { outlineOf } from '../schemes/outline.ts'
@@ -59,7 +59,7 @@ function hostOf(topicArn: string): string {
 }
 
 /** Amazon signs with a certificate that each message names by its address. */
-export function awsSnsCode({ fetching, roots }: Trusting): Code {
+export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
   return ({ endpoint }) => {
     const topicArn = endpoint.setting('topicArn')
     const host = hostOf(topicArn)

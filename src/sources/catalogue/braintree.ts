@@ -3,7 +3,7 @@ import { HookonceError } from '../../model/errors.ts'
 import { hash } from '../../model/hash.ts'
 import type { Delivery, HandshakeAnswer } from '../contract.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { formFields } from '../schemes/form.ts'
 import type { SigningKey } from '../schemes/key.ts'
 import { parseJsonText } from '../schemes/payload.ts'
@@ -12,7 +12,7 @@ import { isSameText } from '../schemes/token.ts'
 import { parseXmlText, withoutAttributes, writeXml, type XmlElement, type XmlValue } from '../schemes/xml.ts'
 
 /** A form with XML in base64 and its signatures, one for each pair of keys. */
-const code: Code = ({ keyring, endpoint }) => {
+const code: MakeScheme = ({ keyring, endpoint }) => {
   const publicKey = endpoint.setting('publicKey')
 
   return {

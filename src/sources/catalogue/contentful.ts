@@ -3,7 +3,7 @@ import { escape as escapeQuery } from 'node:querystring'
 import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import type { Endpoint } from '../schemes/endpoint.ts'
 import type { SigningKey } from '../schemes/key.ts'
 import { listedHeader, neededHeaders } from '../schemes/needed-headers.ts'
@@ -15,7 +15,7 @@ const SIGNED_HEADERS = 'x-contentful-signed-headers'
 const TIMESTAMP = 'x-contentful-timestamp'
 
 /** Signed is the request: method, path, the headers that one header lists, and the body. */
-const code: Code = ({ keyring, endpoint, toleranceSeconds }) => ({
+const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
   verify(delivery) {
     const headers = neededHeaders(delivery, [SIGNATURE, SIGNED_HEADERS, TIMESTAMP])
     if ('ok' in headers) return headers

@@ -2,7 +2,7 @@ import { createPublicKey, createVerify, type KeyObject } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
 import { neededHeaders } from '../schemes/needed-headers.ts'
 import { parseJsonText } from '../schemes/payload.ts'
@@ -20,7 +20,7 @@ const HOSTS: Readonly<Record<string, string>> = {
  * eBay signs the body; its keys are had by their ids, with a token that the credentials of the API
  * give.
  */
-export function ebayCode(fetching: FetchText): Code {
+export function ebayCode(fetching: FetchText): MakeScheme {
   return ({ keyring, endpoint }) => {
     const host = HOSTS[endpoint.setting('environment')]
     if (host === undefined)

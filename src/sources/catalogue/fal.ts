@@ -1,7 +1,7 @@
 import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
 import { isSignedBy } from '../schemes/jws.ts'
 import { keySet, type PublishedKey } from '../schemes/key-set.ts'
@@ -25,7 +25,7 @@ interface Said {
 }
 
 /** fal signs with keys that it publishes, and does not say with which: each is tried. */
-export function falCode(fetching: FetchText): Code {
+export function falCode(fetching: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const published = keySet(KEYS, fetching)
     const userId = endpoint.setting('userId')

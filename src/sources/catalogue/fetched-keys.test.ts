@@ -6,12 +6,13 @@ import {
   type KeyRequest,
   type KeyServer,
   keyServer,
-} from '../../../test/support/key-server.ts'
+} from '../../../test/support/signing-key-server.ts'
 import type { Delivery, Source } from '../contract.ts'
 import { checkDescription, type ProviderDescription } from '../description.ts'
 import { ebay, fal, fusionauth, mailchannels, neonAuth, plaid } from '../index.ts'
 import { checkOptions } from '../options.ts'
-import { type Code, compile } from '../schemes/compile.ts'
+import { compile } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import type { FetchText } from '../schemes/fetch-text.ts'
 import { ebayCode } from './ebay.ts'
 import { falCode } from './fal.ts'
@@ -39,7 +40,7 @@ interface Signing {
 
 interface Played {
   readonly description: ProviderDescription
-  readonly code: (fetching: FetchText) => Code
+  readonly code: (fetching: FetchText) => MakeScheme
   readonly secret?: string
   readonly settings: Record<string, string>
   readonly payload: unknown

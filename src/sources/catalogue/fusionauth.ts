@@ -1,7 +1,7 @@
 import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
 import { algorithmOf, isSignedBy, type JwsAlgorithm, parseToken, type Token } from '../schemes/jws.ts'
 import { keySet, keySetUrl, type PublishedKey } from '../schemes/key-set.ts'
@@ -13,7 +13,7 @@ const HEADER = 'x-fusionauth-signature-jwt'
 const ALGORITHMS: readonly JwsAlgorithm[] = ['EdDSA', 'ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512']
 
 /** Each FusionAuth has keys of its own, which it publishes; a token holds the hash of the body. */
-export function fusionauthCode(fetching: FetchText): Code {
+export function fusionauthCode(fetching: FetchText): MakeScheme {
   return ({ endpoint }) => {
     const published = keySet(keySetUrl('fusionauth', 'url', endpoint.setting('url')), fetching)
 

@@ -2,7 +2,7 @@ import * as buffer from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import type { SigningKey } from '../schemes/key.ts'
 import { neededHeaders } from '../schemes/needed-headers.ts'
 import { textOf } from '../schemes/payload.ts'
@@ -13,7 +13,7 @@ const HEADER = 'gcms-signature'
 const FORM = /^sign=([A-Za-z0-9+/]{43}=), env=([^,]{1,255}), t=([1-9]\d{0,14})$/
 
 /** Signed is JSON with the body as a text in it. */
-const code: Code = ({ keyring, toleranceSeconds }) => ({
+const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
     const headers = neededHeaders(delivery, [HEADER])
     if ('ok' in headers) return headers

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
 import { isSignedBy } from '../schemes/jws.ts'
 import { neededHeaders } from '../schemes/needed-headers.ts'
@@ -24,7 +24,7 @@ interface Said {
 }
 
 /** HTTP Message Signatures (RFC 9421) over the digest of the body (RFC 9530). */
-export function mailchannelsCode(fetching: FetchText): Code {
+export function mailchannelsCode(fetching: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const keys = remoteKeys(async (id) => publicKeyOf(await fetching(`${KEYS}?id=${id}`)), endpoint.keyNames)
 

@@ -1,6 +1,6 @@
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
 import { algorithmOf, decodePart, isSignedBy, parsePart } from '../schemes/jws.ts'
 import { keySet, keySetUrl } from '../schemes/key-set.ts'
@@ -18,7 +18,7 @@ interface Said {
 }
 
 /** A detached JSON Web Signature: its payload, date and body encoded twice, is left out of it. */
-export function neonAuthCode(fetching: FetchText): Code {
+export function neonAuthCode(fetching: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetching)
 

@@ -1,13 +1,13 @@
 import { createSign, createVerify } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { privateKeyOf } from '../schemes/digest.ts'
 import { formFields } from '../schemes/form.ts'
 import { refuse } from '../schemes/refuse.ts'
 
 /** Signed are the fields of the form in the order of their names, as PHP writes an array down. */
-const code: Code = ({ keyring }) => ({
+const code: MakeScheme = ({ keyring }) => ({
   verify(delivery) {
     const { p_signature: proof, ...fields } = formFields(delivery) ?? {}
     if (!proof) return refuse('SIGNATURE_MISSING', 'the body is no form with p_signature')

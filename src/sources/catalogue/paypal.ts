@@ -8,7 +8,7 @@ import {
   type Trusting,
   trustedCertificate,
 } from '../schemes/certificate-chain.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { fetchBytes } from '../schemes/fetch-text.ts'
 import { genuineUrl } from '../schemes/genuine-url.ts'
 import { neededHeaders } from '../schemes/needed-headers.ts'
@@ -31,7 +31,7 @@ const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
  * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate
  * that each delivery names.
  */
-export function paypalCode({ fetching, roots }: Trusting): Code {
+export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
   return ({ endpoint }) => {
     const webhookId = endpoint.setting('webhookId')
 

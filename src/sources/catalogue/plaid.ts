@@ -2,7 +2,7 @@ import { HookonceError } from '../../model/errors.ts'
 import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { type FetchText, fetchText } from '../schemes/fetch-text.ts'
 import { algorithmOf, isSignedBy, parseToken, type Token } from '../schemes/jws.ts'
 import { ageFault } from '../schemes/jwt.ts'
@@ -24,7 +24,7 @@ const HOSTS: Readonly<Record<string, string>> = {
  * Plaid signs a token that holds the hash of the body; its keys are had by their ids, with the
  * credentials of the API.
  */
-export function plaidCode(fetching: FetchText): Code {
+export function plaidCode(fetching: FetchText): MakeScheme {
   return ({ keyring, endpoint, toleranceSeconds }) => {
     const host = HOSTS[endpoint.setting('environment')]
     if (host === undefined)

@@ -3,7 +3,7 @@ import { HookonceError } from '../../model/errors.ts'
 import { hash } from '../../model/hash.ts'
 import type { Delivery } from '../contract.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { urlencodedFields } from '../schemes/form.ts'
 import type { SigningKey } from '../schemes/key.ts'
 import { refuse } from '../schemes/refuse.ts'
@@ -16,7 +16,7 @@ const HEADER = 'x-twilio-signature'
  * form is signed by its hash in the query of the URL. Which port Twilio saw is not known, so the
  * URL is tried as it is, with and without one.
  */
-const code: Code = ({ keyring, endpoint }) => ({
+const code: MakeScheme = ({ keyring, endpoint }) => ({
   verify(delivery) {
     const header = delivery.header(HEADER)
     if (!header) return refuse('SIGNATURE_MISSING', `the header ${HEADER} is not there`)

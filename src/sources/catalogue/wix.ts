@@ -1,7 +1,7 @@
 import { createSign } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 import { provider } from '../provider.ts'
-import type { Code } from '../schemes/compile.ts'
+import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import { privateKeyOf } from '../schemes/digest.ts'
 import { algorithmOf, type Claims, isSignedBy, parsePart, parseToken, splitToken } from '../schemes/jws.ts'
 import { ageFault } from '../schemes/jwt.ts'
@@ -9,7 +9,7 @@ import { parseJsonText, textOf } from '../schemes/payload.ts'
 import { refuse } from '../schemes/refuse.ts'
 
 /** The body is a token; what it says is JSON within JSON within JSON. */
-const code: Code = ({ keyring, toleranceSeconds }) => ({
+const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
     if (delivery.body.length === 0)
       return refuse('SIGNATURE_MISSING', 'the body is empty, and should be a token')

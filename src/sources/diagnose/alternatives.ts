@@ -1,5 +1,5 @@
 import type { Delivery } from '../contract.ts'
-import type { Coding } from '../schemes/compile.ts'
+import type { SchemeInput } from '../schemes/custom-scheme.ts'
 
 /**
  * One way in which things may be other than they should: if the signature is right under it, that
@@ -12,7 +12,7 @@ export interface Alternative {
    */
   readonly says: string | ((secret: number) => string)
   readonly delivery?: Delivery
-  readonly coding?: Partial<Coding>
+  readonly coding?: Partial<SchemeInput>
   /** What making it took, in bytes looked at: trying it is charged apart. */
   readonly cost?: number
 }

@@ -1,5 +1,5 @@
 import type { Delivery, Refusal } from '../contract.ts'
-import type { Coding } from '../schemes/compile.ts'
+import type { SchemeInput } from '../schemes/custom-scheme.ts'
 import type { Verify } from '../schemes/verify.ts'
 import { coversBody, isPublicKey } from '../signature.ts'
 import type { Alternative } from './alternatives.ts'
@@ -13,9 +13,9 @@ import { otherContents, otherSignatures } from './signatures.ts'
 import { otherUrls } from './urls.ts'
 
 export interface Explaining {
-  readonly coding: Coding
+  readonly coding: SchemeInput
   /** Makes the verifier that a source has under this coding. */
-  readonly verifierOf: (coding: Coding) => Verify
+  readonly verifierOf: (coding: SchemeInput) => Verify
   readonly delivery: Delivery
   readonly refusal: Refusal
   /** The keys of the other sources, by their names. */
@@ -75,7 +75,7 @@ function search({ coding, verifierOf, delivery, others = [] }: Explaining): {
 
 function* alternatives(
   delivery: Delivery,
-  coding: Coding,
+  coding: SchemeInput,
   others: readonly OtherKeys[],
 ): Iterable<Alternative> {
   const { description, keyring, endpoint } = coding
@@ -88,7 +88,7 @@ function* alternatives(
   yield* keysOfOthers(description, keyring, others)
 }
 
-function costOf({ body }: Delivery, { keyring, description }: Coding): number {
+function costOf({ body }: Delivery, { keyring, description }: SchemeInput): number {
   const { length } = body
   const isPublic = isPublicKey(description.signature.algorithm)
   if (keyring.keys.length === 0) return length + (isPublic ? PUBLIC_KEY_BYTES : TRIAL_BYTES)

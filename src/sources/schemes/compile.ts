@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../../model/durations.ts'
 import { HookonceError } from '../../model/errors.ts'
-import type { Delivery, HandshakeAnswer, Identified, Refusal } from '../contract.ts'
+import type { Delivery, Identified, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { explain } from '../diagnose/explain.ts'
 import { type CheckedOptions, secretOf } from '../options.ts'
@@ -8,37 +8,17 @@ import { settingsOf } from '../places.ts'
 import { type Sample, type SignedDelivery, type SigningSource, signer } from '../sign.ts'
 import { isDigest } from '../signature.ts'
 import { splitter } from './batch.ts'
+import type { CustomScheme, MakeScheme, SchemeInput } from './custom-scheme.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
 import { STAMP_HEADER } from './event-key.ts'
 import { handshaker } from './handshake.ts'
 import { identifier } from './identify.ts'
 import { jwtVerifier } from './jwt.ts'
 import { fixedKeyring, type Keyring, refreshedKeyring } from './keyring.ts'
-import { bodyParser, type ParseBody } from './payload.ts'
+import { bodyParser } from './payload.ts'
 import { tokenVerifier } from './token.ts'
 import { digestVerifier, type Verify } from './verify.ts'
 import { withholder } from './withhold.ts'
-
-/** What code is given to verify with. */
-export interface Coding {
-  readonly description: CheckedDescription
-  readonly keyring: Keyring
-  readonly endpoint: Endpoint
-  readonly toleranceSeconds: number | 'off'
-}
-
-/** What code may say where a description cannot; what it leaves out is as described. */
-export interface Coded {
-  readonly verify: Verify
-  prepare?(delivery: Delivery): Promise<Refusal | undefined> | undefined
-  handshake?(delivery: Delivery): HandshakeAnswer | Refusal | undefined
-  /** The payload, where the body is neither JSON nor a form: `body: 'coded'`. */
-  readonly parse?: ParseBody
-  /** Left out where only the provider itself can sign. */
-  sign?(sample: Sample): SignedDelivery
-}
-
-export type Code = (coding: Coding) => Coded
 
 /**
  * Binds a description to the secrets and options of one endpoint. Everything that can be prepared
@@ -51,12 +31,12 @@ export type Code = (coding: Coding) => Coded
 export function compile<Payload, Subject, Type extends string>(
   description: CheckedDescription,
   options: CheckedOptions,
-  code?: Code,
+  code?: MakeScheme,
 ): SigningSource<Payload, Subject, Type> {
   const keyring = keyringOf(description, options)
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
-  const coding: Coding = { description, keyring, endpoint, toleranceSeconds }
+  const coding: SchemeInput = { description, keyring, endpoint, toleranceSeconds }
   const coded = code?.(coding)
   if (description.body === 'coded' && coded?.parse === undefined)
     throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: coded, but without code`)
@@ -125,7 +105,7 @@ function takesForms({ body }: CheckedDescription): boolean {
   return typeof body === 'object' && 'jsonOr' in body && body.jsonOr === 'form'
 }
 
-function describedVerifier(coding: Coding): Verify {
+function describedVerifier(coding: SchemeInput): Verify {
   const { signature } = coding.description
   if (isDigest(signature)) return digestVerifier({ ...coding, signature })
   if (signature.algorithm === 'jwt') return jwtVerifier({ ...coding, signature })
@@ -195,7 +175,7 @@ function keyringOf(description: CheckedDescription, options: CheckedOptions): Ke
 
 function preparation(
   keyring: Keyring,
-  prepare: Coded['prepare'],
+  prepare: CustomScheme['prepare'],
 ): ((delivery: Delivery) => Promise<Refusal | undefined> | undefined) | undefined {
   const { refresh } = keyring
   if (refresh === undefined) return prepare

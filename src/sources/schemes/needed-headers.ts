@@ -1,7 +1,9 @@
 import type { Delivery, Refusal } from '../contract.ts'
 import { isHeaderName } from '../places.ts'
 import { refuse } from './refuse.ts'
-import { MAX_HEADER_CHARS } from './signature-header.ts'
+
+// Eight signatures of the longest kind, with their names, take 1.2 kB. Beyond 4 kB nothing is read.
+export const MAX_HEADER_CHARS = 4096
 
 /** The headers that a signature takes, all of them there and none longer than any of them is. */
 export function neededHeaders<Name extends string>(

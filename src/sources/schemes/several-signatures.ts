@@ -1,7 +1,7 @@
 import type { Delivery } from '../contract.ts'
 import { signer } from '../sign.ts'
 import { type DigestSignature, isDigest } from '../signature.ts'
-import type { Code, Coding } from './compile.ts'
+import type { MakeScheme, SchemeInput } from './custom-scheme.ts'
 import { digestVerifier } from './verify.ts'
 
 /** Another way in which a provider signs, without a date of its own or with the one described. */
@@ -19,8 +19,8 @@ export interface OtherSignature {
  * For providers that sign in one of several ways. What no other way claims is verified as
  * described.
  */
-export function severalSignatures(others: readonly OtherSignature[]): Code {
-  return (coding: Coding) => {
+export function severalSignatures(others: readonly OtherSignature[]): MakeScheme {
+  return (coding: SchemeInput) => {
     const { description } = coding
     const { signature } = description
     // A diagnosis tries other signatures by describing them.

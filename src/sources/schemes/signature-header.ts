@@ -11,9 +11,6 @@ interface SignatureHeader {
   readonly headers: string | undefined
 }
 
-// Eight signatures of the longest kind, with their names, take 1.2 kB. Beyond 4 kB nothing is read.
-export const MAX_HEADER_CHARS = 4096
-
 // A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but
 // not free.
 export const MAX_SIGNATURES = 8

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { TokenSignature } from '../signature.ts'
+import { MAX_HEADER_CHARS } from './needed-headers.ts'
 import { proofParser, signatureTexts, type Where } from './proof.ts'
 import { refuse } from './refuse.ts'
-import { MAX_HEADER_CHARS } from './signature-header.ts'
 import type { Verify, Verifying } from './verify.ts'
 
 /** The secret itself came with the delivery: compare it, in a time that tells nothing of it. */

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { type CustomOptions, custom, type Delivery, standardWebhooks, stripe } from '../index.ts'
-import { MAX_HEADER_CHARS, MAX_SIGNATURES } from './signature-header.ts'
+import { MAX_HEADER_CHARS } from './needed-headers.ts'
+import { MAX_SIGNATURES } from './signature-header.ts'
 
 function deliver(headers: Record<string, string>, body = '{}', receivedAtMs = 0): Delivery {
   return {

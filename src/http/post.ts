@@ -1,0 +1,57 @@
+import { type ErrorCode, HookonceError } from '../model/errors.ts'
+import { RetryAfter } from '../model/handler-errors.ts'
+import { retryAfterMs } from './retry-after.ts'
+
+/** One POST of ours to somebody else's server. */
+export interface Post {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  readonly signal: AbortSignal
+  /** What a failure is called. */
+  readonly failure: ErrorCode
+}
+
+/** Enough of a failing server's answer to see what it says. */
+const MAX_QUOTE_CHARS = 300
+
+/** Returns on a 2xx; anything else is an error that says what was answered, with its Retry-After. */
+export async function post(outgoing: Post): Promise<void> {
+  const response = await send(outgoing)
+  if (!response.ok) throw await failureOf(outgoing, response)
+  await response.body?.cancel()
+}
+
+async function send({ url, headers, body, signal, failure }: Post): Promise<Response> {
+  try {
+    // A redirect is not a receipt: following it could hand the message to someone else.
+    return await fetch(url, { method: 'POST', headers, body: Buffer.from(body), signal, redirect: 'manual' })
+  } catch (error) {
+    signal.throwIfAborted()
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
+    throw new HookonceError(failure, `${url} could not be reached: ${cause}`, { cause: error })
+  }
+}
+
+async function failureOf({ url, failure }: Post, response: Response): Promise<Error> {
+  const quote = await quoteOf(response)
+  const text = `${url} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
+  const delayMs = retryAfterMs(response.headers.get('retry-after'))
+  return delayMs === undefined ? new HookonceError(failure, text) : new RetryAfter(delayMs, text)
+}
+
+// Reads the first chunk only: the server decides how much it answers, not how much we read.
+async function quoteOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  if (!reader) return ''
+  try {
+    const { value } = await reader.read()
+    return Buffer.from(value ?? [])
+      .toString('utf8')
+      .slice(0, MAX_QUOTE_CHARS)
+  } catch (error) {
+    return `(its body could not be read: ${String(error)})`
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import { check, strict } from '../../../input/checked.ts'
+import { HookonceError } from '../../../model/errors.ts'
+import { decideAcquire, isExpired, type Settlement } from '../../decide.ts'
+import type { KeyRecord } from '../../record.ts'
+import type { KeyId, KeyStore } from '../../store.ts'
+import { clientClock, unexpiredLock } from '../client-clock.ts'
+import { type Dynamo, type DynamoLike, openDynamo } from './client.ts'
+import {
+  type Change,
+  expiryOf,
+  type Item,
+  isHeld,
+  isStill,
+  number,
+  recordOf,
+  stepsOf,
+  valuesOf,
+} from './item.ts'
+
+/** Which table, and how it is reached. */
+export const dynamoPlace = {
+  /** Yours. Without one, one is opened that looks for region and credentials in the environment. */
+  client: z
+    .custom<DynamoLike>((value) => typeof value === 'object' && value !== null && 'send' in value, {
+      error: 'must be a DynamoDBClient of @aws-sdk/client-dynamodb',
+    })
+    .optional(),
+  table: z
+    .string()
+    .regex(/^[\w.-]{3,255}$/, 'must be a name of 3 to 255 letters, digits, _ - and .')
+    .default('hookonce_key'),
+}
+
+const optionsSchema = strict({ ...dynamoPlace, ...clientClock })
+
+export type DynamoKeysOptions = z.input<typeof optionsSchema>
+
+/** An item ends at 400 KB: this leaves 16 KiB for everything that is not the result. */
+const MAX_RESULT_BYTES = 384 * 1024
+/** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
+const MOST_RACES = 10
+
+/**
+ * Keys in a table of DynamoDB whose partition key is the string `id`: see `ensureDynamoTable`. Its conditions cannot
+ * ask what time it is, so times are those of the clients, whose clocks must agree to within `skewMs`.
+ */
+export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
+  const { client, table, skewMs, now: clock } = check(optionsSchema, options, 'dynamoKeys()')
+  let opened: Promise<Dynamo> | undefined
+  function dynamo(): Promise<Dynamo> {
+    opened ??= openDynamo(client)
+    return opened
+  }
+
+  async function get(id: KeyId): Promise<Item | undefined> {
+    return (await dynamo()).get({ TableName: table, Key: { id: { S: id } }, ConsistentRead: true })
+  }
+  /** Undefined when it was written; else what stands there instead, where the server says so. */
+  async function write(id: KeyId, change: Change): Promise<{ item: Item | undefined } | undefined> {
+    return (await dynamo()).update({ TableName: table, Key: { id: { S: id } } }, change)
+  }
+  async function live(id: KeyId): Promise<Item | undefined> {
+    const item = await get(id)
+    return item && !isExpired(recordOf(item), clock()) ? item : undefined
+  }
+
+  return {
+    async acquire(id, asked) {
+      const request = unexpiredLock(asked, skewMs)
+      // Most keys are new: the first look is a write that succeeds only then.
+      let seen: KeyRecord | undefined
+      for (let tries = 0; tries < MOST_RACES; tries++) {
+        const now = clock()
+        const decision = decideAcquire(seen, request, now, skewMs)
+        if (decision.record === seen) return { ...decision, now }
+        const isNewLife = decision.record.after === 'nothing' && decision.record.fence !== seen?.fence
+        const refused = await write(id, {
+          set: { ...valuesOf(decision.record), ...(isNewLife ? { steps: { M: {} } } : {}) },
+          remove: ['result'],
+          where: isStill(seen),
+        })
+        if (!refused) return { ...decision, now }
+        // Not every server sends the item along with its refusal.
+        const item = refused.item ?? (await get(id))
+        seen = item && recordOf(item)
+      }
+      throw new HookonceError(
+        'KEY_STORE_DOWN',
+        `the key changed hands ${MOST_RACES} times while it was asked for`,
+      )
+    },
+    async extend(id, fence, asked) {
+      const { lockMs, ttlMs } = unexpiredLock(asked, skewMs)
+      const now = clock()
+      const refused = await write(id, {
+        set: { lockUntil: number(now + lockMs), ...expiryOf(now + lockMs + ttlMs) },
+        where: isHeld(fence, ['locked'], now),
+      })
+      return refused === undefined
+    },
+    async settle(id, fence, settlement) {
+      const now = clock()
+      const refused = await write(id, {
+        ...settling(settlement, now),
+        where: isHeld(fence, ['locked', 'unknown'], now),
+      })
+      return refused === undefined
+    },
+    async read(id) {
+      const item = await live(id)
+      return item && recordOf(item)
+    },
+    steps: {
+      async save(id, fence, name, result) {
+        const refused = await write(id, {
+          set: {},
+          step: { name, result },
+          where: isHeld(fence, ['locked'], clock()),
+        })
+        return refused === undefined
+      },
+      async load(id) {
+        const item = await live(id)
+        return item ? stepsOf(item) : new Map()
+      },
+    },
+    maxResultBytes: MAX_RESULT_BYTES,
+    async close() {
+      const closing = opened
+      opened = undefined
+      if (closing) (await closing).close()
+    },
+  }
+}
+
+function settling(settlement: Settlement, now: number): Pick<Change, 'set' | 'remove'> {
+  const set = { state: { S: settlement.to }, ...expiryOf(now + settlement.ttlMs) }
+  if (settlement.to !== 'completed') return { set, remove: ['result'] }
+  return { set: { ...set, result: { B: settlement.result }, steps: { M: {} } } }
+}

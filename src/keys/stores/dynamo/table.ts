@@ -1,0 +1,46 @@
+import type { z } from 'zod'
+import { check, strict } from '../../../input/checked.ts'
+import { connect, isNamed } from './client.ts'
+import { dynamoPlace } from './store.ts'
+
+const optionsSchema = strict(dynamoPlace)
+
+export type DynamoTableOptions = z.input<typeof optionsSchema>
+
+/** How long a new table may take: one that is paid by request is there within seconds. */
+const MAX_WAIT_SECONDS = 120
+
+/**
+ * Makes the table where it is missing, paid by request, and has the server delete what has expired. For deployments
+ * that do not describe their tables elsewhere; it needs rights that the application itself should not have.
+ */
+export async function ensureDynamoTable(options: DynamoTableOptions = {}): Promise<void> {
+  const { client: theirs, table: TableName } = check(optionsSchema, options, 'ensureDynamoTable()')
+  const { sdk, client, close } = await connect(theirs)
+  try {
+    const create = new sdk.CreateTableCommand({
+      TableName,
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    })
+    await unlessNamed(['ResourceInUseException'], client.send(create))
+    await sdk.waitUntilTableExists({ client, maxWaitTime: MAX_WAIT_SECONDS }, { TableName })
+    const { TimeToLiveDescription: ttl } = await client.send(new sdk.DescribeTimeToLiveCommand({ TableName }))
+    if (ttl?.TimeToLiveStatus !== 'DISABLED') return
+    const TimeToLiveSpecification = { AttributeName: 'ttl', Enabled: true }
+    const expire = new sdk.UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification })
+    // Somebody else was as quick; or it is a local server that deletes nothing.
+    await unlessNamed(['ValidationException', 'UnknownOperationException'], client.send(expire))
+  } finally {
+    close()
+  }
+}
+
+async function unlessNamed(names: readonly string[], asking: Promise<unknown>): Promise<void> {
+  try {
+    await asking
+  } catch (error) {
+    if (!names.some((name) => isNamed(error, name))) throw error
+  }
+}

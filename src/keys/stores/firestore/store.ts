@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { check, strict } from '../../../input/checked.ts'
+import { decideAcquire, decideExtend, decideSettle, isExpired, isLockedBy } from '../../decide.ts'
+import type { KeyId, KeyStore } from '../../store.ts'
+import { clientClock, unexpiredLock } from '../client-clock.ts'
+import {
+  type FirestoreDocument,
+  type FirestoreLike,
+  isAlreadyThere,
+  type OpenFirestore,
+  openFirestore,
+} from './client.ts'
+import { documentOf, type Kept, keptOf } from './document.ts'
+
+const optionsSchema = strict({
+  /** Yours. Without one, one is opened that looks for project and credentials in the environment. */
+  client: z
+    .custom<FirestoreLike>(
+      (value) => typeof value === 'object' && value !== null && 'runTransaction' in value,
+      { error: 'must be a Firestore of @google-cloud/firestore' },
+    )
+    .optional(),
+  collection: z
+    .string()
+    .regex(/^[^/]+(\/[^/]+\/[^/]+)*$/, 'must be the path of a collection')
+    .default('hookonce_key'),
+  ...clientClock,
+})
+
+export type FirestoreKeysOptions = z.input<typeof optionsSchema>
+
+/** A document ends at 1 MiB: this leaves 64 KiB for everything that is not the result. */
+const MAX_RESULT_BYTES = (1024 - 64) * 1024
+
+/**
+ * Keys in a collection of Firestore. Times are those of the clients, whose clocks must agree to within `skewMs`. A first
+ * claim is a `create()`, which only one can win; whatever changes a record later is a transaction.
+ */
+export function firestoreKeys(options: FirestoreKeysOptions = {}): KeyStore {
+  const { client: theirs, collection, skewMs, now: clock } = check(optionsSchema, options, 'firestoreKeys()')
+  let opened: Promise<OpenFirestore> | undefined
+  async function firestore(): Promise<FirestoreLike> {
+    opened ??= openFirestore(theirs)
+    return (await opened).client
+  }
+  async function documentAt(id: KeyId): Promise<FirestoreDocument> {
+    return (await firestore()).collection(collection).doc(id)
+  }
+
+  async function live(id: KeyId): Promise<Kept | undefined> {
+    const kept = keptOf(await (await documentAt(id)).get())
+    return kept && !isExpired(kept.record, clock()) ? kept : undefined
+  }
+
+  /** What `next` makes of the record is written, unless it is nothing or the same. */
+  async function change<Answer>(
+    id: KeyId,
+    next: (before: Kept | undefined, now: number) => { after: Kept | undefined; answer: Answer },
+  ): Promise<Answer> {
+    const document = await documentAt(id)
+    return (await firestore()).runTransaction(async (tx) => {
+      // The type of a document belongs to the client that it comes from.
+      const before = keptOf(await tx.get(document as never))
+      const { after, answer } = next(before, clock())
+      if (after && after.record !== before?.record) tx.set(document as never, documentOf(after))
+      return answer
+    })
+  }
+  function changed(
+    id: KeyId,
+    next: (before: Kept | undefined, now: number) => Kept | undefined,
+  ): Promise<boolean> {
+    return change(id, (before, now) => {
+      const after = next(before, now)
+      return { after, answer: after !== undefined }
+    })
+  }
+
+  return {
+    async acquire(id, asked) {
+      const request = unexpiredLock(asked, skewMs)
+      const document = await documentAt(id)
+      const now = clock()
+      // Most keys are new: the first look is a write that succeeds only then.
+      const first = decideAcquire(undefined, request, now, skewMs)
+      try {
+        await document.create(documentOf({ record: first.record, steps: NO_STEPS }))
+        return { ...first, now }
+      } catch (error) {
+        if (!isAlreadyThere(error)) throw error
+      }
+      // What only reads needs no transaction.
+      const seen = keptOf(await document.get())?.record
+      const decision = decideAcquire(seen, request, now, skewMs)
+      if (decision.record === seen) return { ...decision, now }
+      return change(id, (before, now) => {
+        const { outcome, record } = decideAcquire(before?.record, request, now, skewMs)
+        const isNewLife = record.after === 'nothing' && record.fence !== before?.record.fence
+        const steps = isNewLife ? NO_STEPS : (before?.steps ?? NO_STEPS)
+        return { after: { record, steps }, answer: { outcome, record, now } }
+      })
+    },
+    extend: (id, fence, lock) =>
+      changed(id, (before, now) => {
+        const record = decideExtend(before?.record, fence, unexpiredLock(lock, skewMs), now)
+        return record && before && { ...before, record }
+      }),
+    settle: (id, fence, settlement) =>
+      changed(id, (before, now) => {
+        const record = decideSettle(before?.record, fence, settlement, now)
+        return record && before && { steps: record.state === 'completed' ? NO_STEPS : before.steps, record }
+      }),
+    read: async (id) => (await live(id))?.record,
+    steps: {
+      save: (id, fence, name, result) =>
+        changed(id, (before, now) => {
+          if (!before || !isLockedBy(before.record, fence, now)) return undefined
+          return { record: { ...before.record }, steps: new Map(before.steps).set(name, result) }
+        }),
+      load: async (id) => (await live(id))?.steps ?? NO_STEPS,
+    },
+    maxResultBytes: MAX_RESULT_BYTES,
+    async close() {
+      const closing = opened
+      opened = undefined
+      if (closing) await (await closing).close()
+    },
+  }
+}
+
+const NO_STEPS: Kept['steps'] = new Map()

@@ -1,0 +1,226 @@
+import type { ClientBase, Pool } from 'pg'
+import { z } from 'zod'
+import { check, strict } from '../../../input/checked.ts'
+import { HookonceError } from '../../../model/errors.ts'
+import { type AcquireDecision, type AcquireRequest, decideAcquire } from '../../decide.ts'
+import { digest } from '../../identity.ts'
+import type { KeyRecord } from '../../record.ts'
+import type {
+  Acquired,
+  DuePledge,
+  KeyId,
+  TransactionalKeyStore,
+  TransactionEnd,
+  TransactionLimits,
+  TransactionWork,
+} from '../../store.ts'
+import { openPools, type Pools } from './pools.ts'
+import { statements } from './statements.ts'
+import { createTable, findTable } from './table.ts'
+import { inTransaction, timed, whileOpen } from './transaction.ts'
+
+const optionsSchema = strict({
+  database: z.union(
+    [
+      z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// (is DATABASE_URL set?)'),
+      z.custom<Pool>(isPool),
+    ],
+    { error: 'must be a postgres:// URL or a pg.Pool' },
+  ),
+  /** Made where it is missing. */
+  table: z
+    .string()
+    .regex(/^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$/, 'must be a name such as keys or myschema.keys')
+    .default('hookonce_key'),
+  /** `off`: the table is made by you. */
+  migrate: z.enum(['auto', 'off']).default('auto'),
+  /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
+  prepare: z.enum(['on', 'off']).default('on'),
+  /** For the keys themselves; transactions of handlers use connections of their own. */
+  maxConnections: z.int().positive().default(10),
+})
+
+export type PostgresKeysOptions = z.input<typeof optionsSchema>
+
+/**
+ * Keys in a table of PostgreSQL 14 or later. The only store whose handlers can be transactional.
+ */
+export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStore<ClientBase> {
+  const { table, migrate, prepare, ...reaching } = check(optionsSchema, options, 'postgresKeys()')
+  const pools: Pools = openPools(reaching)
+  let ready: Promise<Ready> | undefined
+
+  async function open(): Promise<Ready> {
+    const pool = await pools.keys()
+    const name = await (migrate === 'auto' ? createTable(pool, table) : findTable(pool, table))
+    return { name, sql: statements(name) }
+  }
+  async function query(verb: Verb, values: unknown[]) {
+    ready ??= open()
+    const { name, sql } = await ready.catch((error) => {
+      ready = undefined
+      throw error
+    })
+    return {
+      text: sql[verb],
+      values,
+      // The table is part of the name: two stores may share a connection.
+      ...(prepare === 'on' ? { name: statementName(verb, name) } : {}),
+    }
+  }
+
+  async function ask<Row extends object>(
+    verb: Verb,
+    values: unknown[],
+  ): Promise<{ rows: Row[]; changed: number }> {
+    const asked = await query(verb, values)
+    const { rows, rowCount } = await (await pools.keys()).query<Row>(asked)
+    return { rows, changed: rowCount ?? 0 }
+  }
+
+  async function tryToAcquire(id: KeyId, request: AcquireRequest): Promise<Acquired | undefined> {
+    const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
+    const values = [bytesOf(id), fingerprint, holder, lockMs, ttlMs, onCrash === 'takeover']
+    const [row] = (await ask<RecordRow & { taken: boolean; now: number }>('acquire', values)).rows
+    if (!row) return undefined
+    const { taken, now, ...found } = row
+    const record = recordOf(found)
+    if (taken) return { outcome: 'acquired', record, now }
+    const decision: AcquireDecision = decideAcquire(record, request, now)
+    if (decision.record === record) return { ...decision, now }
+    if (decision.outcome !== 'unknown') return undefined
+    const { changed } = await ask('giveUp', [bytesOf(id), record.fence])
+    return changed === 1 ? { ...decision, now } : undefined
+  }
+
+  return {
+    async acquire(id, request) {
+      for (let tries = 0; tries < MOST_RACES; tries++) {
+        const answer = await tryToAcquire(id, request)
+        if (answer) return answer
+      }
+      throw new HookonceError(
+        'KEY_STORE_DOWN',
+        `the key changed hands ${MOST_RACES} times while it was asked for`,
+      )
+    },
+    async extend(id, fence, { lockMs, ttlMs }) {
+      return (await ask('extend', [bytesOf(id), fence, lockMs, ttlMs])).changed === 1
+    },
+    async settle(id, fence, settlement) {
+      return (await ask('settle', settleValues(id, fence, settlement))).changed === 1
+    },
+    async read(id) {
+      const [row] = (await ask<RecordRow>('read', [bytesOf(id)])).rows
+      return row && recordOf(row)
+    },
+    async sweep(limit) {
+      return (await ask('sweep', [limit])).changed
+    },
+    steps: {
+      async save(id, fence, name, result) {
+        return (await ask('saveStep', [bytesOf(id), fence, name, Buffer.from(result)])).changed === 1
+      },
+      async load(id) {
+        const [row] = (await ask<{ steps: Record<string, string> | null }>('loadSteps', [bytesOf(id)])).rows
+        return new Map(
+          Object.entries(row?.steps ?? {}).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
+        )
+      },
+    },
+    pledges: {
+      async save(id, { name, bytes }, { dueMs, ttlMs }) {
+        await ask('savePledge', [bytesOf(id), name, Buffer.from(bytes), dueMs, ttlMs])
+      },
+      async due(name, limit, leaseMs) {
+        return (await ask<DuePledge>('duePledges', [name, limit, leaseMs])).rows
+      },
+      async drop(id, name) {
+        await ask('dropPledge', [bytesOf(id), name])
+      },
+    },
+    async transaction<Value>(
+      id: KeyId,
+      fence: number,
+      work: TransactionWork<ClientBase, Value>,
+      limits?: TransactionLimits,
+    ) {
+      return inTransaction<TransactionEnd<Value>>(
+        await pools.business(),
+        async (client) => {
+          const tx = whileOpen(client)
+          const { value, completion } = await work(tx.client).finally(tx.close)
+          if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
+          const settling = await query('settle', settleValues(id, fence, completion))
+          const { rowCount } = await client.query(timed(settling))
+          const commit = rowCount === 1
+          return { commit, answer: { value, end: commit ? 'committed' : 'stale' } }
+        },
+        limits,
+      )
+    },
+    close: () => pools.close(),
+  }
+}
+
+type Verb = keyof ReturnType<typeof statements>
+
+/** What is known once the table is. */
+interface Ready {
+  /** With its schema. */
+  readonly name: string
+  readonly sql: ReturnType<typeof statements>
+}
+
+/** pg warns of longer ones. */
+const LONGEST_NAME = 63
+
+function statementName(verb: Verb, table: string): string {
+  const name = `hookonce ${verb} ${table}`
+  return name.length <= LONGEST_NAME ? name : `hookonce ${verb} ${digest([table]).slice(0, 32)}`
+}
+
+/** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
+const MOST_RACES = 10
+
+type RecordRow = Omit<KeyRecord, 'result'> & { readonly result: Buffer | null }
+
+function recordOf({ result, ...row }: RecordRow): KeyRecord {
+  return { ...row, result: result ?? undefined }
+}
+
+function settleValues(
+  id: KeyId,
+  fence: number,
+  settlement: Parameters<TransactionalKeyStore<unknown>['settle']>[2],
+): unknown[] {
+  const result = settlement.to === 'completed' ? Buffer.from(settlement.result) : null
+  return [bytesOf(id), fence, settlement.to, result, settlement.ttlMs]
+}
+
+function bytesOf(id: KeyId): Buffer {
+  return Buffer.from(id, 'hex')
+}
+
+/**
+ * Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at
+ * once is safe.
+ */
+export async function ensurePostgresTable(
+  options: Pick<PostgresKeysOptions, 'database' | 'table'>,
+): Promise<void> {
+  const { table, ...reaching } = check(optionsSchema, options, 'ensurePostgresTable()')
+  const pools = openPools(reaching)
+  try {
+    await createTable(await pools.keys(), table)
+  } finally {
+    await pools.close()
+  }
+}
+
+// By shape: the caller's copy of pg may be another one than ours.
+function isPool(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && 'connect' in value && 'query' in value && 'end' in value
+  )
+}

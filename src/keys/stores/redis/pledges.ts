@@ -1,0 +1,67 @@
+import type { KeyId, KeyPledges } from '../../store.ts'
+import type { RunsScripts } from './client.ts'
+import { plainScript } from './scripts.ts'
+
+/*
+ * A pledge is a string beside its record, and its id is in a sorted set for each name, by the time at which it is due. In
+ * a cluster the two are on different nodes, so they are not written in one step: the string comes first and goes last, and
+ * an id whose string is gone says nothing.
+ */
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+const scripts = {
+  put: plainScript(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`),
+  schedule: plainScript(`${NOW}redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])`),
+  lease: plainScript(`${NOW}
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])
+for _, id in ipairs(due) do redis.call('ZADD', KEYS[1], now + ARGV[2], id) end
+return due
+`),
+  get: plainScript(`return redis.call('GET', KEYS[1])`),
+  unschedule: plainScript(`redis.call('ZREM', KEYS[1], ARGV[1])`),
+  forget: plainScript(`redis.call('DEL', KEYS[1])`),
+}
+
+export function redisPledges(runner: () => Promise<RunsScripts>, prefix: string): KeyPledges {
+  const pledgeOf = (id: KeyId): string => `${prefix}{${id}}:pledge`
+  const scheduleOf = (name: string): string => `${prefix}pledges:${name}`
+
+  async function ask(
+    verb: keyof typeof scripts,
+    key: string,
+    ...args: (string | number | Uint8Array)[]
+  ): Promise<unknown> {
+    const { run } = await runner()
+    return run(
+      scripts[verb],
+      [key],
+      args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
+    )
+  }
+
+  return {
+    async save(id, { name, bytes }, { dueMs, ttlMs }) {
+      await ask('put', pledgeOf(id), bytes, ttlMs)
+      await ask('schedule', scheduleOf(name), id, dueMs)
+    },
+    async due(name, limit, leaseMs) {
+      const leased = await ask('lease', scheduleOf(name), limit, leaseMs)
+      const ids = Array.isArray(leased) ? leased.map(String) : []
+      const found = await Promise.all(
+        ids.map(async (id) => {
+          const bytes = await ask('get', pledgeOf(id))
+          if (Buffer.isBuffer(bytes)) return [{ id, bytes }]
+          await ask('unschedule', scheduleOf(name), id)
+          return []
+        }),
+      )
+      return found.flat()
+    },
+    async drop(id, name) {
+      await ask('unschedule', scheduleOf(name), id)
+      await ask('forget', pledgeOf(id))
+    },
+  }
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import { check, strict } from '../../../input/checked.ts'
+import { HookonceError } from '../../../model/errors.ts'
+import { type AcquireOutcome, decideAcquire } from '../../decide.ts'
+import type { KeyRecord, KeyState } from '../../record.ts'
+import type { KeyId, KeyStore } from '../../store.ts'
+import { type IoredisLike, type NodeRedisLike, type RunsScripts, runsScripts } from './client.ts'
+import { asker, type Verb } from './commands.ts'
+import { redisPledges } from './pledges.ts'
+
+const optionsSchema = strict({
+  /**
+   * Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis.
+   */
+  client: z.custom<IoredisLike | NodeRedisLike>((value) => typeof value === 'object').optional(),
+  /** Of one server; a client of ioredis is opened for it. */
+  url: z
+    .string()
+    .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
+    .optional(),
+  prefix: z.string().default('hookonce:key:'),
+}).refine(({ client, url }) => (client === undefined) !== (url === undefined), {
+  error: 'needs either your `client` or a `url`',
+})
+
+export type RedisKeysOptions = z.input<typeof optionsSchema>
+
+/**
+ * Keys in Redis 6.2 or later, or a Redis Cluster. Two limits that no client can mend: a failover to
+ * a replica that has not yet heard of a lock loses it, and a server that evicts keys under memory
+ * pressure loses records, so set `maxmemory-policy noeviction`. Where neither may happen, use
+ * PostgreSQL.
+ */
+export function redisKeys(options: RedisKeysOptions): KeyStore {
+  const { client, url, prefix } = check(optionsSchema, options, 'redisKeys()')
+  let own: Promise<OwnClient> | undefined
+  let closed = false
+  const theirs = client && runsScripts(client)
+  // Loaded now, so that a client that is missing is reported at the start and not at the first
+  // request.
+  const loading = url === undefined ? undefined : loadClient()
+  loading?.catch((error) => process.emitWarning(String(error)))
+
+  async function opened(): Promise<RunsScripts> {
+    if (theirs) return theirs
+    if (closed) throw new Error('the store was closed')
+    own ??= openClient(url ?? '', loading ?? loadClient())
+    return (await own).runner
+  }
+  const asking = asker(opened)
+
+  function ask(verb: Verb, id: KeyId, args: readonly (string | number | Uint8Array)[]): Promise<unknown> {
+    return asking(verb, {
+      // In braces: everything of one key is on one node of a cluster.
+      key: `${prefix}{${id}}`,
+      args: args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
+    })
+  }
+  const didIt = async (...question: Parameters<typeof ask>): Promise<boolean> =>
+    Number(await ask(...question)) === 1
+
+  return {
+    async acquire(id, request) {
+      const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
+      const answer = await ask('acquire', id, [encoded(fingerprint), encoded(holder), lockMs, ttlMs, onCrash])
+      const [time, value, said] = Array.isArray(answer) ? answer : [answer]
+      const now = timeOf(time)
+      const record = value === undefined ? undefined : recordOf(value)
+      if (record && said) return { outcome: String(said) as AcquireOutcome, record, now }
+      const { outcome, record: decided } = decideAcquire(record, request, now)
+      return { outcome, record: decided, now }
+    },
+    extend: (id, fence, { lockMs, ttlMs }) => didIt('extend', id, [fence, lockMs, ttlMs]),
+    settle: (id, fence, settlement) =>
+      didIt('settle', id, [
+        fence,
+        settlement.to,
+        settlement.ttlMs,
+        settlement.to === 'completed' ? settlement.result : '',
+      ]),
+    async read(id) {
+      const value = await ask('read', id, [])
+      return value === null ? undefined : recordOf(value)
+    },
+    steps: {
+      save: (id, fence, name, result) => didIt('saveStep', id, [fence, name, result]),
+      async load(id) {
+        const pairs = bulks(await ask('loadSteps', id, []))
+        const steps = new Map<string, Uint8Array>()
+        for (let at = 0; at + 1 < pairs.length; at += 2) steps.set(String(pairs[at]), bytesOf(pairs[at + 1]))
+        return steps
+      },
+    },
+    pledges: redisPledges(opened, prefix),
+    async close() {
+      // A client of the caller's stays open.
+      closed = true
+      if (own) (await own).disconnect()
+    },
+  }
+}
+
+function bulks(reply: unknown): readonly unknown[] {
+  if (Array.isArray(reply)) return reply
+  throw new Error(`Redis answered ${typeof reply} where a list was expected`)
+}
+
+/** A number, or its digits: some clients are told to hand those out. */
+function timeOf(reply: unknown): number {
+  const time = Number(reply)
+  if (time > 0) return time
+  throw new Error(`Redis answered ${typeof reply} where its time was expected`)
+}
+
+function bytesOf(reply: unknown): Buffer {
+  if (Buffer.isBuffer(reply)) return reply
+  throw new Error(`Redis answered ${typeof reply} where bytes were expected`)
+}
+
+/** Most texts are digests and UUIDs, for which nothing need be done. */
+const PLAIN = /^[\w:.-]*$/
+const encoded = (text: string): string => (PLAIN.test(text) ? text : encodeURIComponent(text))
+const decoded = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
+
+const NEWLINE = 0x0a
+
+/**
+ * The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space
+ * is in them.
+ */
+function recordOf(reply: unknown): KeyRecord {
+  const value = bytesOf(reply)
+  const end = value.indexOf(NEWLINE)
+  const fields = value.toString('latin1', 0, end).split(' ')
+  const [state, fence, lockUntil, expiresAt, after, lockedAt, fingerprint = '', holder = ''] = fields
+  return {
+    state: state as KeyState,
+    fence: Number(fence),
+    fingerprint: decoded(fingerprint),
+    holder: decoded(holder),
+    after: after as KeyRecord['after'],
+    lockedAt: Number(lockedAt),
+    lockUntil: Number(lockUntil),
+    expiresAt: Number(expiresAt),
+    result: state === 'completed' ? value.subarray(end + 1) : undefined,
+  }
+}
+
+interface OwnClient {
+  readonly runner: RunsScripts
+  disconnect(): void
+}
+
+async function loadClient(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
+  return await import(/* webpackIgnore: true */ 'ioredis').catch((error) => {
+    throw new HookonceError(
+      'CLIENT_MISSING',
+      'redisKeys({ url }) needs ioredis: npm install ioredis, or hand over your own `client`',
+      { cause: error },
+    )
+  })
+}
+
+async function openClient(url: string, loading: ReturnType<typeof loadClient>): Promise<OwnClient> {
+  const { Redis } = await loading
+  // A command that cannot be sent fails soon: whoever asked is told, and asks again.
+  const client = new Redis(url, { maxRetriesPerRequest: 1 })
+  // Refusals reach the commands; without a listener each would be printed as well.
+  client.on('error', () => undefined)
+  return { runner: runsScripts(client), disconnect: () => client.disconnect() }
+}

@@ -1,0 +1,193 @@
+import pg, { type Connection, type PoolClient, type Submittable } from 'pg'
+import utils from 'pg/lib/utils.js'
+import { HookonceError } from '../../model/errors.ts'
+import { textOfThrown } from '../../model/thrown.ts'
+import { UnpreparedClient } from './unprepared.ts'
+
+/**
+ * Many statements in one write to the server, with a single Sync behind them, and one answer. pg
+ * would make a query, a promise and a system call of each: for small writes that is most of what
+ * they cost.
+ *
+ * The connection must not be in pg's own pipeline mode. Inside a transaction, the first failure
+ * makes the server skip the rest.
+ */
+export interface PipelinedStatement {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+type Sendable = string | Buffer | null
+
+const failedAt = new WeakMap<Error, number>()
+
+/**
+ * The place of the statement that the server refused with this error; undefined where no statement
+ * is known to be.
+ */
+export function placeOf(error: unknown): number | undefined {
+  return error instanceof Error ? failedAt.get(error) : undefined
+}
+
+/** Returns how many rows each statement changed. */
+export async function pipeline(
+  client: PoolClient,
+  given: readonly PipelinedStatement[],
+): Promise<readonly number[]> {
+  if (given.length === 0) return []
+  const statements = given.map(({ text, values }) => ({ text, values: values.map(sendable) }))
+  return new Promise((resolve, reject) => {
+    const limit = client instanceof UnpreparedClient ? 0 : MAX_PREPARED
+    client.query(new Pipeline({ statements, limit, resolve, reject }))
+  })
+}
+
+/** Before anything is sent: an exception in between would leave the server waiting for the rest. */
+function sendable(value: unknown, index: number): Sendable {
+  try {
+    return utils.prepareValue(value)
+  } catch (error) {
+    const fault = `the value of $${index + 1} cannot be sent to PostgreSQL: ${textOfThrown(error)}`
+    throw new HookonceError('CONFIG_INVALID', fault, { cause: error })
+  }
+}
+
+/**
+ * A program that builds its SQL anew each time must not fill the server: beyond this, texts are
+ * parsed each time.
+ */
+const MAX_PREPARED = 100
+
+/** What is prepared on a connection: the name of each text. */
+const preparedOn = new WeakMap<Connection, Map<string, string>>()
+
+interface PipelineOptions {
+  readonly statements: readonly { readonly text: string; readonly values: readonly Sendable[] }[]
+  /** How many texts may be prepared on the connection. */
+  readonly limit: number
+  readonly resolve: (counts: number[]) => void
+  readonly reject: (error: Error) => void
+}
+
+class Pipeline implements Submittable {
+  readonly #options: PipelineOptions
+  readonly #counts: number[] = []
+  /** Prepared by this pipeline: certain only when all of it has succeeded. */
+  readonly #new = new Map<string, string>()
+  #connection: Connection | undefined
+
+  constructor(options: PipelineOptions) {
+    this.#options = options
+  }
+
+  submit(connection: Connection): void {
+    this.#connection = connection
+    const prepared = preparedOn.get(connection) ?? new Map<string, string>()
+    preparedOn.set(connection, prepared)
+    const wire = connection as unknown as Wire
+    connection.stream.cork()
+    try {
+      // Names of statements without values that follow each other, as between two jobs: they go as
+      // one piece.
+      let bare = ''
+      for (const { text, values } of this.#options.statements) {
+        const known = prepared.get(text) ?? this.#new.get(text)
+        if (known !== undefined && values.length === 0) {
+          bare += `${known} `
+          continue
+        }
+        if (bare !== '') connection.stream.write(executing(bare))
+        bare = ''
+        wire.bind({ statement: known ?? this.#prepare(wire, prepared, text), values })
+        wire.execute({})
+      }
+      if (bare !== '') connection.stream.write(executing(bare))
+      wire.sync()
+    } finally {
+      connection.stream.uncork()
+    }
+  }
+
+  #prepare(wire: Wire, prepared: ReadonlyMap<string, string>, text: string): string {
+    const count = prepared.size + this.#new.size
+    const name = count < this.#options.limit ? `hookonce_write_${count}` : ''
+    // A pipeline that failed may have left the name behind.
+    if (name !== '') wire.close({ type: 'S', name })
+    wire.parse({ name, text, types: [] })
+    if (name !== '') this.#new.set(text, name)
+    return name
+  }
+
+  handleCommandComplete({ text }: { text: string }): void {
+    // INSERT 0 1, UPDATE 1, DELETE 1, SELECT 1, CREATE TABLE
+    this.#counts.push(isDigit(text.charCodeAt(text.length - 1)) ? Number(/\d+$/.exec(text)?.[0]) : 0)
+  }
+
+  handleReadyForQuery(): void {
+    const prepared = this.#connection && preparedOn.get(this.#connection)
+    for (const [text, name] of this.#new) prepared?.set(text, name)
+    this.#options.resolve(this.#counts)
+  }
+
+  handleError(error: Error): void {
+    // The server reports an error behind all that went well before. Of a broken connection nothing
+    // is known.
+    if (error instanceof pg.DatabaseError) failedAt.set(error, this.#counts.length)
+    this.#options.reject(error)
+  }
+
+  handleEmptyQuery(): void {
+    this.#counts.push(0)
+  }
+
+  // Rows that a statement returns are for nobody.
+  handleRowDescription(): void {
+    return undefined
+  }
+
+  handleDataRow(): void {
+    return undefined
+  }
+
+  handlePortalSuspended(): void {
+    return undefined
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+const encoded = new Map<string, Buffer>()
+/**
+ * Which statements follow each other is up to the program: beyond this, it is encoded each time.
+ */
+const MAX_ENCODED = 100
+
+/** Bind and Execute of prepared statements without values, whose names are ended by spaces. */
+function executing(names: string): Buffer {
+  const known = encoded.get(names)
+  if (known) return known
+  const bytes = Buffer.concat(names.trimEnd().split(' ').map(bindAndExecute))
+  if (encoded.size < MAX_ENCODED) encoded.set(names, bytes)
+  return bytes
+}
+
+function bindAndExecute(name: string): Buffer {
+  // The unnamed portal; formats of parameters, parameters, formats of results: none.
+  const bind = Buffer.from(`B____\0${name}\0\0\0\0\0\0\0`, 'latin1')
+  bind.writeInt32BE(bind.length - 1, 1)
+  // The unnamed portal, all of its rows.
+  const execute = Buffer.from('E____\0\0\0\0\0', 'latin1')
+  execute.writeInt32BE(execute.length - 1, 1)
+  return Buffer.concat([bind, execute])
+}
+
+/** The messages of the protocol as pg's connection sends them; its types are of an older shape. */
+interface Wire {
+  parse(message: { name: string; text: string; types: readonly number[] }): void
+  bind(message: { statement: string; values: readonly Sendable[] }): void
+  execute(message: Record<string, never>): void
+  close(message: { type: 'S'; name: string }): void
+  sync(): void
+}

@@ -1,0 +1,59 @@
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+
+/* The last applied version of each entity. Locked while the business write is made, so that versions take turns. */
+
+export interface EntityId {
+  readonly shard: number
+  readonly id: string
+  readonly tenant: string
+  readonly name: string
+}
+
+export interface EntityVersion {
+  readonly kind: string
+  readonly version: string
+  readonly deleted: boolean
+}
+
+const FIRST = statement(
+  'first_version',
+  `insert into hookonce.entity (shard, id, tenant, name, kind, version, deleted)
+   values ($1::smallint, $2::uuid, $3, $4, $5, $6, $7::boolean)
+   on conflict (shard, id) do nothing
+   returning 1`,
+)
+
+/** False: a version is known already. Waits for whoever is about to apply the first one. */
+export async function recordFirstVersion(
+  db: Queryable,
+  entity: EntityId,
+  { kind, version, deleted }: EntityVersion,
+): Promise<boolean> {
+  const { shard, id, tenant, name } = entity
+  return (await change(db, FIRST, [shard, id, tenant, name, kind, version, deleted])) === 1
+}
+
+const APPLIED = statement(
+  'applied_version',
+  `select kind, version, deleted from hookonce.entity where shard = $1::smallint and id = $2::uuid for update`,
+)
+
+export async function lockVersion(db: Queryable, { shard, id }: EntityId): Promise<EntityVersion> {
+  const [row] = await rows<EntityVersion>(db, APPLIED, [shard, id])
+  if (!row) throw new Error(`entity ${id} was there a moment ago`)
+  return row
+}
+
+const APPLY = statement(
+  'apply_version',
+  `update hookonce.entity set kind = $3, version = $4, deleted = $5::boolean, applied_at = now()
+   where shard = $1::smallint and id = $2::uuid`,
+)
+
+export async function recordVersion(
+  db: Queryable,
+  { shard, id }: EntityId,
+  { kind, version, deleted }: EntityVersion,
+): Promise<void> {
+  await change(db, APPLY, [shard, id, kind, version, deleted])
+}

@@ -1,0 +1,130 @@
+import pg from 'pg'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+import type { DueShard } from './claim.ts'
+import type { JobRef } from './job-ref.ts'
+
+/*
+ * Work for others: a process that leaves jobs in the ledger tells the workers of other processes, so that they need not
+ * wait for their next poll, and where the jobs are, so that they need not look for them. Nothing depends on it: what is
+ * not heard is found by the poll.
+ */
+
+const CHANNEL = 'hookonce_work'
+/**
+ * Notifications share one lock of the whole server, until they are committed: the first goes at once, further ones at
+ * most this often, and none waits for the disk.
+ */
+const APART_MS = 10
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
+const GOODBYE_MS = 1_000
+
+/** A payload may be 8,000 bytes long. Who has left work in more places than this tells everybody to look everywhere. */
+const MOST_PLACES = 256
+const EVERYWHERE = ''
+
+const ANNOUNCE = statement(
+  'announce',
+  `with hurried as materialized (select set_config('synchronous_commit', 'off', true))
+   select pg_notify('${CHANNEL}', $1::text) from hurried`,
+)
+
+/** Returns what announces a due job, or, where nothing is said, due work anywhere. Never inside the transaction that made it. */
+export function announcer(db: Queryable): (job?: DueJob) => void {
+  let isPausing = false
+  let places = new Set<string>()
+
+  async function announce(): Promise<void> {
+    const isAnywhere = places.has(EVERYWHERE) || places.size > MOST_PLACES
+    const payload = isAnywhere ? EVERYWHERE : [...places].join(' ')
+    places = new Set()
+    isPausing = true
+    // The poll will find the work; a ledger that is down is reported by those who need it.
+    await rows(db, ANNOUNCE, [payload]).catch(() => undefined)
+    setTimeout(() => {
+      isPausing = false
+      if (places.size > 0) void announce()
+    }, APART_MS).unref()
+  }
+
+  return (job) => {
+    places.add(job ? `${job.shard}/${job.subscriber}` : EVERYWHERE)
+    if (!isPausing) void announce()
+  }
+}
+
+export type DueJob = Pick<JobRef, 'shard' | 'subscriber'>
+
+/** The shards of a payload; undefined: work may be anywhere. */
+function placesIn(payload: string | undefined): DueShard[] | undefined {
+  if (!payload || !/^\d+\/\d+( \d+\/\d+)*$/.test(payload)) return undefined
+  const shards = new Map<number, number[]>()
+  for (const place of payload.split(' ')) {
+    const [shard = 0, subscriber = 0] = place.split('/').map(Number)
+    const subscribers = shards.get(shard)
+    if (subscribers) subscribers.push(subscriber)
+    else shards.set(shard, [subscriber])
+  }
+  return [...shards].map(([shard, subscribers]) => ({ shard, subscribers }))
+}
+
+/** Hears where due work was left; nothing said: anywhere. */
+export type OnWork = (places?: readonly DueShard[]) => void
+
+export interface Listening {
+  stop(): Promise<void>
+}
+
+/** Calls back for each announcement, over a connection of its own, for as long as the process lives. */
+export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
+  let client: (pg.Client & { readonly connection?: pg.Connection }) | undefined
+  let timer: NodeJS.Timeout | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  let isStopped = false
+  void connect()
+
+  async function connect(): Promise<void> {
+    const fresh = new pg.Client(config)
+    client = fresh
+    let isOver = false
+    const over = (): void => {
+      if (isOver) return
+      isOver = true
+      fresh.end().catch(() => undefined)
+      again()
+    }
+    fresh
+      .on('error', over)
+      .on('end', over)
+      .on('notification', ({ payload }) => onWork(placesIn(payload)))
+    try {
+      await fresh.connect()
+      await fresh.query(`listen ${CHANNEL}`)
+    } catch {
+      return over()
+    }
+    pauseMs = FIRST_PAUSE_MS
+    // What was announced while nobody listened.
+    onWork()
+  }
+
+  function again(): void {
+    client = undefined
+    if (isStopped) return
+    timer = setTimeout(() => void connect(), pauseMs).unref()
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+  }
+
+  return {
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      if (!client) return
+      const { connection } = client
+      // A server that is not there any more does not say goodbye, and nothing is lost with this connection.
+      const patience = setTimeout(() => connection?.stream.destroy(), GOODBYE_MS)
+      await client.end().catch(() => undefined)
+      clearTimeout(patience)
+    },
+  }
+}

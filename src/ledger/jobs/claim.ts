@@ -1,0 +1,240 @@
+import { ALONE_FROM, TOGETHER_FROM } from '../../model/suspects.ts'
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
+import type { JobRef } from './job-ref.ts'
+
+/** A leased job with the receipt that it is about. */
+export interface ClaimedJob extends JobRef {
+  readonly attempt: number
+  readonly crashes: number
+  /** The step whose commit completed an earlier run of this job. */
+  readonly lastStep: string | null
+  /** Raised by a replay that asks for everything to happen anew. */
+  readonly epoch: number
+  /** Milliseconds since the job was born. */
+  readonly ageMs: number
+  /** Of an ordered subscriber. */
+  readonly lane: string | null
+  readonly eventKey: string
+  readonly eventType: string
+  readonly objectId: string | null
+  readonly occurredAtMs: number | null
+  readonly receivedAtMs: number
+  readonly headers: string | null
+  /**
+   * As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. Null where it is large, or gone.
+   */
+  readonly body: string | null
+  readonly largeBody: Buffer | null
+}
+
+/**
+ * As text a body takes up to four times its size, in the heap: fifty of the largest would fill
+ * that, before any of their jobs is known to have been begun. Beyond this it comes as bytes, which
+ * are held outside of it.
+ */
+const LARGE_BYTES = 64 * 1024
+
+/*
+ * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once;
+ * the claim that follows names one. LATERAL with LIMIT makes each pair one index probe, whatever
+ * the backlog; ORDER BY, because the planner would otherwise rather read the table, as the first of
+ * a large backlog must soon be found in it: but those that were done before it come first.
+ */
+const DUE = statement(
+  'due',
+  `select s.shard, array_agg(u.id) as subscribers
+   from generate_series(0, $1::integer - 1) s(shard)
+   cross join (
+     select sub.id from hookonce.subscriber sub
+     join hookonce.source o on o.tenant = sub.tenant and o.name = sub.source
+     where sub.id = any($2::integer[]) and sub.paused_at is null and o.paused_at is null
+   ) u
+   cross join lateral (
+     select from hookonce.job j
+     where j.shard = s.shard and j.subscriber = u.id and j.state in ('received', 'retrying') and j.due_at <= now()
+       and j.crashes < ${TOGETHER_FROM}
+     order by j.due_at limit 1
+   ) due
+   group by s.shard`,
+)
+
+export interface DueShard {
+  readonly shard: number
+  readonly subscribers: readonly number[]
+}
+
+export interface DueQuestion {
+  readonly shards: number
+  readonly subscribers: readonly number[]
+}
+
+/** Jobs that were in flight in several crashes are not among them: see `dueSuspects`. */
+export async function dueShards(db: Queryable, question: DueQuestion): Promise<DueShard[]> {
+  return rows(db, DUE, [question.shards, binary.integers(question.subscribers)])
+}
+
+/*
+ * A partial index holds nothing but these jobs, so the look costs next to nothing where there are
+ * none.
+ */
+const DUE_SUSPECTS = statement(
+  'due_suspects',
+  `select j.shard, j.subscriber, j.crashes >= ${ALONE_FROM} as "isAlone"
+   from hookonce.job j
+   join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
+   join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+   where j.crashes >= ${TOGETHER_FROM} and j.state in ('received', 'retrying') and j.due_at <= now()
+     and j.subscriber = any($1::integer[])
+   order by j.due_at limit 32`,
+)
+
+/** Where a job waits that was in flight in several crashes. */
+export interface DueSuspect {
+  readonly shard: number
+  readonly subscriber: number
+  /** It may only run while nothing else runs in its process. */
+  readonly isAlone: boolean
+}
+
+export async function dueSuspects(db: Queryable, subscribers: readonly number[]): Promise<DueSuspect[]> {
+  return rows(db, DUE_SUSPECTS, [binary.integers(subscribers)])
+}
+
+/*
+ * Puts a due suspect off for the process that asks, which needs time until nothing else runs in it:
+ * other processes would otherwise stop their own work for the same job. Not a lease: a death of the
+ * process meanwhile is not the job's doing.
+ */
+const PUT_OFF_SUSPECT = statement(
+  'put_off_suspect',
+  `with picked as materialized (
+     select j.receipt_id, j.subscriber
+     from hookonce.job j
+     join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
+     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     where j.shard = $1::smallint and j.crashes >= ${TOGETHER_FROM} and j.crashes >= ${ALONE_FROM}
+       and j.state in ('received', 'retrying') and j.due_at <= now() and j.subscriber = any($2::integer[])
+     order by j.due_at limit 1
+     for update of j skip locked
+   )
+   update hookonce.job j set due_at = now() + $3::integer * interval '1 millisecond'
+   from picked p where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
+   returning j.shard, j.receipt_id as "receiptId", j.subscriber`,
+)
+
+export type Suspect = Omit<JobRef, 'fence'>
+
+export interface PutOff {
+  readonly shard: number
+  readonly subscribers: readonly number[]
+  readonly ms: number
+}
+
+/** The job that this process may claim within `ms`, with `claimSuspect`. */
+export async function putOffSuspect(
+  db: Queryable,
+  { shard, subscribers, ms }: PutOff,
+): Promise<Suspect | undefined> {
+  const [suspect] = await rows<Suspect>(db, PUT_OFF_SUSPECT, [shard, binary.integers(subscribers), ms])
+  return suspect
+}
+
+/*
+ * Claim in one shard, up to so many jobs for each subscriber.
+ * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
+ * - A pause is looked at here too: what was found due may have been paused since.
+ * - By their place in the table, where they are locked: in a join the planner, which cannot know how few they are, would
+ *   rather read the whole shard. One that was changed between snapshot and lock is elsewhere: it stays due, for the next.
+ * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
+ * - A claim does not wait for the disk. Lost in a crash of the server, it was never made: the job is due again, and of
+ *   two runs with one fence only one finds its job processing. Whatever a run commits reaches the disk after its claim.
+ */
+const claimOf = (name: string, picked: string): Statement =>
+  statement(
+    name,
+    `with hurried as materialized (
+     select set_config('synchronous_commit', 'off', true)
+   ), picked as materialized (
+     ${picked}
+   ), leased as (
+     update hookonce.job j
+     set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
+     where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch, j.lane
+   )
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane,
+     (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
+     r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
+     (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",
+     (extract(epoch from r.received_at) * 1000)::float8 as "receivedAtMs",
+     r.headers,
+     case when octet_length(r.body) <= ${LARGE_BYTES} then encode(r.body, 'escape') end as body,
+     case when octet_length(r.body) > ${LARGE_BYTES} then r.body end as "largeBody"
+   from leased l
+   join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
+  )
+
+const CLAIM = claimOf(
+  'claim',
+  `select j.at
+     from hurried
+     cross join unnest($2::integer[], $3::integer[]) want(subscriber, slots)
+     join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
+     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     cross join lateral (
+       select d.ctid as at from hookonce.job d
+       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
+         and d.due_at <= now() and d.crashes between $5::integer and $6::integer
+       order by d.due_at limit want.slots
+       for update skip locked
+     ) j`,
+)
+
+/** Whatever its due time says: it was put off for whoever claims it now. */
+const CLAIM_SUSPECT = claimOf(
+  'claim_suspect',
+  `select d.ctid as at from hurried cross join hookonce.job d
+     where d.shard = $1::smallint and d.receipt_id = $2::uuid and d.subscriber = $3::integer
+       and d.state in ('received', 'retrying') and d.crashes >= ${ALONE_FROM}
+     for update of d skip locked`,
+)
+
+export interface Claim {
+  readonly shard: number
+  readonly worker: number
+  /** How many jobs each subscriber has room for. */
+  readonly slots: ReadonlyMap<number, number>
+  /**
+   * Those that were in flight in several crashes and may run beside others, instead of all but
+   * those.
+   */
+  readonly suspects?: boolean
+}
+
+export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  const claimed = await rows<Omit<ClaimedJob, 'shard'>>(db, CLAIM, [
+    claim.shard,
+    binary.integers([...claim.slots.keys()]),
+    binary.integers([...claim.slots.values()]),
+    claim.worker,
+    claim.suspects ? TOGETHER_FROM : 0,
+    (claim.suspects ? ALONE_FROM : TOGETHER_FROM) - 1,
+  ])
+  return claimed.map((job) => Object.assign(job, { shard: claim.shard }))
+}
+
+/** Leases a suspect that was put off. Undefined: it is not there any more. */
+export async function claimSuspect(
+  db: Queryable,
+  { shard, receiptId, subscriber }: Suspect,
+  worker: number,
+): Promise<ClaimedJob | undefined> {
+  const [job] = await rows<Omit<ClaimedJob, 'shard'>>(db, CLAIM_SUSPECT, [
+    shard,
+    receiptId,
+    subscriber,
+    worker,
+  ])
+  return job && Object.assign(job, { shard })
+}

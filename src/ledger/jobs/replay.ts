@@ -1,0 +1,142 @@
+import type { JobState } from '../../model/job-state.ts'
+import * as binary from '../driver/binary.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * Replay: a finished job is received again, with its counters at zero and its fence as it was. The
+ * run that ended well is told in attempt before its row is reused; so is the step that completed
+ * it, which the next completion may overwrite. The receipt is locked first, so that no sweep takes
+ * it away (retention.ts); a receipt that has lost its body meanwhile is not replayed.
+ */
+const REPLAY = statement(
+  'replay',
+  `with held as materialized (
+     select r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null
+     order by r.id
+     for key share
+   ), finished as materialized (
+     select j.receipt_id, j.subscriber from hookonce.job j
+     where j.shard = $1::smallint and j.receipt_id = any(array(select id from held))
+       and j.state = any($4::hookonce.job_state[])
+       and ($3::integer[] is null or j.subscriber = any($3::integer[]))
+     order by j.receipt_id, j.subscriber
+     for update
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, ended_at, outcome)
+     select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.finished_at, 'processed'
+     from hookonce.job j join finished f using (receipt_id, subscriber)
+     where j.shard = $1::smallint and j.state = 'processed'
+   ), kept as (
+     insert into hookonce.step (shard, receipt_id, subscriber, fence, epoch, name)
+     select j.shard, j.receipt_id, j.subscriber, j.fence, j.epoch, j.last_step
+     from hookonce.job j join finished f using (receipt_id, subscriber)
+     where j.shard = $1::smallint and j.last_step is not null and $5::integer = 0
+     on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
+   ), lanes as (
+     -- Its lane may be gone. Taken under its lock otherwise, so that nobody removes it who has not seen this job.
+     insert into hookonce.lane (shard, id, seq, added)
+     select distinct (get_byte(uuid_send(j.lane), 0) % (select value from hookonce.setting where name = 'shards'))::smallint,
+       j.lane, (extract(epoch from now()) * 1000000)::bigint, 0
+     from hookonce.job j join finished f using (receipt_id, subscriber)
+     where j.shard = $1::smallint and j.lane is not null
+     on conflict (shard, id) do update set added = 0
+   )
+   update hookonce.job j
+   set state = 'received', attempt = 0, crashes = 0, born_at = now(), finished_at = null, reason = null,
+     due_at = case when j.lane is null then now() else 'infinity' end,
+     epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
+   from finished f
+   where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,
+)
+
+export interface Replay {
+  readonly shard: number
+  readonly receiptIds: readonly string[]
+  readonly subscribers: readonly number[] | undefined
+  /**
+   * Which finished jobs are meant: what was planned may have been mended by somebody else since.
+   */
+  readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
+  /** Begin a new epoch: what earlier runs did does not count. */
+  readonly fresh?: boolean
+}
+
+/** Returns how many jobs were received again. */
+export async function replayJobs(db: Queryable, replay: Replay): Promise<number> {
+  return change(db, REPLAY, [
+    replay.shard,
+    binary.uuids(replay.receiptIds),
+    replay.subscribers ? binary.integers(replay.subscribers) : null,
+    replay.states,
+    replay.fresh ? 1 : 0,
+  ])
+}
+
+/* A subscriber that came after the receipt has no job on it yet. */
+const ADD_MISSING = statement(
+  'add_missing_jobs',
+  `with held as materialized (
+     select r.shard, r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = $2::uuid and r.body is not null
+     for key share
+   )
+   insert into hookonce.job (shard, receipt_id, subscriber, state)
+   select h.shard, h.id, unnest($3::integer[]), 'received' from held h
+   on conflict (shard, receipt_id, subscriber) do nothing`,
+)
+
+export async function addMissingJobs(
+  db: Queryable,
+  replay: { shard: number; receiptId: string; subscribers: readonly number[] },
+): Promise<number> {
+  return change(db, ADD_MISSING, [replay.shard, replay.receiptId, binary.integers(replay.subscribers)])
+}
+
+/*
+ * Failed jobs that can be replayed, oldest first. Bodies go before keys do, so the oldest failures
+ * have lost theirs: they are passed over before the limit counts.
+ */
+const FAILED = statement(
+  'failed_jobs',
+  `select j.receipt_id as "receiptId", j.subscriber, s.source, s.name, j.reason
+   from hookonce.subscriber s
+   join hookonce.source o on o.tenant = s.tenant and o.name = s.source
+   cross join lateral (
+     select j.receipt_id, j.subscriber, j.reason, j.finished_at
+     from hookonce.job j
+     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
+       and r.received_at > now() - o.body_seconds * interval '1 second'
+     where j.shard = $1::smallint and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
+       and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
+     order by j.finished_at limit $5::integer
+   ) j
+   where ($2::text is null or s.source = $2::text) and ($3::text is null or s.name = $3::text)
+   order by j.finished_at limit $5::integer`,
+)
+
+export interface FailedQuestion {
+  readonly shard: number
+  readonly source?: string | undefined
+  readonly subscriber?: string | undefined
+  readonly sinceMs: number
+  readonly limit: number
+}
+
+export interface FailedJob {
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly source: string
+  readonly name: string
+  readonly reason: string | null
+}
+
+export async function failedJobs(db: Queryable, question: FailedQuestion): Promise<FailedJob[]> {
+  return rows(db, FAILED, [
+    question.shard,
+    question.source ?? null,
+    question.subscriber ?? null,
+    question.sinceMs,
+    question.limit,
+  ])
+}

@@ -1,0 +1,118 @@
+import { ALONE_FROM, BURIED_AT } from '../../model/suspects.ts'
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+import type { JobRef } from './job-ref.ts'
+
+/**
+ * Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really
+ * runs.
+ */
+const LEASED_TO = statement(
+  'leased_to',
+  `select j.shard, j.receipt_id as "receiptId", j.subscriber, j.fence
+   from generate_series(0, $1::integer - 1) s(shard)
+   join hookonce.job j on j.shard = s.shard and j.worker = $2::integer and j.state = 'processing'
+   where j.started_at < now() - $3::integer * interval '1 millisecond'`,
+)
+
+export interface LeaseQuestion {
+  readonly shards: number
+  readonly worker: number
+  readonly olderThanMs: number
+}
+
+export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Promise<JobRef[]> {
+  return rows(db, LEASED_TO, [question.shards, question.worker, question.olderThanMs])
+}
+
+/*
+ * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that
+ * decided on an older snapshot would overwrite completed work. It raises the fence, so that a
+ * worker that was only frozen finds its writes refused. The wait doubles with each crash;
+ * model/suspects.ts gives the count at which a job is buried. A process that ended by itself
+ * crashed nobody: what it still held is due at once, and the count stays as it was.
+ *
+ * Orphans are taken in the order of the index of leased jobs, worker by worker: only for that order
+ * does the planner surely use it (told `=`, it knows that there is nothing to order, and where much
+ * was in flight when it last looked it would read the table, with all that was ever done). By keys,
+ * all orphans would be sorted each time; who skips what is locked waits for nobody anyway.
+ *
+ * A job is not buried while the outcome of one of its calls is open: it stops for attention.
+ * `asked` reads the same snapshot as the update, so that every job in `attention` has an effect
+ * that it waits for, also where another job takes that effect over at this moment. Effects are only
+ * read here, as they are in other shards.
+ */
+const OPEN_CALLS = `select l.shard, l.id, l.started_at
+     from generate_series(0, (select value from hookonce.setting where name = 'shards') - 1) n(shard)
+     cross join lateral (
+       select * from hookonce.effect k
+       where k.shard = n.shard and k.receipt_id = j.receipt_id
+       offset 0
+     ) l
+     where l.subscriber = j.subscriber and l.state = 'started' and l.reopened_at is null and l.mode <> 'atLeastOnce'`
+
+const RESCUE = statement(
+  'rescue',
+  `with orphan as materialized (
+     select j.at
+     from unnest($2::integer[]) dead(worker)
+     cross join lateral (
+       select l.ctid as at from hookonce.job l
+       where l.shard = $1::smallint and l.state = 'processing' and l.worker between dead.worker and dead.worker
+       order by l.worker limit $3::integer
+       for update skip locked
+     ) j
+     limit $3::integer
+   ), rescued as (
+     update hookonce.job j
+     set state = (case when j.crashes + $4::integer < ${BURIED_AT} then 'retrying'
+         when exists (${OPEN_CALLS}) then 'attention' else 'failed' end)::hookonce.job_state,
+       fence = j.fence + 1, crashes = j.crashes + $4::integer, worker = null,
+       due_at = now() + $4::integer * least(60, 2 ^ j.crashes) * interval '1 second',
+       finished_at = case when j.crashes + $4::integer >= ${BURIED_AT} then now() end,
+       reason = case when $4::integer = 0 then 'its process stopped while running it'
+         when j.crashes + 1 >= ${BURIED_AT}
+         then 'POISON: ' || (j.crashes + 1) || ' workers died while running it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
+         else 'its worker died while running it' end
+     where j.shard = $1::smallint and j.ctid = any(array(select at from orphan))
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at,
+       case when $4::integer = 0 then 'returned' else 'crashed' end, reason
+     from rescued
+   ), asked as (
+     insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+     select distinct on (j.receipt_id, j.subscriber) $1::smallint, j.receipt_id, j.subscriber, call.shard, call.id
+     from rescued j cross join lateral (${OPEN_CALLS}) call
+     where j.state = 'attention'
+     order by j.receipt_id, j.subscriber, call.started_at
+   )
+   select receipt_id as "receiptId", subscriber, state = 'failed' as buried, state = 'attention' as "needsPerson"
+   from rescued`,
+)
+
+export interface Rescue {
+  readonly shard: number
+  readonly deadWorkers: readonly number[]
+  readonly limit: number
+  /** Whether the workers died, or ended by themselves. */
+  readonly isCrash: boolean
+}
+
+export interface Rescued {
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly buried: boolean
+  /** It would have been buried, but the outcome of one of its calls is unknown. */
+  readonly needsPerson: boolean
+}
+
+export async function rescueJobs(db: Queryable, rescue: Rescue): Promise<Rescued[]> {
+  return rows(db, RESCUE, [
+    rescue.shard,
+    binary.integers(rescue.deadWorkers),
+    rescue.limit,
+    rescue.isCrash ? 1 : 0,
+  ])
+}

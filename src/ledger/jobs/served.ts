@@ -1,0 +1,86 @@
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * Which subscribers are served: a worker records at its start whose jobs it runs. Jobs of a
+ * subscriber that was renamed or removed wait until a worker serves it again, or a person moves or
+ * discards them (waiting-jobs.ts). A worker of an older binary does not record whom it serves, and
+ * counts as serving everybody.
+ */
+
+/** Of the subscriber `s`. */
+export const IS_SERVED = `exists (select from hookonce.worker w where w.dead_at is null and w.lease_until > now()
+     and (w.serves is null or s.id = any(w.serves)))`
+
+/** Rows of dead workers go after a day; what they tell is kept with the subscriber. */
+const SERVED_UNTIL = `(select greatest(s.served_until, max(coalesce(w.dead_at, w.lease_until)))
+     from hookonce.worker w where s.id = any(w.serves))`
+
+const LIST = statement(
+  'list_served',
+  `select s.id, s.tenant, s.source, s.name as subscriber, s.pattern, s.seen_at as "registeredAt", s.paused_at as "pausedAt",
+     ${IS_SERVED} as "isServed", ${SERVED_UNTIL} as "servedUntil",
+     sum(j.waiting)::float8 as waiting, sum(j.begun)::float8 as begun
+   from hookonce.subscriber s
+   cross join generate_series(0, $1::integer - 1) n(shard)
+   cross join lateral (
+     select count(*) as waiting, count(*) filter (where j.fence > 0) as begun
+     from hookonce.job j
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ('received', 'retrying')
+   ) j
+   group by s.id
+   order by s.tenant, s.source, s.name`,
+)
+
+export interface ServedSubscriber {
+  readonly id: number
+  readonly tenant: string
+  readonly source: string
+  readonly subscriber: string
+  readonly pattern: string
+  /** When a process last registered it. */
+  readonly registeredAt: Date
+  readonly pausedAt: Date | null
+  /** Whether a running worker serves it. */
+  readonly isServed: boolean
+  /**
+   * When the last worker that served it ended, or will unless it renews its lease; null: none is
+   * known of.
+   */
+  readonly servedUntil: Date | null
+  /** Jobs that wait for their next run. */
+  readonly waiting: number
+  /** Those of them that had a run before. */
+  readonly begun: number
+}
+
+export async function servedSubscribers(db: Queryable, shards: number): Promise<ServedSubscriber[]> {
+  return rows(db, LIST, [shards])
+}
+
+const UNATTENDED = statement(
+  'unattended_subscribers',
+  `select s.source, s.name as subscriber, coalesce(${SERVED_UNTIL}, s.seen_at) as since,
+     exists (select from hookonce.worker w where w.dead_at is null and w.lease_until > now()
+       and coalesce(cardinality(w.serves), 1) > 0) as "othersRun"
+   from hookonce.subscriber s
+   where s.id = any($1::integer[]) and not ${IS_SERVED}
+   order by s.source, s.name`,
+)
+
+export interface UnattendedSubscriber {
+  readonly source: string
+  readonly subscriber: string
+  /** When the last worker that served it ended; where none is known of, when it was registered. */
+  readonly since: Date
+  /** Whether any worker runs at all. */
+  readonly othersRun: boolean
+}
+
+/** Of these subscribers, those that no running worker serves. */
+export async function unattendedSubscribers(
+  db: Queryable,
+  subscribers: readonly number[],
+): Promise<UnattendedSubscriber[]> {
+  return rows(db, UNATTENDED, [binary.integers(subscribers)])
+}

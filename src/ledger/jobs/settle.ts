@@ -1,0 +1,120 @@
+import type { JobState } from '../../model/job-state.ts'
+import { WITH_DURABLE } from '../../sql/durable.ts'
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { byKey, type JobRef } from './job-ref.ts'
+
+/** How one run ended. */
+export interface Settlement extends JobRef {
+  readonly state: Extract<JobState, 'processed' | 'retrying' | 'failed' | 'received'>
+  /** Until the next run, for `retrying`. */
+  readonly delayMs: number
+  /** The run does not count: the job was handed back unharmed. */
+  readonly returnAttempt: boolean
+  readonly reason: string | undefined
+}
+
+/*
+ * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed
+ * for them.
+ * - The commit waits for the disk: a job that ended must not run again after a crash of the server.
+ * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
+ *   deadlock.
+ * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are looked at outside of it:
+ *   inside, the planner may prefer the index of leased jobs, of which it knows none, and read all of them for each.
+ */
+const LOCKED = `cross join lateral (
+       select * from hookonce.job k
+       where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
+       limit 1
+       for update
+     ) j
+     where j.fence = e.fence and j.state = 'processing'`
+
+const LOST = `select n::integer as place from generate_series(1, cardinality($2)) n
+   where not exists (select from ended where place = n)`
+
+/** A batch in which all ended well and there is nothing to say, as nearly always. */
+const COMPLETE = statement(
+  'complete',
+  `with ${WITH_DURABLE}, ended as materialized (
+     select e.place, j.shard, j.receipt_id, j.subscriber
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[]) with ordinality
+       e(shard, receipt_id, subscriber, fence, place)
+     ${LOCKED}
+   ), completed as (
+     update hookonce.job j
+     set state = 'processed', worker = null, finished_at = now(), reason = null
+     from ended e
+     where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+   )
+   ${LOST}`,
+)
+
+/** Runs with any outcomes. Those that did not end well are told in attempt. */
+const SETTLE = statement(
+  'settle',
+  `with ${WITH_DURABLE}, ended as materialized (
+     select e.place, j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at,
+       e.state, e.delay_ms, e.return_attempt, e.reason
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
+       $8::text[]) with ordinality
+       e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason, place)
+     ${LOCKED}
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select shard, receipt_id, subscriber, fence, attempt, started_at, state, reason
+     from ended where state <> 'processed' and not return_attempt
+   ), settled as (
+     update hookonce.job j
+     set state = e.state::hookonce.job_state,
+       worker = null,
+       attempt = j.attempt - e.return_attempt::integer,
+       -- A run that ended has killed nobody. What is handed back may not have run at all.
+       crashes = case when e.return_attempt and e.delay_ms = 0 then j.crashes else 0 end,
+       due_at = now() + e.delay_ms * interval '1 millisecond',
+       finished_at = case when e.state in ('processed', 'failed') then now() end,
+       reason = e.reason
+     from ended e
+     where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+   )
+   ${LOST}`,
+)
+
+/**
+ * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
+ * before.
+ */
+export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
+  const batch = settlements.toSorted(byKey)
+  const lostRows = batch.every(({ state, reason }) => state === 'processed' && reason === undefined)
+    ? await rows<Lost>(db, COMPLETE, namesOf(batch))
+    : await rows<Lost>(db, SETTLE, [...namesOf(batch), ...outcomesOf(batch)])
+  if (lostRows.length === 0) return settlements.map(() => true)
+  const lost = new Set(lostRows.map(({ place }) => batch[place - 1]))
+  return settlements.map((settlement) => !lost.has(settlement))
+}
+
+interface Lost {
+  readonly place: number
+}
+
+function namesOf(batch: readonly JobRef[]): Buffer[] {
+  return [
+    binary.smallints(batch.map((job) => job.shard)),
+    binary.uuids(batch.map((job) => job.receiptId)),
+    binary.integers(batch.map((job) => job.subscriber)),
+    binary.integers(batch.map((job) => job.fence)),
+  ]
+}
+
+function outcomesOf(batch: readonly Settlement[]): Buffer[] {
+  return [
+    binary.texts(batch.map((s) => s.state)),
+    binary.integers(batch.map((s) => Math.round(s.delayMs))),
+    binary.booleans(batch.map((s) => s.returnAttempt)),
+    binary.texts(batch.map((s) => s.reason)),
+  ]
+}

@@ -1,0 +1,122 @@
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * Jobs of a subscriber that wait for their next run, moved to another subscriber or given up,
+ * because a person said so. Each statement takes a batch from one shard, and passes over jobs that
+ * somebody is about to run.
+ */
+
+const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.state in ('received', 'retrying')`
+
+const DISCARD = statement(
+  'discard_waiting',
+  `with picked as materialized (
+     select j.ctid as at from hookonce.job j where ${WAITING}
+     order by j.due_at limit $3::integer
+     for update skip locked
+   )
+   update hookonce.job j set state = 'failed', finished_at = now(), reason = $4::text
+   where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
+   returning j.receipt_id as "receiptId", j.fence > 0 as "isGivenUp"`,
+)
+
+export interface WaitingBatch {
+  readonly shard: number
+  readonly subscriber: number
+  readonly limit: number
+  /** Kept with each job. */
+  readonly reason: string
+}
+
+/** A job that no longer waits. */
+export interface SettledJob {
+  readonly receiptId: string
+  /** It had a run before, and no other job goes on for it: the outcome of its calls may be open. */
+  readonly isGivenUp: boolean
+}
+
+/** Gives jobs up. They can be replayed for as long as their bodies are kept. */
+export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promise<SettledJob[]> {
+  return rows(db, DISCARD, [batch.shard, batch.subscriber, batch.limit, binary.storable(batch.reason)])
+}
+
+/*
+ * The new job begins where the old one stopped: with its epoch, its recorded steps, and its fence,
+ * below which no run of it can be. A subscriber that has a job on the event already keeps it. The
+ * old job stays, with the reason, as `processed`: as `failed`, a replay of all that failed would
+ * run it beside the new one.
+ */
+const MOVE = statement(
+  'move_waiting',
+  `with picked as materialized (
+     select j.receipt_id, j.fence, j.epoch, j.last_step
+     from hookonce.job j
+     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.event_type = any($6::text[])
+     where ${WAITING} and (j.fence = 0 or $7::boolean)
+     order by j.due_at limit $3::integer
+     for update of j skip locked
+   ), made as (
+     insert into hookonce.job (shard, receipt_id, subscriber, state, fence, epoch, last_step)
+     select $1::smallint, p.receipt_id, $5::integer, 'received', p.fence, p.epoch, p.last_step from picked p
+     order by p.receipt_id
+     on conflict (shard, receipt_id, subscriber) do nothing
+     returning receipt_id
+   ), steps as (
+     insert into hookonce.step (shard, receipt_id, subscriber, epoch, name, at, fence, result, input_hash)
+     select t.shard, t.receipt_id, $5::integer, t.epoch, t.name, t.at, t.fence, t.result, t.input_hash
+     from hookonce.step t
+     where t.shard = $1::smallint and t.receipt_id = any(array(select receipt_id from made)) and t.subscriber = $2::integer
+     on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
+   )
+   update hookonce.job j set state = 'processed', finished_at = now(), reason = $4::text
+   where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer
+   returning j.receipt_id as "receiptId",
+     j.fence > 0 and not j.receipt_id = any(array(select receipt_id from made)) as "isGivenUp"`,
+)
+
+export interface Move extends WaitingBatch {
+  /** The subscriber that gets them. */
+  readonly to: number
+  /** The event types that it wants. */
+  readonly types: readonly string[]
+  /** Also jobs that had a run before. */
+  readonly begun: boolean
+}
+
+export async function moveWaiting(db: Queryable, move: Move): Promise<SettledJob[]> {
+  return rows(db, MOVE, [
+    move.shard,
+    move.subscriber,
+    move.limit,
+    binary.storable(move.reason),
+    move.to,
+    binary.texts(move.types),
+    move.begun,
+  ])
+}
+
+const WAITING_TYPES = statement(
+  'waiting_types',
+  `select r.event_type as type, count(*)::float8 as jobs, count(*) filter (where j.fence > 0)::float8 as begun
+   from generate_series(0, $1::integer - 1) n(shard)
+   join hookonce.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ('received', 'retrying')
+   join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
+   group by r.event_type order by r.event_type`,
+)
+
+export interface WaitingType {
+  readonly type: string
+  readonly jobs: number
+  /** Those of them that had a run before. */
+  readonly begun: number
+}
+
+/** Of which types the events are whose jobs wait. */
+export async function waitingTypes(
+  db: Queryable,
+  shards: number,
+  subscriber: number,
+): Promise<WaitingType[]> {
+  return rows(db, WAITING_TYPES, [shards, subscriber])
+}

@@ -1,0 +1,122 @@
+import { DEFAULT_LEASE_MS } from '../../model/durations.ts'
+import * as binary from '../driver/binary.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * The lease belongs to the worker, the fence to the job. One row a process says until when it is
+ * alive; jobs name their worker. A heartbeat is then one small write, however many jobs are in
+ * flight, and finding the jobs of the dead is one index probe a worker and shard. All times are the
+ * database's.
+ */
+
+const ENLIST = statement(
+  'enlist_worker',
+  `insert into hookonce.worker (lease_until, host, pid, lease_ms, serves)
+   values (now() + $1::integer * interval '1 millisecond', $2::text, $3::integer, $1::integer, $4::integer[]) returning id`,
+)
+
+export interface Enlistment {
+  readonly leaseMs: number
+  readonly host: string
+  readonly pid: number
+  /** The subscribers whose jobs it runs. */
+  readonly serves: readonly number[]
+}
+
+/** A fresh id at each start: a worker that was declared dead never comes back under its old one. */
+export async function enlistWorker(db: Queryable, enlistment: Enlistment): Promise<number> {
+  const { leaseMs, host, pid, serves } = enlistment
+  const [row] = await rows<{ id: number }>(db, ENLIST, [leaseMs, host, pid, binary.integers(serves)])
+  if (!row) throw new Error('the ledger gave no id to this worker')
+  return row.id
+}
+
+const HEARTBEAT = statement(
+  'heartbeat',
+  `update hookonce.worker set lease_until = now() + $2::integer * interval '1 millisecond'
+   where id = $1::integer and dead_at is null`,
+)
+
+/** False: the worker was declared dead, and its jobs belong to others. */
+export async function heartbeat(db: Queryable, worker: number, leaseMs: number): Promise<boolean> {
+  return (await change(db, HEARTBEAT, [worker, leaseMs])) === 1
+}
+
+const RETIRE = statement(
+  'retire_worker',
+  `update hookonce.worker set dead_at = now() where id = $1::integer and dead_at is null`,
+)
+
+/** A clean stop. What it still held, if anything, is rescued at once instead of after the lease. */
+export async function retireWorker(db: Queryable, worker: number): Promise<void> {
+  await change(db, RETIRE, [worker])
+}
+
+const ANY_ALIVE = statement(
+  'any_worker_alive',
+  `select exists (select from hookonce.worker where dead_at is null and lease_until > now()) as alive`,
+)
+
+/** Whether some process, this or another one, works on the ledger now. */
+export async function isAnyWorkerAlive(db: Queryable): Promise<boolean> {
+  const [row] = await rows<{ alive: boolean }>(db, ANY_ALIVE, [])
+  return row?.alive === true
+}
+
+/*
+ * Declares silent workers dead and lists all the dead. A worker is silent if it could have renewed
+ * its lease and did not: whoever asks must have reached the ledger without a break for as long as
+ * that lease lasts. After an outage of the ledger every lease has run out, and the first process
+ * back would otherwise declare the others dead before they can renew theirs. A worker that retired
+ * did so while its lease held.
+ */
+const BURY_SILENT = statement(
+  'bury_silent_workers',
+  `with silent as (
+     update hookonce.worker set dead_at = now()
+     where dead_at is null and lease_until < now() - $1::integer * interval '1 millisecond'
+       and coalesce(lease_ms, ${DEFAULT_LEASE_MS}) <= $2::float8
+     returning id
+   )
+   select id, true as "isCrash" from silent
+   union all
+   select id, dead_at > lease_until from hookonce.worker where dead_at is not null`,
+)
+
+export interface DeadWorker {
+  readonly id: number
+  /** False: it retired, and its process ended by itself. */
+  readonly isCrash: boolean
+}
+
+export interface SilenceQuestion {
+  /** On top of the lease, for a heartbeat that is on its way. */
+  readonly graceMs: number
+  /** How long the process that asks has reached the ledger without a break. */
+  readonly contactMs: number
+}
+
+export async function deadWorkers(db: Queryable, question: SilenceQuestion): Promise<DeadWorker[]> {
+  return rows(db, BURY_SILENT, [question.graceMs, question.contactMs])
+}
+
+/*
+ * The rows of the dead stay for a day: a statement that was in flight when its worker died may
+ * still commit a job leased to it, and none of ours waits for that long. They go only after a
+ * rescue that found nothing more.
+ */
+const FORGET = statement(
+  'forget_workers',
+  `with gone as (
+     delete from hookonce.worker where id = any($1::integer[]) and dead_at < now() - interval '1 day'
+     returning serves, dead_at
+   )
+   update hookonce.subscriber s set served_until = greatest(s.served_until, g.until)
+   from (select unnest(serves) as id, max(dead_at) as until from gone group by 1) g
+   where s.id = g.id`,
+)
+
+/** For the workers whose jobs were just rescued, all of them. */
+export async function forgetWorkers(db: Queryable, rescued: readonly number[]): Promise<void> {
+  await change(db, FORGET, [binary.integers(rescued)])
+}

@@ -1,0 +1,362 @@
+import { ALONE_FROM, BURIED_AT } from '../../model/suspects.ts'
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not
+ * messages: the one that holds a lane publishes its messages in their order, and nobody else does.
+ * What it costs to claim one does not depend on how many messages wait in it. A message without a
+ * key is a lane of its own.
+ */
+
+/**
+ * What names one lease of a lane. Every write about it carries the fence; with a stale one it
+ * changes nothing.
+ */
+export interface LaneRef {
+  readonly shard: number
+  readonly lane: string
+  readonly fence: number
+}
+
+export interface ClaimedLane extends LaneRef {
+  readonly topic: string
+  /** The place of its last message when it was claimed. */
+  readonly tail: number
+  /** Of its first message, this one included. */
+  readonly attempt: number
+  readonly crashes: number
+}
+
+/*
+ * Which topics have due lanes in which shards. It locks nothing, so it may look at all shards at
+ * once; the claim that follows names one. Topics are found by jumping from one to the next in the
+ * index, however many lanes wait.
+ */
+const DUE = statement(
+  'due_lanes',
+  `with recursive topics as (
+     select s.shard, (
+       select l.topic from hookonce.outbox_lane l where l.shard = s.shard and l.worker is null
+       order by l.topic limit 1) as topic
+     from generate_series(0, $1::integer - 1) s(shard)
+     union all
+     select t.shard, (
+       select l.topic from hookonce.outbox_lane l where l.shard = t.shard and l.worker is null and l.topic > t.topic
+       order by l.topic limit 1)
+     from topics t where t.topic is not null
+   )
+   select t.shard, coalesce(array_agg(t.topic) filter (where due.kind = 'free'), '{}') as topics,
+     coalesce(array_agg(t.topic) filter (where due.kind = 'suspect'), '{}') as suspects,
+     coalesce(array_agg(t.topic) filter (where due.kind = 'alone'), '{}') as alone
+   from topics t
+   cross join lateral (
+     (select 'free' as kind from hookonce.outbox_lane l
+      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now() and l.crashes = 0
+      order by l.due_at limit 1)
+     union all
+     (select 'suspect' from hookonce.outbox_lane l
+      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
+        and l.crashes > 0 and l.crashes < ${ALONE_FROM}
+      order by l.due_at limit 1)
+     union all
+     (select 'alone' from hookonce.outbox_lane l
+      where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
+        and l.crashes > 0 and l.crashes >= ${ALONE_FROM}
+      order by l.due_at limit 1)
+   ) due
+   where t.topic is not null
+   group by t.shard
+   order by random()`,
+)
+
+export interface DueLanes {
+  readonly shard: number
+  readonly topics: readonly string[]
+  /** Topics of lanes that were in flight when their relay died. */
+  readonly suspects: readonly string[]
+  /** Topics of lanes that may only be published while nothing else runs in their process. */
+  readonly alone: readonly string[]
+}
+
+/** In random order, so that relays do not all begin at the same shard. */
+export async function dueLanes(db: Queryable, shards: number): Promise<DueLanes[]> {
+  return rows(db, DUE, [shards])
+}
+
+const LEASED = `fence = nextval('hookonce.outbox_fence'), attempt = l.attempt + 1, started_at = now()`
+const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.topic, l.tail::float8 as tail, l.attempt,
+     l.crashes`
+
+/*
+ * Claims lanes of one shard. Which messages they hold is asked in a statement of its own, which
+ * MUST come after this one: merged, it would look with a snapshot from before the lanes were
+ * locked, and return messages that another relay has published in between.
+ */
+const CLAIM = statement(
+  'claim_lanes',
+  `with picked as materialized (
+     select l.at from unnest($2::text[], $3::integer[]) want(topic, slots)
+     cross join lateral (
+       select d.ctid as at from hookonce.outbox_lane d
+       where d.shard = $1::smallint and d.topic = want.topic and d.worker is null and d.due_at <= now()
+         and d.crashes between $5::integer and $6::integer
+       order by d.due_at limit want.slots
+       for update skip locked
+     ) l
+   )
+   update hookonce.outbox_lane l
+   set worker = $4::integer, ${LEASED}
+   where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
+   ${CLAIMED}`,
+)
+
+const CLAIM_SUSPECT = statement(
+  'claim_suspect_lane',
+  `update hookonce.outbox_lane l
+   set worker = $3::integer, ${LEASED}
+   where l.shard = $1::smallint and l.id = $2::uuid and l.worker is null and l.crashes >= ${ALONE_FROM}
+   ${CLAIMED}`,
+)
+
+export interface LaneClaim {
+  readonly shard: number
+  readonly worker: number
+  /** How many lanes of each topic there is room for. */
+  readonly slots: ReadonlyMap<string, number>
+  /**
+   * Those that were in flight when a relay died, and may run beside others; or only those that were
+   * not.
+   */
+  readonly suspects: boolean
+}
+
+export async function claimLanes(db: Queryable, claim: LaneClaim): Promise<ClaimedLane[]> {
+  return rows(db, CLAIM, [
+    claim.shard,
+    binary.texts([...claim.slots.keys()]),
+    binary.integers([...claim.slots.values()]),
+    claim.worker,
+    claim.suspects ? 1 : 0,
+    claim.suspects ? ALONE_FROM - 1 : 0,
+  ])
+}
+
+/* As a suspect among jobs is put off: see claim-jobs.ts. */
+const PUT_OFF_LANE = statement(
+  'put_off_lane',
+  `with picked as materialized (
+     select l.ctid as at from hookonce.outbox_lane l
+     where l.shard = $1::smallint and l.topic = any($2::text[]) and l.worker is null and l.due_at <= now()
+       and l.crashes > 0 and l.crashes >= ${ALONE_FROM}
+     order by l.due_at limit 1
+     for update skip locked
+   )
+   update hookonce.outbox_lane l set due_at = now() + $3::integer * interval '1 millisecond'
+   where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
+   returning l.shard, l.id as lane, l.topic`,
+)
+
+export interface SuspectLane {
+  readonly shard: number
+  readonly lane: string
+  readonly topic: string
+}
+
+/** The lane that this process may claim within `ms`, with `claimSuspectLane`. */
+export async function putOffLane(
+  db: Queryable,
+  { shard, topics, ms }: { readonly shard: number; readonly topics: readonly string[]; readonly ms: number },
+): Promise<SuspectLane | undefined> {
+  const [lane] = await rows<SuspectLane>(db, PUT_OFF_LANE, [shard, binary.texts(topics), ms])
+  return lane
+}
+
+/** Leases a lane that was put off. Undefined: it is not there any more. */
+export async function claimSuspectLane(
+  db: Queryable,
+  { shard, lane }: SuspectLane,
+  worker: number,
+): Promise<ClaimedLane | undefined> {
+  const [claimed] = await rows<ClaimedLane>(db, CLAIM_SUSPECT, [shard, lane, worker])
+  return claimed
+}
+
+/** How one lease of a lane ended. */
+export interface LaneSettlement extends LaneRef {
+  /** The place up to which its messages are finished; 0: none of them is. */
+  readonly doneTo: number
+  /**
+   * The place of the first message of this lease, and how often it was tried. The others were tried
+   * once.
+   */
+  readonly first: number
+  readonly attempt: number
+  /** Of the last finished message, if it was given up. */
+  readonly failure: string | undefined
+  /** How the first message that is left was tried so far, and when it is due again. */
+  readonly left: { readonly attempt: number; readonly delayMs: number; readonly reason: string | undefined }
+}
+
+/*
+ * Settles leases: marks messages as published or failed and releases the lanes, or removes them
+ * when they are empty. Whether a lane is empty is told by its tail, which is read under the lock: a
+ * message that was added meanwhile is not in the snapshot of this statement. Leases that are not
+ * returned were lost: nothing was changed.
+ */
+const SETTLE = statement(
+  'settle_lanes',
+  `with held as materialized (
+     select e.*, l.tail
+     from json_to_recordset($1::json) e(shard smallint, lane uuid, fence bigint, done_to bigint, first bigint,
+       attempt smallint, failure text, left_attempt smallint, left_ms integer, left_reason text)
+     cross join lateral (
+       select * from hookonce.outbox_lane k where k.shard = e.shard and k.id = e.lane limit 1 for update
+     ) l
+     where l.fence = e.fence and l.worker is not null
+   ), finished as (
+     update hookonce.outbox m
+     set state = (case when m.seq = h.done_to and h.failure is not null then 'failed' else 'published' end)::hookonce.message_state,
+       reason = case when m.seq = h.done_to then h.failure end,
+       attempts = case when m.seq = h.first then h.attempt else 1 end,
+       finished_at = now()
+     from held h
+     where m.shard = h.shard and m.lane = h.lane and m.seq <= h.done_to and m.state = 'waiting'
+   ), emptied as (
+     delete from hookonce.outbox_lane l using held h
+     where l.shard = h.shard and l.id = h.lane and h.tail <= h.done_to
+   ), released as (
+     update hookonce.outbox_lane l
+     -- A run that ended has killed nobody. What is handed back, without a reason, may not have run at all.
+     set worker = null, attempt = h.left_attempt,
+       crashes = case when h.done_to > 0 or h.left_reason is not null then 0 else l.crashes end,
+       due_at = now() + h.left_ms * interval '1 millisecond', reason = h.left_reason
+     from held h
+     where l.shard = h.shard and l.id = h.lane and h.tail > h.done_to
+   )
+   select lane, fence::float8 as fence from held`,
+)
+
+/**
+ * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
+ * before.
+ */
+export async function settleLanes(db: Queryable, settlements: readonly LaneSettlement[]): Promise<boolean[]> {
+  const batch = settlements.toSorted(byLane).map((s) => ({
+    shard: s.shard,
+    lane: s.lane,
+    fence: s.fence,
+    done_to: s.doneTo,
+    first: s.first,
+    attempt: s.attempt,
+    failure: s.failure && binary.storable(s.failure),
+    left_attempt: s.left.attempt,
+    left_ms: Math.round(s.left.delayMs),
+    left_reason: s.left.reason && binary.storable(s.left.reason),
+  }))
+  const settled = await rows<{ lane: string; fence: number }>(db, SETTLE, [JSON.stringify(batch)])
+  const took = new Set(settled.map(({ lane, fence }) => `${lane}/${fence}`))
+  return settlements.map(({ lane, fence }) => took.has(`${lane}/${fence}`))
+}
+
+/** The order in which every statement locks lanes. */
+function byLane(a: LaneRef, b: LaneRef): number {
+  if (a.shard !== b.shard) return a.shard - b.shard
+  return a.lane < b.lane ? -1 : 1
+}
+
+/**
+ * Lanes leased to a relay for longer than `olderThanMs`: the relay knows which of them it really
+ * holds.
+ */
+const LEASED_TO = statement(
+  'lanes_leased_to',
+  `select l.shard, l.id as lane, l.fence::float8 as fence, l.attempt
+   from generate_series(0, $1::integer - 1) s(shard)
+   join hookonce.outbox_lane l on l.shard = s.shard and l.worker = $2::integer
+   where l.started_at < now() - $3::integer * interval '1 millisecond'`,
+)
+
+export interface LanesLeasedQuestion {
+  readonly shards: number
+  readonly worker: number
+  readonly olderThanMs: number
+}
+
+export async function lanesLeasedTo(
+  db: Queryable,
+  { shards, worker, olderThanMs }: LanesLeasedQuestion,
+): Promise<(LaneRef & { attempt: number })[]> {
+  return rows(db, LEASED_TO, [shards, worker, olderThanMs])
+}
+
+/*
+ * Takes the lanes of dead relays back, in one shard, deciding and writing in one statement, and
+ * raises the fence. Crashes count for the first message of a lane, which is given up at the count
+ * of model/suspects.ts. After the first crash a lane is published one message at a time, so that it
+ * is known which one it was.
+ */
+const RESCUE = statement(
+  'rescue_lanes',
+  `with orphan as materialized (
+     select l.ctid as at, l.id, l.topic, l.attempt, l.crashes + $4::integer as crashes,
+       l.crashes + $4::integer >= ${BURIED_AT} as poison
+     from hookonce.outbox_lane l
+     where l.shard = $1::smallint and l.worker = any($2::integer[])
+     limit $3::integer
+     for update skip locked
+   ), rescued as (
+     update hookonce.outbox_lane l
+     set worker = null, fence = nextval('hookonce.outbox_fence'),
+       crashes = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.crashes + $4::integer end,
+       attempt = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.attempt end,
+       due_at = now() + interval '1 second'
+         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^ l.crashes) end,
+       reason = case when l.crashes + $4::integer >= ${BURIED_AT} then null
+         when $4::integer = 0 then 'its process stopped while publishing it'
+         else 'its relay died while publishing it' end
+     where l.shard = $1::smallint and l.ctid = any(array(select at from orphan))
+   ), first as materialized (
+     select o.id as lane, o.topic, o.attempt, o.crashes, o.poison, m.id, m.key
+     from orphan o
+     left join lateral (
+       select w.id, w.key from hookonce.outbox w
+       where w.shard = $1::smallint and w.lane = o.id and w.state = 'waiting'
+       order by w.seq limit 1
+     ) m on true
+   ), buried as (
+     update hookonce.outbox m
+     set state = 'failed', finished_at = now(), attempts = f.attempt,
+       reason = 'POISON: ' || f.crashes || ' relays died while publishing it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
+     from first f
+     where f.poison and m.shard = $1::smallint and m.id = f.id and m.state = 'waiting'
+   )
+   select id as "messageId", topic, key, attempt, poison as buried from first`,
+)
+
+export interface LaneRescue {
+  readonly shard: number
+  readonly deadWorkers: readonly number[]
+  readonly limit: number
+  /** Whether the relays died, or ended by themselves. */
+  readonly isCrash: boolean
+}
+
+export interface RescuedLane {
+  /** The first message of the lane, if it holds one. */
+  readonly messageId: string | null
+  readonly topic: string
+  /** Of that message. */
+  readonly key: string | null
+  readonly attempt: number
+  readonly buried: boolean
+}
+
+export async function rescueLanes(db: Queryable, rescue: LaneRescue): Promise<RescuedLane[]> {
+  return rows(db, RESCUE, [
+    rescue.shard,
+    binary.integers(rescue.deadWorkers),
+    rescue.limit,
+    rescue.isCrash ? 1 : 0,
+  ])
+}

@@ -1,0 +1,161 @@
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * The messages of the outbox. Each waits in a lane (see outbox-lanes.ts) until it is published or given up.
+ */
+
+/** A message as it is committed with the business write that it tells of. */
+export interface NewMessage {
+  readonly shard: number
+  readonly id: string
+  readonly lane: string
+  readonly tenant: string
+  readonly topic: string
+  readonly key: string | null
+  /** As JSON. */
+  readonly payload: string
+  readonly headers: Readonly<Record<string, string>> | null
+  readonly receiptId: string
+  readonly subscriber: number
+}
+
+/*
+ * Adds messages at the end of their lanes.
+ * - Lanes are locked in key order, whoever adds to them and whoever settles them, so that nobody deadlocks.
+ * - The place is counted in the lane's row, under its lock: the order of places is the order of commits.
+ * - An id that is there already is the same message: it is added once. The place that it would have had stays
+ *   empty, which nobody minds.
+ * - One parameter of JSON, so that it can be sent through anyone's transaction. A payload is a string in it: to be
+ *   read as JSON there it would have to be free of escaped NULs.
+ */
+const ADD_MESSAGES = statement(
+  'add_messages',
+  `with given as materialized (
+     select m.*, count(*) over (partition by shard, lane) as many,
+       row_number() over (partition by shard, lane order by n) as place
+     from json_to_recordset($1::json) m(n integer, shard smallint, id uuid, lane uuid, receipt_id uuid,
+       subscriber integer, tenant text, topic text, key text, headers json, payload text)
+   ), lanes as (
+     insert into hookonce.outbox_lane as l (shard, id, topic, tail)
+     select shard, lane, min(topic), count(*) from given group by shard, lane order by shard, lane
+     on conflict (shard, id) do update set tail = l.tail + excluded.tail
+     returning shard, id, tail
+   )
+   insert into hookonce.outbox (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, key, headers, payload)
+   select g.shard, g.id, g.lane, l.tail - g.many + g.place, g.receipt_id, g.subscriber, g.tenant, g.topic, g.key,
+     g.headers, g.payload::json
+   from given g join lanes l on l.shard = g.shard and l.id = g.lane
+   on conflict (shard, id) do nothing`,
+)
+
+/** Inside the transaction of the business write. */
+export async function addMessages(db: Queryable, messages: readonly NewMessage[]): Promise<void> {
+  if (messages.length === 0) return
+  const records = messages.map(({ receiptId, ...message }, n) => ({ n, receipt_id: receiptId, ...message }))
+  await change(db, ADD_MESSAGES, [JSON.stringify(records)])
+}
+
+/** A message that waits, as its publisher will get it. */
+export interface WaitingMessage {
+  readonly id: string
+  readonly lane: string
+  readonly seq: number
+  readonly receiptId: string
+  readonly tenant: string
+  readonly topic: string
+  readonly key: string | null
+  readonly headers: Readonly<Record<string, string>> | null
+  /** The payload as JSON. */
+  readonly body: string
+  readonly createdAt: Date
+  /** Milliseconds since it was committed, or replayed. */
+  readonly ageMs: number
+}
+
+const FIRST_WAITING = statement(
+  'first_waiting_messages',
+  `select m.id, m.lane, m.seq::float8 as seq, m.receipt_id as "receiptId", m.tenant, m.topic, m.key, m.headers,
+     m.payload::text as body, m.created_at as "createdAt",
+     (extract(epoch from now() - m.born_at) * 1000)::float8 as "ageMs"
+   from unnest($2::uuid[]) k(lane)
+   cross join lateral (
+     select * from hookonce.outbox w
+     where w.shard = $1::smallint and w.lane = k.lane and w.state = 'waiting'
+     order by w.seq limit $3::integer
+   ) m
+   order by m.lane, m.seq`,
+)
+
+export interface WaitingQuestion {
+  readonly shard: number
+  readonly lanes: readonly string[]
+  /** Of each lane. */
+  readonly limit: number
+}
+
+/** The first messages of some lanes, in their order. */
+export async function firstWaiting(
+  db: Queryable,
+  { shard, lanes, limit }: WaitingQuestion,
+): Promise<WaitingMessage[]> {
+  return rows(db, FIRST_WAITING, [shard, lanes, limit])
+}
+
+/*
+ * Replay: a finished message waits again, under its old id, at the end of its lane. Those that came after it and
+ * are published already cannot be taken back.
+ */
+const REPLAY_MESSAGES = statement(
+  'replay_messages',
+  `with finished as materialized (
+     select m.id, m.lane, m.topic, row_number() over (partition by m.lane order by m.seq) as place,
+       count(*) over (partition by m.lane) as many
+     from (
+       select id, lane, topic, seq from hookonce.outbox
+       where shard = $1::smallint and id = any($2::uuid[]) and state = any($3::hookonce.message_state[])
+       for update
+     ) m
+   ), lanes as (
+     insert into hookonce.outbox_lane as l (shard, id, topic, tail)
+     select $1::smallint, lane, min(topic), count(*) from finished group by lane order by lane
+     on conflict (shard, id) do update set tail = l.tail + excluded.tail
+     returning id, tail
+   )
+   update hookonce.outbox m
+   set state = 'waiting', seq = l.tail - f.many + f.place, born_at = now(), finished_at = null, attempts = 0, reason = null
+   from finished f join lanes l on l.id = f.lane
+   where m.shard = $1::smallint and m.id = f.id`,
+)
+
+export interface MessageReplay {
+  readonly shard: number
+  readonly ids: readonly string[]
+  readonly states: readonly ('published' | 'failed')[]
+}
+
+/** Returns how many messages wait again. */
+export async function replayMessages(db: Queryable, { shard, ids, states }: MessageReplay): Promise<number> {
+  return change(db, REPLAY_MESSAGES, [shard, ids, states])
+}
+
+const SWEEP_MESSAGES = statement(
+  'sweep_messages',
+  `with due as materialized (
+     select ctid as at from hookonce.outbox
+     where shard = $1::smallint and state <> 'waiting' and finished_at <= now() - $2::float8 * interval '1 millisecond'
+     order by finished_at limit $3::integer
+     for update skip locked
+   )
+   delete from hookonce.outbox m where m.shard = $1::smallint and m.ctid = any(array(select at from due))`,
+)
+
+export interface MessageSweep {
+  readonly shard: number
+  readonly keepMs: number
+  readonly limit: number
+}
+
+/** Returns how many finished messages went. */
+export async function sweepMessages(db: Queryable, { shard, keepMs, limit }: MessageSweep): Promise<number> {
+  return change(db, SWEEP_MESSAGES, [shard, keepMs, limit])
+}

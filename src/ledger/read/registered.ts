@@ -1,0 +1,23 @@
+import { rows, statement } from '../driver/statement.ts'
+import type { LedgerTables } from '../ledger.ts'
+
+/* The sources and subscribers that the ledger knows, and which of them are paused. */
+const REGISTERED = statement(
+  'registered',
+  `select tenant, name as source, null as subscriber, paused_at as "pausedAt" from hookonce.source
+   union all
+   select tenant, source, name, paused_at from hookonce.subscriber
+   order by 1, 2, 3 nulls first`,
+)
+
+export interface Registered {
+  readonly tenant: string
+  readonly source: string
+  /** Null: the source itself. */
+  readonly subscriber: string | null
+  readonly pausedAt: Date | null
+}
+
+export async function registered({ pool }: LedgerTables): Promise<Registered[]> {
+  return rows(pool, REGISTERED)
+}

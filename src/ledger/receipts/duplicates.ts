@@ -1,0 +1,39 @@
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { SERVER } from './known-receipts.ts'
+
+const COUNT_DUPLICATES = statement(
+  'count_duplicates',
+  `with counted as (
+     insert into hookonce.duplicate as d (shard, receipt_id, count, mismatches, mismatch_sha256)
+     select * from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::bytea[])
+     order by 1, 2
+     on conflict (shard, receipt_id) do update
+     set count = d.count + excluded.count, mismatches = d.mismatches + excluded.mismatches, last_at = now(),
+       mismatch_sha256 = case when excluded.mismatches > 0 then excluded.mismatch_sha256 else d.mismatch_sha256 end
+   )
+   select ${SERVER} as server`,
+)
+
+/** Further deliveries of one event. */
+export interface DuplicateCount {
+  readonly shard: number
+  readonly receiptId: string
+  count: number
+  mismatches: number
+  /** Of the last body that differed; empty where none did. */
+  mismatchSha256: Uint8Array
+}
+
+/** Returns the server that wrote them, as `KnownReceipt` names it. */
+export async function countDuplicates(db: Queryable, counts: readonly DuplicateCount[]): Promise<number> {
+  const [row] = await rows<{ server: number }>(db, COUNT_DUPLICATES, [
+    binary.smallints(counts.map((c) => c.shard)),
+    binary.uuids(counts.map((c) => c.receiptId)),
+    binary.integers(counts.map((c) => c.count)),
+    binary.integers(counts.map((c) => c.mismatches)),
+    binary.byteas(counts.map((c) => c.mismatchSha256)),
+  ])
+  if (!row) throw new Error('the ledger did not answer which server counted the duplicates')
+  return row.server
+}

@@ -1,0 +1,61 @@
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+
+/**
+ * How the keys of a source have behaved, over its latest receipts. Read when somebody asks: the receiver counts
+ * nothing for it. Larger bodies are not compared: hashing them all would cost what the answer is not worth.
+ */
+const KEY_NUMBERS = statement(
+  'key_numbers',
+  `with latest as (
+     select r.* from generate_series(0, $1::integer - 1) s(shard)
+     cross join lateral (
+       select r.shard, r.id, r.tenant, r.source, r.event_key, r.received_at,
+         case when octet_length(r.body) between 3 and 65536 then md5(r.body) end as hash
+       from hookonce.receipt r where r.shard = s.shard
+       order by r.received_at desc limit $2::integer
+     ) r
+   ),
+   counted as (
+     select l.*, coalesce(d.count, 0) as duplicates, coalesce(d.mismatches, 0) as mismatches,
+       row_number() over (partition by l.tenant, l.source, l.hash order by l.received_at) as copy,
+       row_number() over (partition by l.tenant, l.source order by coalesce(d.count, 0) desc) as rank
+     from latest l left join hookonce.duplicate d on d.shard = l.shard and d.receipt_id = l.id
+   )
+   select s.tenant, s.name as source,
+     count(c.id)::float8 as receipts,
+     coalesce(sum(c.duplicates), 0)::float8 as duplicates,
+     coalesce(sum(c.mismatches), 0)::float8 as mismatches,
+     count(*) filter (where c.mismatches > 0)::float8 as "mismatchedKeys",
+     count(*) filter (where c.hash is not null and c.copy > 1)::float8 as "repeatedBodies",
+     coalesce(max(1 + c.duplicates) filter (where c.rank = 1), 0)::float8 as "topDeliveries",
+     coalesce(max(c.mismatches) filter (where c.rank = 1), 0)::float8 as "topMismatches",
+     coalesce((select r.count from hookonce.rejection r where r.source = s.name and r.code = 'EVENT_KEY_MISSING'), 0)::float8
+       as missing
+   from hookonce.source s left join counted c on c.tenant = s.tenant and c.source = s.name
+   group by s.tenant, s.name order by s.tenant, s.name`,
+)
+
+export interface KeyNumbers {
+  readonly tenant: string
+  readonly source: string
+  readonly receipts: number
+  /** Further deliveries of those receipts. */
+  readonly duplicates: number
+  /** Of these, with another body. */
+  readonly mismatches: number
+  readonly mismatchedKeys: number
+  /** Receipts whose body another receipt had before, under another key. */
+  readonly repeatedBodies: number
+  /** Of the key that came most often. */
+  readonly topDeliveries: number
+  readonly topMismatches: number
+  /** Deliveries refused because they had no key, ever. */
+  readonly missing: number
+}
+
+/** Of each shard. All together they are some thousand receipts: enough for a share of one percent to be seen. */
+const LATEST_A_SHARD = 250
+
+export async function keyNumbers(db: Queryable, shards: number): Promise<KeyNumbers[]> {
+  return rows(db, KEY_NUMBERS, [shards, LATEST_A_SHARD])
+}

@@ -1,0 +1,42 @@
+import type { Pool } from 'pg'
+import { insertReceipts, type NewWork } from '../jobs/accept.ts'
+import { type KnownReceipt, knownReceipts } from './known-receipts.ts'
+
+export type Accepted =
+  /** Recorded now. `held` lists the subscribers whose jobs were not born leased. */
+  | { readonly outcome: 'recorded'; readonly held: readonly number[] }
+  /** Recorded before. */
+  | ({ readonly outcome: 'known' } & KnownReceipt)
+
+/** Records a batch. It holds each id once. Results are in the order of the batch. */
+export async function acceptReceipts(
+  pool: Pool,
+  batch: readonly NewWork[],
+  { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
+): Promise<Accepted[]> {
+  const unusual = await insertReceipts(pool, batch, { worker, shards })
+  if (unusual.length === 0) return batch.map(() => RECORDED)
+
+  const before = new Set<string>()
+  const held = new Map<string, number[]>()
+  for (const row of unusual) {
+    if (row.held === null) before.add(row.id)
+    else held.set(row.id, [...(held.get(row.id) ?? []), row.held])
+  }
+  const known = await knownReceipts(
+    pool,
+    batch.filter(({ receipt }) => before.has(receipt.id)),
+  )
+  // Expired and forgotten just now, or pruned between two looks: it is recorded at the second try.
+  const again = batch.filter(({ receipt }) => before.has(receipt.id) && !known.has(receipt.id))
+  const redone = again.length === 0 ? [] : await acceptReceipts(pool, again, { worker, shards })
+  const redoneById = new Map(again.map(({ receipt }, index) => [receipt.id, redone[index]]))
+
+  return batch.map(({ receipt }) => {
+    const standing = known.get(receipt.id)
+    if (standing) return { outcome: 'known', ...standing }
+    return redoneById.get(receipt.id) ?? { outcome: 'recorded', held: held.get(receipt.id) ?? [] }
+  })
+}
+
+const RECORDED: Accepted = { outcome: 'recorded', held: [] }

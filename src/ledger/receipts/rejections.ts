@@ -1,0 +1,48 @@
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+
+const COUNT_REJECTION = statement(
+  'count_rejection',
+  `insert into hookonce.rejection as r (source, code, count, last_detail, diagnosis) values ($1, $2, $3, $4, $5)
+   on conflict (source, code) do update
+   set count = r.count + excluded.count, last_at = now(),
+     last_detail = case when excluded.count = 0 then r.last_detail else excluded.last_detail end,
+     diagnosis = case when excluded.diagnosis = '' then r.diagnosis else excluded.diagnosis end`,
+)
+
+/** Deliveries refused for one reason. */
+export interface RejectionCount {
+  readonly source: string
+  readonly code: string
+  count: number
+  lastDetail: string
+  /** Why, where one of them was looked into; empty: none was. */
+  diagnosis: string
+}
+
+export async function countRejection(
+  db: Queryable,
+  { source, code, count, lastDetail, diagnosis }: RejectionCount,
+): Promise<void> {
+  await change(db, COUNT_REJECTION, [source, code, count, lastDetail, diagnosis])
+}
+
+const LIST_REJECTIONS = statement(
+  'list_rejections',
+  `select source, code, count::float8 as count, first_at as "firstAt", last_at as "lastAt", last_detail as "lastDetail",
+     diagnosis
+   from hookonce.rejection order by last_at desc`,
+)
+
+export interface Rejection {
+  readonly source: string
+  readonly code: string
+  readonly count: number
+  readonly firstAt: Date
+  readonly lastAt: Date
+  readonly lastDetail: string
+  readonly diagnosis: string
+}
+
+export async function listRejections(db: Queryable): Promise<Rejection[]> {
+  return rows(db, LIST_REJECTIONS)
+}

@@ -1,0 +1,143 @@
+import type { Pool, PoolClient } from 'pg'
+import * as binary from '../driver/binary.ts'
+import { inTransaction } from '../driver/in-transaction.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+
+/*
+ * Retention has two clocks: bodies go early, keys stay at least as long as any provider can retry.
+ * Each sweep takes a small batch from one shard, and passes over what another process is sweeping.
+ * A receipt with live jobs is left alone, whatever its age: its work is not done.
+ *
+ * A sweep is two statements in one transaction. The first locks receipts that are due; the second
+ * changes those that still have no live job. Between its snapshot and its lock, the first may have
+ * missed a replay that was committed meanwhile; the second has a snapshot from after the lock. A
+ * replay locks its receipts too, so none comes after that.
+ *
+ * Rows are changed by their keys or at the places where they were locked: in a join the planner,
+ * which cannot know how few they are, would rather read the whole shard.
+ */
+
+/**
+ * Of the receipt `r`. Every statement that makes a finished job live again locks its receipt first.
+ */
+const HAS_LIVE_JOBS = `exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
+         and j.state in ('received', 'processing', 'retrying', 'attention'))`
+
+const LOCK_BODIES = statement(
+  'lock_bodies',
+  `with clock as materialized (
+     select now() - max(body_seconds) * interval '1 second' as until,
+       coalesce((select bodies_swept_to from hookonce.sweep where shard = $1::smallint), '-infinity') as since
+     from hookonce.source
+   )
+   select r.id from hookonce.receipt r
+   where r.shard = $1::smallint
+     and r.received_at >= (select since from clock) and r.received_at <= (select until from clock)
+     and r.body is not null
+     and not ${HAS_LIVE_JOBS}
+   order by r.received_at limit $2::integer
+   for update skip locked`,
+)
+
+const SWEEP_BODIES = statement(
+  'sweep_bodies',
+  `update hookonce.receipt r set body_sha256 = sha256(r.body), body = null, headers = null
+   where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null and not ${HAS_LIVE_JOBS}`,
+)
+
+/** Returns how many bodies went. */
+export function sweepBodies(pool: Pool, shard: number, limit: number): Promise<number> {
+  return sweep(pool, async (client) => {
+    const ids = await lockBodies(client, shard, limit)
+    return ids.length === 0 ? 0 : dropBodies(client, shard, ids)
+  })
+}
+
+export async function lockBodies(db: Queryable, shard: number, limit: number): Promise<string[]> {
+  return idsOf(await rows<{ id: string }>(db, LOCK_BODIES, [shard, limit]))
+}
+
+export async function dropBodies(db: Queryable, shard: number, ids: readonly string[]): Promise<number> {
+  return change(db, SWEEP_BODIES, [shard, binary.uuids(ids)])
+}
+
+function sweep(pool: Pool, work: (client: PoolClient) => Promise<number>): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    const count = await work(client)
+    await client.query('commit')
+    return count
+  })
+}
+
+function idsOf(found: readonly { readonly id: string }[]): string[] {
+  return found.map(({ id }) => id)
+}
+
+/*
+ * Moves the mark up to the oldest body that is still there, or to the clock's hand if none is. Kept
+ * apart from the sweep, whose own changes are not visible inside its statement.
+ */
+const MARK_SWEPT = statement(
+  'mark_swept',
+  `with clock as materialized (
+     select now() - max(body_seconds) * interval '1 second' as until,
+       coalesce((select bodies_swept_to from hookonce.sweep where shard = $1::smallint), '-infinity') as since
+     from hookonce.source
+   )
+   insert into hookonce.sweep (shard, bodies_swept_to)
+   select $1::smallint, coalesce(
+     (select r.received_at from hookonce.receipt r
+      where r.shard = $1::smallint and r.received_at >= (select since from clock)
+        and r.received_at <= (select until from clock) and r.body is not null
+      order by r.received_at limit 1), until)
+   from clock where until is not null
+   on conflict (shard) do update set bodies_swept_to = excluded.bodies_swept_to`,
+)
+
+export async function markBodiesSwept(db: Queryable, shard: number): Promise<void> {
+  await change(db, MARK_SWEPT, [shard])
+}
+
+const LOCK_KEYS = statement(
+  'lock_keys',
+  `select r.id from hookonce.receipt r
+   where r.shard = $1::smallint
+     and r.received_at <= (select now() - max(key_seconds) * interval '1 second' from hookonce.source)
+     and not ${HAS_LIVE_JOBS}
+   order by r.received_at limit $2::integer
+   for update skip locked`,
+)
+
+const SWEEP_KEYS = statement(
+  'sweep_keys',
+  `with due as materialized (
+     select r.id from hookonce.receipt r
+     where r.shard = $1::smallint and r.id = any($2::uuid[]) and not ${HAS_LIVE_JOBS}
+   ), jobs as (
+     delete from hookonce.job where shard = $1::smallint and receipt_id = any(array(select id from due))
+   ), attempts as (
+     delete from hookonce.attempt where shard = $1::smallint and receipt_id = any(array(select id from due))
+   ), steps as (
+     delete from hookonce.step where shard = $1::smallint and receipt_id = any(array(select id from due))
+   ), duplicates as (
+     delete from hookonce.duplicate where shard = $1::smallint and receipt_id = any(array(select id from due))
+   )
+   delete from hookonce.receipt where shard = $1::smallint and id = any(array(select id from due))`,
+)
+
+/** Returns how many receipts went, with all that hung on them. */
+export function sweepKeys(pool: Pool, shard: number, limit: number): Promise<number> {
+  return sweep(pool, async (client) => {
+    const ids = await lockKeys(client, shard, limit)
+    return ids.length === 0 ? 0 : dropReceipts(client, shard, ids)
+  })
+}
+
+export async function lockKeys(db: Queryable, shard: number, limit: number): Promise<string[]> {
+  return idsOf(await rows<{ id: string }>(db, LOCK_KEYS, [shard, limit]))
+}
+
+/** Those of these receipts that have no live job. They must be locked. */
+export async function dropReceipts(db: Queryable, shard: number, ids: readonly string[]): Promise<number> {
+  return change(db, SWEEP_KEYS, [shard, binary.uuids(ids)])
+}

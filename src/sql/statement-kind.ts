@@ -1,0 +1,104 @@
+import { HookonceError } from '../model/errors.ts'
+
+const CONTROL = /^(begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i
+/** Of a transaction that is the handler's own: it may go back to a savepoint in it. */
+const TO_SAVEPOINT = /^rollback\s+(work\s+|transaction\s+)?to\b/i
+const SAVEPOINT = /^(savepoint|release)\b/i
+/** What outlives the statement in its session. NOTIFY does not: it goes out with the commit. */
+const OF_SESSION = /^(set|reset|discard|deallocate|prepare|listen|unlisten|declare|fetch|move|close|load)\b/i
+const SESSION_CALL = /\b(set_config|pg_(?:try_)?advisory_(?:un)?lock(?:_shared|_all)?)\s*\(/i
+const COPY = /^(copy)\b.*\b(from\s+stdin|to\s+stdout)\b/is
+
+/** Its end is ours to say: only then do the writes, the record and the fence go together. */
+export function refuseControl(text: string): void {
+  const said = withoutLeadIn(text)
+  const [, word] = CONTROL.exec(said) ?? []
+  if (word === undefined || TO_SAVEPOINT.test(said)) return
+  throw new HookonceError(
+    'TRANSACTION_MISUSED',
+    `"${word}" inside a transaction: it is committed when its function returns, and rolled back when it throws`,
+  )
+}
+
+/**
+ * A text that the server takes for one statement or not at all: of several, any could end the
+ * transaction. Without values pg would send it as a text of any number.
+ */
+export function asOneStatement<Query extends { readonly text: string }>(query: Query): Query {
+  // Tags for SQL make objects whose text is a getter of their class.
+  return { ...query, text: query.text, queryMode: 'extended' }
+}
+
+/** Where the server was given several after all. */
+export function refuseSeveral(error: unknown): never {
+  const { code, routine } = error as { code?: unknown; routine?: unknown }
+  // Other errors of syntax come from elsewhere in the server.
+  if (code !== '42601' || routine !== 'exec_parse_message') throw error
+  throw new HookonceError(
+    'TRANSACTION_MISUSED',
+    'several statements in one query inside a transaction: say them one by one',
+    { cause: error },
+  )
+}
+
+/**
+ * Writes share their transaction with those of other jobs, so neither a savepoint nor the session
+ * is theirs. This reports mistakes early. What hides in a function or a trigger is undone before
+ * the next job's writes: see ledger/sessions.ts.
+ */
+export function refuseInWrite(text: string): void {
+  const said = withoutLeadIn(text)
+  const [, word] = CONTROL.exec(said) ?? SAVEPOINT.exec(said) ?? []
+  if (word !== undefined) {
+    throw new HookonceError(
+      'TRANSACTION_MISUSED',
+      `"${word}" in ctx.write(): it is committed together with the writes of other jobs`,
+    )
+  }
+  const [, session] = OF_SESSION.exec(said) ?? sessionCall(said) ?? []
+  if (session !== undefined) {
+    throw new HookonceError(
+      'TRANSACTION_MISUSED',
+      `"${session}" in ctx.write(): its session is shared with other jobs; use ctx.transaction(), which has its own`,
+    )
+  }
+  const [, copy, where] = COPY.exec(said) ?? []
+  if (copy === undefined) return
+  const fault = `ctx.write(): "copy … ${where}" needs a stream, which a statement has not: use insert`
+  throw new HookonceError('CONFIG_INVALID', fault)
+}
+
+/** Comments and texts. What stands between dollars is code where a DO begins it. */
+const NOT_CODE = /'(?:[^']|'')*'|--[^\n\r]*|\/\*[\s\S]*?\*\//g
+const DOLLAR_TEXT = /\$(\w*)\$[\s\S]*?\$\1\$/g
+
+function sessionCall(said: string): RegExpExecArray | undefined {
+  // Nearly no statement has one: only such are looked at more closely.
+  if (!SESSION_CALL.test(said)) return undefined
+  const code = said.replace(NOT_CODE, ' ')
+  return SESSION_CALL.exec(/^do\b/i.test(said) ? code : code.replace(DOLLAR_TEXT, ' ')) ?? undefined
+}
+
+const SPACE = /^[\s;]+/
+const LINE_COMMENT = /^--[^\n\r]*/
+
+/** The statement without the space, the empty statements and the comments before it. */
+function withoutLeadIn(text: string): string {
+  let rest = text
+  for (;;) {
+    const skipped = blockComment(rest) || (LINE_COMMENT.exec(rest) ?? SPACE.exec(rest) ?? [''])[0].length
+    if (skipped === 0) return rest
+    rest = rest.slice(skipped)
+  }
+}
+
+/** How long the comment is that the text begins with. PostgreSQL nests them. */
+function blockComment(text: string): number {
+  if (!text.startsWith('/*')) return 0
+  let depth = 0
+  for (const { 0: mark, index } of text.matchAll(/\/\*|\*\//g)) {
+    depth += mark === '/*' ? 1 : -1
+    if (depth === 0) return index + mark.length
+  }
+  return text.length
+}

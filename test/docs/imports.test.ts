@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+/*
+ * Who may import whom. A folder may import itself and the folders in its row, nothing else.
+ * Stages (receive, process, publish, forward, upkeep) are in no other stage's row: they meet in the
+ * ledger. ARCHITECTURE.md says what each folder is.
+ */
+const ALLOWED: Readonly<Record<string, string>> = {
+  model: '',
+  input: 'model',
+  sql: 'model',
+  http: 'model',
+  sources: 'model input',
+  ledger: 'model sql',
+  observe: 'model ledger',
+  work: 'model ledger observe',
+  effects: 'model input sql http ledger',
+  publishers: 'input http sources',
+  keys: 'model input sql http observe work',
+  inline: 'model input http observe sources keys',
+  receive: 'model input http observe work ledger sources',
+  process: 'model observe work ledger effects sources',
+  publish: 'model observe work ledger publishers',
+  forward: 'model http sources',
+  upkeep: 'model observe ledger effects',
+  'options.ts': 'model input observe publishers receive sources',
+  'subscription.ts': 'model options.ts process sources',
+  'engine.ts': 'model options.ts subscription.ts observe ledger receive process',
+  'hookonce.ts':
+    'model http options.ts subscription.ts engine.ts observe work ledger sources receive process publish upkeep effects inline',
+  gateway: 'model input http observe work sources forward options.ts hookonce.ts',
+  cli: 'model observe ledger sources upkeep keys gateway options.ts hookonce.ts',
+}
+/** Entries of the package, and the check of the Node version that each of them runs first. */
+const ENTRIES = /^(index\.ts|\w+\/index\.ts|cli\/bin\.ts|supported-node\.ts)$/
+
+/** Still to be broken. Nothing may be added here. */
+const OPEN_CYCLES = [
+  'effects/latest.ts effects/run.ts',
+  'process/attempt.ts process/context.ts',
+  'process/claimer.ts process/suspects.ts',
+  'receive/acknowledge.ts receive/admit.ts receive/arrival.ts receive/batches.ts receive/handshakes.ts receive/lanes.ts receive/receive.ts receive/refuse.ts receive/wanting.ts',
+  'upkeep/replay-fresh.ts upkeep/replay.ts',
+]
+
+const src = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'src')
+const imports = new Map(
+  readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file) => [file, importsOf(file)]),
+)
+
+test('a folder imports only what its row allows', () => {
+  const forbidden: string[] = []
+  for (const [file, targets] of imports) {
+    if (ENTRIES.test(file)) continue
+    const from = folderOf(file)
+    const allowed = new Set([from, ...(ALLOWED[from] ?? '').split(' ')])
+    for (const target of targets)
+      if (!allowed.has(folderOf(target))) forbidden.push(`${file} imports ${target}`)
+  }
+  expect(imports.size).toBeGreaterThan(300)
+  expect(forbidden).toEqual([])
+})
+
+test('every row is of a folder, and every folder it allows is imported by it', () => {
+  const used = new Map<string, Set<string>>()
+  for (const [file, targets] of imports) {
+    const found = used.get(folderOf(file)) ?? new Set()
+    for (const target of targets) found.add(folderOf(target))
+    used.set(folderOf(file), found)
+  }
+  const unused = Object.entries(ALLOWED).flatMap(([from, row]) =>
+    row
+      .split(' ')
+      .filter((to) => to !== '' && !used.get(from)?.has(to))
+      .map((to) => `${from} does not import ${to}`),
+  )
+  expect(unused).toEqual([])
+})
+
+test('no files import each other in a circle', () => {
+  expect(cycles()).toEqual(OPEN_CYCLES)
+})
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(src, file), 'utf8')
+  const specifiers = text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)
+  return [...specifiers].map(([, specifier = '']) => relative(src, join(src, dirname(file), specifier)))
+}
+
+function folderOf(file: string): string {
+  return file.split('/')[0] ?? file
+}
+
+/** The groups of files that reach each other (strongly connected components, after Tarjan). */
+function cycles(): string[] {
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const open: string[] = []
+  const found: string[] = []
+  const visit = (file: string): void => {
+    const number = order.size
+    order.set(file, number)
+    lowest.set(file, number)
+    open.push(file)
+    for (const target of imports.get(file) ?? []) {
+      if (!order.has(target)) visit(target)
+      if (open.includes(target)) lowest.set(file, Math.min(lowestOf(file), lowestOf(target)))
+    }
+    if (lowestOf(file) === number) {
+      const group = open.splice(open.indexOf(file))
+      if (group.length > 1) found.push(group.sort().join(' '))
+    }
+  }
+  const lowestOf = (file: string): number => lowest.get(file) ?? Number.POSITIVE_INFINITY
+  for (const file of imports.keys()) if (!order.has(file)) visit(file)
+  return found.sort()
+}

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest'
+import { cli } from '../../support/cli.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { deliver, testHooks } from '../../support/hooks.ts'
+import { seedJobs, seedWorker } from '../../support/seed.ts'
+import { until } from '../../support/until.ts'
+
+/** Jobs and attempts whole: what a dry run must leave as it was. */
+async function allJobs(db: TestDatabase): Promise<unknown> {
+  return [
+    await db.rows('select * from hookonce.job order by receipt_id, subscriber'),
+    await db.rows('select * from hookonce.attempt'),
+  ]
+}
+
+async function onlyReceipt(db: TestDatabase): Promise<string> {
+  const [receipt] = await db.rows<{ id: string }>('select id from hookonce.receipt')
+  if (!receipt) throw new Error('there is no receipt')
+  return receipt.id
+}
+
+test('a dry run of one receipt says which jobs would be processed again, and changes nothing', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  await seedJobs(db, 1, { state: 'processed' })
+  const id = await onlyReceipt(db)
+  await db.rows(`insert into hookonce.subscriber (tenant, source, name, pattern)
+    values ('default', 'test', 'busy', '*'), ('default', 'test', 'late', 'count.*'), ('default', 'test', 'other', 'a')`)
+  await db.rows(`insert into hookonce.job (shard, receipt_id, subscriber, state)
+    select j.shard, j.receipt_id, s.id, 'received' from hookonce.job j, hookonce.subscriber s where s.name = 'busy'`)
+  const before = await allJobs(db)
+
+  const told = await cli(['replay', id.slice(0, 8), '--dry-run'], env)
+  expect(told).toMatchObject({ code: 0 })
+  expect(told.stdout).toContain(`2 jobs of ${id} would be received again`)
+  expect(told.stdout).toMatch(/^app +processed +yes$/m)
+  expect(told.stdout).toMatch(/^busy +received +no$/m)
+  expect(told.stdout).toMatch(/^late +none yet +yes$/m)
+  expect(told.stdout).not.toContain('other')
+  const one = await cli(['replay', id, '--dry-run', '--subscriber', 'late', '--json'], env)
+  expect(one.json()).toMatchObject({
+    receiptId: id,
+    jobs: [{ subscriber: 'late', state: null, again: true }],
+  })
+  expect(await allJobs(db)).toEqual(before)
+
+  const replayed = await cli(['replay', id, '--json'], env)
+  expect(replayed.json()).toMatchObject({ receiptId: id, jobs: 2 })
+})
+
+test.each([
+  { args: ['abc', '--why', 'it was wrong'], says: '--why goes with --fresh' },
+  { args: ['abc', '--yes', '--dry-run'], says: '--yes goes with --fresh' },
+  { args: ['--failed', '--by', 'bob'], says: '--by goes with --fresh' },
+  { args: ['abc', '--source', 'stripe'], says: '--source goes with --failed' },
+  { args: ['abc', '--since', '2h'], says: '--since goes with --failed' },
+  { args: ['abc', '--fresh', '--why', 'x', '--limit', '3'], says: '--limit goes with --failed' },
+])('replay $args is refused: $says', async ({ args, says }) => {
+  const ended = await cli(['replay', ...args], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain(`CONFIG_INVALID: ${says}`)
+})
+
+test.each([
+  { name: 'a replay', more: [] },
+  { name: 'a dry run', more: ['--dry-run'] },
+  { name: 'a fresh replay', more: ['--fresh', '--why', 'x', '--yes'] },
+])('$name for a subscriber that nobody knows says so and ends with 1', async ({ more }) => {
+  const db = await freshDatabase()
+  await seedJobs(db, 1, { state: 'processed' })
+  const before = await allJobs(db)
+  const ended = await cli(['replay', await onlyReceipt(db), '--subscriber', 'nosuch', ...more], {
+    DATABASE_URL: db.url,
+  })
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain('no subscriber "nosuch" of source "test" is known (there are: app)')
+  expect(await allJobs(db)).toEqual(before)
+})
+
+test('a replay that replays nothing gives the reason that is true', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  await seedJobs(db, 1, { state: 'received' })
+  const id = await onlyReceipt(db)
+  await db.rows(`insert into hookonce.subscriber (tenant, source, name, pattern)
+    values ('default', 'test', 'other', 'invoice.*')`)
+  const unwanted = await cli(['replay', id, '--subscriber', 'other'], env)
+  expect(unwanted).toMatchObject({
+    code: 0,
+    stdout: `nothing to replay: other does not want events of type count.seed\n`,
+  })
+  const waiting = await cli(['replay', id], env)
+  expect(waiting).toMatchObject({ code: 0 })
+  expect(waiting.stdout).toContain('not finished yet')
+})
+
+test('a replay warns of subscribers that no running worker has', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  const hooks = testHooks(db)
+  hooks.on('test', '*', () => undefined, { name: 'here' })
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await until('it is processed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed'`),
+  )
+  expect(await cli(['replay', id, '--dry-run'], env)).toMatchObject({ code: 0, stderr: '' })
+
+  await db.rows(`insert into hookonce.subscriber (tenant, source, name, pattern, seen_at)
+    values ('default', 'test', 'gone', '*', now() - interval '1 hour')`)
+  for (const more of [['--dry-run'], []]) {
+    const told = await cli(['replay', id, ...more], env)
+    expect(told.code).toBe(0)
+    expect(told.stderr).toMatch(
+      /warning: no running worker serves "gone" of test \(since .*\): its job waits until one does/,
+    )
+    expect(told.stderr).not.toContain('here')
+  }
+  await db.rows(`update hookonce.job set state = 'failed', finished_at = now()`)
+  const failed = await cli(['replay', '--failed', '--json'], env)
+  expect(failed.json()).toMatchObject({ jobs: 2, unattended: [{ source: 'test', subscriber: 'gone' }] })
+  expect(failed.stderr).toContain('"gone"')
+})
+
+test('a replay warns when no worker runs at all, and not of one that a worker serves', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  await seedJobs(db, 1, { state: 'failed' })
+  const id = await onlyReceipt(db)
+  const nobody = await cli(['replay', id, '--dry-run'], env)
+  expect(nobody.stderr).toContain('warning: no worker runs now')
+
+  // An older binary does not record whom it serves: it may serve everybody.
+  await seedWorker(db)
+  await db.rows('update hookonce.worker set serves = null')
+  expect(await cli(['replay', id, '--dry-run'], env)).toMatchObject({ code: 0, stderr: '' })
+})

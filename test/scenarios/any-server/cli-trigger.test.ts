@@ -1,0 +1,129 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { stripe } from '../../../src/sources/index.ts'
+import { isSignable } from '../../../src/sources/signature.ts'
+import { everyProvider, secretFor } from '../../support/catalogue.ts'
+import { cli } from '../../support/cli.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { receiving } from '../../support/receiving.ts'
+
+const env = { STRIPE_WEBHOOK_SECRET: 'whsec_1' }
+const sources = { stripe: stripe({ secret: 'whsec_1' }) }
+
+test('the same event sent three times at once is one receipt and two duplicates', async () => {
+  const db = await freshDatabase()
+  const { listen, stop } = receiving(db, { sources })
+  const url = `${await listen()}/in/stripe`
+  const ran = await cli(
+    [
+      'trigger',
+      'stripe',
+      'invoice.paid',
+      '--url',
+      url,
+      '--times',
+      '3',
+      '--concurrent',
+      '--override',
+      'data.object.total=7',
+      '--json',
+    ],
+    env,
+  )
+  expect(ran.code).toBe(0)
+  const answers = ran.json<{ status: number }[]>()
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 202])
+  await stop()
+  expect(
+    await db.rows(`select event_type, object_id ~ '^in_' as invoice, convert_from(body, 'utf8')::json #>> '{data,object,total}' as total,
+      d.count from hookonce.receipt r join hookonce.duplicate d on d.receipt_id = r.id`),
+  ).toEqual([{ event_type: 'invoice.paid', invoice: true, total: '7', count: 2 }])
+})
+
+test('--reorder sends different events of one object, the latest first', async () => {
+  const db = await freshDatabase()
+  const { listen, stop } = receiving(db, { sources })
+  const url = `${await listen()}/in/stripe`
+  expect((await cli(['trigger', 'stripe', '--url', url, '--times', '3', '--reorder'], env)).code).toBe(0)
+  await stop()
+  const rows = await db.rows<{ occurred_at: Date; object_id: string }>(
+    'select occurred_at, object_id from hookonce.receipt order by received_at',
+  )
+  expect(new Set(rows.map(({ object_id }) => object_id)).size).toBe(1)
+  const times = rows.map(({ occurred_at }) => occurred_at.getTime())
+  expect(times).toHaveLength(3)
+  expect(times).toEqual([...times].sort((a, b) => b - a))
+})
+
+test('what every provider of the catalogue sends is genuine by its own description', async () => {
+  const received = new Map<string, { headers: Record<string, string>; body: Buffer; url: string }>()
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+    )
+    const url = request.url ?? ''
+    received.set(url.slice(1).split('?')[0] ?? '', { headers, body: Buffer.concat(chunks), url })
+    response.end('taken')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  // Who fetches its keys can be signed for by nobody else.
+  const every = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
+  // One for each way to sign: a process for each of some hundred providers would only take long.
+  const different = new Map(
+    every.map((one) => [one.description.signature.algorithm + String(one.description.batch), one]),
+  )
+  for (const { id, make, description } of different.values()) {
+    const secret = secretFor(description.signature)
+    const settings = Object.keys(description.settings).flatMap((name) => ['--setting', `${name}=the-${name}`])
+    const ran = await cli(
+      ['trigger', id, '--url', `${origin}/${id}`, '--secret', 'env:SECRET', ...settings],
+      { SECRET: secret },
+    )
+    expect(ran, `${id}: ${ran.stderr}`).toMatchObject({ code: 0 })
+    const got = received.get(id)
+    const source = make({
+      secret,
+      url: `${origin}/${id}`,
+      settings: Object.fromEntries(Object.keys(description.settings).map((name) => [name, `the-${name}`])),
+    })
+    const verified = source.verify({
+      method: 'POST',
+      url: got?.url ?? '',
+      header: (name) => got?.headers[name],
+      body: got?.body ?? Buffer.alloc(0),
+      receivedAtMs: Date.now(),
+    })
+    expect(verified, id).toMatchObject({ ok: true })
+  }
+})
+
+test.each([
+  { args: ['trigger'], says: 'give a provider' },
+  { args: ['trigger', 'stripe'], says: 'set STRIPE_WEBHOOK_SECRET' },
+  {
+    args: ['trigger', 'stripe', '--secret', 'env:HOME', '--times', '0'],
+    says: '--times must be a number from 1',
+  },
+  {
+    args: ['trigger', 'stripe', '--secret', 'env:HOME', '--override', 'x'],
+    says: '--override is written as a.b=value',
+  },
+  {
+    args: ['trigger', 'stripe', '--secret', 'env:HOME', '--url', 'ftp://x'],
+    says: '--url must be an http or https URL',
+  },
+  {
+    args: ['trigger', 'stripe', '--secret', 'env:HOME', '--url', 'http://127.0.0.1:1/'],
+    says: 'did not answer',
+  },
+])('hookonce $args says what to do', async ({ args, says }) => {
+  const ran = await cli(args)
+  expect(ran.code).toBe(1)
+  expect(ran.stderr).toContain(says)
+  expect(ran.stderr).not.toMatch(/^\s+at /m)
+})

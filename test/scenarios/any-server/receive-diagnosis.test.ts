@@ -1,0 +1,111 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { github, type SigningSource, stripe } from '../../../src/sources/index.ts'
+import { cli } from '../../support/cli.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { receiving } from '../../support/receiving.ts'
+import { until } from '../../support/until.ts'
+
+/*
+ * A refused delivery is looked into after its answer: our own log says why, and the sender learns
+ * nothing of it.
+ */
+
+const live = stripe({ secret: 'whsec_live' })
+const sources = { live, test: stripe({ secret: 'whsec_test' }), github: github({ secret: 'hub' }) }
+const BODY = '{\n  "id": "evt_1",\n  "type": "invoice.paid"\n}'
+
+function request(sender: SigningSource, body = BODY): RequestInit {
+  return { method: 'POST', headers: sender.sign({ body: BODY }), body }
+}
+
+test('the log of rejections says why, next to the code; the answer does not', async () => {
+  const db = await freshDatabase()
+  const lines: Record<string, unknown>[] = []
+  const warn = (fields: Record<string, unknown>): void => void lines.push(fields)
+  const { post, stop } = receiving(db, {
+    sources,
+    options: { logger: { info: () => undefined, warn, error: warn } },
+  })
+  const answer = await post(request(sources.test), '/in/live')
+  expect(answer.status).toBe(401)
+  expect(await answer.text()).toBe('{"error":"SIGNATURE_MISMATCH"}')
+  await stop()
+  expect(await db.rows('select source, code, count::int, diagnosis from hookonce.rejection')).toEqual([
+    {
+      source: 'live',
+      code: 'SIGNATURE_MISMATCH',
+      count: 1,
+      diagnosis: expect.stringContaining('the secret of the source "test"'),
+    },
+  ])
+  expect(lines.map(({ detail }) => detail)).toContainEqual(
+    expect.stringContaining('the secret of the source "test"'),
+  )
+  const shown = await cli(['rejections'], { DATABASE_URL: db.url })
+  expect(shown.stdout).toContain('the secret of the source "test"')
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
+})
+
+test('each of several faults that come at once is explained, of one source as of many', async () => {
+  const db = await freshDatabase()
+  const found: unknown[] = []
+  const warn = (fields: Record<string, unknown>, message: string): void => {
+    if (message === 'why a delivery was refused') found.push(fields.detail)
+  }
+  const { post, stop } = receiving(db, {
+    sources,
+    options: { logger: { info: () => undefined, warn, error: () => undefined } },
+  })
+  const answers = await Promise.all([
+    post(request(live, JSON.stringify(JSON.parse(BODY))), '/in/live'),
+    post(request(live, `${BODY}\n`), '/in/live'),
+    post(request(sources.test), '/in/live'),
+    post(request(github({ secret: 'hub' }), `\ufeff${BODY}`), '/in/github'),
+    post(request(github({ secret: 'hub' })), '/in/test'),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
+  await stop()
+  for (const cause of [
+    'parsed and written again',
+    'a line break was added',
+    'the secret of the source "test"',
+    'byte order mark',
+    'delivery of the source "github"',
+  ])
+    expect(found).toContainEqual(expect.stringContaining(cause))
+  const [row] = await db.rows<{ diagnosis: string }>(
+    `select diagnosis from hookonce.rejection where source = 'live' and code = 'SIGNATURE_MISMATCH'`,
+  )
+  for (const cause of ['parsed and written again', 'a line break was added', 'the source "test"'])
+    expect(row?.diagnosis).toContain(cause)
+})
+
+test('under a flood few are looked into, all are counted, and what was found stays', async () => {
+  const db = await freshDatabase()
+  const found: unknown[] = []
+  const warn = (fields: Record<string, unknown>, message: string): void => {
+    if (message === 'why a delivery was refused') found.push(fields.detail)
+  }
+  const { post, stop } = receiving(db, {
+    sources,
+    options: { logger: { info: () => undefined, warn, error: () => undefined } },
+  })
+  await post(request(live, JSON.stringify(JSON.parse(BODY))), '/in/live')
+  await until('it was looked into', () => found.length > 0)
+  // One after the other, so that nothing is under way when the next comes.
+  for (let sent = 0; sent < 300; sent += 1) {
+    await post(request(live, '{}'), '/in/live')
+    await turn()
+  }
+  await stop()
+  // The same fault, however often it is looked into, is one line; and it does not hide what was
+  // found before.
+  expect(found).toEqual([
+    expect.stringContaining('parsed and written again'),
+    expect.stringContaining('alternatives makes the signature right'),
+  ])
+  expect(await db.rows('select count::int, diagnosis from hookonce.rejection')).toEqual([
+    { count: 301, diagnosis: expect.stringContaining('parsed and written again') },
+  ])
+})

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import type { MessageRow } from '../../../src/ledger/read/outbox.ts'
+import { Permanent } from '../../../src/model/handler-errors.ts'
+import { cli } from '../../support/cli.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { allPublished, commitMessages, newMessage, relayOn } from '../../support/outbox.ts'
+
+test('outbox lists what waits and what failed, shows a message and publishes it again', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  expect((await cli(['outbox'], env)).stdout).toBe('nothing waits, nothing failed\n')
+
+  let broken = true
+  const { relay } = await relayOn(db, ({ topic }) => {
+    if (broken && topic === 'bad') throw new Permanent('the\u001b[2J queue is gone')
+  })
+  await commitMessages(db, newMessage('m1', { topic: 'bad', key: 'k' }), newMessage('m2', { topic: 'good' }))
+  await allPublished(db)
+  await relay.stop(0)
+  await commitMessages(
+    db,
+    newMessage('m3', { topic: 'bad', key: 'k' }),
+    newMessage('m4', { topic: 'bad', key: 'k' }),
+  )
+  await db.rows(`update hookonce.outbox_lane set attempt = 2, reason = 'Error: busy'`)
+
+  const listed = (await cli(['outbox', '--json'], env)).json<MessageRow[]>()
+  const told = Object.fromEntries(
+    listed.map(({ id, state, attempts, reason }) => [id, { state, attempts, reason }]),
+  )
+  expect(told).toEqual({
+    [newMessage('m1').id]: {
+      state: 'failed',
+      attempts: 1,
+      reason: 'permanent: Permanent: the\u001b[2J queue is gone',
+    },
+    [newMessage('m3').id]: { state: 'retrying', attempts: 2, reason: 'Error: busy' },
+    [newMessage('m4').id]: { state: 'waiting', attempts: 0, reason: null },
+  })
+  const text = (await cli(['outbox', '--topic', 'bad'], env)).stdout
+  expect(text).toContain('COMMITTED')
+  expect(text).not.toContain('\u001b')
+  const published = (await cli(['outbox', '--state', 'published', '--json'], env)).json<MessageRow[]>()
+  expect(published).toMatchObject([{ id: newMessage('m2').id, topic: 'good', state: 'published' }])
+
+  const { id } = newMessage('m1')
+  const shown = await cli(['outbox', 'show', id.slice(0, 8)], env)
+  expect(shown.stdout).toContain('failed')
+  expect(shown.stdout).toContain('"m1"')
+  expect((await cli(['outbox', 'replay', id.slice(0, 8)], env)).stdout).toBe(
+    `${id} waits to be published again\n`,
+  )
+  expect((await cli(['outbox', 'replay', id, '--json'], env)).json()).toEqual({
+    messageId: id,
+    replayed: false,
+  })
+
+  broken = false
+  const got: unknown[] = []
+  await db.rows('update hookonce.outbox_lane set due_at = now()')
+  await relayOn(db, ({ payload }) => got.push(payload))
+  await allPublished(db)
+  expect(got).toEqual(['m3', 'm4', 'm1'])
+  expect((await cli(['outbox', 'replay', '--failed'], env)).stdout).toContain('0 failed messages')
+})
+
+test.each([
+  { args: ['outbox', '--state', 'lost'], says: '--state is one of waiting, published, failed' },
+  { args: ['outbox', 'dance'], says: 'give show or replay and one message, or replay --failed' },
+  { args: ['outbox', 'replay'], says: 'give show or replay and one message, or replay --failed' },
+  { args: ['outbox', 'replay', 'a', 'b'], says: 'unexpected argument "b"' },
+  { args: ['outbox', '--limit', '0'], says: '--limit must be a number from 1 to 10000' },
+])('hookonce $args ends with 1 and says what to do', async ({ args, says }) => {
+  const ended = await cli(args)
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain(says)
+})
+
+test('a message that is not there is said to be unknown', async () => {
+  const db = await freshDatabase()
+  const ended = await cli(['outbox', 'show', 'abcdef'], { DATABASE_URL: db.url })
+  expect(ended.code).toBe(1)
+  expect(ended.stderr).toContain('MESSAGE_UNKNOWN')
+})

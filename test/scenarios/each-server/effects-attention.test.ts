@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest'
+import { cli } from '../../support/cli.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
+import { jobsAre } from '../../support/jobs.ts'
+
+interface Stopped {
+  readonly db: TestDatabase
+  readonly hooks: TestHooks
+  readonly ids: readonly string[]
+  readonly keys: string[]
+  readonly results: unknown[]
+}
+
+/** Two events that want one effect, whose first call is lost: both jobs wait for a person. */
+async function stopped(): Promise<Stopped> {
+  const db = await freshDatabase()
+  const keys: string[] = []
+  const results: unknown[] = []
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on(
+    'test',
+    '*',
+    async (_, ctx) => {
+      const result = await ctx.effect(
+        'charge:in_1',
+        ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+          if (keys.length === 1) throw new Error('the reply was lost')
+          return { id: 'ch_2' }
+        },
+        { mode: 'atMostOnce' },
+      )
+      results.push(result)
+    },
+    { name: 'app' },
+  )
+  await hooks.start()
+  const ids = [await deliver(hooks, { id: 'evt_1', type: 'a' })]
+  await jobsAre(db, 'attention', 1)
+  ids.push(await deliver(hooks, { id: 'evt_2', type: 'a' }))
+  await jobsAre(db, 'attention', 2)
+  return { db, hooks, ids, keys, results }
+}
+
+const by = { by: 'ann', why: 'asked the bank' }
+
+test('confirm-done: the jobs go on with the given result, and nothing is called', async () => {
+  const { db, hooks, keys, results } = await stopped()
+  expect(await hooks.attention.list()).toMatchObject([
+    { key: 'charge:in_1', mode: 'atMostOnce', downstreamKey: keys[0], jobs: [{ subscriber: 'app' }, {}] },
+  ])
+  expect(await hooks.attention.confirmDone('charge:in_1', { ...by, result: { id: 'ch_1' } })).toEqual({
+    key: 'charge:in_1',
+    jobs: 2,
+  })
+  await jobsAre(db, 'processed', 2)
+  expect(keys).toHaveLength(1)
+  expect(results).toEqual([{ id: 'ch_1' }, { id: 'ch_1' }])
+  expect(await hooks.attention.list()).toEqual([])
+  expect(await db.rows('select actor, action, why, subject from hookonce.audit')).toEqual([
+    { actor: 'ann', action: 'confirm-done', why: 'asked the bank', subject: 'charge:in_1' },
+  ])
+  expect(await db.number('select count(*) from hookonce.attention')).toBe(0)
+})
+
+test('confirm-not-done: it is called once more, with a new key', async () => {
+  const { db, hooks, keys, results } = await stopped()
+  await hooks.attention.confirmNotDone('charge:in_1', by)
+  await jobsAre(db, 'processed', 2)
+  expect(keys).toHaveLength(2)
+  expect(keys[1]).not.toBe(keys[0])
+  expect(results).toEqual([{ id: 'ch_2' }, { id: 'ch_2' }])
+})
+
+test('retry-same-key: it is called once more, with the same key', async () => {
+  const { db, hooks, keys } = await stopped()
+  await hooks.attention.retrySameKey('charge:in_1', by)
+  await jobsAre(db, 'processed', 2)
+  expect(keys).toHaveLength(2)
+  expect(keys[1]).toBe(keys[0])
+})
+
+test('abandon: the jobs are failed, and a replay meets the unknown effect again', async () => {
+  const { db, hooks, ids, keys } = await stopped()
+  await hooks.attention.abandon('charge:in_1', by)
+  await jobsAre(db, 'failed', 2)
+  expect(await db.rows('select distinct reason from hookonce.job')).toEqual([
+    { reason: 'abandoned by ann: asked the bank' },
+  ])
+  await hooks.replay(ids[0] ?? '')
+  await jobsAre(db, 'attention', 1)
+  expect(keys).toHaveLength(1)
+})
+
+async function unknownEffects(hooks: TestHooks): Promise<string | undefined> {
+  return /hookonce_effects_unknown\{[^}]*\} (\d+)/.exec(await hooks.metrics())?.[1]
+}
+
+test('a fresh replay lets every job go that waits for the effect, and nothing stays listed', async () => {
+  const { db, hooks, ids, keys, results } = await stopped()
+  await hooks.attention.abandon('charge:in_1', by)
+  await jobsAre(db, 'failed', 2)
+  // One whose call was lost, given up; the other waits to learn what became of it.
+  await hooks.replay(ids[1] ?? '')
+  await jobsAre(db, 'attention', 1)
+  expect(await hooks.attention.list()).toMatchObject([{ jobs: [{ receiptId: ids[1] }] }])
+  expect(await unknownEffects(hooks)).toBe('1')
+
+  await hooks.replay(ids[0] ?? '', { fresh: by })
+  await jobsAre(db, 'processed', 2)
+  expect(keys).toHaveLength(2)
+  expect(results).toEqual([{ id: 'ch_2' }, { id: 'ch_2' }])
+  expect(await db.number('select count(*) from hookonce.attention')).toBe(0)
+  expect(await hooks.attention.list()).toEqual([])
+  expect(await unknownEffects(hooks)).toBe('0')
+  expect(
+    await db.rows(`select detail->'released' as released from hookonce.audit where action = 'replay-fresh'`),
+  ).toEqual([{ released: 1 }])
+  await expect(hooks.attention.abandon('charge:in_1', by)).rejects.toMatchObject({
+    code: 'EFFECT_NOT_UNKNOWN',
+  })
+})
+
+test('after abandon and a fresh replay of all, nothing stays listed', async () => {
+  const { db, hooks, ids } = await stopped()
+  await hooks.attention.abandon('charge:in_1', by)
+  for (const id of ids) await hooks.replay(id, { fresh: by })
+  await jobsAre(db, 'processed', 2)
+  expect(await hooks.attention.list()).toEqual([])
+  expect(await unknownEffects(hooks)).toBe('0')
+})
+
+test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
+  'jobs that wait for an effect whose outcome is known are listed, and %s lets them go on without changing it',
+  async (verb) => {
+    const { db, hooks, keys, results } = await stopped()
+    // As an older version leaves it behind.
+    await db.rows(`update hookonce.effect set state = 'done', result = '{"id": "ch_0"}'`)
+    expect(await hooks.attention.list()).toMatchObject([
+      {
+        key: 'charge:in_1',
+        jobs: [{}, {}],
+        reason: expect.stringContaining('it needs no decision (it is done)'),
+      },
+    ])
+    expect(await hooks.attention[verb]('charge:in_1', by)).toMatchObject({ jobs: 2 })
+    await jobsAre(db, 'processed', 2)
+    expect(keys).toHaveLength(1)
+    expect(results).toEqual([{ id: 'ch_0' }, { id: 'ch_0' }])
+  },
+)
+
+test('a decision needs a person and a reason, and an effect that is unknown', async () => {
+  const { hooks } = await stopped()
+  await expect(hooks.attention.confirmDone('charge:in_1', { by: 'ann', why: ' ' })).rejects.toThrow(
+    /by. and .why/,
+  )
+  const unknown = hooks.attention.confirmDone('other', by)
+  await expect(unknown).rejects.toMatchObject({ code: 'EFFECT_NOT_UNKNOWN' })
+  await hooks.attention.confirmDone('charge:in_1', by)
+  await expect(hooks.attention.abandon('charge:in_1', by)).rejects.toMatchObject({
+    code: 'EFFECT_NOT_UNKNOWN',
+  })
+})
+
+test('the command line lists, decides and shows who decided', async () => {
+  const { db, ids, keys } = await stopped()
+  const env = { DATABASE_URL: db.url }
+  const listed = await cli(['attention', 'list'], env)
+  expect(listed.stdout).toContain('charge:in_1')
+  expect(listed.stdout).toContain(keys[0])
+  expect((await cli(['events'], env)).stdout).toContain('attention')
+  const silent = await cli(['attention', 'confirm-done', 'charge:in_1'], env)
+  expect(silent).toMatchObject({ code: 1 })
+  expect(silent.stderr).toContain('--why')
+  const confirmed = await cli(
+    [
+      'attention',
+      'confirm-done',
+      'charge:in_1',
+      '--why',
+      'saw it',
+      '--by',
+      'bob',
+      '--result',
+      '{"id":"ch_9"}',
+    ],
+    env,
+  )
+  expect(confirmed).toMatchObject({ code: 0, stdout: 'charge:in_1: confirm-done, 2 jobs received again\n' })
+  await jobsAre(db, 'processed', 2)
+  const shown = (await cli(['show', ids[0] ?? ''], env)).stdout
+  expect(shown).toMatch(/charge:in_1\s+atMostOnce\s+done/)
+  expect(shown).toMatch(/bob\s+confirm-done\s+charge:in_1\s+saw it/)
+  expect(await db.rows('select result from hookonce.effect')).toEqual([{ result: { id: 'ch_9' } }])
+})

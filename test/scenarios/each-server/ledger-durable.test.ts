@@ -1,0 +1,127 @@
+import type pg from 'pg'
+import { expect, test } from 'vitest'
+import { statements } from '../../../src/keys/stores/postgres/statements.ts'
+import { endEffect, startEffect } from '../../../src/ledger/effects/effects.ts'
+import {
+  completeWithStep,
+  completeWritten,
+  recordStep,
+  requireLive,
+} from '../../../src/ledger/effects/steps.ts'
+import { insertReceipts, type NewWork } from '../../../src/ledger/jobs/accept.ts'
+import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
+import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
+
+/*
+ * Durability is said by the statement that promises it: a session, a role or a database that does
+ * not wait for the disk changes nothing. What a crash of the server really leaves is in
+ * test/installed/durability.test.ts.
+ */
+const RECEIPT_ID = '0a000000-0000-4000-8000-000000000000'
+const JOB: JobRef = { shard: 0, receiptId: RECEIPT_ID, subscriber: 1, fence: 1 }
+const EFFECT = { shard: 0, id: '0b000000-0000-4000-8000-000000000000', tenant: 'default', key: 'once' }
+
+const work = (lane?: string): NewWork => ({
+  receipt: {
+    id: '0c000000-0000-4000-8000-000000000000',
+    shard: 0,
+    tenant: 'default',
+    source: 'test',
+    eventKey: 'evt',
+    eventType: 'a',
+    objectId: undefined,
+    occurredAtMs: undefined,
+    secret: 1,
+    headers: '',
+    body: Buffer.from('{}'),
+    keySeconds: 60,
+  },
+  jobs: [{ subscriber: 1, bornLeased: true, lane }],
+})
+
+const keys = statements('hookonce_key')
+const KEY = Buffer.alloc(16)
+
+const PROMISES: readonly (readonly [
+  name: string,
+  run: (db: pg.PoolClient, worker: number) => Promise<unknown>,
+])[] = [
+  ['accept', (db) => insertReceipts(db, [work()], { worker: undefined, shards: 16 })],
+  ['accept leased', (db, worker) => insertReceipts(db, [work()], { worker, shards: 16 })],
+  ['accept in lanes', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
+  ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
+  ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],
+  ['complete written', (db) => completeWritten(db, [{ job: JOB, step: '(write)' }])],
+  ['complete with a step', (db) => completeWithStep(db, { job: JOB, name: 'last' }, null)],
+  ['record a step', (db) => recordStep(db, { job: JOB, epoch: 0, name: 'one', result: null })],
+  ['start an effect', (db) => requireLive(db, JOB)],
+  [
+    'end an effect',
+    async (db) => {
+      await startEffect(db, {
+        effect: EFFECT,
+        job: JOB,
+        epoch: 0,
+        mode: 'keyed',
+        inputHash: null,
+        downstreamKey: 'k',
+      })
+      await endEffect(db, { effect: EFFECT, job: JOB, epoch: 0, state: 'done', result: null, reason: null })
+    },
+  ],
+  ['acquire a key', (db) => db.query(keys.acquire, [KEY, 'f', 'h', 1000, 1000, true])],
+  [
+    'settle a key',
+    (db) => held(db, () => db.query(keys.settle, [KEY, 1, 'completed', Buffer.alloc(0), 1000])),
+  ],
+  ['give a key up', (db) => held(db, () => db.query(keys.giveUp, [KEY, 1]))],
+  ['save a step of a key', (db) => held(db, () => db.query(keys.saveStep, [KEY, 1, 'one', Buffer.alloc(0)]))],
+  ['save a pledge', (db) => db.query(keys.savePledge, [KEY, 'n', Buffer.alloc(0), 1000, 1000])],
+]
+
+async function held(db: pg.PoolClient, then: () => Promise<unknown>): Promise<void> {
+  await db.query(
+    `insert into hookonce_key (id, state, fence, fingerprint, holder, after, locked_at, lock_until, expires_at)
+     values ($1, 'locked', 1, '', '', 'nothing', now(), now(), now() + interval '1 hour')`,
+    [KEY],
+  )
+  await then()
+}
+
+async function setting(db: pg.PoolClient): Promise<string> {
+  const result = await db.query(`select current_setting('synchronous_commit') as value`)
+  return String(result.rows[0]?.value)
+}
+
+test.each(PROMISES)('%s waits for the disk, and lowers no stronger setting', async (_, run) => {
+  const db = await freshDatabase()
+  await seedJobs(db, 1, { shard: 0 })
+  await db.rows(keys.create)
+  const worker = await seedWorker(db)
+  await db.rows('update hookonce.receipt set id = $1', [RECEIPT_ID])
+  await db.rows(
+    `update hookonce.job set receipt_id = $1, state = 'processing', fence = 1, attempt = 1, worker = $2, started_at = now()`,
+    [RECEIPT_ID, worker],
+  )
+  const client = await db.pool.connect()
+  try {
+    const kept: Record<string, string> = {}
+    for (const given of ['off', 'local', 'remote_write', 'on', 'remote_apply']) {
+      await client.query(`begin; set local synchronous_commit = ${given}`)
+      await run(client, worker)
+      kept[given] = await setting(client)
+      await client.query('rollback')
+    }
+    expect(kept).toEqual({
+      off: 'on',
+      local: 'local',
+      remote_write: 'remote_write',
+      on: 'on',
+      remote_apply: 'remote_apply',
+    })
+  } finally {
+    client.release()
+  }
+})

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { migrate } from '../../../src/ledger/migrations/migrate.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+
+/* Migrations of a ledger that is in use. */
+
+const FOLDER = new URL('../../../src/ledger/migrations/', import.meta.url)
+const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.sql'))
+/** Of the migrations after it, 0007 rewrites the table of effects. */
+const OLD = 6
+const quick = { lockTimeoutMs: 100, pauseMs: 20 }
+
+/** A ledger as a hookonce that knows the first migrations only has left it. */
+async function oldLedger(): Promise<TestDatabase> {
+  const db = await freshDatabase()
+  await db.rows('create schema kept')
+  await db.rows('alter table hookonce.migration set schema kept')
+  await db.rows('alter table hookonce.setting set schema kept')
+  await db.rows('drop schema hookonce cascade')
+  await db.rows('create schema hookonce')
+  await db.rows('alter table kept.migration set schema hookonce')
+  await db.rows('alter table kept.setting set schema hookonce')
+  await db.rows('delete from hookonce.migration where id > $1', [OLD])
+  for (const file of FILES.filter((name) => Number.parseInt(name, 10) <= OLD))
+    await db.pool.query(readFileSync(new URL(file, FOLDER), 'utf8'))
+  return db
+}
+
+function poolOf(url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  pool.on('error', () => undefined)
+  onTestFinished(() => pool.end())
+  return pool
+}
+
+test('each migration is committed by itself', async () => {
+  const db = await oldLedger()
+  await migrate(poolOf(db.url))
+  const transactions = 'select count(distinct xmin::text) from hookonce.migration where id > $1'
+  expect(await db.number(transactions, [OLD])).toBe(FILES.length - OLD)
+})
+
+test('a migration gives way while a table is in use: readers do not queue behind it, and it is done at last', async () => {
+  const db = await oldLedger()
+  const holder = await poolOf(db.url).connect()
+  await holder.query('begin')
+  await holder.query('select count(*) from hookonce.effect')
+  const blocked = `select count(*) from pg_stat_activity where wait_event = 'relation' and datname = current_database()`
+
+  const migrating = migrate(poolOf(db.url), quick)
+  for (let time = 1; time <= 2; time += 1) {
+    await until('the migration waits', async () => (await db.number(blocked)) === 1)
+    // Answered once the migration has given way, although the holder keeps its lock.
+    expect(await db.number('select count(*) from hookonce.effect')).toBe(0)
+  }
+  await holder.query('commit')
+  holder.release()
+
+  expect(await migrating).toHaveLength(FILES.length - OLD)
+  expect(await migrate(poolOf(db.url))).toEqual([])
+})
+
+test('two migrators take turns, and each migration is applied once', async () => {
+  const db = await oldLedger()
+  const applied = await Promise.all([migrate(poolOf(db.url), quick), migrate(poolOf(db.url), quick)])
+  expect(applied.flat()).toHaveLength(FILES.length - OLD)
+})

@@ -1,0 +1,120 @@
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test, vi } from 'vitest'
+import type { Statement } from '../../../src/ledger/driver/statement.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+
+/*
+ * Rows are found by their shard, and locked in it: every plan of the ledger that locks or changes
+ * rows of a table with shards says which. Those that name one shard could run as they are on a
+ * PostgreSQL that is distributed by shard; the others, which are for batches, name that of each
+ * row.
+ */
+
+const statements = vi.hoisted((): Statement[] => [])
+
+vi.mock('../../../src/ledger/driver/statement.ts', async (original) => {
+  const real = await original<typeof import('../../../src/ledger/driver/statement.ts')>()
+  return {
+    ...real,
+    statement(name: string, text: string) {
+      const made = real.statement(name, text)
+      statements.push(made)
+      return made
+    },
+  }
+})
+
+/** A batch of rows from several shards: these would have to be cut by shard first. */
+const OF_MANY_SHARDS = ['complete', 'complete_written', 'let_go', 'lock_expired', 'settle', 'settle_lanes']
+
+test('whatever locks or changes rows names their shard', async () => {
+  await everyModule(fileURLToPath(new URL('../../../src/ledger/', import.meta.url)))
+  const db = await freshDatabase()
+  const sharded = new Set(
+    (
+      await db.rows<{ table_name: string }>(
+        `select table_name from information_schema.columns where table_schema = 'hookonce' and column_name = 'shard'`,
+      )
+    ).map((row) => row.table_name),
+  )
+  const without: string[] = []
+  const many: string[] = []
+  let locking = 0
+  for (const statement of statements.filter(({ text }) => !/^(begin|commit)$/.test(text))) {
+    const grips = gripsOf(await planOf(db, statement)).filter(({ table }) => sharded.has(table))
+    if (grips.length > 0) locking += 1
+    for (const { table, where } of grips) if (!SHARD.test(where)) without.push(`${statement.name}: ${table}`)
+    if (grips.some(({ where }) => !ONE_SHARD.test(where))) many.push(statement.name)
+  }
+  expect(locking).toBeGreaterThan(20)
+  expect(without).toEqual([])
+  expect(many.sort()).toEqual(OF_MANY_SHARDS.map((name) => `hookonce_${name}`))
+})
+
+async function everyModule(folder: string): Promise<void> {
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (file.endsWith('.ts') && !file.endsWith('.d.ts') && !file.endsWith('.test.ts'))
+      await import(folder + file)
+  }
+}
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly Operation?: string
+  readonly 'Relation Name'?: string
+  readonly 'Parent Relationship'?: string
+  readonly Plans?: readonly Plan[]
+  readonly [other: string]: unknown
+}
+
+/** The plan that a connection keeps, whatever the parameters. */
+async function planOf(db: TestDatabase, { name, text }: Statement): Promise<Plan> {
+  const client = await db.pool.connect()
+  try {
+    await client.query(`prepare ${name} as ${text}`)
+    const { rows } = await client.query(
+      'select cardinality(parameter_types) as count from pg_prepared_statements where name = $1',
+      [name],
+    )
+    const nulls = Array.from({ length: rows[0].count }, () => 'null').join(', ')
+    await client.query('set plan_cache_mode = force_generic_plan')
+    const explained = await client.query(
+      `explain (format json, costs off) execute ${name}${nulls && `(${nulls})`}`,
+    )
+    return explained.rows[0]['QUERY PLAN'][0].Plan
+  } finally {
+    await client.query(`deallocate all`)
+    client.release()
+  }
+}
+
+/** A table whose rows a plan locks or changes, and all that it says of which. */
+interface Grip {
+  readonly table: string
+  readonly where: string
+}
+
+const SHARD = /\bshard\)? = |= \(?\w*\.?shard\b/
+const ONE_SHARD = /\bshard = (\(?\$\d+\)?|'?\d+'?)(::smallint)?\)/
+
+const CONDITIONS = ['Index Cond', 'Recheck Cond', 'Filter', 'Hash Cond', 'Merge Cond', 'Join Filter']
+
+function gripsOf(plan: Plan): Grip[] {
+  const below = (plan.Plans ?? []).flatMap(gripsOf)
+  if (plan['Node Type'] === 'LockRows') return [...scansOf(plan, ''), ...below]
+  if (plan['Node Type'] !== 'ModifyTable' || plan.Operation === 'Insert') return below
+  const target = plan['Relation Name']
+  return [...scansOf(plan, '').filter(({ table }) => table === target), ...below]
+}
+
+/** What is scanned for this node itself: not by what it asks of others, such as a CTE. */
+function scansOf(plan: Plan, above: string): Grip[] {
+  const where = `${above} ${CONDITIONS.map((condition) => plan[condition] ?? '').join(' ')}`
+  const children = (plan.Plans ?? []).filter(
+    (child) => !/InitPlan|SubPlan/.test(child['Parent Relationship'] ?? ''),
+  )
+  const table = plan['Relation Name']
+  const own = table !== undefined && plan['Node Type'] !== 'ModifyTable' ? [{ table, where }] : []
+  return [...own, ...children.flatMap((child) => scansOf(child, where))]
+}

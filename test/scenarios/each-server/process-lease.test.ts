@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { freshDatabase } from '../../support/database.ts'
+import { deliver, testHooks } from '../../support/hooks.ts'
+import { proxyTo } from '../../support/proxy.ts'
+import { until } from '../../support/until.ts'
+
+/** Whoever waits for a poll waits in vain. */
+const NEVER_MS = 2 ** 31 - 1
+
+test('suspects follow each other without waiting for a poll', async () => {
+  const db = await freshDatabase()
+  const got: string[] = []
+  const hooks = testHooks(db, { pollMs: NEVER_MS }).on('test', '*', (event) => void got.push(event.key))
+  await hooks.start()
+  await hooks.pause('test')
+  const ids = Array.from({ length: 8 }, (_, n) => `e${n}`)
+  for (const id of ids) await deliver(hooks, { id, type: 'x' })
+  await db.rows(`update hookonce.job set crashes = 1, state = 'retrying', attempt = 1`)
+  await hooks.resume('test')
+  await until('all have run', () => got.length === ids.length)
+  expect(got.sort()).toEqual(ids)
+})
+
+test('what a worker gives back may have to wait for a lock: its heart goes on beating', async () => {
+  const db = await freshDatabase()
+  let reason: unknown
+  const hooks = testHooks(db, { leaseMs: 1_000 }).on('test', '*', async (event, ctx) => {
+    if (event.key !== 'long') return
+    ctx.signal.addEventListener('abort', () => {
+      reason = ctx.signal.reason
+    })
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'done', type: 'x' })
+  await until('it is done', () => db.number(`select count(*) from hookonce.job where state = 'processed'`))
+  await deliver(hooks, { id: 'long', type: 'x' })
+  // As if the reply to a claim had been lost long ago, and somebody looked at the job in a transaction.
+  await db.rows(
+    `update hookonce.job set state = 'processing', worker = (select max(id) from hookonce.worker),
+       started_at = now() - interval '1 minute' where state = 'processed'`,
+  )
+  const client = await db.pool.connect()
+  await client.query('begin')
+  await client.query(`select from hookonce.job where started_at < now() - interval '50 seconds' for update`)
+  await until('it is being given back', () =>
+    db.number(`select count(*) from pg_stat_activity where wait_event_type = 'Lock'`),
+  )
+  const beats = async () =>
+    (await db.rows<{ at: Date }>('select max(lease_until) as at from hookonce.worker'))[0]?.at
+  const before = await beats()
+  await until('three more heartbeats', async () => Number(await beats()) >= Number(before) + 1_000)
+  expect(reason).toBeUndefined()
+  await client.query('rollback')
+  client.release()
+})
+
+test('a worker whose listening connection hears nothing any more stops all the same', async () => {
+  const db = await freshDatabase()
+  const proxy = await proxyTo(db.url)
+  const told: string[] = []
+  const hooks = testHooks({ ...db, url: proxy.url }).on('test', '*', async (_event, ctx) => {
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+    told.push(String(ctx.signal.reason))
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'a', type: 'x' })
+  await until('it runs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
+  await until('somebody listens', () =>
+    db.number(`select count(*) from pg_stat_activity where query = 'listen hookonce_work'`),
+  )
+  proxy.swallow()
+  const stopped = hooks.stop({ drainMs: 100 })
+  await until('the handler is told', () => told.length === 1)
+  expect(told[0]).toContain('this process is stopping')
+  // What it did cannot be settled over connections that are dead: enough has been seen.
+  proxy.cut()
+  await stopped
+})
+
+test('a handler may be waited for without an end, and two that stop wait for the same', async () => {
+  const db = await freshDatabase()
+  let finish = (): void => undefined
+  let aborted = false
+  const hooks = testHooks(db).on('test', '*', async (_event, ctx) => {
+    ctx.signal.addEventListener('abort', () => {
+      aborted = true
+    })
+    await new Promise<void>((resolve) => {
+      finish = resolve
+    })
+  })
+  await hooks.start()
+  await deliver(hooks, { id: 'a', type: 'x' })
+  await until('it runs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
+  const ended: string[] = []
+  const first = hooks.stop({ drainMs: Number.POSITIVE_INFINITY }).then(() => ended.push('first'))
+  const second = hooks.stop().then(() => ended.push('second'))
+  await delay(100)
+  expect([aborted, ended]).toEqual([false, []])
+  finish()
+  await Promise.all([first, second])
+  expect(await db.rows('select state::text from hookonce.job')).toEqual([{ state: 'processed' }])
+  await expect(hooks.start()).rejects.toThrow(/does not start again/)
+})
+
+test('large bodies that wait in the ledger arrive as they came', async () => {
+  const db = await freshDatabase()
+  const got = new Map<string, string>()
+  const hooks = testHooks(db).on(
+    'test',
+    '*',
+    (event) => void got.set(event.key, Buffer.from(event.body).toString()),
+  )
+  const text = { small: 'ж'.repeat(1_000), large: 'ж'.repeat(200_000) }
+  for (const [id, padding] of Object.entries(text)) await deliver(hooks, { id, type: 'x', padding })
+  await hooks.start()
+  await until('both have come', () => got.size === 2)
+  for (const [id, padding] of Object.entries(text))
+    expect(JSON.parse(got.get(id) ?? '')).toMatchObject({ padding })
+})

@@ -1,0 +1,415 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Queryable } from '../../../src/ledger/driver/statement.ts'
+import { type ClaimedJob, claimJobs, claimSuspect, putOffSuspect } from '../../../src/ledger/jobs/claim.ts'
+import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
+import { type Replay, replayJobs } from '../../../src/ledger/jobs/replay.ts'
+import { rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
+import { type Settlement, settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { discardWaiting } from '../../../src/ledger/jobs/waiting-jobs.ts'
+import { jobStates, transitions } from '../../../src/model/job-state.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
+
+const JOB = `select state::text, fence, attempt, crashes, worker, finished_at is not null as finished, reason from hookonce.job`
+
+interface ClaimSize {
+  readonly worker: number
+  readonly subscriber: number
+  readonly slots: number
+}
+
+function claim(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
+  return claimJobs(db, { shard: 0, worker, slots: new Map([[subscriber, slots]]) })
+}
+
+/** Also those that were in flight in several crashes, as a worker claims each of them. */
+async function claimAny(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
+  const sizes = { shard: 0, worker, slots: new Map([[subscriber, slots]]) }
+  const jobs = [...(await claimJobs(db, sizes)), ...(await claimJobs(db, { ...sizes, suspects: true }))]
+  const suspect = await putOffSuspect(db, { shard: 0, subscribers: [subscriber], ms: 60_000 })
+  const alone = suspect && (await claimSuspect(db, suspect, worker))
+  return alone ? [...jobs, alone] : jobs
+}
+
+async function claimOne(db: TestDatabase): Promise<{ job: ClaimedJob; worker: number; subscriber: number }> {
+  const subscriber = await seedJobs(db, 1, { shard: 0 })
+  const worker = await seedWorker(db)
+  const [job] = await claim(db.pool, { worker, subscriber, slots: 5 })
+  if (!job) throw new Error('the seeded job could not be claimed')
+  return { job, worker, subscriber }
+}
+
+function rescueOf(worker: number) {
+  return { shard: 0, deadWorkers: [worker], limit: 500, isCrash: true }
+}
+
+function replayOf(...jobs: JobRef[]): Replay {
+  return {
+    shard: 0,
+    receiptIds: jobs.map((job) => job.receiptId),
+    subscribers: undefined,
+    states: ['processed', 'failed'],
+  }
+}
+
+/** Starts work on a connection whose transaction stays open until it is told to commit. */
+async function inTransaction<T>(
+  db: TestDatabase,
+  work: (client: Queryable) => Promise<T>,
+): Promise<{ result: T; commit: () => Promise<void> }> {
+  const client = await db.pool.connect()
+  await client.query('begin')
+  const result = await work(client)
+  return {
+    result,
+    async commit() {
+      await client.query('commit')
+      client.release()
+    },
+  }
+}
+
+test('a run that is settled after its job was rescued changes nothing', async () => {
+  const db = await freshDatabase()
+  const { job, worker } = await claimOne(db)
+  expect(await rescueJobs(db.pool, rescueOf(worker))).toMatchObject([{ buried: false }])
+  const rescued = await db.rows(JOB)
+
+  for (const state of ['processed', 'retrying', 'failed', 'received'] as const) {
+    expect(await settleJobs(db.pool, [settlement(job, state)])).toEqual([false])
+  }
+
+  expect(await db.rows(JOB)).toEqual(rescued)
+  expect(rescued).toMatchObject([{ state: 'retrying', fence: 2, attempt: 1, crashes: 1, worker: null }])
+  expect(await db.rows('select outcome, fence, number from hookonce.attempt')).toEqual([
+    { outcome: 'crashed', fence: 1, number: 1 },
+  ])
+})
+
+test('a rescue after the run was settled changes nothing', async () => {
+  const db = await freshDatabase()
+  const { job, worker } = await claimOne(db)
+  expect(await settleJobs(db.pool, [settlement(job, 'processed')])).toEqual([true])
+
+  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
+
+  expect(await db.rows(JOB)).toMatchObject([
+    { state: 'processed', fence: 1, attempt: 1, crashes: 0, finished: true },
+  ])
+  expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
+})
+
+test('a settlement that waits for a rescue under way finds its lease gone', async () => {
+  const db = await freshDatabase()
+  const { job, worker } = await claimOne(db)
+  const rescue = await inTransaction(db, (client) => rescueJobs(client, rescueOf(worker)))
+  expect(rescue.result).toHaveLength(1)
+  const settling = settleJobs(db.pool, [settlement(job, 'processed')])
+  await waitingForALock(db)
+  await rescue.commit()
+
+  expect(await settling).toEqual([false])
+  expect(await db.rows(JOB)).toMatchObject([{ state: 'retrying', fence: 2, crashes: 1, finished: false }])
+})
+
+test('a rescue passes over a job that is being settled', async () => {
+  const db = await freshDatabase()
+  const { job, worker } = await claimOne(db)
+  const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'processed')]))
+  expect(settling.result).toEqual([true])
+
+  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
+  await settling.commit()
+  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
+
+  expect(await db.rows(JOB)).toMatchObject([{ state: 'processed', fence: 1, crashes: 0 }])
+})
+
+test('a replay that waits for a settlement replays what that settlement made of the job', async () => {
+  const db = await freshDatabase()
+  const { job, subscriber } = await claimOne(db)
+  const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'failed')]))
+  // While it is being settled the job still reads as processing: a replay leaves it alone.
+  const replay = { ...replayOf(job), subscribers: [subscriber] }
+  expect(await replayJobs(db.pool, replay)).toBe(0)
+  await settling.commit()
+  expect(await replayJobs(db.pool, replay)).toBe(1)
+  expect(await replayJobs(db.pool, replay)).toBe(0)
+
+  expect(await db.rows(JOB)).toMatchObject([
+    { state: 'received', fence: 1, attempt: 0, finished: false, reason: null },
+  ])
+})
+
+test('a run that began before a replay cannot settle the job that was replayed', async () => {
+  const db = await freshDatabase()
+  const { job, worker, subscriber } = await claimOne(db)
+  await settleJobs(db.pool, [settlement(job, 'failed')])
+  await replayJobs(db.pool, replayOf(job))
+  expect(await settleJobs(db.pool, [settlement(job, 'processed')])).toEqual([false])
+  const [again] = await claim(db.pool, { worker, subscriber, slots: 1 })
+  expect(again).toMatchObject({ fence: 2, attempt: 1 })
+  expect(await settleJobs(db.pool, [settlement(job, 'processed')])).toEqual([false])
+
+  expect(await db.rows(JOB)).toMatchObject([{ state: 'processing', fence: 2 }])
+})
+
+test('eight concurrent claimers lease each of a hundred jobs once, and never more than they asked for', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 100, { shard: 0 })
+  const claimed: ClaimedJob[] = []
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const worker = await seedWorker(db)
+      for (;;) {
+        const jobs = await claim(db.pool, { worker, subscriber, slots: 7 })
+        expect(jobs.length).toBeLessThanOrEqual(7)
+        claimed.push(...jobs)
+        if (jobs.length === 0 && claimed.length === 100) return
+        expect(claimed.length).toBeLessThanOrEqual(100)
+      }
+    }),
+  )
+
+  expect(new Set(claimed.map((job) => job.receiptId)).size).toBe(100)
+  expect(await db.rows('select distinct state::text, fence, attempt from hookonce.job')).toEqual([
+    { state: 'processing', fence: 1, attempt: 1 },
+  ])
+})
+
+test('a claim gives each subscriber no more than its own slots', async () => {
+  const db = await freshDatabase()
+  const one = await seedJobs(db, 5, { shard: 0, subscriber: 'one' })
+  const two = await seedJobs(db, 5, { shard: 0, subscriber: 'two' })
+  const worker = await seedWorker(db)
+  const slots = new Map([
+    [one, 2],
+    [two, 1],
+  ])
+  const jobs = await claimJobs(db.pool, { shard: 0, worker, slots })
+
+  expect(jobs.map((job) => job.subscriber).sort()).toEqual([one, one, two].sort())
+  expect(await db.number(`select count(*) from hookonce.job where state = 'processing'`)).toBe(3)
+})
+
+test('a claim passes over jobs that are not due, and over those that were in flight in several crashes', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 3, { shard: 0 })
+  const worker = await seedWorker(db)
+  await db.rows(
+    `update hookonce.job set due_at = now() + interval '1 hour' where receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)`,
+  )
+  await db.rows(
+    `update hookonce.job set crashes = 2 where receipt_id = (select max(receipt_id::text)::uuid from hookonce.job)`,
+  )
+  const slots = new Map([[subscriber, 10]])
+
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toMatchObject([{ crashes: 0 }])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toEqual([])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toMatchObject([
+    { crashes: 2 },
+  ])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
+})
+
+test('a suspect that must run alone is put off for one process, which claims it before it is due again', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 1, { shard: 0 })
+  const worker = await seedWorker(db)
+  await db.rows('update hookonce.job set crashes = 3')
+  const slots = new Map([[subscriber, 10]])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots })).toEqual([])
+  expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
+
+  const asking = { shard: 0, subscribers: [subscriber], ms: 60_000 }
+  const answers = await Promise.all(Array.from({ length: 8 }, () => putOffSuspect(db.pool, asking)))
+  const [suspect, ...others] = answers.filter((answer) => answer !== undefined)
+  expect(others).toEqual([])
+  if (!suspect) throw new Error('the suspect was put off for nobody')
+  // A death of the process that waits to be alone is not the doing of a job that has not begun.
+  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
+  expect(await claimSuspect(db.pool, suspect, worker)).toMatchObject({ crashes: 3, attempt: 1, fence: 1 })
+  expect(await claimSuspect(db.pool, suspect, worker)).toBeUndefined()
+})
+
+test('concurrent rescuers rescue each job once', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 60, { shard: 0 })
+  const worker = await seedWorker(db)
+  expect(await claim(db.pool, { worker, subscriber, slots: 60 })).toHaveLength(60)
+
+  const rescues = await Promise.all(
+    Array.from({ length: 16 }, () => rescueJobs(db.pool, { ...rescueOf(worker), limit: 7 })),
+  )
+
+  const rescued = rescues.flat().map((job) => job.receiptId)
+  expect(rescued).toHaveLength(60)
+  expect(new Set(rescued).size).toBe(60)
+  expect(await db.rows('select distinct state::text, fence, crashes from hookonce.job')).toEqual([
+    { state: 'retrying', fence: 2, crashes: 1 },
+  ])
+  expect(await db.number('select count(*) from hookonce.attempt')).toBe(60)
+})
+
+test('the fifth crash buries a job as poison, with its five crashes told', async () => {
+  const db = await freshDatabase()
+  const { worker, subscriber } = await claimOne(db)
+  for (const buried of [false, false, false, false, true]) {
+    expect(await rescueJobs(db.pool, rescueOf(worker))).toMatchObject([{ buried }])
+    await db.rows('update hookonce.job set due_at = now()')
+    await claimAny(db.pool, { worker, subscriber, slots: 1 })
+  }
+
+  expect(await db.rows(JOB)).toEqual([
+    {
+      state: 'failed',
+      fence: 10,
+      attempt: 5,
+      crashes: 5,
+      worker: null,
+      finished: true,
+      reason: 'POISON: 5 workers died while running it, 2 of them while nothing else ran there',
+    },
+  ])
+  expect(await db.rows('select number, fence, outcome from hookonce.attempt order by fence')).toEqual([
+    { number: 1, fence: 1, outcome: 'crashed' },
+    { number: 2, fence: 3, outcome: 'crashed' },
+    { number: 3, fence: 5, outcome: 'crashed' },
+    { number: 4, fence: 7, outcome: 'crashed' },
+    { number: 5, fence: 9, outcome: 'crashed' },
+  ])
+})
+
+test('a run that ended clears the count of crashes; one that was handed back does not', async () => {
+  const db = await freshDatabase()
+  const { worker, subscriber } = await claimOne(db)
+  await rescueJobs(db.pool, rescueOf(worker))
+  const again = async (): Promise<ClaimedJob> => {
+    await db.rows('update hookonce.job set due_at = now()')
+    const [job] = await claim(db.pool, { worker, subscriber, slots: 1 })
+    if (!job) throw new Error('the job could not be claimed')
+    return job
+  }
+  await settleJobs(db.pool, [settlement(await again(), 'received')])
+  expect(await again()).toMatchObject({ crashes: 1 })
+  await rescueJobs(db.pool, { ...rescueOf(worker), isCrash: false })
+  const job = await again()
+  expect(job).toMatchObject({ crashes: 1 })
+  await settleJobs(db.pool, [settlement(job, 'retrying')])
+  expect(await again()).toMatchObject({ crashes: 0 })
+  expect(await db.rows('select outcome, error from hookonce.attempt order by fence')).toEqual([
+    { outcome: 'crashed', error: 'its worker died while running it' },
+    { outcome: 'returned', error: 'its process stopped while running it' },
+    { outcome: 'retrying', error: 'Error: it failed' },
+  ])
+})
+
+test('outcomes of every kind settle in one batch, and a stale one among them alone is refused', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 5, { shard: 0 })
+  const worker = await seedWorker(db)
+  const jobs = await claim(db.pool, { worker, subscriber, slots: 5 })
+  const states: Settlement['state'][] = ['processed', 'retrying', 'failed', 'received', 'processed']
+  const batch = jobs.map((job, n) =>
+    settlement(n === 4 ? { ...job, fence: 7 } : job, states[n] ?? 'processed'),
+  )
+
+  expect(await settleJobs(db.pool, batch)).toEqual([true, true, true, true, false])
+
+  const byId = new Map(
+    (
+      await db.rows<{ id: string }>(`select receipt_id as id, state::text, attempt, worker from hookonce.job`)
+    ).map((row) => [row.id, row]),
+  )
+  expect(jobs.map((job) => byId.get(job.receiptId))).toMatchObject([
+    { state: 'processed', attempt: 1, worker: null },
+    { state: 'retrying', attempt: 1, worker: null },
+    { state: 'failed', attempt: 1, worker: null },
+    { state: 'received', attempt: 0, worker: null },
+    { state: 'processing', attempt: 1, worker },
+  ])
+  expect(await db.rows('select outcome from hookonce.attempt order by outcome')).toEqual([
+    { outcome: 'failed' },
+    { outcome: 'retrying' },
+  ])
+})
+
+test('whatever the order of the verbs, a job only makes the transitions of the state machine, and its fence never falls', async () => {
+  const db = await freshDatabase()
+  await db.rows(`
+    create table moved (was text, became text, fence_was int, fence_became int);
+    create function record_move() returns trigger language plpgsql as $$
+    begin
+      insert into moved values (old.state, new.state, old.fence, new.fence);
+      return new;
+    end $$;
+    create trigger record_move before update on hookonce.job for each row execute function record_move();`)
+  const subscriber = await seedJobs(db, 6, { shard: 0 })
+  const receiptIds = (await db.rows<{ id: string }>('select id from hookonce.receipt')).map(({ id }) => id)
+  const workers = [await seedWorker(db), await seedWorker(db)]
+  const verb = fc.oneof(
+    fc.record({
+      verb: fc.constant('claim' as const),
+      worker: fc.nat(1),
+      slots: fc.integer({ min: 1, max: 4 }),
+    }),
+    fc.record({
+      verb: fc.constant('settle' as const),
+      run: fc.nat(7),
+      state: fc.constantFrom(
+        'processed' as const,
+        'retrying' as const,
+        'failed' as const,
+        'received' as const,
+      ),
+    }),
+    fc.record({ verb: fc.constant('rescue' as const), worker: fc.nat(1) }),
+    fc.record({ verb: fc.constant('replay' as const) }),
+    fc.record({ verb: fc.constant('discard' as const) }),
+  )
+  // Every run there ever was: most of them are stale by the time they are settled.
+  const runs: ClaimedJob[] = []
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(verb, { minLength: 40, maxLength: 60 }), async (verbs) => {
+      for (const step of verbs) {
+        const run = 'run' in step ? runs.at(-1 - step.run) : undefined
+        const worker = 'worker' in step ? (workers[step.worker] ?? 0) : 0
+        if (step.verb === 'claim')
+          runs.push(...(await claimAny(db.pool, { worker, subscriber, slots: step.slots })))
+        if (step.verb === 'settle' && run) await settleJobs(db.pool, [settlement(run, step.state)])
+        if (step.verb === 'rescue') await rescueJobs(db.pool, rescueOf(worker))
+        if (step.verb === 'discard')
+          await discardWaiting(db.pool, { shard: 0, subscriber, limit: 1, reason: 'DISCARDED' })
+        if (step.verb === 'replay') await replayJobs(db.pool, { ...replayOf(), receiptIds })
+        await db.rows(`update hookonce.job set due_at = now() where due_at > now()`)
+      }
+    }),
+    { numRuns: 12 },
+  )
+
+  const moves = await db.rows<{ was: keyof typeof transitions; became: string }>(
+    'select distinct was, became from moved where was <> became',
+  )
+  for (const { was, became } of moves) expect(transitions[was], `${was} → ${became}`).toContain(became)
+  // Everything that has a verb by now was seen; `attention` has none yet.
+  const seen = new Set(moves.map(({ was, became }) => `${was} → ${became}`))
+  const expected = jobStates.flatMap((was) => transitions[was].map((became) => `${was} → ${became}`))
+  expect([...seen].sort()).toEqual(expected.filter((move) => !move.includes('attention')).sort())
+  expect(await db.number('select count(*) from moved where fence_became < fence_was')).toBe(0)
+  expect(
+    await db.number(
+      `select count(*) from moved where became = 'processing' and was <> became and fence_became <> fence_was + 1`,
+    ),
+  ).toBe(0)
+})
+
+async function waitingForALock(db: TestDatabase): Promise<void> {
+  for (;;) {
+    const waiting = await db.number(
+      `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    if (waiting > 0) return
+  }
+}

@@ -1,0 +1,179 @@
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { writeCommitter } from '../../../src/effects/commit-writes.ts'
+import { cutWhenSilent } from '../../../src/ledger/driver/silent-server.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { deliver, testHooks } from '../../support/hooks.ts'
+import { until } from '../../support/until.ts'
+
+/*
+ * Endings share their commits: what is wrong with one of them must not reach the others, nor a run
+ * that is over.
+ */
+const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
+
+interface Held {
+  readonly shard: number
+  readonly receiptId: string
+  readonly subscriber: number
+}
+
+/** Jobs that a worker holds with fence 3. */
+async function heldJobs(db: TestDatabase, ids: readonly string[]): Promise<Held[]> {
+  const hooks = testHooks(db).on('test', '*', () => undefined)
+  await hooks.ledger()
+  for (const id of ids) await deliver(hooks, { id, type: 'x' })
+  await db.rows(
+    `update hookonce.job set state = 'processing', fence = 3, worker = 1, attempt = 2, started_at = now()`,
+  )
+  return db.rows<Held>(
+    `select j.shard, j.receipt_id as "receiptId", j.subscriber from hookonce.job j
+     join hookonce.receipt r on r.id = j.receipt_id order by r.event_key`,
+  )
+}
+
+const writing = (job: Held, fence: number, text: string, values: unknown[] = []) => ({
+  job: { ...job, fence },
+  messages: [],
+  writes: [{ text, values, rows: undefined }],
+})
+
+test('of two runs of one job that end in the same batch, only the one that holds the job writes', async () => {
+  const db = await freshDatabase()
+  const [job] = await heldJobs(db, ['a'])
+  if (!job) throw new Error('no job')
+  const ending = (fence: number) => writing(job, fence, INSERT, [job.receiptId, `fence ${fence}`])
+  const { together } = writeCommitter({ writes: db.pool, pool: db.pool })
+  expect(await together([ending(1), ending(3)])).toEqual([{ kind: 'lost' }, { kind: 'committed' }])
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'fence 3' }])
+})
+
+test('a run that has lost its job to another neither writes nor completes it', async () => {
+  const db = await freshDatabase()
+  const [job] = await heldJobs(db, ['a'])
+  if (!job) throw new Error('no job')
+  const { together } = writeCommitter({ writes: db.pool, pool: db.pool })
+  const ending = (fence: number) => writing(job, fence, INSERT, [job.receiptId, `fence ${fence}`])
+  expect(await together([ending(2)])).toEqual([{ kind: 'lost' }])
+  expect(await db.rows('select state::text as state, fence from hookonce.job')).toEqual([
+    { state: 'processing', fence: 3 },
+  ])
+  expect(await together([ending(3)])).toEqual([{ kind: 'committed' }])
+  expect(await db.rows('select type from effect')).toEqual([{ type: 'fence 3' }])
+})
+
+test('a write that takes longer than the server may be silent is refused, and holds up the others once', async () => {
+  const db = await freshDatabase()
+  const [slow, good, slowToo, better] = await heldJobs(db, ['a', 'b', 'c', 'd'])
+  if (!slow || !good || !slowToo || !better) throw new Error('no jobs')
+  await db.rows('create sequence tries')
+  const pool = cutWhenSilent(new pg.Pool({ connectionString: db.url, max: 2 }), 1_000)
+  pool.on('error', () => undefined)
+  onTestFinished(() => pool.end())
+  const { together, alone } = writeCommitter({ writes: pool, pool: db.pool })
+  const sleep = (job: Held) => writing(job, 3, `select nextval('tries'), pg_sleep(30)`)
+  const insert = (job: Held, type: string) => writing(job, 3, INSERT, [job.receiptId, type])
+  const apart = [{ kind: 'alone' }, { kind: 'committed' }]
+  expect(await together([sleep(slow), insert(good, 'good')])).toEqual(apart)
+  expect(await together([sleep(slowToo), insert(better, 'better')])).toEqual(apart)
+  expect(await alone(sleep(slow))).toMatchObject({ kind: 'refused' })
+  expect(await db.rows('select type from effect order by type')).toEqual([
+    { type: 'better' },
+    { type: 'good' },
+  ])
+  // Once with others and once alone: the second batch knew the statement.
+  expect(await db.number('select last_value from tries')).toBe(2)
+})
+
+test('a write that fails as if the ledger were down leaves its batch at once, and the rest is committed', async () => {
+  const db = await freshDatabase()
+  const [bad, good, fine] = await heldJobs(db, ['a', 'b', 'c'])
+  if (!bad || !good || !fine) throw new Error('no jobs')
+  await db.rows(`create function fail() returns void language plpgsql as $$
+    begin raise exception 'as if' using errcode = '53200'; end $$`)
+  const { together, alone } = writeCommitter({ writes: db.pool, pool: db.pool })
+  const failing = writing(bad, 3, 'select fail()')
+  const batch = [
+    writing(good, 3, INSERT, [good.receiptId, 'good']),
+    failing,
+    writing(fine, 3, INSERT, [fine.receiptId, 'fine']),
+  ]
+  expect(await together(batch)).toEqual([{ kind: 'committed' }, { kind: 'alone' }, { kind: 'committed' }])
+  expect(await db.number('select count(distinct xmin::text) from effect')).toBe(1)
+  expect(await alone(failing)).toMatchObject({ kind: 'refused', error: { code: '53200' } })
+})
+
+const circular: Record<string, unknown> = {}
+circular.itself = circular
+
+describe('a write that cannot be done fails its own job, and none beside it', () => {
+  test.each([
+    ['too few values', { text: INSERT, values: ['x'] }],
+    ['too many values', { text: 'insert into effect (type) values ($1)', values: ['x', 'y'] }],
+    ['a value without an end', { text: 'insert into effect (type) values ($1)', values: [circular] }],
+    ['a value without JSON', { text: 'insert into effect (type) values ($1)', values: [{ n: 1n }] }],
+    ['one that takes too long', { text: 'select pg_sleep(30)', values: [] }],
+    ['one that copies', { text: 'copy effect (type) from stdin', values: [] }],
+  ])('%s', async (_, bad) => {
+    const db = await freshDatabase()
+    const name = new URL(db.url).pathname.slice(1)
+    await db.rows(`alter role current_user in database ${name} set statement_timeout = '1s'`)
+    const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) => {
+      ctx.write(event.key === 'bad' ? bad : { text: INSERT, values: [event.receiptId, event.key] })
+    })
+    await hooks.start()
+    await Promise.all(['bad', 'good', 'fine'].map((id) => deliver(hooks, { id, type: 'x' })))
+    const ends = await until('all have ended', async () => {
+      const rows = await db.rows<{ key: string; state: string }>(
+        `select r.event_key as key, j.state::text as state from hookonce.job j
+         join hookonce.receipt r on r.id = j.receipt_id order by 1`,
+      )
+      return rows.every(({ state }) => state === 'processed' || state === 'failed') && rows
+    })
+    expect(ends).toEqual([
+      { key: 'bad', state: 'failed' },
+      { key: 'fine', state: 'processed' },
+      { key: 'good', state: 'processed' },
+    ])
+    expect(await db.rows('select type from effect order by type')).toEqual([
+      { type: 'fine' },
+      { type: 'good' },
+    ])
+  })
+})
+
+test('a person decides on an effect beside subscribers with an order', async () => {
+  const db = await freshDatabase()
+  const got: string[] = []
+  let calls = 0
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1 } })
+    .on('test', 'ordered', (event) => void got.push(event.key), { name: 'ordered', ordered: () => 'k' })
+    .on(
+      'test',
+      'charge',
+      async (_event, ctx) => {
+        await ctx.effect(
+          'charge',
+          () => {
+            calls += 1
+            if (calls === 1) throw new Error('the answer was lost')
+            return 1
+          },
+          { mode: 'atMostOnce' },
+        )
+      },
+      { name: 'charge' },
+    )
+  await hooks.start()
+  await deliver(hooks, { id: 'charge', type: 'charge' })
+  const ordered = Array.from({ length: 10 }, (_, n) => `o${n}`)
+  for (const id of ordered) await deliver(hooks, { id, type: 'ordered' })
+  await until('it waits for a person', () =>
+    db.number(`select count(*) from hookonce.job where state = 'attention'`),
+  )
+  await until('the lane is empty', () => got.length === ordered.length)
+  // On whichever connection it is: all of them have passed lanes on.
+  await hooks.attention.confirmDone('charge', { by: 'anna', why: 'the bank says so' })
+  for (const id of ordered) await deliver(hooks, { id: `${id}-2`, type: 'ordered' })
+  await until('the lane is empty again', () => got.length === 2 * ordered.length)
+})

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import type { Logger } from '../../../src/index.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { lockTable } from '../../support/locking.ts'
+import { receiving } from '../../support/receiving.ts'
+import { until } from '../../support/until.ts'
+
+/* What the ledger has said of an event is not asked of it again for every repeat. */
+
+const EVENT = { id: 'evt_1', type: 'a' }
+const COUNTED = 'select count, mismatches from hookonce.duplicate'
+
+test('a storm of repeats is answered while the ledger cannot be asked, and every one is counted', async () => {
+  const db = await freshDatabase()
+  const { send, stop } = receiving(db)
+  expect((await send(EVENT)).status).toBe(202)
+  expect((await send(EVENT)).status).toBe(200)
+  const lock = await lockTable(db, 'hookonce.receipt')
+  const answers = await Promise.all(Array.from({ length: 50 }, () => send(EVENT)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  await lock.release()
+  await stop()
+  expect(await db.rows(COUNTED)).toEqual([{ count: 51, mismatches: 0 }])
+  expect(await db.number('select count(*) from hookonce.job')).toBe(1)
+})
+
+test('another body under a key that was just repeated is a question for the ledger', async () => {
+  const db = await freshDatabase()
+  const { send, stop } = receiving(db)
+  await send(EVENT)
+  await send(EVENT)
+  const lock = await lockTable(db, 'hookonce.receipt')
+  const other = send({ ...EVENT, amount: 2 })
+  await lock.waiters(1)
+  await lock.release()
+  expect((await other).status).toBe(200)
+  await stop()
+  expect(await db.rows(COUNTED)).toEqual([{ count: 2, mismatches: 1 }])
+})
+
+test('an event whose key is about to expire is new as soon as it has', async () => {
+  const db = await freshDatabase()
+  const { send } = receiving(db)
+  await send(EVENT)
+  await db.pool.query(`update hookonce.job set state = 'processed', finished_at = now();
+    update hookonce.receipt set received_at = now() - interval '1 second' * (select key_seconds - 2 from hookonce.source)`)
+  expect((await send(EVENT)).status).toBe(200)
+  await until('it is recorded anew', async () => (await send(EVENT)).status === 202)
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
+})
+
+test('repeats that could not be counted are counted when the ledger can be written again', async () => {
+  const db = await freshDatabase()
+  const troubles: string[] = []
+  const note: Logger['warn'] = (_, message) => void troubles.push(message)
+  const logger: Logger = { info: () => undefined, warn: note, error: note }
+  const { send } = receiving(db, { options: { logger } })
+  await send(EVENT)
+  await db.pool.query('alter table hookonce.duplicate rename to taken_away')
+  await send(EVENT)
+  await send(EVENT)
+  await until('a count has failed', () => troubles.length)
+  await db.pool.query('alter table hookonce.taken_away rename to duplicate')
+  await until(
+    'both are counted',
+    async () => (await db.number('select sum(count) from hookonce.duplicate')) === 2,
+  )
+})

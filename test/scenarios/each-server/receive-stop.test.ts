@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { freshDatabase } from '../../support/database.ts'
+import { lockTable } from '../../support/locking.ts'
+import { receiving } from '../../support/receiving.ts'
+
+/* A clean stop loses nothing that was told or counted. */
+
+test('deliveries under way at a stop are recorded and answered', async () => {
+  const db = await freshDatabase()
+  const { hooks, send, stop } = receiving(db)
+  await hooks.ledger()
+  const lock = await lockTable(db, 'hookonce.receipt')
+  const inFlight = send({ id: 'evt_1', type: 'a' })
+  await lock.waiters(1)
+  const waiting = send({ id: 'evt_2', type: 'a' })
+  // Its bytes must be read before the stop, as those of any delivery that is under way.
+  await new Promise((resolve) => setImmediate(resolve))
+  const stopping = stop()
+  await lock.release()
+  await stopping
+  expect([(await inFlight).status, (await waiting).status]).toEqual([202, 202])
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(2)
+})
+
+test('counts of duplicates that wait for the ledger at a stop are written', async () => {
+  const db = await freshDatabase()
+  const { send, stop } = receiving(db)
+  await send({ id: 'evt_1', type: 'a' })
+  const lock = await lockTable(db, 'hookonce.duplicate')
+  await send({ id: 'evt_1', type: 'a' })
+  await lock.waiters(1)
+  // The ledger is at the first count; this one is held back until it has answered.
+  await send({ id: 'evt_1', type: 'a' })
+  const stopping = stop()
+  await lock.release()
+  await stopping
+  expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 2 }])
+})
+
+test('refusals that are being written at a stop are all written', async () => {
+  const db = await freshDatabase()
+  const { hooks, post, stop } = receiving(db)
+  await hooks.ledger()
+  const lock = await lockTable(db, 'hookonce.rejection')
+  await post({ method: 'POST', body: '{}' })
+  await post({ method: 'POST', body: '{}' }, '/in/nobody')
+  await post({ method: 'GET' })
+  await lock.waiters(1)
+  const stopping = stop()
+  // The stop goes as far as it can while the first of them still waits.
+  await new Promise((resolve) => setImmediate(resolve))
+  await lock.release()
+  await stopping
+  expect(await db.rows('select code from hookonce.rejection order by code')).toEqual([
+    { code: 'METHOD_NOT_ALLOWED' },
+    { code: 'SIGNATURE_MISSING' },
+    { code: 'SOURCE_UNKNOWN' },
+  ])
+})
