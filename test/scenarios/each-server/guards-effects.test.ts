@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import {
+  endEffect,
+  endUnknown,
+  isLive,
+  lockEffect,
+  markOpenCallsUnknown,
+  openCallsOf,
+} from '../../../src/ledger/effects/effects.ts'
+import { lockVersion } from '../../../src/ledger/effects/entities.ts'
+import { unknownEffects } from '../../../src/ledger/jobs/attention.ts'
+import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
+
+/*
+ * The outcome of an effect is recorded once, by the run that owns it, and never over another one.
+ */
+
+const effectOf = (number: number) => ({
+  shard: 0,
+  id: idOf(900 + number),
+  tenant: 'default',
+  key: `mail:${number}`,
+})
+
+async function ledgerWithEffects(...states: string[]) {
+  const ledger = await seededLedger()
+  for (const [index, state] of states.entries()) {
+    await ledger.row('effect', {
+      ...effectOf(index + 1),
+      receipt_id: idOf(1),
+      subscriber: ledger.subscriber,
+      fence: 3,
+      epoch: 0,
+      mode: 'atMostOnce',
+      downstream_key: 'k',
+      state,
+      reason: `was ${state}`,
+    })
+  }
+  const job = { shard: 0, receiptId: idOf(1), subscriber: ledger.subscriber, fence: 3 }
+  const statesNow = async () => {
+    const found = await ledger.db.rows<{ state: string }>(
+      'select state::text as state from hookonce.effect order by id',
+    )
+    return found.map(({ state }) => state)
+  }
+  return { ...ledger, run: job, statesNow }
+}
+
+const ended = (state: 'done' | 'failed', number = 1) => ({
+  effect: effectOf(number),
+  epoch: 0,
+  state,
+  result: null,
+  reason: null,
+})
+
+test('the run that owns an effect records its outcome, twice if its first reply was lost', async () => {
+  const { db, run, statesNow } = await ledgerWithEffects('started')
+  expect(await endEffect(db.pool, { ...ended('done'), job: run })).toBe(true)
+  expect(await endEffect(db.pool, { ...ended('done'), job: run })).toBe(true)
+  expect(await statesNow()).toEqual(['done'])
+})
+
+test('a run whose effect another one took over records nothing', async () => {
+  const { db, run, statesNow } = await ledgerWithEffects('started')
+  expect(await endEffect(db.pool, { ...ended('done'), job: { ...run, fence: 2 } })).toBe(false)
+  expect(await statesNow()).toEqual(['started'])
+})
+
+test('an outcome that is recorded stands', async () => {
+  const { db, run, statesNow } = await ledgerWithEffects('done', 'unknown', 'done')
+  expect(await endEffect(db.pool, { ...ended('failed'), job: run })).toBe(false)
+  expect(await endEffect(db.pool, { ...ended('done', 2), job: run })).toBe(false)
+  await endUnknown(db.pool, ended('failed', 3))
+  expect(await statesNow()).toEqual(['done', 'unknown', 'done'])
+  await endUnknown(db.pool, ended('failed', 2))
+  expect(await statesNow()).toEqual(['done', 'failed', 'done'])
+})
+
+test('only calls without an outcome are open, and become unknown', async () => {
+  const { db, run, statesNow } = await ledgerWithEffects('started', 'done', 'failed', 'unknown')
+  expect((await openCallsOf(db.pool, 16, run)).map(({ key }) => key)).toEqual(['mail:1'])
+  await markOpenCallsUnknown(db.pool, { shards: 16, job: run, reason: 'open' })
+  expect(await statesNow()).toEqual(['unknown', 'done', 'failed', 'unknown'])
+})
+
+test('a run is live while it processes its job under its fence', async () => {
+  const { db, job } = await seededLedger()
+  const run = await job(1, LEASED)
+  const over = await job(2, { ...LEASED, state: 'retrying' })
+  expect(await isLive(db.pool, run)).toBe(true)
+  expect(await isLive(db.pool, { ...run, fence: 2 })).toBe(false)
+  expect(await isLive(db.pool, over)).toBe(false)
+})
+
+test('an effect and a version are held until the transaction that decides on them ends', async () => {
+  const { row, inOpenTransaction, isLocked } = await ledgerWithEffects('started')
+  const entity = { shard: 0, id: idOf(700), tenant: 'default', name: 'invoice:1' }
+  await row('entity', { ...entity, kind: 'number', version: '1', deleted: false })
+  await inOpenTransaction(async (client) => {
+    await lockEffect(client, effectOf(1))
+    await lockVersion(client, entity)
+  })
+  expect(await isLocked('effect', `id = '${effectOf(1).id}'`)).toBe(true)
+  expect(await isLocked('entity', `id = '${entity.id}'`)).toBe(true)
+})
+
+test('what needs a person is listed: unknown effects, and effects that jobs wait for', async () => {
+  const { db, row, subscriber } = await ledgerWithEffects('unknown', 'done', 'done', 'started')
+  await row('attention', {
+    shard: 0,
+    receipt_id: idOf(5),
+    subscriber,
+    effect_shard: 0,
+    effect_id: effectOf(3).id,
+  })
+  const listed = await unknownEffects(db.pool, 16)
+  expect(listed.map(({ key, reason }) => ({ key, reason })).sort((a, b) => (a.key < b.key ? -1 : 1))).toEqual(
+    [
+      { key: 'mail:1', reason: 'was unknown' },
+      { key: 'mail:3', reason: 'it needs no decision (it is done): confirm-done lets its jobs go on' },
+    ],
+  )
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { backlog, receiptStory } from '../../../src/ledger/read/jobs.ts'
+import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
+import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
+import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
+
+/* A receipt stays, with its body, until its work is done, and nobody waits for a sweep. */
+
+const LIVE = ['received', 'processing', 'retrying', 'attention']
+const OVER = ['processed', 'failed']
+
+async function oldReceipts(states: readonly string[]) {
+  const ledger = await seededLedger()
+  for (const [index, state] of states.entries()) await ledger.job(index + 1, { state })
+  await ledger.db.rows(`update hookonce.receipt set received_at = now() - interval '10 years'`)
+  const left = async (where: string) => {
+    const found = await ledger.db.rows<{ id: string }>(
+      `select id from hookonce.receipt where ${where} order by id`,
+    )
+    return found.map(({ id }) => id)
+  }
+  return { ...ledger, left }
+}
+
+describe('a sweep', () => {
+  test('of bodies leaves those of unfinished work', async () => {
+    const { db, left } = await oldReceipts([...LIVE, ...OVER])
+    expect(await sweepBodies(db.pool, 0, 10)).toBe(2)
+    expect(await left('body is not null')).toEqual([1, 2, 3, 4].map(idOf))
+  })
+
+  test('of keys leaves those of unfinished work', async () => {
+    const { db, left } = await oldReceipts([...LIVE, ...OVER])
+    expect(await sweepKeys(db.pool, 0, 10)).toBe(2)
+    expect(await left('true')).toEqual([1, 2, 3, 4].map(idOf))
+  })
+
+  test.each([
+    ['bodies', lockBodies],
+    ['keys', lockKeys],
+  ])('of %s passes over a receipt that somebody holds, without waiting', async (_, lock) => {
+    const { locked, withoutWaiting, inOpenTransaction, isLocked } = await oldReceipts(['processed'])
+    const held = await locked('receipt', `id = '${idOf(1)}'`)
+    expect(await withoutWaiting((client) => lock(client, 0, 10))).toEqual([])
+    await held.commit()
+    await inOpenTransaction((client) => lock(client, 0, 10))
+    expect(await isLocked('receipt', `id = '${idOf(1)}'`)).toBe(true)
+  })
+})
+
+describe('a receipt past its retention', () => {
+  const repeated = (number: number) => ({
+    receipt: {
+      id: idOf(number),
+      shard: 0,
+      tenant: 'default',
+      source: 'test',
+      eventKey: `evt_${number}`,
+      eventType: 'x',
+      objectId: undefined,
+      occurredAtMs: undefined,
+      secret: 1,
+      headers: '',
+      body: Buffer.from('{}'),
+      keySeconds: 60,
+    },
+    jobs: [],
+  })
+
+  test('is known while its work is unfinished, and forgotten after that', async () => {
+    const states = [...LIVE, ...OVER]
+    const { db, left } = await oldReceipts(states)
+    const known = await knownReceipts(
+      db.pool,
+      states.map((_, index) => repeated(index + 1)),
+    )
+    expect([...known.keys()].sort()).toEqual([1, 2, 3, 4].map(idOf))
+    expect(await left('true')).toEqual([1, 2, 3, 4].map(idOf))
+  })
+
+  test('is not forgotten under somebody who replays it', async () => {
+    const { db, left, locked } = await oldReceipts(['processed'])
+    const replay = await locked('receipt', `id = '${idOf(1)}'`)
+    const known = knownReceipts(db.pool, [repeated(1)])
+    await replay.awaited()
+    await db.rows(`update hookonce.job set state = 'received'`)
+    await replay.commit()
+    await known
+    expect(await left('true')).toEqual([idOf(1)])
+  })
+})
+
+test('the backlog counts jobs and effects by state, and its lag is of what is due', async () => {
+  const { db, job, row, subscriber } = await seededLedger()
+  const old = { due_at: new Date(0) }
+  await job(1, { state: 'received' })
+  await job(2, { state: 'retrying' })
+  await job(3, { ...LEASED, ...old })
+  await job(4, { state: 'processed', ...old })
+  await job(5, { state: 'failed', ...old })
+  await job(6, { state: 'failed', ...old })
+  await job(7, { state: 'attention', ...old })
+  for (const [index, state] of ['unknown', 'started', 'done', 'failed'].entries()) {
+    await row('effect', {
+      shard: 0,
+      id: idOf(900 + index),
+      tenant: 'default',
+      key: `mail:${index}`,
+      receipt_id: idOf(7),
+      subscriber,
+      fence: 3,
+      epoch: 0,
+      mode: 'keyed',
+      downstream_key: 'k',
+      state,
+    })
+  }
+  const [counted] = await backlog(db.pool, 16)
+  expect(counted).toMatchObject({ waiting: 1, retrying: 1, failed: 2, attention: 1, effectsUnknown: 1 })
+  expect(counted?.lagSeconds).toBeLessThan(3_600)
+})
+
+test('the story of a receipt tells of runs, not of jobs that wait or were given up', async () => {
+  const { db, job } = await seededLedger()
+  const told = async (number: number) => {
+    const { attempts } = await receiptStory(db.pool, 16, { shard: 0, id: idOf(number), tenant: 'default' })
+    return attempts.map(({ outcome }) => outcome)
+  }
+  await job(1, LEASED)
+  await job(2, { ...LEASED, state: 'processed' })
+  await job(3, { ...LEASED, state: 'retrying' })
+  await job(4, { ...LEASED, state: 'failed' })
+  expect(await Promise.all([1, 2, 3, 4].map(told))).toEqual([['processing'], ['processed'], [], []])
+})

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import type { Queryable } from '../../../src/ledger/driver/statement.ts'
+import {
+  completeWithStep,
+  completeWritten,
+  recordStep,
+  requireLive,
+  STALE_FENCE,
+} from '../../../src/ledger/effects/steps.ts'
+import { abandonJob, letGo, stopForAttention } from '../../../src/ledger/jobs/attention.ts'
+import { joinLane } from '../../../src/ledger/jobs/order.ts'
+import { type Settlement, settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { idOf, LEASED, type SeededJob, seededLedger } from '../../support/seeded-ledger.ts'
+
+/*
+ * Every statement that ends a run, or writes in its name, changes nothing unless the run still has
+ * its lease: its fence is the job's, the job is processing, and nobody changes it at that moment.
+ */
+
+const EFFECT = { shard: 0, id: idOf(900), tenant: 'default', key: 'mail' }
+
+type Ending = (db: Queryable, job: SeededJob) => Promise<boolean>
+
+const settledAs =
+  (state: Settlement['state'], reason?: string): Ending =>
+  async (db, job) => {
+    const settlement = { ...job, state, delayMs: 0, returnAttempt: false, reason }
+    return (await settleJobs(db, [settlement]))[0] ?? false
+  }
+
+/** These fail with a division by zero, so that the COMMIT behind them rolls back. */
+const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): Ending => {
+  return async (db, job) => {
+    try {
+      await run(db, job)
+      return true
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === STALE_FENCE) return false
+      throw error
+    }
+  }
+}
+
+const endings: [name: string, ending: Ending, after: string][] = [
+  ['complete', settledAs('processed'), 'processed'],
+  ['settle', settledAs('retrying', 'it failed'), 'retrying'],
+  [
+    'complete_written',
+    async (db, job) => (await completeWritten(db, [{ job, step: '(write)' }]))[0] ?? false,
+    'processed',
+  ],
+  [
+    'complete_with_step',
+    unlessStale((db, job) => completeWithStep(db, { job, name: 'last' }, null)),
+    'processed',
+  ],
+  [
+    'record_step',
+    unlessStale((db, job) => recordStep(db, { job, epoch: 0, name: 'a', result: '1' })),
+    'processing',
+  ],
+  ['require_live', unlessStale(requireLive), 'processing'],
+  [
+    'stop_for_attention',
+    (db, job) => stopForAttention(db, { job, effect: EFFECT, reason: 'unknown' }),
+    'attention',
+  ],
+  ['join_lane', (db, job) => joinLane(db, job, { lane: idOf(800), shards: 16 }), 'received'],
+]
+
+describe.each(endings)('%s', (name, ending, after) => {
+  test('takes effect under the live fence', async () => {
+    const { db, job, jobIs } = await seededLedger()
+    const run = await job(1, LEASED)
+    expect(await ending(db.pool, run)).toBe(true)
+    expect(await jobIs(1, 'state')).toEqual({ state: after })
+  })
+
+  test('changes nothing under an older fence', async () => {
+    const { db, job, jobIs } = await seededLedger()
+    const run = await job(1, LEASED)
+    expect(await ending(db.pool, { ...run, fence: 2 })).toBe(false)
+    expect(await jobIs(1, 'state', 'fence', 'worker')).toEqual({
+      state: 'processing',
+      fence: '3',
+      worker: '7',
+    })
+    expect(await db.number('select count(*) from hookonce.step')).toBe(0)
+    expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
+  })
+
+  test('changes nothing of a job that is no longer processing', async () => {
+    const { db, job, jobIs } = await seededLedger()
+    const run = await job(1, { ...LEASED, state: 'retrying', worker: null, reason: 'its worker died' })
+    expect(await ending(db.pool, run)).toBe(false)
+    expect(await jobIs(1, 'state', 'reason')).toEqual({ state: 'retrying', reason: 'its worker died' })
+    expect(await db.number('select count(*) from hookonce.step')).toBe(0)
+    expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
+  })
+
+  test('changes nothing of a job that is rescued at that moment', async () => {
+    const { db, job, jobIs, locked } = await seededLedger()
+    const run = await job(1, LEASED)
+    const rescue = await locked('job', `receipt_id = '${run.receiptId}'`)
+    await rescue.change(`state = 'retrying', fence = fence + 1, worker = null, reason = 'its worker died'`)
+    const ended = ending(db.pool, run)
+    await rescue.awaited()
+    await rescue.commit()
+    expect(await ended).toBe(false)
+    expect(await jobIs(1, 'state', 'fence', 'reason')).toEqual({
+      state: 'retrying',
+      fence: '4',
+      reason: 'its worker died',
+    })
+    expect(await db.number('select count(*) from hookonce.step')).toBe(0)
+    expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
+  })
+
+  test('holds the job until its transaction ends', async () => {
+    const { job, inOpenTransaction, isLocked } = await seededLedger()
+    const run = await job(1, LEASED)
+    await inOpenTransaction((client) => ending(client, run))
+    expect(await isLocked('job', `receipt_id = '${run.receiptId}'`), name).toBe(true)
+  })
+})
+
+test('only a run that is over has an end', async () => {
+  const { db, job, jobIs } = await seededLedger()
+  await settledAs('retrying', 'it failed')(db.pool, await job(1, LEASED))
+  await settledAs('failed', 'it failed')(db.pool, await job(2, LEASED))
+  expect(await jobIs(1, 'finished_at')).toEqual({ finished_at: null })
+  expect(await jobIs(2, 'finished_at')).not.toEqual({ finished_at: null })
+})
+
+test('letting go and abandoning move only jobs that wait for attention', async () => {
+  const { db, job, jobIs } = await seededLedger()
+  const waiting = await job(1, { state: 'attention', attempt: 4 })
+  const retried = await job(2, { state: 'retrying', attempt: 4 })
+  const stopped = await job(3, { state: 'attention', attempt: 4 })
+  expect(await letGo(db.pool, waiting)).toBe(1)
+  expect(await letGo(db.pool, retried)).toBe(0)
+  expect(await abandonJob(db.pool, stopped, 'given up')).toBe(1)
+  expect(await abandonJob(db.pool, retried, 'given up')).toBe(0)
+  expect(await jobIs(1, 'state', 'attempt')).toEqual({ state: 'received', attempt: '0' })
+  expect(await jobIs(2, 'state', 'attempt')).toEqual({ state: 'retrying', attempt: '4' })
+  expect(await jobIs(3, 'state', 'reason')).toEqual({ state: 'failed', reason: 'given up' })
+})
