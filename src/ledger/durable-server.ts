@@ -12,6 +12,6 @@ export async function requireDurable(pool: Pool): Promise<void> {
   if (fsync !== 'off') return
   throw new HookonceError(
     'SERVER_NOT_DURABLE',
-    `the server runs with fsync = off: a crash of its machine loses acknowledged events; set it on, or pass durability: 'unsafe' for a test server`,
+    `the server runs with fsync = off, so a crash of its machine loses acknowledged events; set fsync = on, or pass durability: 'unsafe' for a test server`,
   )
 }

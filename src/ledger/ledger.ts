@@ -182,6 +182,6 @@ export function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url)) return url
   throw new HookonceError(
     'CONFIG_INVALID',
-    "`database` must be a URL that begins with postgres:// (is DATABASE_URL set?), or 'embedded'",
+    "`database` is not a URL that begins with postgres://; check DATABASE_URL, or pass 'embedded'",
   )
 }

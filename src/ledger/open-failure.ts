@@ -32,26 +32,26 @@ export function openFailure(error: unknown, reached: Reached): unknown {
   switch (sqlStateOf(first)) {
     case '28P01':
     case '28000':
-      return because('DATABASE_REFUSED', `${says}: correct the user and the password in DATABASE_URL`)
+      return because('DATABASE_REFUSED', `${says}; correct the user and the password in DATABASE_URL`)
     case '3D000':
-      return because('DATABASE_REFUSED', `${says}: create it, or correct its name in DATABASE_URL`)
+      return because('DATABASE_REFUSED', `${says}; create it, or correct its name in DATABASE_URL`)
     case '42501':
       return because(
         'DATABASE_REFUSED',
-        `the role ${user} may not do this (${says}): run \`hookonce migrate\` once as a role that may create schemas, and set migrate: 'off' here; or grant it the right`,
+        `the role ${user} lacks a privilege (${says}); grant it, or run \`hookonce migrate\` as a role that may create schemas and set migrate: 'off' here`,
       )
   }
   if (NO_PASSWORD.test(says))
-    return because('DATABASE_REFUSED', `the server at ${address} wants a password: add it to DATABASE_URL`)
+    return because('DATABASE_REFUSED', `the server at ${address} requires a password; add it to DATABASE_URL`)
   if (NO_TLS.test(says))
     return because(
       'DATABASE_REFUSED',
-      `the server at ${address} has no TLS: remove sslmode from DATABASE_URL, or turn TLS on at the server`,
+      `the server at ${address} does not support TLS; remove sslmode from DATABASE_URL, or enable TLS on the server`,
     )
   if (UNREACHABLE.test(sqlStateOf(first)) || TIMED_OUT.test(says))
     return because(
       'DATABASE_UNREACHABLE',
-      `the database at ${address} takes no connections (${says}): start the server, or correct DATABASE_URL`,
+      `cannot connect to the database at ${address} (${says}); start the server, or correct DATABASE_URL`,
     )
   return error
 }

@@ -46,7 +46,7 @@ function sendable(value: unknown, index: number): Sendable {
   try {
     return utils.prepareValue(value)
   } catch (error) {
-    const fault = `the value of $${index + 1} cannot be sent to PostgreSQL: ${textOfThrown(error)}`
+    const fault = `the value of $${index + 1} cannot be converted for PostgreSQL: ${textOfThrown(error)}`
     throw new HookonceError('CONFIG_INVALID', fault, { cause: error })
   }
 }

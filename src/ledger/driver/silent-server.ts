@@ -7,7 +7,7 @@ export class SilentServer extends Error {
   readonly processId: number | undefined
 
   constructor(silentMs: number, processId: number | undefined) {
-    super(`PostgreSQL has not answered for ${silentMs} ms`)
+    super(`PostgreSQL did not respond for ${silentMs} ms`)
     this.name = 'SilentServer'
     this.processId = processId
   }

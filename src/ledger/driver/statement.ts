@@ -22,7 +22,8 @@ const texts = new Map<string, string>()
  * `pg` rejects a different text under a name that is already prepared on the connection.
  */
 export function statement(name: string, text: string): Statement {
-  if ((texts.get(name) ?? text) !== text) throw new Error(`two statements are named "${name}"`)
+  if ((texts.get(name) ?? text) !== text)
+    throw new Error(`a statement named "${name}" already exists; use a unique name`)
   texts.set(name, text)
   return { name: `hookonce_${name}`, text }
 }
