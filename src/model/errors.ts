@@ -58,13 +58,13 @@ export const errorCatalogue = {
     status: 400,
     retryable: false,
     advice:
-      'The event has no key at the place that `event.key` names. It was recorded under a hash of its type and body; an inline handler rejects it. Correct `event.key`.',
+      'The event has no key at the place that `event.key` names. hookonce recorded it under a hash of its type and body; an inline receiver rejects it instead. Correct `event.key`.',
   },
   EVENT_TYPE_MISSING: {
     status: 400,
     retryable: false,
     advice:
-      'The event has no type at the place that `event.type` names. It was recorded with the type `unknown`; an inline handler rejects it. Correct `event.type`.',
+      'The event has no type at the place that `event.type` names. hookonce recorded it with the type `unknown`; an inline receiver rejects it instead. Correct `event.type`.',
   },
   EVENT_KEY_TOO_LONG: {
     status: 400,
@@ -186,7 +186,7 @@ export const errorCatalogue = {
   EMBEDDED_FAILED: {
     retryable: false,
     advice:
-      'The embedded PostgreSQL failed; its last output is above. Fix the cause, or set DATABASE_URL to use your own server.',
+      'The embedded PostgreSQL failed; the message above names the cause. Fix it, or set DATABASE_URL to use your own server.',
   },
   PORT_TAKEN: {
     retryable: false,

@@ -44,7 +44,7 @@ export function booleans(values: readonly boolean[]): Buffer {
 /** Epoch milliseconds, or undefined for null. */
 export function timestamps(values: readonly (number | undefined)[]): Buffer {
   return fixed(OID.timestamptz, 8, values, (out, value, at) =>
-    // A number cannot hold microseconds after the year 2285 exactly.
+    // After the year 2285, microseconds exceed Number.MAX_SAFE_INTEGER.
     out.writeBigInt64BE(BigInt(Math.round(value - POSTGRES_EPOCH_MS)) * 1000n, at),
   )
 }
