@@ -8,9 +8,9 @@ const hooks = hookonce({
   sources: { stripe: stripe({ secret: process.env.STRIPE_WEBHOOK_SECRET }) },
   outbox: {
     publishers: {
-      // Signed by Standard Webhooks; the message's id is its webhook-id and idempotency-key.
+      // Signed by Standard Webhooks; the message's id is the webhook-id and idempotency-key.
       'invoice.*': toHttp({ url: process.env.SHIPPING_URL, secret: process.env.SHIPPING_SECRET }),
-      // Or your function: to return is to have handed it over.
+      // Or your own function; the message counts as published when it returns.
       'audit.*': (message) => console.log(`audit ${message.id}: ${message.body}`),
     },
   },
@@ -20,10 +20,10 @@ hooks.on('stripe', 'invoice.paid', async (event, ctx) => {
   const invoice = event.objectId
   await ctx.transaction(async (tx) => {
     await tx.query('insert into payments (invoice) values ($1)', [invoice])
-    // Committed with the payment, or not at all; messages of one invoice arrive in the order of their commits.
+    // Committed with the payment, or not at all. Messages of one invoice are published in commit order.
     tx.publish('invoice.paid', { invoice }, { key: invoice })
   })
-  // Committed with "this event is processed", when the handler returns.
+  // Committed with the job's completion, when the handler returns.
   ctx.publish('audit.invoice', { invoice, event: event.key })
 })
 

@@ -1,6 +1,5 @@
-// The story of an invoice that is paid: Stripe tells it late, twice and out of order, and a worker may die in the
-// middle. At the end there is one row with the latest status, a message for each change of it, and one receipt
-// email.
+// Processes paid invoices. Stripe sends events late, twice and out of order, and a worker may crash in the middle.
+// The result is still one row with the latest status, one message per change, and one receipt email.
 import { createServer } from 'node:http'
 import { hookonce } from 'hookonce'
 import { toHttp } from 'hookonce/publishers'
@@ -18,8 +17,8 @@ const hooks = hookonce({
   leaseMs: Number(process.env.LEASE_MS ?? 30_000),
 })
 
-// Every news of an invoice: applied if it is newer than what is there. Stripe counts in seconds, so two events can have
-// one version: then the invoice as Stripe has it now is what counts.
+// Applies every event of an invoice if it is newer than the stored state. Stripe's timestamps count seconds, so two
+// events can have the same version. Then `refetch` reads the current invoice from Stripe.
 hooks.on(
   'stripe',
   'invoice.*',
@@ -35,7 +34,7 @@ hooks.on(
            on conflict (id) do update set status = excluded.status, amount = excluded.amount`,
           [id, status, amount],
         )
-        // Committed with the change, or not at all; the messages of one invoice go out in the order of their commits.
+        // Committed with the change, or not at all. Messages of one invoice are published in commit order.
         tx.publish('invoice.changed', { id, status }, { key: id })
       },
       { tie: 'refetch', refetch: () => fetchInvoice(id, ctx.signal) },
@@ -44,7 +43,7 @@ hooks.on(
   { name: 'invoices' },
 )
 
-// One email for each paid invoice, whichever event asks for it. The mail service honours the Idempotency-Key.
+// Sends one email per paid invoice, across all events. The mail service honours the Idempotency-Key.
 hooks.on(
   'stripe',
   'invoice.paid',

@@ -11,37 +11,37 @@ import { type Listening, listen, type OnWork } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
 
-/** What it takes to work on the ledger's tables. */
+/** Access to the ledger's tables. */
 export interface LedgerTables {
   /**
-   * The engine's own connections: no handler can use them up, so that heartbeats and accepts never
-   * wait for one.
+   * The engine's own connections. Handlers cannot exhaust them, so heartbeats and accepts never
+   * wait for a connection.
    */
   readonly pool: pg.Pool
   readonly shards: number
 }
 
-/** The PostgreSQL that everything is recorded in. */
+/** The PostgreSQL database that holds all records. */
 export interface Ledger extends LedgerTables {
-  /** For the transactions of handlers. */
+  /** Connections for handlers' transactions. */
   readonly business: pg.Pool
   /**
-   * For readiness and metrics. However often anyone asks for them, the engine's connections stay
-   * free.
+   * Connections for readiness and metrics. Frequent requests for these do not use the engine's
+   * connections.
    */
   readonly readings: pg.Pool
   /**
-   * For the writes that handlers hand over. User code runs on these connections, so the engine uses
-   * its own.
+   * Connections for the statements of `ctx.write`. They run user code, so the engine does not use
+   * them for its own statements.
    */
   readonly writes: pg.Pool
-  /** How to reach it from another program; undefined where the caller brought its own pool. */
+  /** The URL for other programs; undefined if the caller passed its own pool. */
   readonly url: string | undefined
-  /** Where an embedded server keeps its data. */
+  /** The data directory of an embedded server. */
   readonly dataDir?: string | undefined
   /**
-   * Calls back when another process has left work; undefined behind a pooler, which would not let
-   * it through.
+   * Calls `onWork` when another process has left work. Undefined behind a pooler in transaction
+   * mode, which does not support LISTEN.
    */
   readonly listen: ((onWork: OnWork) => Listening) | undefined
   close(): Promise<void>
@@ -49,42 +49,41 @@ export interface Ledger extends LedgerTables {
 
 export interface LedgerOptions {
   /**
-   * A URL, a pool of yours, or `embedded` (also without a value): a real PostgreSQL under `dir`.
+   * A URL, your own pool, or `embedded`: a real PostgreSQL under `dir`. Undefined means `embedded`.
    */
   readonly database: string | pg.Pool | undefined
   readonly dir: string
-  /** `auto` brings the schema up to date first; `off` only checks it. */
+  /** `auto` migrates the schema first; `off` only checks it. */
   readonly migrate: 'auto' | 'off'
-  /** For the transactions of handlers. */
+  /** Maximum number of connections for handlers' transactions. */
   readonly maxConnections: number
   /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
   readonly prepare: 'on' | 'off'
-  /** `required` refuses a server that does not sync to its disk. */
+  /** `required` rejects a server that does not sync commits to disk. */
   readonly durability: 'required' | 'unsafe'
-  /** A relay works on it too. */
+  /** Whether a relay also uses this ledger. */
   readonly relays?: boolean
 }
 
 /**
- * Two accepts, two claims, two settlements; heartbeats and upkeep, each with one statement under
- * way.
+ * Two each for accepts, claims and settlements; one each for heartbeats and upkeep.
  */
 const ENGINE_CONNECTIONS = 8
 /**
- * One for those that share a commit, three for those that are committed alone: opened when there
- * are such.
+ * One for jobs that share a commit, three for jobs that are committed alone. The three are opened
+ * only when needed.
  */
 const WRITE_CONNECTIONS = 4
-/** Its claims and its marks; its heartbeats are rare. */
+/** One for claiming lanes, one for marking messages. Heartbeats are rare and share them. */
 const RELAY_CONNECTIONS = 2
-/** One for readiness, one for metrics: a slow scrape must not make this process look dead. */
+/** One for readiness, one for metrics, so a slow scrape does not fail the readiness check. */
 const READING_CONNECTIONS = 2
-/** A server that does not even answer: the provider's patience is shorter than the network's. */
+/** Shorter than network timeouts, because providers stop waiting for a response earlier. */
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
 const KEEP_ALIVE_MS = 10_000
 
-/** In the place of a URL: said on purpose, it also holds in production. */
+/** Replaces the URL. Set explicitly, it also works with NODE_ENV=production. */
 export const EMBEDDED = 'embedded'
 
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
@@ -103,21 +102,20 @@ interface Reaching {
 
 async function connect(options: LedgerOptions, { url, business, embedded }: Reaching): Promise<Ledger> {
   const config: pg.PoolConfig = {
-    // A caller's pool is used for its handlers; the engine reaches the same server by the same
-    // options.
+    // A caller's pool serves its handlers only. The engine connects to the same server with the
+    // same options.
     ...business?.options,
-    // pg hides it from a copy.
+    // pg makes `password` non-enumerable, so the spread above does not copy it.
     ...(business?.options.password === undefined ? {} : { password: business.options.password }),
     ...(url === undefined ? {} : { connectionString: url }),
     application_name: 'hookonce',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    // Else the system asks for the first time after two hours whether a silent server is still
-    // there.
+    // The system's default would send the first keep-alive probe after two hours.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     pipeline: false,
     ...(options.prepare === 'off' ? { Client: UnpreparedClient } : {}),
-    // The embedded server speaks no TLS, whatever PGSSLMODE asks of others.
+    // The embedded server has no TLS; this overrides PGSSLMODE.
     ...(embedded ? { ssl: false } : {}),
   }
   const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
@@ -128,8 +126,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   const writes = limited(cutWhenSilent(opened({ max: WRITE_CONNECTIONS }), ANSWER_TIMEOUT_MS), IDLE_MS)
   resetSessions(writes, { remember })
   const readings = cutWhenSilent(opened({ max: READING_CONNECTIONS }), ANSWER_TIMEOUT_MS)
-  // Statements that do not wait for each other travel together: BEGIN with the first, COMMIT with
-  // the last.
+  // `pipeline` sends statements that do not wait for each other together: BEGIN with the first,
+  // COMMIT with the last.
   const own = business
     ? undefined
     : limited(opened({ max: options.maxConnections, pipeline: true }), HANDLER_MS)
@@ -161,7 +159,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
 }
 
 /**
- * By a pool of its own, which is not cut when the server is silent: a large table takes its time.
+ * Migrates with a separate pool without a response timeout, because migrating a large table takes
+ * long.
  */
 async function migrateBy(pool: pg.Pool): Promise<void> {
   try {
@@ -172,7 +171,8 @@ async function migrateBy(pool: pg.Pool): Promise<void> {
 }
 
 /**
- * An idle connection that breaks is replaced at the next query, which reports what is still wrong.
+ * Ignores errors of idle connections. The next query opens a new connection and reports any failure
+ * that persists.
  */
 function quiet(pool: pg.Pool): pg.Pool {
   return pool.on('error', () => undefined)
@@ -182,6 +182,6 @@ export function checkedUrl(url: string): string {
   if (/^postgres(ql)?:\/\//.test(url)) return url
   throw new HookonceError(
     'CONFIG_INVALID',
-    "`database` must be a URL that begins with postgres:// (is DATABASE_URL set?), or 'embedded'",
+    "`database` is not a URL that begins with postgres://; check DATABASE_URL, or pass 'embedded'",
   )
 }

@@ -3,27 +3,27 @@ import { HookonceError } from '../model/errors.ts'
 import { sqlStateOf } from './driver/sql-state.ts'
 
 /*
- * Why a database cannot be used, in one line that says what to do: the first thing that most people
- * see go wrong.
+ * Explains in one line why a database cannot be opened and what to do. For most users this is the
+ * first failure that they see.
  */
 
-/** How the database was to be reached: a URL, or the options of a pool. */
+/** The address of the database: a URL, or the options of a pool. */
 export type Reached = string | Readonly<Pick<PoolConfig, 'host' | 'port' | 'user'>>
 
-/** Of the network, and of a server that takes no connections now (starting, stopping, full). */
+/** Network errors, and a server that accepts no connections now (starting, stopping, full). */
 const UNREACHABLE = /^(E[A-Z]+|57P0[123]|53300|08\w{3})$/
-/** What pg throws by itself, without a code. */
+/** Errors that pg itself throws, without a code. */
 const TIMED_OUT = /timeout|Connection terminated/i
 const NO_PASSWORD = /password must be a string/
 const NO_TLS = /does not support SSL/
 
 /**
- * An error of the catalogue for what opening a database threw; anything that it does not know stays
- * as it is.
+ * Converts an error from opening a database into an error of the catalogue. Returns unknown errors
+ * unchanged.
  */
 export function openFailure(error: unknown, reached: Reached): unknown {
   if (error instanceof HookonceError) return error
-  // A host with several addresses fails once for each.
+  // For a host with several addresses, Node throws one error per address.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const says = first instanceof Error ? first.message : String(first)
   const { address, user } = named(reached)
@@ -32,31 +32,31 @@ export function openFailure(error: unknown, reached: Reached): unknown {
   switch (sqlStateOf(first)) {
     case '28P01':
     case '28000':
-      return because('DATABASE_REFUSED', `${says}: correct the user and the password in DATABASE_URL`)
+      return because('DATABASE_REFUSED', `${says}; correct the user and the password in DATABASE_URL`)
     case '3D000':
-      return because('DATABASE_REFUSED', `${says}: create it, or correct its name in DATABASE_URL`)
+      return because('DATABASE_REFUSED', `${says}; create it, or correct its name in DATABASE_URL`)
     case '42501':
       return because(
         'DATABASE_REFUSED',
-        `the role ${user} may not do this (${says}): run \`hookonce migrate\` once as a role that may create schemas, and set migrate: 'off' here; or grant it the right`,
+        `the role ${user} lacks a privilege (${says}); grant it, or run \`hookonce migrate\` as a role that may create schemas and set migrate: 'off' here`,
       )
   }
   if (NO_PASSWORD.test(says))
-    return because('DATABASE_REFUSED', `the server at ${address} wants a password: add it to DATABASE_URL`)
+    return because('DATABASE_REFUSED', `the server at ${address} requires a password; add it to DATABASE_URL`)
   if (NO_TLS.test(says))
     return because(
       'DATABASE_REFUSED',
-      `the server at ${address} has no TLS: remove sslmode from DATABASE_URL, or turn TLS on at the server`,
+      `the server at ${address} does not support TLS; remove sslmode from DATABASE_URL, or enable TLS on the server`,
     )
   if (UNREACHABLE.test(sqlStateOf(first)) || TIMED_OUT.test(says))
     return because(
       'DATABASE_UNREACHABLE',
-      `the database at ${address} takes no connections (${says}): start the server, or correct DATABASE_URL`,
+      `cannot connect to the database at ${address} (${says}); start the server, or correct DATABASE_URL`,
     )
   return error
 }
 
-/** Never with the password. */
+/** Returns address and user for messages, never the password. */
 function named(reached: Reached): { address: string; user: string } {
   if (typeof reached !== 'string') return words(reached.host, reached.port, reached.user)
   if (!URL.canParse(reached)) return words(undefined, undefined, undefined)

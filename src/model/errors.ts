@@ -1,9 +1,9 @@
 /**
- * The catalogue of errors: every refusal and every failure that a person may read.
+ * The catalogue of errors: every rejection and every failure that a person may read.
  *
- * `status` is the HTTP status of the answer, where the error answers a delivery; a provider may ask
- * for another one, and so may the options of a source. `advice` says what to do next, in the
- * reader's terms. docs/reference/errors.md lists the same codes; a test fails when the two differ.
+ * `status` is the HTTP status of the response, for errors that answer a delivery. A provider or the
+ * options of a source can override it. `advice` states what to do next.
+ * docs/reference/errors.md lists the same codes; a test fails if the two differ.
  */
 export interface ErrorEntry {
   readonly status?: number
@@ -12,43 +12,43 @@ export interface ErrorEntry {
 }
 
 export const errorCatalogue = {
-  // A delivery that cannot be believed.
+  // The delivery failed verification.
   SIGNATURE_MISSING: {
     status: 401,
     retryable: false,
     advice:
-      'The signature header is not there. Check that the sender signs, and that no proxy drops the header.',
+      'The signature header is missing. Check that the sender signs its requests and that no proxy drops the header.',
   },
   SIGNATURE_MALFORMED: {
     status: 401,
     retryable: false,
-    advice: 'The signature header cannot be read. Check that this URL belongs to this provider.',
+    advice: 'The signature header has the wrong format. Check that this URL belongs to this provider.',
   },
   SIGNATURE_MISMATCH: {
     status: 401,
     retryable: false,
     advice:
-      'No configured secret matches. Check the secret of this endpoint (test and live differ), and that the raw body reaches hookonce before any body parser.',
+      'No configured secret matches the signature. Check the secret of this endpoint (test and live differ). Also check that no body parser runs before hookonce: it needs the raw body.',
   },
   TIMESTAMP_TOO_OLD: {
     status: 401,
     retryable: false,
     advice:
-      'The signature is older than the tolerance. Check the clock of this machine, or widen `toleranceSeconds`.',
+      'The signature is older than the tolerance. Check the clock of this machine, or raise `toleranceSeconds`.',
   },
   TIMESTAMP_IN_FUTURE: {
     status: 401,
     retryable: false,
     advice:
-      'The signature is dated in the future. Check the clock of this machine, or widen `toleranceSeconds`.',
+      "The signature's timestamp is in the future. Check the clock of this machine, or raise `toleranceSeconds`.",
   },
   HANDSHAKE_REFUSED: {
     status: 401,
     retryable: false,
     advice:
-      'The request asks whether this URL is ready, but not as this provider does. Check `settings.verifyToken`, or set `onSecret` or `confirm` where the provider needs it.',
+      "A request to verify this URL failed the provider's check. Check `settings.verifyToken`, or set `onSecret` or `confirm` if the provider needs it.",
   },
-  // A delivery that is genuine but cannot be recorded.
+  // The delivery is genuine, but hookonce cannot record it as it is.
   BODY_UNPARSABLE: {
     status: 400,
     retryable: false,
@@ -58,13 +58,13 @@ export const errorCatalogue = {
     status: 400,
     retryable: false,
     advice:
-      'The event holds no key where `event.key` expects one. It was recorded under a hash of its type and body; a handler inside the request refuses it. Declare where the key lives in `event.key`.',
+      'The event has no key at the place that `event.key` names. hookonce recorded it under a hash of its type and body; an inline receiver rejects it instead. Correct `event.key`.',
   },
   EVENT_TYPE_MISSING: {
     status: 400,
     retryable: false,
     advice:
-      'The event holds no type where `event.type` expects one. It was recorded with the type `unknown`; a handler inside the request refuses it. Declare where the type lives in `event.type`.',
+      'The event has no type at the place that `event.type` names. hookonce recorded it with the type `unknown`; an inline receiver rejects it instead. Correct `event.type`.',
   },
   EVENT_KEY_TOO_LONG: {
     status: 400,
@@ -74,91 +74,92 @@ export const errorCatalogue = {
   EVENT_TYPE_TOO_LONG: {
     status: 400,
     retryable: false,
-    advice: 'The event type is longer than 255 bytes. Declare where the type lives in `event.type`.',
+    advice: 'The event type is longer than 255 bytes. Check that `event.type` names the right field.',
   },
   BODY_MISMATCH: {
     status: 409,
     retryable: false,
     advice:
-      'This event key was recorded before with another body; the first body stands. If the provider reuses keys, declare a better one in `event.key`.',
+      'This event key was already recorded with a different body; hookonce keeps the first body. If the provider reuses keys, declare a better key in `event.key`.',
   },
-  // A request that is not a delivery.
+  // The request is rejected before verification.
   SOURCE_UNKNOWN: {
     status: 404,
     retryable: false,
-    advice: 'No source of this name is configured. Deliveries come in at POST /in/:source.',
+    advice: 'No source with this name is configured. Send deliveries to POST /in/:source.',
   },
-  METHOD_NOT_ALLOWED: { status: 405, retryable: false, advice: 'Deliveries are POST requests.' },
+  METHOD_NOT_ALLOWED: { status: 405, retryable: false, advice: 'Send deliveries as POST requests.' },
   BODY_TOO_LARGE: {
     status: 413,
     retryable: false,
     advice:
-      'The body is larger than `limits.maxBodyBytes`. Raise the limit if the provider sends such bodies.',
+      'The body is larger than `limits.maxBodyBytes`. Raise the limit if the provider sends bodies of this size.',
   },
   BATCH_TOO_LARGE: {
     status: 413,
     retryable: false,
     advice:
-      'The batch holds more than 5000 events, or a large envelope around many. Have the sender batch less.',
+      'The batch holds more than 5000 events, or many events in a large envelope. Configure smaller batches at the sender.',
   },
   CONTENT_ENCODING_UNSUPPORTED: {
     status: 415,
     retryable: false,
-    advice: 'Signatures are over the bytes as sent. Send the body without a content-encoding.',
+    advice:
+      'The request has a content-encoding, but signatures cover the bytes as sent. Send the body without a content-encoding.',
   },
   BODY_INCOMPLETE: {
     status: 400,
     retryable: true,
-    advice: 'The request ended before its body was complete. Send it again.',
+    advice: 'The request ended before its body was complete. Retry it.',
   },
   BODY_ALREADY_READ: {
     status: 500,
     retryable: true,
     advice:
-      'A body parser read the body before hookonce. Mount hookonce before it, or keep the bytes in `request.rawBody`.',
+      'A body parser read the body before hookonce. Mount hookonce before the parser, or keep the bytes in `request.rawBody`.',
   },
   BODY_STALLED: {
     status: 408,
     retryable: true,
-    advice: 'The body did not arrive in time. Send it again, or raise `limits.bodyTimeoutMs`.',
+    advice: 'The body did not arrive in time. Retry the request, or raise `limits.bodyTimeoutMs`.',
   },
-  // hookonce cannot accept now; nothing was recorded, nothing is lost: the sender retries.
+  // hookonce is unavailable and recorded nothing. No event is lost: the sender retries.
   OVERLOADED: {
     status: 503,
     retryable: true,
-    advice: 'Too many deliveries wait to be recorded. Send it again after the time in Retry-After.',
+    advice: 'Too many deliveries are waiting to be recorded. Retry after the time in Retry-After.',
   },
   LEDGER_DOWN: {
     status: 503,
     retryable: true,
-    advice: 'The ledger cannot record now. Send it again after the time in Retry-After.',
+    advice: 'The ledger is unavailable. Retry after the time in Retry-After.',
   },
   KEYS_UNAVAILABLE: {
     status: 503,
     retryable: true,
     advice:
-      'The secret or certificate that verifies this delivery cannot be had now. Check the function or file of `secret`, and that the provider can be reached.',
+      'The secret or certificate for this delivery could not be loaded. Check the function or file in `secret`, and that this machine can reach the provider.',
   },
-  // Configuration and start.
+  // Configuration and startup.
   CONFIG_INVALID: { retryable: false, advice: 'Correct the option that the message names.' },
   SECRET_MISSING: {
     retryable: false,
-    advice: 'Give the source its signing secret; without one nothing can be verified.',
+    advice: 'Set the signing secret of the source. hookonce cannot verify deliveries without it.',
   },
   SUBSCRIBER_MISSING: {
     retryable: false,
     advice:
-      "Register a handler with .on(source, type, handler), or a destination in the configuration; or set `unwanted: 'record'` on the source.",
+      "Register a handler with .on(source, type, handler), or configure a destination. To record events without a subscriber, set `unwanted: 'record'` on the source.",
   },
   SCHEMA_MISSING: { retryable: false, advice: 'Run `hookonce migrate` on this database first.' },
   SCHEMA_NEWER: {
     retryable: false,
-    advice: 'The database was migrated by a newer hookonce. Deploy that version, or a later one.',
+    advice: 'A newer version of hookonce migrated this database. Deploy that version or a later one.',
   },
   MIGRATION_BLOCKED: {
     retryable: true,
     advice:
-      'A transaction keeps a table of the ledger locked. Find it in pg_stat_activity, end it, and start again; nothing was changed.',
+      'A transaction holds a lock on a table of the ledger. Nothing was changed. Find the transaction in pg_stat_activity, end it, and start again.',
   },
   SERVER_NOT_DURABLE: {
     retryable: false,
@@ -172,140 +173,144 @@ export const errorCatalogue = {
   },
   DATABASE_REFUSED: {
     retryable: false,
-    advice: 'Correct the user, password or database in DATABASE_URL, or grant the right that is missing.',
+    advice: 'Correct the user, password or database in DATABASE_URL, or grant the missing privilege.',
   },
   DIR_UNUSABLE: {
     retryable: false,
-    advice: 'Choose a folder that can be written with `dir` (--dir), or set DATABASE_URL to a server.',
+    advice: 'Choose a writable directory with `dir` (--dir), or set DATABASE_URL to use your own server.',
   },
   EMBEDDED_UNSUPPORTED: {
     retryable: false,
-    advice: 'No embedded PostgreSQL for this platform. Set DATABASE_URL to a PostgreSQL 14 or later.',
+    advice: 'No embedded PostgreSQL exists for this platform. Set DATABASE_URL to a PostgreSQL 14 or later.',
   },
   EMBEDDED_FAILED: {
     retryable: false,
     advice:
-      'The embedded PostgreSQL did not start; its last words are above. Or set DATABASE_URL to a server of yours.',
+      'The embedded PostgreSQL failed; the message above names the cause. Fix it, or set DATABASE_URL to use your own server.',
   },
   PORT_TAKEN: {
     retryable: false,
     advice:
-      'Another program listens on this port. Choose another with --port, or with --admin-port for the admin listener.',
+      'Another program listens on this port. Choose another port with --port, or with --admin-port for the admin listener.',
   },
   // Processing.
   HANDLER_TIMEOUT: {
     retryable: true,
-    advice: 'The handler ran past its timeout. Make it faster, honour ctx.signal, or raise `timeoutMs`.',
+    advice:
+      'The handler exceeded its timeout. Make it faster, pass ctx.signal to its calls, or raise `timeoutMs`.',
   },
   HANDLER_FAILED: {
     status: 500,
     retryable: true,
     advice:
-      'The handler of this event threw inside its request. Its own error tells why; the sender will try again.',
+      'The handler threw while the request was open. See its own error for the cause. The sender retries.',
   },
   LEASE_LOST: {
     retryable: true,
     advice:
-      'This worker was silent past its lease and another one owns the job now. Do not block the event loop for longer than the lease.',
+      'This worker did not renew its lease in time, and another worker now owns the job. Do not block the event loop for longer than the lease.',
   },
   STEP_REPEATED: {
     retryable: false,
     advice:
-      'Two steps or transactions of one handler share a name, so one would be skipped. Give each a name of its own.',
+      'Two steps or transactions of one handler have the same name, so the second would be skipped. Give each a unique name.',
   },
   STEP_RESULT_TOO_LARGE: {
     retryable: false,
-    advice: 'Results are kept in the ledger. Return an id, and read the rest where it lives.',
+    advice:
+      'The result is too large to store in the ledger. Return an id, and read the rest from your own storage.',
   },
   RESULT_NOT_JSON: {
     retryable: false,
     advice:
-      'A later attempt would get something else than was returned. Return and declare plain JSON: text, numbers, lists, objects.',
+      'The result would change when stored as JSON, so a later attempt would get a different value. Return and declare plain JSON: strings, numbers, arrays, objects.',
   },
   EFFECT_INPUT_CHANGED: {
     retryable: false,
     advice:
-      'What was recorded was done with another input. Use another name or key for what is another thing, or replay with --fresh.',
+      'The recorded run used a different input. Use a different name or key for a different effect, or replay with --fresh.',
   },
   EFFECT_UNKNOWN: {
     retryable: false,
     advice:
-      'Nobody recorded how the call ended. Ask the other side by its key, then decide with `hookonce attention`.',
+      'The outcome of the call was not recorded. Look up its key in the other service, then decide with `hookonce attention`.',
   },
   EFFECT_NOT_UNKNOWN: {
     retryable: false,
     advice:
-      'Only an effect whose outcome is unknown can be decided on. `hookonce attention list` lists them.',
+      'You can decide only on an effect whose outcome is unknown. `hookonce attention list` lists these effects.',
   },
   REPLY_LOST: {
     retryable: true,
     advice:
-      'The other side may or may not have acted. The mode of the effect says what happens now: nothing has to be done.',
+      'The other service may or may not have acted. Nothing to do: the mode of the effect decides whether hookonce calls it again.',
   },
   VERSION_INVALID: {
     retryable: false,
     advice:
-      'Versions of one entity must all be timestamps, all numbers or all texts. Correct what the message names.',
+      'All versions of one entity must be timestamps, or all numbers, or all strings. Correct the version that the message names.',
   },
   TRANSACTION_MISUSED: {
     retryable: false,
     advice:
-      'A transaction begins and ends with its function, and while it is open only tx may be used. Use tx.savepoint() for a part that may fail.',
+      'hookonce begins and ends the transaction around your function; inside it, use only tx. Use tx.savepoint() for a part that may fail.',
   },
   TRANSACTION_ELSEWHERE: {
     retryable: false,
     advice:
-      "The adapter of a transaction must reach the ledger's database. Give it the database that `database` names, or migrate that one.",
+      "The transaction adapter is connected to a database without this ledger. Connect it to the database that `database` names, or migrate the adapter's database.",
   },
   WRITE_UNEXPECTED: {
     retryable: true,
     advice:
-      'A statement of ctx.write changed another number of rows than its `rows` says. Nothing was written.',
+      'A statement of ctx.write changed a different number of rows than its `rows` states. Nothing was written.',
   },
   CONTEXT_CLOSED: {
     retryable: false,
     advice:
-      'The handler used its context after its job was completed, or after it returned. Await everything.',
+      'The handler used its context after it returned or after its job was completed. Await every call.',
   },
   FORWARD_FAILED: {
     retryable: true,
-    advice: 'The destination did not answer with a 2xx status. The job will be tried again.',
+    advice: 'The destination did not answer with a 2xx status. hookonce retries the job.',
   },
   MESSAGE_TOO_LARGE: {
     retryable: false,
-    advice: 'Messages are kept in the ledger. Publish an id, and let the rest be read where it lives.',
+    advice:
+      'The message is too large to store in the ledger. Publish an id, and let the receiver read the rest from your own storage.',
   },
   PUBLISHER_MISSING: {
     retryable: false,
     advice:
-      "Nobody would carry this message on. Give its topic a publisher in `outbox.publishers`, or say `publishers: 'elsewhere'` where another process has it.",
+      "No publisher is configured for this topic. Add one to `outbox.publishers`, or set `publishers: 'elsewhere'` if another process publishes it.",
   },
   PUBLISH_FAILED: {
     retryable: true,
-    advice: 'What the message was handed to did not take it. The message will be tried again.',
+    advice: 'The broker or receiver did not accept the message. hookonce retries it.',
   },
   PUBLISH_TIMEOUT: {
     retryable: true,
-    advice: 'The publisher took too long. Let it honour its signal, or raise `outbox.timeoutMs`.',
+    advice: 'The publisher exceeded its timeout. Pass its signal to the client, or raise `outbox.timeoutMs`.',
   },
   MESSAGE_UNKNOWN: {
     retryable: false,
-    advice: 'No message of the outbox has this id. `hookonce outbox` lists the latest.',
+    advice: 'No message in the outbox has this id. `hookonce outbox` lists the latest messages.',
   },
   RECEIPT_UNKNOWN: {
     retryable: false,
-    advice: 'No receipt has this id. `hookonce events` lists the latest.',
+    advice: 'No receipt has this id. `hookonce events` lists the latest receipts.',
   },
   BODY_EXPIRED: {
     retryable: false,
-    advice: 'The body of this receipt is past its retention and gone; it cannot be processed again.',
+    advice:
+      'The body of this receipt was deleted at the end of its retention, so the event cannot be processed again.',
   },
   // Idempotency keys.
   KEY_MISSING: {
     status: 400,
     retryable: false,
     advice:
-      'This route needs an Idempotency-Key header: a new random key for each operation, the same for each of its retries.',
+      'This route needs an Idempotency-Key header. Send a new random key for each operation, and the same key for each retry.',
   },
   KEY_MALFORMED: {
     status: 400,
@@ -317,53 +322,52 @@ export const errorCatalogue = {
     status: 422,
     retryable: false,
     advice:
-      'This key was used with another request. Use a new key for a new operation, and repeat a request exactly as it was.',
+      'This key was already used for a different request. Use a new key for a new operation, and retry with an identical request.',
   },
   KEY_IN_PROGRESS: {
     status: 409,
     retryable: true,
-    advice:
-      'The first request with this key is still in progress. Send it again after the time in Retry-After.',
+    advice: 'The first request with this key is still in progress. Retry after the time in Retry-After.',
   },
   OUTCOME_UNKNOWN: {
     status: 409,
     retryable: false,
     advice:
-      'A run with this key ended without saying how. Find out whether it took effect, then complete or release the record; or use a new key.',
+      'A run with this key ended without recording its outcome. Find out whether it took effect, then complete or release the record; or use a new key.',
   },
   RESULT_NOT_STORED: {
     status: 409,
     retryable: false,
     advice:
-      'It has run, but its result was too large to be kept. Read it where it lives, or raise `maxResultBytes`.',
+      'The operation ran, but its result was too large to store. Read the result from your own storage, or raise `maxResultBytes`.',
   },
   LOCK_LOST: {
     status: 503,
     retryable: true,
     advice:
-      'This run was silent past its lock and another one holds the key now. Do not block the event loop for longer than `lockMs`.',
+      'This run did not renew its lock in time, and another run now holds the key. Do not block the event loop for longer than `lockMs`.',
   },
   KEY_STORE_DOWN: {
     status: 503,
     retryable: true,
     advice:
-      'The key store cannot be asked now, so nothing was run. Send it again after the time in Retry-After.',
+      'The key store is unavailable, so the operation did not run. Retry after the time in Retry-After.',
   },
   PLEDGE_GONE: {
     status: 410,
     retryable: false,
     advice:
-      "The key that was to be resumed is not there any more, or is another tenant's. Nothing was run. Only completers resume.",
+      'The key to resume no longer exists, or it belongs to another tenant. Nothing ran. Only completers resume keys.',
   },
   CLIENT_MISSING: {
     retryable: false,
-    advice: 'Install the client that the message names, or hand over your own.',
+    advice: 'Install the client that the message names, or pass your own client.',
   },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof errorCatalogue
 
-/** An error of the catalogue. Its message is the detail of this case; `advice` says what to do. */
+/** An error from the catalogue. The message describes this case; `advice` states what to do. */
 export class HookonceError extends Error {
   readonly code: ErrorCode
 

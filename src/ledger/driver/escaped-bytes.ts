@@ -1,7 +1,8 @@
 /**
- * Bytes that came as the text of `encode(…, 'escape')`: ASCII as it is, a backslash doubled, everything else as an
- * octal number behind a backslash. Bodies are JSON, so this is mostly their own text; the usual hexadecimal is twice as
- * long, and has to be built, sent and taken apart. (In binary, `pg` would decode them as UTF-8 and lose what is none.)
+ * Decodes the text of `encode(…, 'escape')`: ASCII is unchanged, a backslash is doubled, every
+ * other byte is a backslash and an octal number. Bodies are JSON, so most of the text is unchanged.
+ * The usual hexadecimal encoding is twice as long. Binary results are no alternative: `pg` decodes
+ * them as UTF-8 and destroys other bytes.
  */
 export function bytesOf(escaped: string): Buffer {
   if (!escaped.includes('\\')) return Buffer.from(escaped, 'latin1')

@@ -5,14 +5,13 @@ import { sqlStateOf } from './sql-state.ts'
 import { statement } from './statement.ts'
 
 /**
- * No such prepared statement: a function has deallocated ours. The connection never prepares them
- * again.
+ * Unknown prepared statement: a user's function has deallocated ours. `pg` does not prepare them
+ * again on this connection, so the connection must be closed.
  */
 const LOST_STATEMENTS = '26000'
 
 /**
- * Runs `work` on one connection of the pool. A connection that `work` left broken is not used
- * again.
+ * Runs `work` on one connection of the pool. Removes the connection from the pool if it breaks.
  */
 export async function withConnection<Result>(
   pool: Pool,
@@ -20,8 +19,8 @@ export async function withConnection<Result>(
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
-  // The pool listens to idle connections only. One that breaks in our hands also fails the query
-  // that it carries, and without a listener it would end the process.
+  // The pool handles errors of idle connections only. A connection in use also emits 'error' when
+  // it breaks; without a listener, that would end the process. Its query fails as well.
   const onError = (error: Error): void => {
     broken = error
   }
@@ -38,24 +37,24 @@ export async function withConnection<Result>(
 }
 
 /**
- * Between two statements of ours lies a turn of the event loop; who needs longer than this is
- * frozen.
+ * Between two statements of the engine lies one turn of the event loop. A process that needs longer
+ * than this is frozen.
  */
 export const IDLE_MS = 5_000
 
-/** The pools whose connections have a limit of their own. */
+/** Pools whose connections set the idle limit when they open. */
 const idleLimits = new WeakMap<Pool, number>()
 
 /**
- * Has the server end a transaction on this pool's connections after `idleMs` without a statement,
- * and has their commits wait for the disk. Set once per connection, not in each transaction. Not
- * for use behind a pooler in transaction mode, where the next transaction may run on another
- * connection of the server.
+ * Sets two things on each new connection of this pool: the server ends a transaction after `idleMs`
+ * without a statement, and commits wait for the disk. This saves setting them in each transaction.
+ * Not for use behind a pooler in transaction mode, where the next transaction may run on another
+ * server connection.
  */
 export function limitIdle(pool: Pool, idleMs: number): Pool {
   idleLimits.set(pool, idleMs)
   const { onConnect } = pool.options
-  // Waited for before a new connection is handed out.
+  // The pool awaits this before it returns a new connection.
   pool.options.onConnect = async (client) => {
     await onConnect?.(client)
     await client.query(`set ${limit(idleMs)}; select ${DURABLE_SESSION}`)
@@ -64,12 +63,12 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
 }
 
 /**
- * Runs `work` after BEGIN. `work` sends the COMMIT itself, because it may travel together with its
- * last statement; so does BEGIN with its first: round trips are what a transaction costs. When
- * `work` throws, everything is rolled back.
+ * Runs `work` after BEGIN, and rolls back if `work` throws. BEGIN is sent together with the first
+ * statement of `work`. `work` sends the COMMIT itself, so that it can be sent with the last
+ * statement. Both save a round trip, which is the main cost of a transaction.
  *
- * A process that is frozen in the middle keeps its locks, and nobody could take its work over: the
- * server ends a transaction that says nothing for `idleMs`.
+ * The server ends the transaction after `idleMs` without a statement. Otherwise a frozen process
+ * would keep its locks, and no other process could take over its work.
  */
 export function inTransaction<Result>(
   pool: Pool,
@@ -84,14 +83,14 @@ export function inTransaction<Result>(
       const [, result] = await Promise.all([begun, worked])
       return result
     } catch (error) {
-      // Where this fails, so did the connection, and the server rolls back by itself.
+      // If the rollback fails, the connection is broken and the server rolls back by itself.
       await client.query('rollback').catch(() => undefined)
       throw error
     }
   })
 }
 
-/* Prepared: the server need not parse even these each time. */
+/* Prepared, so the server does not parse them each time. */
 const BEGIN = statement('begin', 'begin')
 export const COMMIT = statement('commit', 'commit')
 
@@ -100,12 +99,12 @@ function limit(idleMs: number): string {
 }
 
 /**
- * What `send` hands to the connection goes out in one write: a system call costs more than a small
- * statement.
+ * Sends all statements that `send` starts in one write, because a system call costs more than a
+ * small statement.
  */
 export function inOneWrite<Result>(client: PoolClient, send: () => Result): Result {
-  // Not declared by pg's types. Without it (its native client) each statement is a write of its
-  // own.
+  // Not declared in pg's types. pg's native client has no stream: there, each statement is its own
+  // write.
   const { connection } = client as { connection?: { stream?: Duplex } }
   connection?.stream?.cork()
   try {

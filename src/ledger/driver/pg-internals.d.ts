@@ -1,7 +1,7 @@
-// What pg uses itself and does not declare.
+// Internal functions of pg that its types do not declare.
 declare module 'pg/lib/utils.js' {
   const utils: {
-    /** Turns a JavaScript value into what the protocol carries: dates, arrays, JSON, bytes. */
+    /** Converts a JavaScript value for the wire protocol: dates, arrays, JSON, bytes. */
     prepareValue(value: unknown): string | Buffer | null
   }
   export default utils

@@ -5,12 +5,11 @@ import { textOfThrown } from '../../model/thrown.ts'
 import { UnpreparedClient } from './unprepared.ts'
 
 /**
- * Many statements in one write to the server, with a single Sync behind them, and one answer. pg
- * would make a query, a promise and a system call of each: for small writes that is most of what
- * they cost.
+ * Sends many statements to the server in one write, ended by a single Sync. `pg` would create a
+ * query, a promise and a system call per statement, which is most of the cost of small writes.
  *
- * The connection must not be in pg's own pipeline mode. Inside a transaction, the first failure
- * makes the server skip the rest.
+ * The connection must not be in pg's own pipeline mode. Inside a transaction, the server skips all
+ * statements after the first failure.
  */
 export interface PipelinedStatement {
   readonly text: string
@@ -22,8 +21,8 @@ type Sendable = string | Buffer | null
 const failedAt = new WeakMap<Error, number>()
 
 /**
- * The place of the statement that the server refused with this error; undefined where no statement
- * is known to be.
+ * Returns the position of the statement that the server rejected with this error, or undefined if
+ * the error belongs to no known statement.
  */
 export function placeOf(error: unknown): number | undefined {
   return error instanceof Error ? failedAt.get(error) : undefined
@@ -42,28 +41,28 @@ export async function pipeline(
   })
 }
 
-/** Before anything is sent: an exception in between would leave the server waiting for the rest. */
+/** Runs before sending: an exception halfway would leave the server waiting for the rest. */
 function sendable(value: unknown, index: number): Sendable {
   try {
     return utils.prepareValue(value)
   } catch (error) {
-    const fault = `the value of $${index + 1} cannot be sent to PostgreSQL: ${textOfThrown(error)}`
+    const fault = `the value of $${index + 1} cannot be converted for PostgreSQL: ${textOfThrown(error)}`
     throw new HookonceError('CONFIG_INVALID', fault, { cause: error })
   }
 }
 
 /**
- * A program that builds its SQL anew each time must not fill the server: beyond this, texts are
- * parsed each time.
+ * Limits the memory of the server if a program builds new SQL texts each time. Texts beyond this
+ * limit are parsed at each execution.
  */
 const MAX_PREPARED = 100
 
-/** What is prepared on a connection: the name of each text. */
+/** Names of the prepared statements of each connection, by SQL text. */
 const preparedOn = new WeakMap<Connection, Map<string, string>>()
 
 interface PipelineOptions {
   readonly statements: readonly { readonly text: string; readonly values: readonly Sendable[] }[]
-  /** How many texts may be prepared on the connection. */
+  /** Maximum number of texts to prepare on the connection. */
   readonly limit: number
   readonly resolve: (counts: number[]) => void
   readonly reject: (error: Error) => void
@@ -72,7 +71,9 @@ interface PipelineOptions {
 class Pipeline implements Submittable {
   readonly #options: PipelineOptions
   readonly #counts: number[] = []
-  /** Prepared by this pipeline: certain only when all of it has succeeded. */
+  /**
+   * Statements that this pipeline prepares. They exist for certain only after all of it succeeds.
+   */
   readonly #new = new Map<string, string>()
   #connection: Connection | undefined
 
@@ -87,8 +88,8 @@ class Pipeline implements Submittable {
     const wire = connection as unknown as Wire
     connection.stream.cork()
     try {
-      // Names of statements without values that follow each other, as between two jobs: they go as
-      // one piece.
+      // Names of consecutive prepared statements without values, such as the resets between two
+      // jobs. They are sent as one encoded chunk.
       let bare = ''
       for (const { text, values } of this.#options.statements) {
         const known = prepared.get(text) ?? this.#new.get(text)
@@ -111,7 +112,7 @@ class Pipeline implements Submittable {
   #prepare(wire: Wire, prepared: ReadonlyMap<string, string>, text: string): string {
     const count = prepared.size + this.#new.size
     const name = count < this.#options.limit ? `hookonce_write_${count}` : ''
-    // A pipeline that failed may have left the name behind.
+    // An earlier, failed pipeline may already have prepared a statement with this name.
     if (name !== '') wire.close({ type: 'S', name })
     wire.parse({ name, text, types: [] })
     if (name !== '') this.#new.set(text, name)
@@ -130,8 +131,8 @@ class Pipeline implements Submittable {
   }
 
   handleError(error: Error): void {
-    // The server reports an error behind all that went well before. Of a broken connection nothing
-    // is known.
+    // The server reports the error after the results of all earlier statements, so their number is
+    // the position. After a broken connection the position is unknown.
     if (error instanceof pg.DatabaseError) failedAt.set(error, this.#counts.length)
     this.#options.reject(error)
   }
@@ -140,7 +141,7 @@ class Pipeline implements Submittable {
     this.#counts.push(0)
   }
 
-  // Rows that a statement returns are for nobody.
+  // Ignores returned rows: callers need only the counts.
   handleRowDescription(): void {
     return undefined
   }
@@ -160,11 +161,12 @@ function isDigit(code: number): boolean {
 
 const encoded = new Map<string, Buffer>()
 /**
- * Which statements follow each other is up to the program: beyond this, it is encoded each time.
+ * User code determines which statements follow each other. Combinations beyond this limit are
+ * encoded each time.
  */
 const MAX_ENCODED = 100
 
-/** Bind and Execute of prepared statements without values, whose names are ended by spaces. */
+/** Encodes Bind and Execute for prepared statements without values. Each name ends with a space. */
 function executing(names: string): Buffer {
   const known = encoded.get(names)
   if (known) return known
@@ -174,16 +176,16 @@ function executing(names: string): Buffer {
 }
 
 function bindAndExecute(name: string): Buffer {
-  // The unnamed portal; formats of parameters, parameters, formats of results: none.
+  // The unnamed portal; no parameter formats, no parameters, no result formats.
   const bind = Buffer.from(`B____\0${name}\0\0\0\0\0\0\0`, 'latin1')
   bind.writeInt32BE(bind.length - 1, 1)
-  // The unnamed portal, all of its rows.
+  // The unnamed portal; no limit on rows.
   const execute = Buffer.from('E____\0\0\0\0\0', 'latin1')
   execute.writeInt32BE(execute.length - 1, 1)
   return Buffer.concat([bind, execute])
 }
 
-/** The messages of the protocol as pg's connection sends them; its types are of an older shape. */
+/** The protocol messages as pg's connection sends them. Its published types are outdated. */
 interface Wire {
   parse(message: { name: string; text: string; types: readonly number[] }): void
   bind(message: { statement: string; values: readonly Sendable[] }): void

@@ -3,22 +3,21 @@ import { DURABLE } from '../../sql/durable.ts'
 import type { PipelinedStatement } from './pipeline.ts'
 
 /*
- * What user code leaves behind in the session of a connection: settings, roles, temporary tables
- * and locks. Statements, functions and triggers can all change them, with or without SET LOCAL, and
- * nothing reports it. So the engine never looks for changes: it resets the session, after each job
+ * User code can change the session of its connection: settings, roles, temporary tables and locks.
+ * Statements, functions and triggers can all do this, with or without SET LOCAL, and PostgreSQL
+ * does not report it. So the engine does not look for changes. It resets the session after each job
  * of a shared transaction and before each commit.
  *
- * All of it happens inside the transaction, so that it also holds behind a pooler in transaction
- * mode.
+ * The reset runs inside the transaction, so it also works behind a pooler in transaction mode.
  */
 
 /**
- * How a session was when its connection was opened, where that differs from what RESET restores.
+ * The state of a session when its connection opened, as far as RESET does not restore it.
  */
 interface Session {
-  /** SET by the pool's `onConnect`, or by us. */
+  /** Settings made by the pool's `onConnect`, or by the engine. */
   readonly settings: readonly (readonly [name: string, value: string])[]
-  /** `none`, or the role that the login or `onConnect` has set. */
+  /** `none`, or the role that the login or `onConnect` set. */
   readonly role: string
 }
 
@@ -27,14 +26,14 @@ const NOTHING_SET: Session = { settings: [], role: 'none' }
 const sessions = new WeakMap<ClientBase, Session>()
 const resetPools = new WeakSet<Pool>()
 
-/* Settings of extensions that are not loaded (app.tenant) are not listed by pg_settings. */
+/* pg_settings does not list settings of extensions that are not loaded, such as app.tenant. */
 const OPENED = `select current_setting('role') as role,
   coalesce((select json_agg(json_build_array(name, setting)) from pg_settings
     where source = 'session' and name <> 'idle_in_transaction_session_timeout'), '[]') as settings`
 
 /**
- * Has the sessions of this pool reset after user code. `remember` is false behind a pooler, which
- * mixes sessions.
+ * Marks this pool: its sessions are reset after user code ran. `remember` is false behind a pooler,
+ * which mixes sessions.
  */
 export function resetSessions(pool: Pool, { remember }: { readonly remember: boolean }): Pool {
   resetPools.add(pool)
@@ -53,30 +52,31 @@ export function isReset(pool: Pool): boolean {
 }
 
 /**
- * Between two jobs of one transaction. RESET SESSION AUTHORIZATION also ends SET ROLE. These two
- * are all that is needed on nearly every connection: each statement here is paid for by every job.
+ * Statements between two jobs of one transaction. RESET SESSION AUTHORIZATION also ends SET ROLE.
+ * Two statements are enough on nearly every connection. Keep it that way: every job pays for each
+ * of them.
  */
 export function betweenJobs(client: ClientBase): PipelinedStatement[] {
   return [
     plain('reset session authorization'),
     plain('reset all'),
-    // To the role that the login has from ALTER ROLE … SET role, where nothing was remembered.
+    // If the session was not remembered: back to the role that ALTER ROLE … SET role gives the
+    // login.
     ...(sessions.has(client) ? restored(client) : [plain('reset role')]),
   ]
 }
 
 interface Closing {
-  /** Of the transaction's connection: RESET ALL has forgotten it. */
+  /** The idle limit of the connection, to be set again after RESET ALL. */
   readonly idleMs: number
-  /** Whether the transaction is one job's own. */
+  /** Whether the transaction contains only one job. */
   readonly isAlone: boolean
 }
 
 /**
- * After the last job, before what the engine itself records and before COMMIT. Deferred triggers
- * run here, as they could otherwise change settings during COMMIT. A temporary table may have
- * hidden a table from other jobs of the transaction: then nothing is committed, and the jobs must
- * be run one by one.
+ * Statements after the last job, before the engine's own records and COMMIT. Deferred triggers run
+ * here; during COMMIT they could still change settings. Fails if a job created a temporary table,
+ * which may have hidden a real table from later jobs. The caller then commits the jobs one by one.
  */
 export function afterJobs(client: ClientBase, { idleMs, isAlone }: Closing): PipelinedStatement[] {
   const limit = `set_config('idle_in_transaction_session_timeout', $1, $2::boolean)`
@@ -92,20 +92,20 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: Closing): Pip
 }
 
 /*
- * Fails with a division by zero. Most sessions have no schema for temporary tables, and nothing is
- * looked up.
+ * Fails with a division by zero if a temporary table exists. Most sessions have no temporary
+ * schema, so the subquery does not run.
  */
 const NO_TEMPORARY_TABLES = `case when pg_my_temp_schema() <> 0 then
      1 / (select (count(*) = 0)::integer from pg_class where relnamespace = pg_my_temp_schema()) end`
 
 /**
- * COMMIT of a transaction of one handler, and the reset of its session, as one text: another
- * message would cost the transaction more than all of these statements. If the transaction has
- * failed, COMMIT rolls back, and the rest follows.
+ * Returns COMMIT for one handler's transaction and the reset of its session, as one text: a second
+ * message would cost more than these statements. If the transaction has failed, COMMIT rolls back
+ * and the reset still runs.
  */
 export function commitAndReset(client: ClientBase, idleMs: number): string {
   const limit = `set idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
-  // Behind a pooler the limit is set in each transaction.
+  // Behind a pooler, each transaction sets the limit itself.
   return ['commit', resetSession(client), ...(sessions.has(client) ? [limit] : [])].join('; ')
 }
 
@@ -127,7 +127,7 @@ function plain(text: string): PipelinedStatement {
   return { text, values: [] }
 }
 
-/** As a text of SQL, whatever `standard_conforming_strings` says. */
+/** Quotes a string for SQL, for any setting of `standard_conforming_strings`. */
 function literal(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }

@@ -3,11 +3,11 @@ import type { Connection, Pool, PoolClient } from 'pg'
 import { rows, statement } from './statement.ts'
 
 export class SilentServer extends Error {
-  /** The process of the server that was asked. */
+  /** PID of the backend that did not respond. */
   readonly processId: number | undefined
 
   constructor(silentMs: number, processId: number | undefined) {
-    super(`PostgreSQL has not answered for ${silentMs} ms`)
+    super(`PostgreSQL did not respond for ${silentMs} ms`)
     this.name = 'SilentServer'
     this.processId = processId
   }
@@ -22,40 +22,43 @@ const END_SILENT = statement(
 )
 
 export interface EndedSilence {
-  /** The statement that was running, cut to what the server shows; undefined behind a pooler. */
+  /** The running statement, as pg_stat_activity shortens it; undefined behind a pooler. */
   readonly statement: string | undefined
 }
 
 /**
- * Ends what the silent server process was busy with: it would go on, and keep its locks, although
- * nobody waits for it any more. Undefined: the server does not answer others either.
+ * Terminates the backend that stopped responding. Otherwise it would continue and keep its locks,
+ * although nothing waits for it any more. Returns undefined if the server does not respond to this
+ * query either.
  */
 export async function endSilent(pool: Pool, { processId }: SilentServer): Promise<EndedSilence | undefined> {
   try {
     const [ended] = await rows<{ statement: string }>(pool, END_SILENT, [processId ?? 0])
     return { statement: ended?.statement }
   } catch {
-    // Whatever went wrong here: what was asked for first is tried again, and reports it.
+    // Safe to ignore: the caller retries its own statement, which reports the failure.
     return undefined
   }
 }
 
 /**
- * Gives up a connection that was asked and has been silent for this long: what waits on it fails,
- * and the pool opens another. By the socket's own timer, which is only moved on: pg's
- * `query_timeout` makes a timer for each query, which keeps the bodies of a batch alive for so long
- * that collecting them cost every delivery a sixth of its processor time.
+ * Closes a connection in use that gets no response for this long. Its query fails, and the pool
+ * opens another connection.
+ *
+ * Uses the socket's own timer. pg's `query_timeout` creates a timer per query, which keeps the
+ * bodies of a batch in memory for longer: garbage collection then took a sixth of the CPU time per
+ * delivery.
  */
 export function cutWhenSilent(pool: Pool, silentMs: number): Pool {
   const asked = new WeakSet<PoolClient>()
   return pool
     .on('connect', (client) => {
       const { stream } = (client as PoolClient & { readonly connection: Connection }).connection
-      // A stream that the caller's options bring may know no time.
+      // The caller's own stream may have no timeout.
       if (!(stream instanceof Socket)) return
       stream.setTimeout(silentMs)
       stream.on('timeout', () => {
-        // One that waits in the pool has nothing to say.
+        // An idle connection in the pool expects no response.
         if (asked.has(client)) stream.destroy(new SilentServer(silentMs, processIdOf(client)))
       })
     })
@@ -63,7 +66,7 @@ export function cutWhenSilent(pool: Pool, silentMs: number): Pool {
     .on('release', (_error, client) => asked.delete(client))
 }
 
-/** Not declared by pg's types. */
+/** pg's types do not declare `processID`. */
 function processIdOf(client: PoolClient): number | undefined {
   const { processID } = client as PoolClient & { readonly processID?: number | null }
   return processID ?? undefined

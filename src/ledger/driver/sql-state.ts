@@ -1,9 +1,14 @@
-/** Where libraries put the error of the driver that they wrap. */
+/** Properties in which libraries keep the driver's error that they wrap. */
 const INSIDE = ['cause', 'driverError', 'driverAdapterError', 'meta', 'nativeError'] as const
-/** Deeper than any of them wraps; an error may also be its own cause. */
+/**
+ * Deeper than any known library nests errors. Also ends the search if an error is its own cause.
+ */
 const DEEPEST = 6
 
-/** The code by which PostgreSQL names a failure, however deep a library has wrapped it; else the outermost code. */
+/**
+ * Returns the SQLSTATE of an error, at any depth of wrapping. Without an inner code, returns the
+ * outermost `code`, or an empty string.
+ */
 export function sqlStateOf(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > DEEPEST) return ''
   for (const name of INSIDE) {

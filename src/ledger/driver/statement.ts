@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
 
-/** What runs a query: a pool, or one connection of it inside a transaction. */
+/** Runs queries: a pool, or one of its connections inside a transaction. */
 export interface Queryable {
   query(query: {
     name?: string
@@ -17,9 +17,13 @@ export interface Statement {
 
 const texts = new Map<string, string>()
 
-/** Statements are constants at the head of their table's file. A connection that has prepared one refuses another of its name. */
+/**
+ * Defines a statement. Statements are constants at the top of their table's file. Names are unique:
+ * `pg` rejects a different text under a name that is already prepared on the connection.
+ */
 export function statement(name: string, text: string): Statement {
-  if ((texts.get(name) ?? text) !== text) throw new Error(`two statements are named "${name}"`)
+  if ((texts.get(name) ?? text) !== text)
+    throw new Error(`a statement named "${name}" already exists; use a unique name`)
   texts.set(name, text)
   return { name: `hookonce_${name}`, text }
 }
@@ -33,7 +37,7 @@ export async function rows<Row extends QueryResultRow>(
   return result.rows as Row[]
 }
 
-/** Runs a statement and tells how many rows it changed. */
+/** Runs a statement and returns how many rows it changed. */
 export async function change(
   db: Queryable,
   { name, text }: Statement,

@@ -1,14 +1,15 @@
 import pg from 'pg'
 
 /**
- * A client whose statements have no names. Behind a pooler in transaction mode the next transaction may run on
- * another connection of the server, where a name means nothing.
+ * A client that sends statements without names. Behind a pooler in transaction mode, the next
+ * transaction may run on another server connection, where the statement is not prepared.
  */
 export class UnpreparedClient extends pg.Client {}
 
 const query = pg.Client.prototype.query
 
-// Not by `override`: its many signatures all end in the same call, of which only the first argument matters here.
+// Defined without `override`, which would repeat all overloads of `query`. Only the first argument
+// changes.
 Object.defineProperty(UnpreparedClient.prototype, 'query', {
   value(this: pg.Client, config: unknown, ...rest: unknown[]): unknown {
     return Reflect.apply(query, this, [unnamed(config), ...rest])

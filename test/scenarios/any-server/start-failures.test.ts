@@ -104,7 +104,7 @@ test('a URL without its password is named by the command line, which ends at onc
     other.password = ''
   })
   const { code, stderr } = await cli(['migrate'], { DATABASE_URL: url })
-  expect([code, stderr.trim().split('\n')]).toEqual([1, [expect.stringContaining('wants a password')]])
+  expect([code, stderr.trim().split('\n')]).toEqual([1, [expect.stringContaining('requires a password')]])
 })
 
 test.each(['dev', 'serve'])('%s in a folder that cannot be written says so in one line', async (command) => {

@@ -24,7 +24,7 @@ test('a server that says nothing any more fails the query, and the next one has 
   const before = await pool.query(PID)
   proxy.loseRepliesTo('mute')
   await expect(pool.query({ name: 'mute', text: 'select 1' })).rejects.toThrow(
-    `PostgreSQL has not answered for ${SILENT_MS} ms`,
+    `PostgreSQL did not respond for ${SILENT_MS} ms`,
   )
   proxy.cut()
   const after = await pool.query(PID)

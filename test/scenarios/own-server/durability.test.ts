@@ -151,7 +151,7 @@ describe('a server with fsync = off', () => {
     await db.rows('drop schema hookonce cascade')
     const hooks = testHooks(db, { durability: 'required' }).on('test', '*', () => undefined)
     await expect(hooks.start()).rejects.toThrow(
-      /^SERVER_NOT_DURABLE: the server runs with fsync = off: .+durability: 'unsafe'/,
+      /^SERVER_NOT_DURABLE: the server runs with fsync = off, .+durability: 'unsafe'/,
     )
     expect(await db.rows(`select to_regnamespace('hookonce') as schema`)).toEqual([{ schema: null }])
   })
