@@ -33,9 +33,13 @@ test('the pinned size is that of the installed package', async () => {
   expect(await bytesIn(root)).toBe(serverPackageFor(process.platform, process.arch).unpackedBytes)
 })
 
-test('nothing that comes with hookonce has an install script', () => {
-  const { optionalDependencies } = JSON.parse(read('package.json'))
+test('neither hookonce nor anything that comes with it has an install script', () => {
+  const { scripts, optionalDependencies } = JSON.parse(read('package.json'))
   expect(optionalDependencies).toBeUndefined()
+  // For a package from a file or from git, npm counts `prepare` as one. A clone is built by
+  // `postprepare`.
+  const counted = ['preinstall', 'install', 'postinstall', 'prepare']
+  expect(Object.keys(scripts).filter((name) => counted.includes(name))).toEqual([])
   const scripted = Object.entries(locked)
     .filter(([, entry]) => entry.hasInstallScript && !entry.dev && !entry.devOptional)
     .map(([path]) => path)
