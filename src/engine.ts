@@ -49,6 +49,7 @@ export async function openEngine({
     prepare: options.prepare,
     durability: options.durability,
     relays: options.outbox !== undefined,
+    onNotice: (notice) => observer.warning?.(notice),
   })
   try {
     await warnOfEphemeral(ledger, observer)

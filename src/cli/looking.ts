@@ -23,6 +23,7 @@ export async function lookingIn<Result>(
     // Who receives into this ledger has refused or accepted its server.
     durability: 'unsafe',
     maxConnections: 2,
+    onNotice: ({ says, detail }) => process.stderr.write(`${says} (${detail})\n`),
   })
   try {
     return await look(ledger)

@@ -42,6 +42,7 @@ const SAYS_WHAT_TO_DO: ReadonlySet<ErrorCode> = new Set([
   'DATABASE_UNREACHABLE',
   'DATABASE_REFUSED',
   'DIR_UNUSABLE',
+  'EMBEDDED_NOT_FETCHED',
 ])
 
 async function told(error: unknown): Promise<string> {

@@ -7,6 +7,7 @@ import { cutWhenSilent } from './driver/silent-server.ts'
 import { UnpreparedClient } from './driver/unprepared.ts'
 import { requireDurable } from './durable-server.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
+import type { Notice } from './embedded/fetch.ts'
 import { type Listening, listen, type OnWork } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
@@ -63,6 +64,8 @@ export interface LedgerOptions {
   readonly durability: 'required' | 'unsafe'
   /** Whether a relay also uses this ledger. */
   readonly relays?: boolean
+  /** Reports what opening an embedded ledger waits for. */
+  readonly onNotice?: (notice: Notice) => void
 }
 
 /**
@@ -90,7 +93,7 @@ export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const { database } = options
   if (typeof database === 'object') return connect(options, { business: database })
   if (database !== undefined && database !== EMBEDDED) return connect(options, { url: checkedUrl(database) })
-  const server = await startEmbedded({ dir: options.dir })
+  const server = await startEmbedded({ dir: options.dir, onNotice: options.onNotice })
   return connect(options, { url: server.url, embedded: server })
 }
 

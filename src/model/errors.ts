@@ -183,6 +183,11 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'No embedded PostgreSQL exists for this platform. Set DATABASE_URL to a PostgreSQL 14 or later.',
   },
+  EMBEDDED_NOT_FETCHED: {
+    retryable: true,
+    advice:
+      'Check the network, npm and its registry; or install the package that the message names; or set DATABASE_URL to a server.',
+  },
   EMBEDDED_FAILED: {
     retryable: false,
     advice:

