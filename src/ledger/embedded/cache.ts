@@ -1,8 +1,7 @@
 import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { systemRoot } from './data-directory.ts'
-import { isRoot } from './home.ts'
+import { isRoot, systemRoot } from './home.ts'
 
 /** Where fetched programs are kept for every project of an account. */
 export function cacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {

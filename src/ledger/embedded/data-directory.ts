@@ -4,11 +4,8 @@ import { basename, dirname, join } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 import type { Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { type Home, hasCode, isThere, readSmallFile, removeIfThere } from './home.ts'
+import { type Home, hasCode, isThere, readSmallFile, removeIfThere, systemRoot } from './home.ts'
 import { canReach, run } from './run.ts'
-
-/** Where root keeps what an unprivileged account must reach and the user's own directories do not let it. */
-export const systemRoot = '/var/lib/hookonce'
 
 export const superuser = 'hookonce'
 

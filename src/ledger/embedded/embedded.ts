@@ -3,16 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HookonceError } from '../../model/errors.ts'
 import { accountFor } from './account.ts'
 import { type Binaries, binariesFor, prepareBinaries } from './binaries.ts'
-import {
-  checkMajor,
-  findDataDir,
-  makeDataDir,
-  resetPassword,
-  superuser,
-  systemRoot,
-} from './data-directory.ts'
+import { checkMajor, findDataDir, makeDataDir, resetPassword, superuser } from './data-directory.ts'
 import type { Notice } from './fetch.ts'
-import { type Home, logSince, openHome, readSmallFile, unusableDir, writeSmallFile } from './home.ts'
+import {
+  type Home,
+  logSince,
+  openHome,
+  readSmallFile,
+  systemRoot,
+  unusableDir,
+  writeSmallFile,
+} from './home.ts'
 import { join, type Membership } from './membership.ts'
 import { choosePort, host, isFree } from './port.ts'
 import { readPidFile, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts'

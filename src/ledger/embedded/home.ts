@@ -15,6 +15,9 @@ import {
 import { join, resolve } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 
+/** Where root keeps what an unprivileged account must reach and the user's own directories do not let it. */
+export const systemRoot = '/var/lib/hookonce'
+
 /** The directory of one embedded server, and what lies in it. */
 export interface Home {
   readonly dir: string
