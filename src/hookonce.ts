@@ -7,14 +7,23 @@ import type { InlineOptions } from './inline/options.ts'
 import { setPaused } from './ledger/jobs/subscribers.ts'
 import { isAnyWorkerAlive } from './ledger/jobs/workers.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import { backlog } from './ledger/read/jobs.ts'
 import { outboxBacklog } from './ledger/read/outbox.ts'
+import { backlog } from './ledger/read/receipts.ts'
 import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
 import { type Backlogs, metrics } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
+import {
+  type Attention,
+  type Decided,
+  decideAttention,
+  listAttention,
+  type Verdict,
+} from './operate/attention.ts'
+import type { FreshPlan } from './operate/fresh-replay.ts'
+import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './operate/replay.ts'
 import { checkOptions, type Options, retryPolicy, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler, Subscriber } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
@@ -27,15 +36,6 @@ import { receiveNode, respond } from './receive/node.ts'
 import { unavailable } from './receive/receive.ts'
 import type { Source } from './sources/contract.ts'
 import { type Subscription, sourceNamed, subscription } from './subscription.ts'
-import {
-  type Attention,
-  type Decided,
-  decideAttention,
-  listAttention,
-  type Verdict,
-} from './upkeep/attention.ts'
-import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './upkeep/replay.ts'
-import type { FreshPlan } from './upkeep/replay-fresh.ts'
 import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
 import { breaker } from './work/breaker.ts'
 import { type Isolation, isolation } from './work/isolation.ts'

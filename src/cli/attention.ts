@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
 import type { UnknownEffect } from '../ledger/jobs/attention.ts'
-import { decideAttention, listAttention, type Verb, verbs } from '../upkeep/attention.ts'
+import { decideAttention, listAttention, type Verb, verbs } from '../operate/attention.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { lookingIn } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce attention list [--json] [--dir DIR]

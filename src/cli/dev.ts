@@ -10,9 +10,9 @@ import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
-import { keptSecret } from './kept-secret.ts'
+import { keptSecret } from './local-secret.ts'
 import { print, safe, withoutPassword } from './print.ts'
-import { listen, runningOf, runningOptions, untilStopped } from './running.ts'
+import { listen, runningOf, runningOptions, untilStopped } from './run-gateway.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
              [--dir .hookonce] [--drain 8s] [--json]

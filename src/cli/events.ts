@@ -1,8 +1,8 @@
-import { type EventRow, listEvents } from '../ledger/read/jobs.ts'
+import { type EventRow, listEvents } from '../ledger/read/receipts.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
-import { isWaiting, pausedLine, pausedOf } from './paused.ts'
+import { lookingIn } from './open-ledger.ts'
+import { isWaiting, pausedLine, pausedOf } from './paused-line.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce events [--source NAME] [--limit N] [--json] [--dir DIR]

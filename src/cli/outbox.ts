@@ -1,7 +1,7 @@
 import { listMessages, type MessageRow } from '../ledger/read/outbox.ts'
-import { messageById, replayFailedMessages, replayMessage } from '../upkeep/replay-messages.ts'
+import { messageById, replayFailedMessages, replayMessage } from '../operate/outbox.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { lookingIn } from './open-ledger.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
 
 const usage = `hookonce outbox [--state waiting|published|failed] [--topic TOPIC] [--limit N] [--json] [--dir DIR]

@@ -2,8 +2,8 @@ import { setPaused } from '../ledger/jobs/subscribers.ts'
 import { registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
-import { type Paused, pausedOf } from './paused.ts'
+import { lookingIn } from './open-ledger.ts'
+import { type Paused, pausedOf } from './paused-line.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce pause [--tenant NAME] [--json] [--dir DIR]

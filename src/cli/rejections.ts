@@ -1,6 +1,6 @@
 import { listRejections } from '../ledger/receipts/rejections.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { lookingIn } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce rejections [--json] [--dir DIR]

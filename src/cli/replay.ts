@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
+import type { FreshPlan } from '../operate/fresh-replay.ts'
 import {
   planReplay,
   planReplayFresh,
@@ -10,10 +11,9 @@ import {
   type ReplayPlan,
   replayFailed,
   replayOne,
-} from '../upkeep/replay.ts'
-import type { FreshPlan } from '../upkeep/replay-fresh.ts'
+} from '../operate/replay.ts'
 import { type Command, durationOf, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { lookingIn } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]

@@ -5,7 +5,7 @@ import { answerQuestions } from '../gateway/questions.ts'
 import { HookonceError } from '../model/errors.ts'
 import { jsonLogger, type Logger } from '../observe/logs.ts'
 import { type Command, parse, usageError } from './command.ts'
-import { type AdminPlace, listen, runningOf, runningOptions, untilStopped } from './running.ts'
+import { type AdminPlace, listen, runningOf, runningOptions, untilStopped } from './run-gateway.ts'
 
 const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0]
                                         [--admin-port 4401] [--admin-host 127.0.0.1] [--dir DIR]

@@ -6,14 +6,14 @@ import {
   type ReceiptRow,
   type ReceiptStory,
   receiptStory,
-} from '../ledger/read/jobs.ts'
+} from '../ledger/read/receipts.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
+import { receiptById } from '../operate/replay.ts'
 import { knownSecretHeaders } from '../sources/catalogue/index.ts'
 import { withoutSecrets } from '../sources/headers.ts'
-import { receiptById } from '../upkeep/replay.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
-import { isWaiting, type Paused, pausedLine, pausedOf } from './paused.ts'
+import { lookingIn } from './open-ledger.ts'
+import { isWaiting, type Paused, pausedLine, pausedOf } from './paused-line.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
 
 const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]

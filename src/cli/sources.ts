@@ -4,7 +4,7 @@ import { type CheckedDescription, checkDescription } from '../sources/descriptio
 import { providerPage } from '../sources/page.ts'
 import { lintKeys } from '../upkeep/lint-keys.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { lookingIn } from './open-ledger.ts'
 import { print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce sources [words] [--json]

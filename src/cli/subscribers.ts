@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
 import { type ServedSubscriber, servedSubscribers } from '../ledger/jobs/served.ts'
-import { planWaiting, settleWaiting, type WaitingPlan } from '../upkeep/waiting-jobs.ts'
+import { planWaiting, settleWaiting, type WaitingPlan } from '../operate/subscribers.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { lookingIn } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce subscribers [--json] [--dir DIR]

@@ -6,9 +6,9 @@ import { fixtureOf } from '../sources/fixtures/index.ts'
 import { type SampleEvent, sampleOf } from '../sources/sample.ts'
 import type { SignedDelivery, SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
-import { oneSource, oneSourceOptions } from './one-source.ts'
-import { type Override, overridden, overridesOf } from './override.ts'
+import { oneSource, oneSourceOptions } from './find-source.ts'
 import { print, printJson, safe } from './print.ts'
+import { type Override, overridden, overridesOf } from './sample-fields.ts'
 
 const usage = `hookonce trigger <provider> [type] [--url URL] [--secret env:NAME] [--config hookonce.json] [--id KEY]
                  [--times N] [--concurrent] [--reorder] [--override a.b=c] [--setting name=value] [--json]

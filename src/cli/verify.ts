@@ -4,7 +4,7 @@ import type { Delivery, Identified, Refusal, Source } from '../sources/contract.
 import { diagnose } from '../sources/diagnose/diagnose.ts'
 import { headerLookup } from '../sources/headers.ts'
 import { type Command, parse, usageError } from './command.ts'
-import { oneSource, oneSourceOptions } from './one-source.ts'
+import { oneSource, oneSourceOptions } from './find-source.ts'
 import { print, printJson, safe } from './print.ts'
 
 const usage = `hookonce verify --source NAME --headers FILE --body FILE [--secret env:NAME] [--config hookonce.json]

@@ -1,10 +1,10 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Observer } from '../observe/observer.ts'
-import { wakeLanes } from './lanes.ts'
 import { lintKeys } from './lint-keys.ts'
-import { prune, pruneOutbox } from './prune.ts'
+import { prune, pruneOutbox } from './prune-receipts.ts'
+import { reportUnattended } from './report-unattended.ts'
 import { rescue } from './rescue.ts'
-import { reportUnattended } from './unattended.ts'
+import { wakeLanes } from './wake-ordered-jobs.ts'
 
 export interface Upkeep {
   stop(): Promise<void>

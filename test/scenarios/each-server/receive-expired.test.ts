@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { prune } from '../../../src/upkeep/prune.ts'
+import { prune } from '../../../src/upkeep/prune-receipts.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiving.ts'
 import { testSource } from '../../support/source.ts'

@@ -5,7 +5,7 @@ import { addMissingJobs, type Replay, replayJobs } from '../../../src/ledger/job
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { markBodiesSwept, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
-import { prune } from '../../../src/upkeep/prune.ts'
+import { prune } from '../../../src/upkeep/prune-receipts.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'

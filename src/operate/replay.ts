@@ -4,10 +4,10 @@ import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/jobs/subscribers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { onlyOne } from '../ledger/read/id-prefix.ts'
-import { findReceipts, type ReceiptRow } from '../ledger/read/jobs.ts'
+import { findReceipts, type ReceiptRow } from '../ledger/read/receipts.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
-import { type FreshPlan, planFresh, replayFresh } from './replay-fresh.ts'
+import { type FreshPlan, planFresh, replayFresh } from './fresh-replay.ts'
 
 /** Finds one receipt by its id or by the beginning of it. */
 export async function receiptById({ pool, shards }: LedgerTables, id: string): Promise<ReceiptRow> {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { keptSecret } from './kept-secret.ts'
+import { keptSecret } from './local-secret.ts'
 
 function directory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-kept-'))
