@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { destinationUrlFault, type GatewayConfig, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import type { Hookonce } from '../hookonce.ts'
-import { EMBEDDED } from '../ledger/ledger.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
@@ -10,9 +9,10 @@ import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
-import { keptSecret } from './local-secret.ts'
+import { localSecret } from './local-secret.ts'
+import { databaseOf } from './open-ledger.ts'
 import { print, safe, withoutPassword } from './print.ts'
-import { listen, runningOf, runningOptions, untilStopped } from './run-gateway.ts'
+import { gatewayOptions, openListeners, parseGatewayOptions, runUntilSignal } from './run-gateway.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
              [--dir .hookonce] [--drain 8s] [--json]
@@ -25,14 +25,14 @@ export const dev: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
-      ...runningOptions,
+      ...gatewayOptions,
       'forward-to': { type: 'string' },
       config: { type: 'string' },
       dir: { type: 'string', default: '.hookonce' },
       json: { type: 'boolean', default: false },
     })
     // All that may be refused comes before the first file is written.
-    const { port, drainMs, adminBy } = runningOf({ usage }, values)
+    const { port, drainMs, adminPlace } = parseGatewayOptions({ usage }, values)
     const forwardTo = values['forward-to']
     const fault = forwardTo === undefined ? undefined : destinationUrlFault(forwardTo)
     if (fault !== undefined) {
@@ -41,14 +41,14 @@ export const dev: Command = {
       throw usageError({ usage }, `--forward-to ${fault}${given}`)
     }
     const written = values.config === undefined ? NOTHING : await readConfig(values.config, process.env)
-    const admin = adminBy(written.admin, process.env)
-    const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
+    const admin = adminPlace(written.admin, process.env)
+    const demo = demoSource(localSecret(values.dir, 'demo-secret'))
     // For those that sign their URL: with --port 0 it is not known before it listens.
     const found = await environmentSources(process.env, (provider) =>
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
     const config = devConfig({ written, demo, found, forwardTo, dir: values.dir })
-    const database = process.env.DATABASE_URL || EMBEDDED
+    const database = databaseOf(process.env)
     const hooks = gatewayHooks(config, {
       database,
       dir: values.dir,
@@ -59,11 +59,11 @@ export const dev: Command = {
         hooks.on(source, '*', () => undefined, { name: 'dev' })
     }
     await hooks.start()
-    const listening = await listen({ hooks, host: '127.0.0.1', port, receives: true, admin })
-    // Before it says that it is ready: whoever waits for that may stop it at once.
-    const stopped = untilStopped(hooks, listening, drainMs)
-    const { delivery } = listening
-    const adminPort = listening.admin?.port
+    const listeners = await openListeners({ hooks, host: '127.0.0.1', port, receives: true, admin })
+    // Before it reports that it is ready: a process that waits for that may stop it at once.
+    const stopped = runUntilSignal(hooks, listeners, drainMs)
+    const { delivery } = listeners
+    const adminPort = listeners.admin?.port
     await greet({
       hooks,
       port: delivery.port,
@@ -98,7 +98,7 @@ function devConfig({ written, demo, found, forwardTo, dir }: DevInput): GatewayC
   const forward =
     forwardTo === undefined
       ? []
-      : [{ name: FORWARD, url: forwardTo, types: '*', secret: keptSecret(dir, FORWARD_SECRET) }]
+      : [{ name: FORWARD, url: forwardTo, types: '*', secret: localSecret(dir, FORWARD_SECRET) }]
   return {
     sources: { demo, ...opened, ...written.sources },
     destinations: [...written.destinations, ...forward],

@@ -11,7 +11,7 @@ import { HookonceError } from '../model/errors.ts'
  */
 
 /** A secret of this folder. */
-export function keptSecret(dir: string, name: string): string {
+export function localSecret(dir: string, name: string): string {
   try {
     return secretIn(dir, name)
   } catch (error) {

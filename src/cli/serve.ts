@@ -5,7 +5,13 @@ import { answerQuestions } from '../gateway/questions.ts'
 import { HookonceError } from '../model/errors.ts'
 import { jsonLogger, type Logger } from '../observe/logs.ts'
 import { type Command, parse, usageError } from './command.ts'
-import { type AdminPlace, listen, runningOf, runningOptions, untilStopped } from './run-gateway.ts'
+import {
+  type AdminPlace,
+  gatewayOptions,
+  openListeners,
+  parseGatewayOptions,
+  runUntilSignal,
+} from './run-gateway.ts'
 
 const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0]
                                         [--admin-port 4401] [--admin-host 127.0.0.1] [--dir DIR]
@@ -23,7 +29,7 @@ export const serve: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
-      ...runningOptions,
+      ...gatewayOptions,
       config: { type: 'string', default: 'hookonce.json' },
       host: { type: 'string', default: '0.0.0.0' },
       dir: { type: 'string', default: '.hookonce' },
@@ -39,9 +45,9 @@ export const serve: Command = {
         '--receive-only and --work-only exclude each other: leave both out to do both',
       )
     }
-    const { port, drainMs, adminBy } = runningOf({ usage }, values)
+    const { port, drainMs, adminPlace } = parseGatewayOptions({ usage }, values)
     const config = await readConfig(values.config, process.env)
-    const admin = adminBy(config.admin, process.env)
+    const admin = adminPlace(config.admin, process.env)
     const logger = jsonLogger(values.quiet ? 'warn' : 'info')
     const processes = processesOf(values.workers)
     if (processes > 1 && !isOneOfSeveral) {
@@ -78,11 +84,11 @@ async function run(config: GatewayConfig, serving: Serving, logger: Logger): Pro
   await hooks.ledger()
   if (works) await hooks.start()
   if (isOneOfSeveral) answerQuestions(hooks)
-  const listening = await listen({ hooks, host, port, receives, admin })
-  // Before it says that it is ready: whoever waits for that may stop it at once.
-  const stopped = untilStopped(hooks, listening, drainMs)
-  if (listening.admin) {
-    const ports = { port: listening.delivery.port, adminPort: listening.admin.port }
+  const listeners = await openListeners({ hooks, host, port, receives, admin })
+  // Before it reports that it is ready: a process that waits for that may stop it at once.
+  const stopped = runUntilSignal(hooks, listeners, drainMs)
+  if (listeners.admin) {
+    const ports = { port: listeners.delivery.port, adminPort: listeners.admin.port }
     logger.info({ ...ports, sources: Object.keys(config.sources) }, 'hookonce is ready')
   }
   await stopped

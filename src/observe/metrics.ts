@@ -1,5 +1,5 @@
+import type { Backlog } from '../ledger/read/jobs.ts'
 import type { OutboxBacklog } from '../ledger/read/outbox.ts'
-import type { Backlog } from '../ledger/read/receipts.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import type { AttemptFact, Observer } from './observer.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openCallsOf } from '../../../src/ledger/effects/effects.ts'
-import { backlog } from '../../../src/ledger/read/receipts.ts'
+import { backlog } from '../../../src/ledger/read/jobs.ts'
 import { listAttention } from '../../../src/operate/attention.ts'
 import { freshDatabase } from '../../support/database.ts'
 import {
