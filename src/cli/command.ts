@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { HookonceError } from '../model/errors.ts'
 
-/** One command of the command line; each has a file of its own, and `commands.ts` names them. */
+/** One command of the command line. Each has its own file, and `commands.ts` lists them. */
 export interface Command {
   readonly usage: string
   run(args: readonly string[]): Promise<void>
