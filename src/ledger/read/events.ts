@@ -29,10 +29,12 @@ const LIST_EVENTS = statement(
          select from ending e where w.received_at < e.received_at or (w.received_at = e.received_at and w.id > e.id))
        and ($6::text is null or w.tenant = $6::text) and ($7::text is null or w.source = $7::text)
        and ($12::text is null or w.event_type like $12::text)
-       and ($8::text is null and $9::text is null or exists (
-         select from hookonce.job j join hookonce.subscriber b on b.id = j.subscriber
+       -- Not EXISTS: for that the planner may read every job first, and hash them.
+       and ($8::text is null and $9::text is null or (
+         select true from hookonce.job j join hookonce.subscriber b on b.id = j.subscriber
          where j.shard = w.shard and j.receipt_id = w.id
-           and ($8::text is null or b.name = $8::text) and ($9::text is null or j.state::text = $9::text)))
+           and ($8::text is null or b.name = $8::text) and ($9::text is null or j.state::text = $9::text)
+         limit 1))
      order by w.received_at desc, w.id limit $3::integer
    )
    select (select ${cursorOf('ending')} from ending) as "walkedTo", ${cursorOf('m')} as cursor,

@@ -67,9 +67,9 @@ const FAILURES = statement(
        select j.receipt_id, j.reason, j.finished_at from hookonce.job j
        where j.shard = n.shard and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
          and j.finished_at >= $6::timestamptz and j.finished_at < $7::timestamptz
-         and ($5::text is null or exists (
-           select from hookonce.receipt r
-           where r.shard = n.shard and r.id = j.receipt_id and r.event_type like $5::text))
+         and ($5::text is null or (
+           select r.event_type like $5::text from hookonce.receipt r
+           where r.shard = n.shard and r.id = j.receipt_id limit 1))
        order by j.finished_at desc limit $8::integer
      ) j
      where ($2::text is null or s.tenant = $2::text) and ($3::text is null or s.source = $3::text)

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
+import { readEvents } from '../../../src/ledger/read/events.ts'
+import { failures } from '../../../src/ledger/read/jobs.ts'
 import { type EventQuery, listEvents } from '../../../src/operate/events.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { pagesTouched, textOf } from '../../support/plans.ts'
 import { seedJobs } from '../../support/seed.ts'
 
 /* What operate/ lists of events: filters, and pages by cursor. */
@@ -127,4 +130,54 @@ test('a cursor that is none and a limit out of range are refused, with the value
     await expect(listEvents(ledgerOf(db), { limit })).rejects.toThrow(
       `limit must be a number from 1 to 10000, not ${limit}`,
     )
+})
+
+const PLACE = `'infinity', '00000000-0000-0000-0000-000000000000'`
+
+test.each([
+  {
+    name: 'all events',
+    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', null)`,
+  },
+  {
+    name: 'events in a state',
+    values: `(16, 50, 50, ${PLACE}, null, null, null, 'failed', '-infinity', 'infinity', null)`,
+  },
+  {
+    name: 'events of a type',
+    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', 'x')`,
+  },
+])('what a page of $name touches does not grow with history', async ({ values }) => {
+  const text = await textOf((db) => readEvents(db, { shards: 16, walk: 50, limit: 50 }))
+  const pages: number[] = []
+  for (const count of [500, 10_000]) {
+    const db = await freshDatabase()
+    await seedJobs(db, count, { state: 'processed', shard: 3 })
+    await db.rows('analyze')
+    const touched = await pagesTouched(db, text, values)
+    expect(touched.readThrough).toEqual([])
+    pages.push(touched.pages)
+  }
+  const [few = 0, many = 0] = pages
+  expect(many, `${few} pages with 500 receipts, ${many} with 10,000`).toBeLessThan(2 * few + 100)
+})
+
+test('what the failures touch does not grow with jobs that are processed', async () => {
+  const text = await textOf((db) => failures(db, { shards: 16, limit: 100, examples: 3 }))
+  const pages: number[] = []
+  for (const count of [500, 10_000]) {
+    const db = await freshDatabase()
+    await seedJobs(db, count, { state: 'processed', shard: 3 })
+    await seedJobs(db, 50, { state: 'failed', shard: 3 })
+    await db.rows('analyze')
+    const touched = await pagesTouched(
+      db,
+      text,
+      `(16, null, null, null, null, '-infinity', 'infinity', 100, 3)`,
+    )
+    expect(touched.readThrough).toEqual([])
+    pages.push(touched.pages)
+  }
+  const [few = 0, many = 0] = pages
+  expect(many, `${few} pages with 500 jobs, ${many} with 10,000`).toBeLessThan(2 * few + 100)
 })
