@@ -22,7 +22,7 @@ export interface Status {
 }
 
 export interface StatusTotals {
-  /** Jobs that have not begun, or wait for a retry. */
+  /** Jobs that were received, and have not begun. */
   readonly waiting: number
   readonly retrying: number
   /** Jobs that workers run now. */

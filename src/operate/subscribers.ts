@@ -52,7 +52,7 @@ export interface WaitingPlan {
 
 export async function planWaiting(ledger: LedgerTables, request: WaitingRequest): Promise<WaitingPlan> {
   const all = await servedSubscribers(ledger.pool, ledger.shards)
-  const from = named(all, request, request.subscriber)
+  const from = findSubscriber(all, request, request.subscriber)
   if (from.isServed)
     throw new HookonceError(
       'CONFIG_INVALID',
@@ -60,7 +60,7 @@ export async function planWaiting(ledger: LedgerTables, request: WaitingRequest)
     )
   if (request.to === undefined)
     return { from, to: undefined, jobs: from.waiting, types: [], unwanted: [], begun: 0 }
-  const to = named(all, request, request.to)
+  const to = findSubscriber(all, request, request.to)
   if (to.id === from.id) throw new HookonceError('CONFIG_INVALID', 'a subscriber cannot get its own jobs')
   const types = await waitingTypes(ledger.pool, ledger.shards, from.id)
   const wants = typeMatcher(to.pattern)
@@ -138,7 +138,7 @@ async function inBatches(settle: () => Promise<number>): Promise<number> {
   return total
 }
 
-function named(
+function findSubscriber(
   all: readonly ServedSubscriber[],
   { tenant, source }: WaitingRequest,
   name: string,
