@@ -4,17 +4,25 @@ import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './
 import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
 import { ledgerKeys } from './inline/ledger-keys.ts'
 import type { InlineOptions } from './inline/options.ts'
-import { setPaused } from './ledger/jobs/subscribers.ts'
-import { isAnyWorkerAlive } from './ledger/jobs/workers.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import { backlog } from './ledger/read/jobs.ts'
-import { outboxBacklog } from './ledger/read/outbox.ts'
 import { DAY_MS } from './model/durations.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
 import { type Backlogs, metrics } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
+import {
+  type Attention,
+  type Decided,
+  decideAttention,
+  type EffectDecision,
+  listAttention,
+} from './operate/attention.ts'
+import type { DecisionReason } from './operate/audit.ts'
+import type { FreshPlan } from './operate/fresh-replay.ts'
+import { pause, resume } from './operate/pause.ts'
+import { planReplayFresh, type ReplayedOne, replayOne } from './operate/replay.ts'
+import { listWorkers, readBacklogs } from './operate/status.ts'
 import { checkOptions, type Options, retryPolicy, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler, Subscriber } from './process/subscriber.ts'
 import { startWorker, type Worker } from './process/worker.ts'
@@ -27,15 +35,6 @@ import { receiveNode, respond } from './receive/node.ts'
 import { unavailable } from './receive/receive.ts'
 import type { Source } from './sources/contract.ts'
 import { type Subscription, sourceNamed, subscription } from './subscription.ts'
-import {
-  type Attention,
-  type Decided,
-  decideAttention,
-  listAttention,
-  type Verdict,
-} from './upkeep/attention.ts'
-import { type Fresh, planReplayFresh, type ReplayedOne, replayOne } from './upkeep/replay.ts'
-import type { FreshPlan } from './upkeep/replay-fresh.ts'
 import { startUpkeep, type Upkeep } from './upkeep/upkeep.ts'
 import { breaker } from './work/breaker.ts'
 import { type Isolation, isolation } from './work/isolation.ts'
@@ -97,7 +96,7 @@ export interface Hookonce<S extends Sources> {
    */
   replay(
     receiptId: string,
-    options?: { readonly subscriber?: string; readonly fresh?: Fresh },
+    options?: { readonly subscriber?: string; readonly fresh?: DecisionReason },
   ): Promise<ReplayedOne>
   /** What a fresh replay would do again. */
   planFresh(receiptId: string, options?: { readonly subscriber?: string }): Promise<FreshPlan>
@@ -167,11 +166,12 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
    * lease for others to start, some process must work: otherwise start() was forgotten, which is
    * reported once.
    */
-  function watchForWorker({ pool }: Ledger): void {
+  function watchForWorker(ledger: Ledger): void {
     if (isWatched) return
     isWatched = true
     const look = async (): Promise<void> => {
-      if (starting || stopping || subscriptions.length === 0 || (await isAnyWorkerAlive(pool))) return
+      if (starting || stopping || subscriptions.length === 0) return
+      if ((await listWorkers(ledger)).length > 0) return
       observer.warning?.({
         says: 'events are recorded, but no process works on them',
         detail: 'call `await hooks.start()` in this process, or start a worker in another one',
@@ -220,9 +220,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const backlogs = sharedLook(async (): Promise<Backlogs | undefined> => {
     try {
       const { readings, shards } = (await engine()).ledger
-      // One after the other: the second connection is for readiness.
-      const jobs = await backlog(readings, shards)
-      return { jobs, outbox: await outboxBacklog(readings, shards) }
+      return await readBacklogs({ pool: readings, shards })
     } catch (error) {
       observer.trouble({ doing: 'reading the backlog for metrics', error })
       return undefined
@@ -353,9 +351,9 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     },
   }
 
-  async function decideOn(verdict: Verdict): Promise<Decided> {
+  async function decideOn(decision: EffectDecision): Promise<Decided> {
     const { ledger } = await engine()
-    const decided = await decideAttention(ledger, verdict)
+    const decided = await decideAttention(ledger, decision)
     worker?.wake()
     return decided
   }
@@ -433,12 +431,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {
     const { ledger } = await engine()
     const tenant = options.sources[source]?.tenant ?? 'default'
-    const found = await setPaused(ledger.pool, { tenant, source, subscriber, paused })
-    if (!found)
-      throw new HookonceError(
-        'CONFIG_INVALID',
-        `no subscriber "${subscriber ?? '*'}" of source "${source}" is known`,
-      )
+    await (paused ? pause : resume)(ledger, { tenant, source, subscriber })
     if (!paused) worker?.wake()
   }
 

@@ -1,8 +1,13 @@
 import { userInfo } from 'node:os'
-import type { UnknownEffect } from '../ledger/jobs/attention.ts'
-import { decideAttention, listAttention, type Verb, verbs } from '../upkeep/attention.ts'
+import {
+  type AttentionVerb,
+  attentionVerbs,
+  decideAttention,
+  listAttention,
+  type UnknownEffect,
+} from '../operate/attention.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce attention list [--json] [--dir DIR]
@@ -11,15 +16,15 @@ hookonce attention confirm-not-done <effect key> --why TEXT …
 hookonce attention retry-same-key <effect key> --why TEXT …
 hookonce attention abandon <effect key> --why TEXT …
 
-Effects whose outcome is unknown: a call was made and nobody recorded how it ended. Ask the other side by the key that
-it was given, then decide.
+Effects whose outcome is unknown: a call was made, and no reply was recorded. Look the call up on the other side by its
+idempotency key, then decide.
 
-  confirm-done       it happened: the jobs that wait go on with --result
-  confirm-not-done   it did not happen: it is called again, with a new key
-  retry-same-key     it is called again with the key that was used: the other side must still know it
-  abandon            the jobs that wait are given up; the effect stays unknown and listed
+  confirm-done       the call happened: the waiting jobs go on with --result
+  confirm-not-done   the call did not happen: it is made again, with a new key
+  retry-same-key     the call is made again with the same key: the other side must still know it
+  abandon            the waiting jobs fail; the effect stays unknown and listed
 
-Who decided (--by, else the user who runs this), when and why is kept and shown by \`hookonce show\`.`
+\`hookonce show\` and \`hookonce audit\` show who decided (--by, else your user name), when and why.`
 
 export const attention: Command = {
   usage,
@@ -31,29 +36,29 @@ export const attention: Command = {
       why: { type: 'string' },
       result: { type: 'string' },
     })
-    const [what, key] = positionals
-    if (what === 'list') {
+    const [word, key] = positionals
+    if (word === 'list') {
       if (key !== undefined) throw usageError({ usage }, `unexpected argument "${key}"`)
-      const unknown = await lookingIn(values.dir, listAttention)
+      const unknown = await withLedger(values.dir, listAttention)
       return values.json ? printJson(unknown) : print(asText(unknown))
     }
-    const verb = verbs.find((candidate) => candidate === what)
-    if (!verb) throw usageError({ usage }, `list, or one of ${verbs.join(', ')}?`)
-    if (!key) throw usageError({ usage }, 'which effect? Give its key')
-    if (!values.why) throw usageError({ usage }, 'why? Give the reason with --why: it is kept')
+    const verb = attentionVerbs.find((candidate) => candidate === word)
+    if (!verb) throw usageError({ usage }, `give list, or one of ${attentionVerbs.join(', ')}`)
+    if (!key) throw usageError({ usage }, 'give the key of the effect')
+    if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
     const { tenant, why, by = userInfo().username } = values
-    const verdict = { tenant, key, verb, by, why, result: resultOf(verb, values.result) }
-    const decided = await lookingIn(values.dir, (ledger) => decideAttention(ledger, verdict))
+    const decision = { tenant, key, verb, by, why, result: resultOf(verb, values.result) }
+    const decided = await withLedger(values.dir, (ledger) => decideAttention(ledger, decision))
     if (values.json) return printJson(decided)
     print(`${safe(key)}: ${verb}, ${decided.jobs} ${decided.jobs === 1 ? 'job' : 'jobs'} ${movedBy(verb)}`)
   },
 }
 
-function movedBy(verb: Verb): string {
+function movedBy(verb: AttentionVerb): string {
   return verb === 'abandon' ? 'given up' : 'received again'
 }
 
-function resultOf(verb: Verb, text: string | undefined): unknown {
+function resultOf(verb: AttentionVerb, text: string | undefined): unknown {
   if (text === undefined) return undefined
   if (verb !== 'confirm-done') throw usageError({ usage }, '--result goes with confirm-done')
   try {

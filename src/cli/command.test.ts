@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { durationOf, parse, portOf } from './command.ts'
+import { parse, parseDuration, parsePort } from './command.ts'
 
 const command = { usage: 'hookonce test [--limit N]' }
 
@@ -9,19 +9,19 @@ test.each([
   ['2h', 7_200_000],
   ['7d', 604_800_000],
 ])('%s is %d ms', (text, ms) => {
-  expect(durationOf(command, text)).toBe(ms)
+  expect(parseDuration(command, text)).toBe(ms)
 })
 
 test.each(['', '2', 'h', '-1h', '1.5h', '2 h', '2w'])(
   'the duration "%s" is refused with what is allowed',
   (text) => {
-    expect(() => durationOf(command, text)).toThrow('90s, 15m, 2h or 7d')
+    expect(() => parseDuration(command, text)).toThrow('90s, 15m, 2h or 7d')
   },
 )
 
 test.each(['', '-1', '65536', '80.5', 'http'])('the port "%s" is refused with the usage', (text) => {
   // An empty text is the number 0 to JavaScript, and any free port to us: that must be asked for.
-  expect(() => portOf(command, text)).toThrow('hookonce test [--limit N]')
+  expect(() => parsePort(command, text)).toThrow('hookonce test [--limit N]')
 })
 
 test('an option that nobody knows is refused with the usage', () => {

@@ -1,9 +1,6 @@
 import type { Command } from './command.ts'
 
-/**
- * What the help text says of a command. The command itself is loaded when it is run: most of them
- * need half the product.
- */
+/** A line of the help text. The command is loaded when it runs: most of them import a lot. */
 interface CommandEntry {
   readonly name: string
   readonly summary: string
@@ -28,14 +25,24 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./migrate.ts')).migrate,
   },
   {
+    name: 'status',
+    summary: 'show what waits, what failed and who works on it',
+    load: async () => (await import('./status.ts')).status,
+  },
+  {
     name: 'events',
     summary: 'list the latest events',
     load: async () => (await import('./events.ts')).events,
   },
   {
     name: 'show',
-    summary: 'show one event: deliveries, jobs, attempts, errors, body',
+    summary: 'show one event: deliveries, jobs, attempts, effects, messages, body',
     load: async () => (await import('./show.ts')).show,
+  },
+  {
+    name: 'failures',
+    summary: 'group failed jobs by their error',
+    load: async () => (await import('./failures.ts')).failures,
   },
   {
     name: 'replay',
@@ -54,7 +61,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'rejections',
-    summary: 'tell what was refused, and why',
+    summary: 'list what was refused, and why',
     load: async () => (await import('./rejections.ts')).rejections,
   },
   {
@@ -64,13 +71,18 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'resume',
-    summary: 'let them go on',
+    summary: 'resume a source or subscriber',
     load: async () => (await import('./pause.ts')).resume,
   },
   {
     name: 'subscribers',
-    summary: 'list the subscribers, move or discard jobs that nobody runs any more',
+    summary: 'list the subscribers, move or discard jobs that no worker runs',
     load: async () => (await import('./subscribers.ts')).subscribers,
+  },
+  {
+    name: 'audit',
+    summary: 'list what operators decided, and why',
+    load: async () => (await import('./audit.ts')).audit,
   },
   {
     name: 'sources',
@@ -79,7 +91,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'verify',
-    summary: 'check a kept delivery, and say why it is refused',
+    summary: 'check a stored delivery, and explain a refusal',
     load: async () => (await import('./verify.ts')).verify,
   },
   {

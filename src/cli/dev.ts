@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { destinationUrlFault, type GatewayConfig, readConfig } from '../gateway/config.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import type { Hookonce } from '../hookonce.ts'
-import { EMBEDDED } from '../ledger/ledger.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
@@ -10,60 +9,61 @@ import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
-import { keptSecret } from './kept-secret.ts'
+import { localSecret } from './local-secret.ts'
+import { databaseOf } from './open-ledger.ts'
 import { print, safe, withoutPassword } from './print.ts'
-import { listen, runningOf, runningOptions, untilStopped } from './running.ts'
+import { gatewayOptions, openListeners, parseGatewayOptions, runUntilSignal } from './run-gateway.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
              [--dir .hookonce] [--drain 8s] [--json]
 
-Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. A source is there
-for each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and so on: \`hookonce sources <id>\` names it),
-for each of --config, and "demo" to try it out. /metrics is at --admin-port.`
+Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. Its sources are
+each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and so on: \`hookonce sources <id>\` names it),
+each source of --config, and "demo" to try it out. /metrics is at --admin-port.`
 
 export const dev: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
-      ...runningOptions,
+      ...gatewayOptions,
       'forward-to': { type: 'string' },
       config: { type: 'string' },
       dir: { type: 'string', default: '.hookonce' },
       json: { type: 'boolean', default: false },
     })
-    // All that may be refused comes before the first file is written.
-    const { port, drainMs, adminBy } = runningOf({ usage }, values)
+    // Rejects every wrong option before the first file is written.
+    const { port, drainMs, adminPlace } = parseGatewayOptions({ usage }, values)
     const forwardTo = values['forward-to']
     const fault = forwardTo === undefined ? undefined : destinationUrlFault(forwardTo)
     if (fault !== undefined) {
-      // Before an @ there may be a password.
+      // The part before an @ may hold a password.
       const given = forwardTo?.includes('@') ? '' : `, not "${forwardTo}"`
       throw usageError({ usage }, `--forward-to ${fault}${given}`)
     }
-    const written = values.config === undefined ? NOTHING : await readConfig(values.config, process.env)
-    const admin = adminBy(written.admin, process.env)
-    const demo = demoSource(keptSecret(values.dir, 'demo-secret'))
-    // For those that sign their URL: with --port 0 it is not known before it listens.
+    const configured = values.config === undefined ? EMPTY : await readConfig(values.config, process.env)
+    const admin = adminPlace(configured.admin, process.env)
+    const demo = demoSource(localSecret(values.dir, 'demo-secret'))
+    // For providers that sign their URL. With --port 0 the port is not known yet.
     const found = await environmentSources(process.env, (provider) =>
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
-    const config = devConfig({ written, demo, found, forwardTo, dir: values.dir })
-    const database = process.env.DATABASE_URL || EMBEDDED
+    const config = devConfig({ configured, demo, found, forwardTo, dir: values.dir })
+    const database = databaseOf(process.env)
     const hooks = gatewayHooks(config, {
       database,
       dir: values.dir,
-      logger: values.json ? jsonLogger('info') : teller(),
+      logger: values.json ? jsonLogger('info') : terminalLogger(),
     })
     if (config.destinations.length === 0) {
       for (const source of Object.keys(config.sources))
         hooks.on(source, '*', () => undefined, { name: 'dev' })
     }
     await hooks.start()
-    const listening = await listen({ hooks, host: '127.0.0.1', port, receives: true, admin })
-    // Before it says that it is ready: whoever waits for that may stop it at once.
-    const stopped = untilStopped(hooks, listening, drainMs)
-    const { delivery } = listening
-    const adminPort = listening.admin?.port
+    const listeners = await openListeners({ hooks, host: '127.0.0.1', port, receives: true, admin })
+    // Before it reports that it is ready: a process that waits for that may stop it at once.
+    const stopped = runUntilSignal(hooks, listeners, drainMs)
+    const { delivery } = listeners
+    const adminPort = listeners.admin?.port
     await greet({
       hooks,
       port: delivery.port,
@@ -78,30 +78,30 @@ export const dev: Command = {
   },
 }
 
-const NOTHING: GatewayConfig = { sources: {}, destinations: [] }
+const EMPTY: GatewayConfig = { sources: {}, destinations: [] }
 
 /** The destination of --forward-to, and the file with its secret. */
 const FORWARD = 'forward'
 const FORWARD_SECRET = 'forward-secret'
 
 interface DevInput {
-  /** What the file of --config says. */
-  readonly written: GatewayConfig
+  /** From the file of --config. */
+  readonly configured: GatewayConfig
   readonly demo: SigningSource
   readonly found: EnvironmentSources
   readonly forwardTo: string | undefined
   readonly dir: string
 }
 
-function devConfig({ written, demo, found, forwardTo, dir }: DevInput): GatewayConfig {
+function devConfig({ configured, demo, found, forwardTo, dir }: DevInput): GatewayConfig {
   const opened = Object.fromEntries(found.opened.map(({ name, source }) => [name, source]))
   const forward =
     forwardTo === undefined
       ? []
-      : [{ name: FORWARD, url: forwardTo, types: '*', secret: keptSecret(dir, FORWARD_SECRET) }]
+      : [{ name: FORWARD, url: forwardTo, types: '*', secret: localSecret(dir, FORWARD_SECRET) }]
   return {
-    sources: { demo, ...opened, ...written.sources },
-    destinations: [...written.destinations, ...forward],
+    sources: { demo, ...opened, ...configured.sources },
+    destinations: [...configured.destinations, ...forward],
   }
 }
 
@@ -109,7 +109,7 @@ function demoSource(secret: string): SigningSource {
   return custom({
     provider: 'demo',
     secret,
-    // No timestamp: the line to copy must work as often as it is pasted.
+    // No timestamp, so that the printed curl line stays valid.
     signature: { algorithm: 'hmac-sha256', header: 'demo-signature', encoding: 'hex' },
     event: { key: 'json:id', type: 'json:type' },
   })
@@ -133,7 +133,7 @@ async function greet({ hooks, port, adminPort, config, demo, found, dir, json }:
   const { url = '' } = await hooks.ledger()
   const database = withoutPassword(url)
   const sources = Object.keys(config.sources)
-  // What a file says of the same name stands.
+  // A source of the file replaces one of the environment with the same name.
   const opened = found.opened.filter(({ name, source }) => config.sources[name] === source)
   const variables = Object.fromEntries(opened.map(({ name, variable }) => [name, variable]))
   const { leftOut } = found
@@ -176,14 +176,14 @@ async function greet({ hooks, port, adminPort, config, demo, found, dir, json }:
   )
 }
 
-/** Where the secret of a destination is: it is not printed. */
+/** Where to find the secret of a destination. The secret itself is not printed. */
 function secretOf(destination: string, dir: string): string {
   return destination === FORWARD ? `the secret in ${join(dir, FORWARD_SECRET)}` : 'its secret'
 }
 
-/** Tells in one line each what happens, for a person who watches. */
-function teller(): Logger {
-  const tell = (fields: Record<string, unknown>, message: string): void => {
+/** Prints one line per log entry, for a person at the terminal. */
+function terminalLogger(): Logger {
+  const log = (fields: Record<string, unknown>, message: string): void => {
     const time = new Date().toTimeString().slice(0, 8)
     const about = [fields.source, fields.event_type, fields.event_key, fields.job, fields.code].filter(
       (part) => part !== undefined,
@@ -191,14 +191,14 @@ function teller(): Logger {
     const detail = [fields.detail, fields.error].filter((part) => part !== undefined)
     print(
       safe(
-        `${time}  ${(TOLD[message] ?? message).padEnd(36)}${about.join('  ')}${detail.length > 0 ? `  ${detail.join(' ')}` : ''}`,
+        `${time}  ${(LABELS[message] ?? message).padEnd(36)}${about.join('  ')}${detail.length > 0 ? `  ${detail.join(' ')}` : ''}`,
       ),
     )
   }
-  return { info: tell, warn: tell, error: tell }
+  return { info: log, warn: log, error: log }
 }
 
-const TOLD: Readonly<Record<string, string>> = {
+const LABELS: Readonly<Record<string, string>> = {
   recorded: '202 recorded',
   duplicate: '200 duplicate, not processed again',
   processed: '    processed',

@@ -17,13 +17,13 @@ export interface EnvironmentSources {
     readonly name: string
     readonly source: SigningSource
   }[]
-  /** Whose secret is there, but who cannot be opened with what is there. */
+  /** Providers whose secret is set, but which need more than is set. */
   readonly leftOut: readonly { readonly variable: string; readonly why: string }[]
 }
 
 /**
- * A source for each provider of the catalogue whose secret is in the environment. One that signs its URL gets `localUrl`,
- * unless that is in the environment too.
+ * Makes a source for each provider of the catalogue whose secret is in the environment. A provider
+ * that signs its URL gets `localUrl`, unless the environment holds its URL too.
  */
 export async function environmentSources(
   env: NodeJS.ProcessEnv,

@@ -26,18 +26,18 @@ function help(): string {
     '',
     ...lines,
     '',
-    'hookonce help <command> tells more of one, hookonce --version which hookonce this is.',
+    'hookonce help <command> explains a command; hookonce --version prints the version.',
   ].join('\n')
 }
 
-/** As npm knows it; src/ and dist/ lie beside its file. */
+/** From package.json, which is next to src/ and dist/. */
 function packageVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(manifest) as { readonly version: string }).version
 }
 
-/** Their own messages say what to do, and know it better than the advice of the catalogue. */
-const SAYS_WHAT_TO_DO: ReadonlySet<ErrorCode> = new Set([
+/** Messages of these codes say what to do, so the catalogue's advice is not added. */
+const WITH_OWN_ADVICE: ReadonlySet<ErrorCode> = new Set([
   'CONFIG_INVALID',
   'DATABASE_UNREACHABLE',
   'DATABASE_REFUSED',
@@ -45,15 +45,15 @@ const SAYS_WHAT_TO_DO: ReadonlySet<ErrorCode> = new Set([
   'EMBEDDED_NOT_FETCHED',
 ])
 
-async function told(error: unknown): Promise<string> {
+async function errorText(error: unknown): Promise<string> {
   if (error instanceof HookonceError) {
-    return SAYS_WHAT_TO_DO.has(error.code) ? error.message : `${error.message}\n${error.advice}`
+    return WITH_OWN_ADVICE.has(error.code) ? error.message : `${error.message}\n${error.advice}`
   }
-  // A host with several addresses fails once for each.
-  if (error instanceof AggregateError) return (await Promise.all(error.errors.map(told))).join('\n')
+  // A host with several addresses fails once per address.
+  if (error instanceof AggregateError) return (await Promise.all(error.errors.map(errorText))).join('\n')
   if (!(error instanceof Error)) return String(error)
   const { default: pg } = await import('pg')
-  // The network and the database say in one line what is wrong; a stack would only hide it.
+  // Messages of the network and the database are clear without a stack.
   if ('syscall' in error || error instanceof pg.DatabaseError)
     return `the database cannot be used: ${error.message}`
   return error.stack ?? error.message
@@ -61,8 +61,8 @@ async function told(error: unknown): Promise<string> {
 
 main(process.argv.slice(2)).catch(async (error: unknown) => {
   // Part of the text may come from a server or a file.
-  const text = safeBlock(await told(error))
-  // Not by exitCode alone: a connection that was refused while it logged in would keep the process
+  const text = safeBlock(await errorText(error))
+  // process.exitCode is not enough: a connection that was refused at login keeps the process alive
   // for a minute.
   process.stderr.write(
     `${text}

@@ -1,7 +1,13 @@
-import { listMessages, type MessageRow } from '../ledger/read/outbox.ts'
-import { messageById, replayFailedMessages, replayMessage } from '../upkeep/replay-messages.ts'
-import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import {
+  listMessages,
+  type MessageRow,
+  messageById,
+  messageStates,
+  replayFailedMessages,
+  replayMessage,
+} from '../operate/outbox.ts'
+import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
+import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
 
 const usage = `hookonce outbox [--state waiting|published|failed] [--topic TOPIC] [--limit N] [--json] [--dir DIR]
@@ -9,8 +15,8 @@ hookonce outbox show <message id, or its beginning> [--json] [--dir DIR]
 hookonce outbox replay <message id, or its beginning> [--json] [--dir DIR]
 hookonce outbox replay --failed [--topic TOPIC] [--limit N] [--json] [--dir DIR]
 
-Lists messages, newest first: those that wait or failed, or those of one state. Replay publishes a finished message
-again under its old id, after what waits for the same key.`
+Lists messages, newest first: waiting and failed ones, or those in one state. Replay publishes a finished message again
+under its old id, after the waiting messages with the same key.`
 
 const options = {
   ...ledgerOptions,
@@ -20,9 +26,7 @@ const options = {
   failed: { type: 'boolean', default: false },
 } as const
 
-const STATES = ['waiting', 'published', 'failed'] as const
-
-interface Asked {
+interface OutboxOptions {
   readonly dir: string
   readonly json: boolean
   readonly topic: string | undefined
@@ -34,24 +38,23 @@ export const outbox: Command = {
   async run(args) {
     const { values, positionals } = parse({ usage, words: 2 }, args, options)
     const [verb, id] = positionals
-    const asked = { ...values, topic: values.topic, limit: limitOf(values.limit ?? (verb ? '1000' : '50')) }
-    if (verb === undefined) return list(asked, values.state)
-    if (verb === 'show' && id) return show(asked, id)
-    if (verb === 'replay' && id && !values.failed) return replayOne(asked, id)
-    if (verb === 'replay' && !id && values.failed) return replayFailed(asked)
+    const limit = parseLimit({ usage }, values.limit ?? (verb ? '1000' : '50'))
+    const given = { ...values, topic: values.topic, limit }
+    if (verb === undefined) return list(given, values.state)
+    if (verb === 'show' && id) return show(given, id)
+    if (verb === 'replay' && id && !values.failed) return replayOne(given, id)
+    if (verb === 'replay' && !id && values.failed) return replayFailed(given)
     throw usageError({ usage }, 'give show or replay and one message, or replay --failed')
   },
 }
 
-async function list({ dir, json, topic, limit }: Asked, state: string | undefined): Promise<void> {
-  const known = STATES.find((one) => one === state)
-  if (state !== undefined && !known) throw usageError({ usage }, `--state is one of ${STATES.join(', ')}`)
-  const states = known ? [known] : (['waiting', 'failed'] as const)
-  const rows = await lookingIn(dir, ({ pool, shards }) =>
-    listMessages(pool, { shards, limit, states, topic }),
-  )
+async function list({ dir, json, topic, limit }: OutboxOptions, given: string | undefined): Promise<void> {
+  const state = messageStates.find((one) => one === given)
+  if (given !== undefined && state === undefined)
+    throw usageError({ usage }, `--state is one of ${messageStates.join(', ')}, not "${given}"`)
+  const rows = await withLedger(dir, (ledger) => listMessages(ledger, { state, topic, limit }))
   if (json) return printJson(rows)
-  if (rows.length === 0) return print(known ? `no message is ${known}` : 'nothing waits, nothing failed')
+  if (rows.length === 0) return print(state ? `no message is ${state}` : 'nothing waits, nothing failed')
   print(table(['COMMITTED', 'TOPIC', 'KEY', 'STATE', 'ATTEMPTS', 'MESSAGE', 'REASON'], rows.map(cells)))
 }
 
@@ -67,8 +70,8 @@ function cells(row: MessageRow): string[] {
   ]
 }
 
-async function show({ dir, json }: Asked, id: string): Promise<void> {
-  const { shard, ...message } = await lookingIn(dir, (ledger) => messageById(ledger, id))
+async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
+  const { shard, ...message } = await withLedger(dir, (ledger) => messageById(ledger, id))
   if (json) return printJson({ ...message, payload: JSON.parse(message.payload) })
   const facts: [string, string][] = [
     ['message', message.id],
@@ -92,8 +95,8 @@ async function show({ dir, json }: Asked, id: string): Promise<void> {
   )
 }
 
-async function replayOne({ dir, json }: Asked, id: string): Promise<void> {
-  const result = await lookingIn(dir, (ledger) => replayMessage(ledger, id))
+async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
+  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id))
   if (json) return printJson(result)
   print(
     result.replayed
@@ -102,14 +105,8 @@ async function replayOne({ dir, json }: Asked, id: string): Promise<void> {
   )
 }
 
-async function replayFailed({ dir, json, topic, limit }: Asked): Promise<void> {
-  const messages = await lookingIn(dir, (ledger) => replayFailedMessages(ledger, { topic, limit }))
+async function replayFailed({ dir, json, topic, limit }: OutboxOptions): Promise<void> {
+  const messages = await withLedger(dir, (ledger) => replayFailedMessages(ledger, { topic, limit }))
   if (json) printJson({ messages })
   else print(`${messages} failed messages wait to be published again`)
-}
-
-function limitOf(text: string): number {
-  const limit = Number(text)
-  if (Number.isInteger(limit) && limit >= 1 && limit <= 10_000) return limit
-  throw usageError({ usage }, '--limit must be a number from 1 to 10000')
 }

@@ -1,17 +1,14 @@
-import { setPaused } from '../ledger/jobs/subscribers.ts'
-import { registered } from '../ledger/read/registered.ts'
-import { HookonceError } from '../model/errors.ts'
+import { listPaused, type Paused, pause as pauseJobs, resume as resumeJobs } from '../operate/pause.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
-import { type Paused, pausedOf } from './paused.ts'
+import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce pause [--tenant NAME] [--json] [--dir DIR]
 hookonce pause <source> [subscriber] [--tenant NAME] [--json] [--dir DIR]
 hookonce resume <source> [subscriber] [--tenant NAME] [--json] [--dir DIR]
 
-A paused source or subscriber goes on being recorded; its jobs wait until it is resumed. Without a source, pause lists
-what is paused.`
+Events of a paused source or subscriber are still recorded; their jobs wait until it is resumed. Without a source, pause
+lists what is paused.`
 
 const options = { ...ledgerOptions, tenant: { type: 'string' } } as const
 
@@ -30,20 +27,19 @@ export const resume: Command = {
   async run(args) {
     const { values, positionals } = parse({ usage, words: 2 }, args, options)
     const [source, subscriber] = positionals
-    if (source === undefined) throw usageError({ usage }, 'which source?')
+    if (source === undefined) throw usageError({ usage }, 'give a source')
     return set({ ...values, source, subscriber, paused: false })
   },
 }
 
-interface Asked {
+interface PauseOptions {
   readonly dir: string
   readonly json: boolean
   readonly tenant?: string | undefined
 }
 
-async function list({ dir, json, tenant }: Asked): Promise<void> {
-  const all = pausedOf(await lookingIn(dir, registered))
-  const paused = all.filter((one) => tenant === undefined || one.tenant === tenant)
+async function list({ dir, json, tenant }: PauseOptions): Promise<void> {
+  const paused = await withLedger(dir, (ledger) => listPaused(ledger, { tenant }))
   if (json) return printJson(paused)
   print(
     paused.length === 0
@@ -56,20 +52,25 @@ function cells({ tenant, source, subscriber, pausedAt }: Paused): string[] {
   return [safe(tenant), safe(source), safe(subscriber ?? 'all'), clock(pausedAt)]
 }
 
-interface Setting extends Asked {
+interface PauseChange extends PauseOptions {
   readonly source: string
   readonly subscriber: string | undefined
   readonly paused: boolean
 }
 
-async function set({ dir, json, tenant = 'default', source, subscriber, paused }: Setting): Promise<void> {
-  const found = await lookingIn(dir, ({ pool }) => setPaused(pool, { tenant, source, subscriber, paused }))
-  const name = subscriber === undefined ? source : `${source} ${subscriber}`
-  if (!found)
-    throw new HookonceError(
-      'CONFIG_INVALID',
-      `the ledger knows no ${subscriber === undefined ? 'source' : 'subscriber'} "${name}"`,
-    )
+async function set({
+  dir,
+  json,
+  tenant = 'default',
+  source,
+  subscriber,
+  paused,
+}: PauseChange): Promise<void> {
+  const target = { tenant, source, subscriber }
+  await withLedger(dir, (ledger) => (paused ? pauseJobs : resumeJobs)(ledger, target))
   if (json) printJson({ tenant, source, subscriber: subscriber ?? null, paused })
-  else print(`${name} is ${paused ? 'paused' : 'running'}`)
+  else
+    print(
+      `${subscriber === undefined ? source : `${source} ${subscriber}`} is ${paused ? 'paused' : 'running'}`,
+    )
 }

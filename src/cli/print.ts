@@ -1,4 +1,4 @@
-/** One line a row, columns as wide as their widest cell. */
+/** One line per row; each column is as wide as its widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
@@ -19,7 +19,7 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
 }
 
-/** Local time to the second, as a log reader wants it. */
+/** Local time, to the second. */
 export function clock(date: Date): string {
   const pad = (value: number): string => String(value).padStart(2, '0')
   const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`
@@ -27,23 +27,23 @@ export function clock(date: Date): string {
 }
 
 /**
- * Control characters, and those that change the direction or the lines of the text around them: a
- * terminal must not obey what came from outside, nor show it in another order than it has.
+ * Control characters, and characters that change the direction or the lines of text: text from
+ * outside must not control the terminal, nor appear in another order.
  */
-const COMMANDS = '\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069'
-const UNSAFE = new RegExp(`[\\u0000-\\u001f${COMMANDS}]`, 'g')
-const UNSAFE_IN_BLOCK = new RegExp(`[\\u0000-\\u0008\\u000b-\\u001f${COMMANDS}]`, 'g')
+const CONTROLS = '\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069'
+const UNSAFE = new RegExp(`[\\u0000-\\u001f${CONTROLS}]`, 'g')
+const UNSAFE_IN_BLOCK = new RegExp(`[\\u0000-\\u0008\\u000b-\\u001f${CONTROLS}]`, 'g')
 
 export function safe(text: string): string {
   return text.replace(UNSAFE, '\uFFFD')
 }
 
-/** Bodies may span lines; all else is shown as replaced. */
+/** Like `safe`, but keeps line breaks and tabs. */
 export function safeBlock(text: string): string {
   return text.replace(UNSAFE_IN_BLOCK, '\uFFFD')
 }
 
-/** A database URL as it may be shown: without its password. */
+/** A database URL without its password, to be printed. */
 export function withoutPassword(url: string): string {
   try {
     const shown = new URL(url)
@@ -52,7 +52,7 @@ export function withoutPassword(url: string): string {
       if (/password|secret|token/i.test(name)) shown.searchParams.delete(name)
     return shown.toString()
   } catch {
-    // Whatever it is, it may hold one.
+    // It cannot be parsed, and may hold a password.
     return 'postgres://…'
   }
 }

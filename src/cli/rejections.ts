@@ -1,18 +1,18 @@
-import { listRejections } from '../ledger/receipts/rejections.ts'
+import { listRejections } from '../operate/rejections.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce rejections [--json] [--dir DIR]
 
-Tells what was refused, by source and reason, with the last case of each and, for signatures, why: what makes them right
-was found by trying (a re-serialised body, another secret, a clock). A few cases a second are looked into.`
+Lists refused deliveries by source and reason, with the last case of each. For a wrong signature it shows the cause that
+was found by trying: a re-serialised body, another secret, a wrong clock. A few cases per second are diagnosed.`
 
 export const rejections: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, ledgerOptions)
-    const rows = await lookingIn(values.dir, ({ pool }) => listRejections(pool))
+    const rows = await withLedger(values.dir, (ledger) => listRejections(ledger))
     if (values.json) return printJson(rows)
     if (rows.length === 0) return print('nothing was refused')
     print(

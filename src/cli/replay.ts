@@ -1,33 +1,32 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
-import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
-import { type Registered, registered } from '../ledger/read/registered.ts'
-import { HookonceError } from '../model/errors.ts'
 import {
-  planReplay,
+  type FreshPlan,
+  planReplayFailed,
   planReplayFresh,
   planReplayOne,
   type ReplayPlan,
   replayFailed,
   replayOne,
-} from '../upkeep/replay.ts'
-import type { FreshPlan } from '../upkeep/replay-fresh.ts'
-import { type Command, durationOf, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+  type UnattendedSubscriber,
+} from '../operate/replay.ts'
+import { requireKnown } from '../operate/sources.ts'
+import { type Command, ledgerOptions, parse, parseDuration, usageError } from './command.ts'
+import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
 hookonce replay <receipt id> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]
 hookonce replay --failed [--source NAME] [--subscriber NAME] [--since 2h] [--limit N] [--dry-run] [--json] [--dir DIR]
 
-Processes one event again, or all failed jobs that match. --dry-run only says which.
+Processes one event again, or all failed jobs that match. --dry-run only lists the jobs.
 
-One event goes to every subscriber of its source that the ledger knows and that wants its type, also to one that came
-after it and never saw it. A subscriber that no process registers any more is known still: you are warned where no
-running worker serves it, as its job would wait.
+One event goes to every subscriber of its source that the ledger knows and that wants its type, including subscribers
+that were registered after it arrived. The ledger also knows subscribers that no process registers any more: a warning
+names those that no running worker serves, because their jobs would wait.
 
-Steps, effects and writes that are done are not done again. --fresh does them again, with new keys for the other side,
-and publishes their messages again, under new ids: it lists them first and asks, unless --yes is given. Who asked for it and why is kept.`
+Finished steps, effects and writes are not repeated. --fresh repeats them, with new idempotency keys, and publishes their
+messages again, under new ids. It lists them first and asks, unless --yes is given. The audit keeps --by and --why.`
 
 const options = {
   ...ledgerOptions,
@@ -43,13 +42,10 @@ const options = {
   why: { type: 'string' },
 } as const
 
-/**
- * Given without what they go with, they would be passed over, and something else done than was
- * asked for.
- */
+/** Options that need another one. Without it they would be ignored, so they are an error. */
 const GO_WITH = { failed: ['source', 'since', 'limit'], fresh: ['why', 'by', 'yes'] } as const
 
-interface Asked {
+interface ReplayOptions {
   readonly dir: string
   readonly json: boolean
   readonly 'dry-run': boolean
@@ -75,8 +71,8 @@ export const replay: Command = {
   },
 }
 
-async function replayReceipt(id: string, { dir, json, subscriber, ...values }: Asked): Promise<void> {
-  await lookingIn(dir, async (ledger) => {
+async function replayReceipt(id: string, { dir, json, subscriber, ...values }: ReplayOptions): Promise<void> {
+  await withLedger(dir, async (ledger) => {
     const plan = await planReplayOne(ledger, id, { subscriber })
     warn(plan.unattended)
     if (values['dry-run']) return json ? printJson(plan) : print(oneText(plan))
@@ -110,33 +106,30 @@ function whyNothing({ receiptId, eventType, jobs }: ReplayPlan, subscriber: stri
   return `${who} events of type ${safe(eventType)}`
 }
 
-interface FailedValues extends Asked {
+interface FailedValues extends ReplayOptions {
   readonly source?: string | undefined
   readonly since?: string | undefined
   readonly limit?: string | undefined
 }
 
 async function replayAllFailed({ dir, json, source, subscriber, ...values }: FailedValues): Promise<void> {
-  const sinceMs = values.since === undefined ? undefined : durationOf({ usage }, values.since)
+  const sinceMs = values.since === undefined ? undefined : parseDuration({ usage }, values.since)
   const limit = Number(values.limit ?? '1000')
   if (!Number.isInteger(limit) || limit < 1) throw usageError({ usage }, '--limit must be a number from 1')
-  await lookingIn(dir, async (ledger) => {
-    requireKnown(await registered(ledger), { source, subscriber })
-    const plan = await planReplay(ledger, { source, subscriber, sinceMs, limit })
-    const unattended = await unattendedSubscribers(
-      ledger.pool,
-      plan.map((job) => job.subscriber),
-    )
+  await withLedger(dir, async (ledger) => {
+    await requireKnown(ledger, { source, subscriber })
+    const plan = await planReplayFailed(ledger, { source, subscriber, sinceMs, limit })
+    const { unattended } = plan
     warn(unattended)
     if (values['dry-run']) {
-      if (json) return printJson(plan)
+      if (json) return printJson(plan.jobs)
       print(
         table(
           ['RECEIPT', 'SOURCE', 'JOB', 'REASON'],
-          plan.map((job) => [job.receiptId, job.source, safe(job.name), safe(job.reason ?? '')]),
+          plan.jobs.map((job) => [job.receiptId, job.source, safe(job.name), safe(job.reason ?? '')]),
         ),
       )
-      return print(`${jobs(plan.length)} would be received again`)
+      return print(`${jobs(plan.jobs.length)} would be received again`)
     }
     const replayed = await replayFailed(ledger, plan)
     if (json) printJson({ jobs: replayed, unattended })
@@ -144,20 +137,7 @@ async function replayAllFailed({ dir, json, source, subscriber, ...values }: Fai
   })
 }
 
-/** A name that was mistyped must not look as if nothing had failed. */
-function requireKnown(
-  known: readonly Registered[],
-  { source, subscriber }: Pick<FailedValues, 'source' | 'subscriber'>,
-): void {
-  const ofSource = known.filter((one) => source === undefined || one.source === source)
-  const of = source === undefined ? '' : ` of source "${source}"`
-  if (source !== undefined && ofSource.length === 0)
-    throw new HookonceError('CONFIG_INVALID', `the ledger knows no source "${source}"`)
-  if (subscriber !== undefined && !ofSource.some((one) => one.subscriber === subscriber))
-    throw new HookonceError('CONFIG_INVALID', `the ledger knows no subscriber "${subscriber}"${of}`)
-}
-
-/** On standard error: what is replayed may be piped into another program. */
+/** On standard error, so that standard output can be piped into another program. */
 function warn(unattended: readonly UnattendedSubscriber[]): void {
   const [first] = unattended
   if (!first) return
@@ -174,7 +154,7 @@ function jobs(count: number): string {
   return `${count} ${count === 1 ? 'job' : 'jobs'}`
 }
 
-interface FreshValues extends Asked {
+interface FreshValues extends ReplayOptions {
   readonly yes: boolean
   readonly by?: string | undefined
   readonly why?: string | undefined
@@ -182,13 +162,13 @@ interface FreshValues extends Asked {
 
 async function replayFresh(id: string, values: FreshValues): Promise<void> {
   const { subscriber, why, by = userInfo().username } = values
-  await lookingIn(values.dir, async (ledger) => {
+  await withLedger(values.dir, async (ledger) => {
     const plan = await planReplayFresh(ledger, id, { subscriber })
-    // A fresh replay gives no job to those that have none.
+    // A fresh replay adds no jobs.
     const { unattended } = await planReplayOne(ledger, id, { subscriber })
     warn(unattended.filter((one) => plan.jobs.some((job) => job.subscriber === one.subscriber)))
     if (values['dry-run']) return values.json ? printJson(plan) : print(planText(plan))
-    if (!why) throw usageError({ usage }, 'why? Give the reason with --why: it is kept')
+    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
     if (!values.yes) await confirm(planText(plan))
     const result = await replayOne(ledger, id, { subscriber, fresh: { by, why } })
     if (values.json) return printJson(result)
@@ -211,11 +191,11 @@ function planText({ receiptId, jobs }: FreshPlan): string {
   return `a fresh replay of ${receiptId} would do again:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
 }
 
-/** Nobody there to ask is a no. */
+/** Without a terminal nobody can confirm, so it is refused. */
 async function confirm(plan: string): Promise<void> {
   process.stderr.write(`${plan}\n`)
-  if (!process.stdin.isTTY) throw usageError({ usage }, 'nobody is there to ask: give --yes')
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await asking.question('Do all of this again? [y/N] ').finally(() => asking.close())
+  if (!process.stdin.isTTY) throw usageError({ usage }, 'there is no terminal to confirm at: give --yes')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question('Do all of this again? [y/N] ').finally(() => terminal.close())
   if (!/^y(es)?$/i.test(answer.trim())) throw usageError({ usage }, 'not confirmed: nothing was replayed')
 }

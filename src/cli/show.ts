@@ -1,91 +1,48 @@
-import type { EffectStory } from '../ledger/effects/effects.ts'
-import type { DecisionRow } from '../ledger/read/audit.ts'
 import {
   type AttemptRow,
-  type JobRow,
-  type ReceiptRow,
-  type ReceiptStory,
-  receiptStory,
-} from '../ledger/read/jobs.ts'
-import { type Registered, registered } from '../ledger/read/registered.ts'
-import { knownSecretHeaders } from '../sources/catalogue/index.ts'
-import { withoutSecrets } from '../sources/headers.ts'
-import { receiptById } from '../upkeep/replay.ts'
+  type AuditRow,
+  type ChainEffect,
+  type ChainJob,
+  type ChainMessage,
+  type Deliveries,
+  type EventChain,
+  isHolding,
+  readEvent,
+} from '../operate/receipt.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
-import { isWaiting, type Paused, pausedLine, pausedOf } from './paused.ts'
+import { withLedger } from './open-ledger.ts'
+import { pausedLine } from './paused-line.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
 
 const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]
 
-Shows one event: its deliveries, jobs, attempts, errors and body.`
+Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body.`
 
 export const show: Command = {
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage, words: 1 }, args, ledgerOptions)
     const [id] = positionals
-    if (!id) throw usageError({ usage }, 'which receipt?')
-    const { receipt, story } = await lookingIn(values.dir, async (ledger) => {
-      const receipt = await receiptById(ledger, id)
-      const story = await receiptStory(ledger.pool, ledger.shards, receipt)
-      return { receipt, story: { ...story, paused: pausedFor(receipt, await registered(ledger)) } }
-    })
-    if (values.json) printJson(asJson(await withoutKnownSecrets(receipt), story))
-    else print(asText(receipt, story))
+    if (!id) throw usageError({ usage }, 'give the id of a receipt')
+    const event = await withLedger(values.dir, (ledger) => readEvent(ledger, id))
+    if (values.json) printJson(eventJson(event))
+    else print(eventText(event))
   },
 }
 
-/**
- * `show` does not know the source. It leaves out every header by which a provider of the catalogue
- * sends its secret.
- */
-async function withoutKnownSecrets(receipt: ReceiptRow): Promise<ReceiptRow> {
-  if (receipt.headers === null) return receipt
-  const names = await knownSecretHeaders()
-  const withholds = (name: string): boolean => names.has(name.toLowerCase())
-  return { ...receipt, headers: withoutSecrets(receipt.headers, { withholds }) }
-}
-
-interface ToldStory extends ReceiptStory {
-  /** Its source, or subscribers of that. */
-  readonly paused: readonly Paused[]
-}
-
-function pausedFor({ tenant, source }: ReceiptRow, known: readonly Registered[]): Paused[] {
-  return pausedOf(known).filter((one) => one.tenant === tenant && one.source === source)
-}
-
-function holds({ subscriber }: Paused, job: JobRow): boolean {
-  return isWaiting(job.state) && (subscriber === null || subscriber === job.subscriber)
-}
-
-function asJson({ body, bodyExpired, shard, ...receipt }: ReceiptRow, story: ToldStory): unknown {
-  const readable = bodyExpired ? null : body
+function eventJson({ receipt, paused: _, ...chain }: EventChain): unknown {
+  const { body, bodyExpired: __, ...facts } = receipt
   return {
-    ...receipt,
-    headers: bodyExpired ? null : receipt.headers,
-    deliveries: {
-      count: 1 + (story.duplicates?.count ?? 0),
-      firstAt: receipt.receivedAt,
-      lastAt: story.duplicates?.lastAt ?? receipt.receivedAt,
-      mismatches: story.duplicates?.mismatches ?? 0,
-    },
-    // Held: it waits because its source or its subscriber is paused.
-    jobs: story.jobs.map((job) => ({ ...job, held: story.paused.some((one) => holds(one, job)) })),
-    attempts: story.attempts,
-    effects: story.effects.map(({ subscriberId: _, ...effect }) => effect),
-    decisions: story.decisions,
-    // Bodies are bytes: base64 always holds them, and text where it is text.
-    body: readable?.toString('utf8') ?? null,
-    bodyBase64: readable?.toString('base64') ?? null,
+    ...facts,
+    ...chain,
+    // Base64 holds any body; the text is readable where the body is text.
+    body: body?.toString('utf8') ?? null,
+    bodyBase64: body?.toString('base64') ?? null,
   }
 }
 
-function asText(
-  receipt: ReceiptRow,
-  { jobs, attempts, duplicates, effects, decisions, paused }: ToldStory,
-): string {
+function eventText({ receipt, paused, ...chain }: EventChain): string {
+  const { jobs } = chain
   const facts: [string, string][] = [
     ['receipt', receipt.id],
     ['source', receipt.source],
@@ -94,64 +51,56 @@ function asText(
     ['object', safe(receipt.objectId ?? '-')],
     ['occurred', receipt.occurredAt ? clock(receipt.occurredAt) : '-'],
     ['received', `${clock(receipt.receivedAt)}, verified with secret ${receipt.secret}`],
-    [
-      'deliveries',
-      duplicates
-        ? `${1 + duplicates.count}, the last at ${clock(duplicates.lastAt)}${duplicates.mismatches > 0 ? `; ${duplicates.mismatches} with another body` : ''}`
-        : '1',
-    ],
+    ['deliveries', deliveriesText(chain.deliveries)],
   ]
-  const holding = paused.filter((one) => jobs.some((job) => holds(one, job)))
   return [
     ...facts.map(([name, value]) => `${name.padEnd(12)}${value}`),
     '',
     jobs.length === 0
       ? 'no jobs: no subscriber wanted it'
-      : table(
-          ['JOB', 'STATE', 'ATTEMPT', 'CRASHES', 'REASON'],
-          jobs.map((job) => [
-            safe(job.subscriber),
-            job.state,
-            String(job.attempt),
-            String(job.crashes),
-            safe(job.reason ?? ''),
-          ]),
-        ),
-    ...holding.map(pausedLine),
-    ...(attempts.length === 0
-      ? []
-      : ['', table(['ATTEMPT OF', 'STARTED', 'TOOK', 'OUTCOME', 'ERROR'], attempts.map(attemptCells))]),
-    ...(effects.length === 0
-      ? []
-      : ['', table(['EFFECT', 'MODE', 'STATE', 'EPOCH', 'STARTED', 'WHY'], effects.map(effectCells))]),
-    ...(decisions.length === 0
-      ? []
-      : ['', table(['DECIDED', 'BY', 'WHAT', 'ON', 'WHY'], decisions.map(decisionCells))]),
+      : table(['JOB', 'STATE', 'ATTEMPT', 'CRASHES', 'REASON'], jobs.map(jobCells)),
+    ...paused.filter((one) => jobs.some((job) => isHolding(one, job))).map(pausedLine),
+    ...section(['ATTEMPT OF', 'STARTED', 'TOOK', 'OUTCOME', 'ERROR'], chain.attempts.map(attemptCells)),
+    ...section(['STEP', 'JOB'], jobs.flatMap(stepCells)),
+    ...section(['EFFECT', 'MODE', 'STATE', 'EPOCH', 'STARTED', 'WHY'], chain.effects.map(effectCells)),
+    ...section(['MESSAGE', 'TOPIC', 'KEY', 'STATE', 'JOB'], chain.messages.map(messageCells)),
+    ...section(['DECIDED', 'BY', 'WHAT', 'ON', 'WHY'], chain.decisions.map(decisionCells)),
     '',
-    bodyText(receipt),
+    receipt.body === null ? 'the body is past its retention' : safeBlock(receipt.body.toString('utf8')),
   ].join('\n')
 }
 
-function attemptCells(attempt: AttemptRow): string[] {
-  const took = attempt.endedAt ? `${attempt.endedAt.getTime() - attempt.startedAt.getTime()} ms` : '-'
-  return [
-    safe(attempt.subscriber),
-    clock(attempt.startedAt),
-    took,
-    attempt.outcome,
-    safe(attempt.error ?? ''),
-  ]
+/** A table after an empty line; nothing where it would have no rows. */
+function section(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return rows.length === 0 ? [] : ['', table(head, rows)]
 }
 
-function effectCells({ key, mode, state, epoch, startedAt, reason }: EffectStory): string[] {
+function deliveriesText({ count, lastAt, mismatches }: Deliveries): string {
+  if (count === 1) return '1'
+  return `${count}, the last at ${clock(lastAt)}${mismatches > 0 ? `; ${mismatches} with another body` : ''}`
+}
+
+function jobCells({ subscriber, state, attempt, crashes, reason }: ChainJob): string[] {
+  return [safe(subscriber), state, String(attempt), String(crashes), safe(reason ?? '')]
+}
+
+function attemptCells({ subscriber, startedAt, endedAt, outcome, error }: AttemptRow): string[] {
+  const duration = endedAt ? `${endedAt.getTime() - startedAt.getTime()} ms` : '-'
+  return [safe(subscriber), clock(startedAt), duration, outcome, safe(error ?? '')]
+}
+
+function stepCells({ subscriber, steps }: ChainJob): string[][] {
+  return steps.map((step) => [safe(step), safe(subscriber)])
+}
+
+function effectCells({ key, mode, state, epoch, startedAt, reason }: ChainEffect): string[] {
   return [safe(key), mode, state, String(epoch), clock(startedAt), safe(reason ?? '')]
 }
 
-function decisionCells({ at, actor, action, subject, why }: DecisionRow): string[] {
-  return [clock(at), safe(actor), action, safe(subject), safe(why)]
+function messageCells({ id, topic, key, state, subscriber }: ChainMessage): string[] {
+  return [id, safe(topic), safe(key ?? '-'), state, safe(subscriber)]
 }
 
-function bodyText({ body, bodyExpired }: ReceiptRow): string {
-  if (body === null || bodyExpired) return 'the body is past its retention'
-  return safeBlock(body.toString('utf8'))
+function decisionCells({ at, actor, action, subject, why }: AuditRow): string[] {
+  return [clock(at), safe(actor), action, safe(subject), safe(why)]
 }

@@ -1,20 +1,20 @@
 import { HookonceError } from '../model/errors.ts'
+import { listKeyFindings } from '../operate/sources.ts'
 import { findProvider, providerIds } from '../sources/catalogue/index.ts'
 import { type CheckedDescription, checkDescription } from '../sources/description.ts'
 import { providerPage } from '../sources/page.ts'
-import { lintKeys } from '../upkeep/lint-keys.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { withLedger } from './open-ledger.ts'
 import { print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce sources [words] [--json]
 hookonce sources <id> [--json]
 hookonce sources lint [--json] [--dir DIR]
 
-Lists the providers of the catalogue, or those that the words are found in: id, name, category, notes.
-With the id of one it shows its page: how it signs, what names an event, how long it retries, and how sure we are.
-lint looks into the ledger and warns, with numbers, of event keys that are constant, often missing, shared by different
-events, or new with each attempt. It ends with 1 if there are any.`
+Lists the providers of the catalogue, or those whose id, name, category or notes contain the words.
+With an id it shows that provider's page: how it signs, how it names an event, how long it retries, and how sure we are.
+lint reads the ledger and reports, with numbers, event keys that are constant, often missing, shared by different events,
+or new with each retry. It exits with 1 if there are any.`
 
 export const sources: Command = {
   usage,
@@ -31,7 +31,7 @@ export const sources: Command = {
     if (found.length === 0)
       throw new HookonceError(
         'CONFIG_INVALID',
-        `no provider is found by "${positionals.join(' ')}": \`hookonce sources\` lists all, and custom() describes any other`,
+        `no provider matches "${positionals.join(' ')}": \`hookonce sources\` lists all, and custom() describes any other`,
       )
     if (values.json) return printJson(found)
     print(
@@ -50,7 +50,7 @@ export const sources: Command = {
 }
 
 async function lint({ dir, json }: { readonly dir: string; readonly json: boolean }): Promise<void> {
-  const findings = await lookingIn(dir, lintKeys)
+  const findings = await withLedger(dir, (ledger) => listKeyFindings(ledger))
   if (findings.length > 0) process.exitCode = 1
   if (json) return printJson(findings)
   if (findings.length === 0) return print('the event keys of all sources look right')

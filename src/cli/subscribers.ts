@@ -1,26 +1,31 @@
 import { userInfo } from 'node:os'
-import { type ServedSubscriber, servedSubscribers } from '../ledger/jobs/served.ts'
-import { planWaiting, settleWaiting, type WaitingPlan } from '../upkeep/waiting-jobs.ts'
+import {
+  listSubscribers,
+  planWaiting,
+  type ServedSubscriber,
+  settleWaiting,
+  type WaitingPlan,
+} from '../operate/subscribers.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { lookingIn } from './looking.ts'
+import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce subscribers [--json] [--dir DIR]
 hookonce subscribers move <source> <subscriber> --to NAME --why TEXT [--begun] [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
 hookonce subscribers discard <source> <subscriber> --why TEXT [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
 
-Lists the subscribers that the ledger knows, with the jobs that wait for each, and whether a running worker serves it. A
-subscriber that was renamed or removed is served by none: its jobs wait, and keep the bodies of their events.
+Lists the subscribers that the ledger knows, their waiting jobs, and whether a running worker serves them. No worker
+serves a subscriber that was renamed or removed: its jobs wait, and the bodies of their events are kept meanwhile.
 
-  move      gives its waiting jobs to another subscriber of the source, if that one wants their type
-  discard   gives its waiting jobs up: they are failed, and can be replayed while the body is kept
+  move      moves its waiting jobs to another subscriber of the source, if that one wants their type
+  discard   marks its waiting jobs as failed; they can be replayed while the body is kept
 
 --dry-run only prints what would be done. Both refuse a subscriber that a running worker serves.
 
-A job that had a run before is moved only with --begun: recorded steps and effects are not repeated, but a step that was
-under way is called again with another idempotency key, because the key contains the subscriber's name.
+A job that has run before is moved only with --begun. Recorded steps and effects are not repeated, but a step that was in
+progress is called again with another idempotency key, because the key contains the subscriber's name.
 
-Who decided (--by, else the user who runs this), when and why is kept.`
+\`hookonce audit\` shows who decided (--by, else your user name), when and why.`
 
 const options = {
   ...ledgerOptions,
@@ -51,7 +56,7 @@ export const subscribers: Command = {
 }
 
 async function list({ dir, json }: { readonly dir: string; readonly json: boolean }): Promise<void> {
-  const all = await lookingIn(dir, ({ pool, shards }) => servedSubscribers(pool, shards))
+  const all = await withLedger(dir, listSubscribers)
   if (json) return printJson(all)
   if (all.length === 0) return print('the ledger knows no subscriber')
   const head = ['TENANT', 'SOURCE', 'SUBSCRIBER', 'TYPES', 'WAITING', 'SERVED']
@@ -74,7 +79,7 @@ function servedText({ isServed, servedUntil, registeredAt }: ServedSubscriber): 
   return servedUntil ? `not since ${clock(servedUntil)}` : `no; registered ${clock(registeredAt)}`
 }
 
-interface Settling {
+interface SettleOptions {
   readonly dir: string
   readonly json: boolean
   readonly source: string
@@ -87,16 +92,16 @@ interface Settling {
   readonly why?: string | undefined
 }
 
-async function settle({ dir, json, why, ...values }: Settling): Promise<void> {
+async function settle({ dir, json, why, ...values }: SettleOptions): Promise<void> {
   const { tenant = 'default', source, subscriber, to, begun, by = userInfo().username } = values
   const request = { tenant, source, subscriber, to, begun }
-  await lookingIn(dir, async (ledger) => {
+  await withLedger(dir, async (ledger) => {
     const plan = await planWaiting(ledger, request)
     warn(plan)
     const { jobs } = plan
     if (values['dry-run'])
       return json ? printJson(summary(plan, jobs)) : print(`${countText(jobs)} would be ${doneText(to)}`)
-    if (!why) throw usageError({ usage }, 'give the reason with --why: it is kept')
+    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
     const done = await settleWaiting(ledger, request, { by, why })
     if (json) printJson(summary(plan, done))
     else print(`${countText(done)} of ${safe(source)} ${safe(subscriber)} ${doneText(to)}`)
@@ -108,14 +113,14 @@ function summary({ from, to, unwanted, begun }: WaitingPlan, jobs: number): Reco
   return { tenant, source, subscriber, to: to?.subscriber ?? null, jobs, unwanted, begun }
 }
 
-/** On standard error: what is done may be piped into another program. */
+/** On standard error, so that standard output can be piped into another program. */
 function warn({ to, unwanted, begun }: WaitingPlan): void {
   const warnings: string[] = []
   for (const { type, jobs } of unwanted)
     warnings.push(`leaving ${countText(jobs)} of type ${type}: "${to?.subscriber}" does not want the type`)
   if (begun > 0) warnings.push(`leaving ${countText(begun)} with an earlier run: see --begun in --help`)
   if (to && !to.isServed)
-    warnings.push(`no running worker serves "${to.subscriber}": what is moved waits there`)
+    warnings.push(`no running worker serves "${to.subscriber}": the moved jobs wait there`)
   for (const warning of warnings) process.stderr.write(`warning: ${safe(warning)}\n`)
 }
 

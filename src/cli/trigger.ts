@@ -6,50 +6,53 @@ import { fixtureOf } from '../sources/fixtures/index.ts'
 import { type SampleEvent, sampleOf } from '../sources/sample.ts'
 import type { SignedDelivery, SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
-import { oneSource, oneSourceOptions } from './one-source.ts'
-import { type Override, overridden, overridesOf } from './override.ts'
+import { findSource, sourceOptions } from './find-source.ts'
 import { print, printJson, safe } from './print.ts'
+import { parseFields, type SampleField, withFields } from './sample-fields.ts'
 
 const usage = `hookonce trigger <provider> [type] [--url URL] [--secret env:NAME] [--config hookonce.json] [--id KEY]
-                 [--times N] [--concurrent] [--reorder] [--override a.b=c] [--setting name=value] [--json]
+                 [--times N] [--concurrent] [--reorder] [--set a.b=c] [--setting name=value] [--json]
 
-Sends signed sample events of a provider to any URL, as the provider would: nothing but that URL is asked.
---url         where to; http://127.0.0.1:4400/in/<provider> without it
---secret      env:NAME or file:/path; without it STRIPE_WEBHOOK_SECRET and so on, as \`hookonce dev\` reads it. A private key
-              for public-key providers
---config      <provider> is the name of a source of that file
---id          the event key; a random one without it
---times       delivers the same event so many times, each signed anew, as a provider that retries
---concurrent  all at the same time
---reorder     --times different events of one object, the latest first
---override    sets a field of the body: a value that is JSON as such, any other as text. May be repeated
-Ends with 1 if any delivery was not answered 2xx.`
+Sends signed sample events to a URL, as the provider would. It contacts nothing but that URL.
+--url         where to send; default http://127.0.0.1:4400/in/<provider>
+--secret      env:NAME or file:/path; default STRIPE_WEBHOOK_SECRET and so on, as \`hookonce dev\` reads it. For public-key
+              providers a private key
+--config      <provider> is the name of a source in this file
+--id          the event key; default a random one
+--times       delivers the same event N times, signed again each time, like a provider that retries
+--concurrent  delivers them all at the same time
+--reorder     sends --times different events of one object, the latest first
+--set         sets a field of the body. A value that is JSON is sent as JSON, any other as text. May be repeated
+Exits with 1 if any delivery was not answered with 2xx.`
 
 export const trigger: Command = {
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage, words: 2 }, args, {
-      ...oneSourceOptions,
+      ...sourceOptions,
       id: { type: 'string' },
       times: { type: 'string', default: '1' },
       concurrent: { type: 'boolean', default: false },
       reorder: { type: 'boolean', default: false },
+      set: { type: 'string', multiple: true, default: [] as string[] },
+      // The old name of --set.
       override: { type: 'string', multiple: true, default: [] as string[] },
       json: { type: 'boolean', default: false },
     })
     const [name, type] = positionals
     if (name === undefined) throw usageError({ usage }, 'give a provider and at most one type')
     const url = targetOf(values.url ?? `http://127.0.0.1:4400/in/${name}`)
-    const { source } = await oneSource({ usage }, name, {
+    const { source } = await findSource({ usage }, name, {
       ...values,
       registeredUrl: process.env[urlVariable(name)] || url.href,
     })
     const times = timesOf(values.times)
-    const sending = { source, url, type, id: values.id, overrides: overridesOf({ usage }, values.override) }
-    await ready(source)
-    const events = eventsOf(sending, values.reorder ? times : 1)
+    const fields = parseFields({ usage }, [...values.override, ...values.set])
+    const target = { source, url, type, id: values.id, fields }
+    await prepare(source)
+    const events = eventsOf(target, values.reorder ? times : 1)
     const deliveries = values.reorder ? events.reverse() : Array.from({ length: times }, () => events[0])
-    const sends = deliveries.flatMap((event) => (event ? [() => send(sending, event)] : []))
+    const sends = deliveries.flatMap((event) => (event ? [() => send(target, event)] : []))
     const answers = values.concurrent
       ? await Promise.all(sends.map((start) => start()))
       : await oneByOne(sends)
@@ -66,23 +69,23 @@ export const trigger: Command = {
   },
 }
 
-interface Sending {
+interface TriggerTarget {
   readonly source: SigningSource
   readonly url: URL
   readonly type: string | undefined
   readonly id: string | undefined
-  readonly overrides: readonly Override[]
+  readonly fields: readonly SampleField[]
 }
 
-interface Answered {
+interface TriggerAnswer {
   readonly key: string
   readonly type: string
   readonly status: number
   readonly body: string
 }
 
-/** So many events of one object, a second apart. */
-function eventsOf({ source, type, id }: Sending, count: number): SampleEvent[] {
+/** Events of one object, one second apart. */
+function eventsOf({ source, type, id }: TriggerTarget, count: number): SampleEvent[] {
   const fixture = fixtureOf(source.provider)
   const sampleType = type ?? fixture?.type ?? 'sample'
   const key = id ?? `evt_${randomBytes(8).toString('hex')}`
@@ -97,20 +100,20 @@ function eventsOf({ source, type, id }: Sending, count: number): SampleEvent[] {
   }))
 }
 
-async function send({ source, url, overrides }: Sending, event: SampleEvent): Promise<Answered> {
+async function send({ source, url, fields }: TriggerTarget, event: SampleEvent): Promise<TriggerAnswer> {
   const { description } = source
   const fixture = fixtureOf(source.provider)
   const { headers, body } = sampleOf(description, [event], fixture && ((one) => fixture.payload(one)))
   const signed = source.deliver({
     headers,
-    body: overridden(body, description.body, overrides),
+    body: withFields(body, description.body, fields),
     url: `${url.pathname}${url.search}`,
   })
   const { status, text } = await post(new URL(signed.url, url), signed)
   return { key: event.key, type: event.type, status, body: text }
 }
 
-/** A receiver that takes longer has failed for every provider. */
+/** No provider waits longer for an answer. */
 const ANSWER_WITHIN_MS = 60_000
 
 async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ status: number; text: string }> {
@@ -133,8 +136,8 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ stat
   }
 }
 
-/** What to do, where a receiver of ours was started without the source or with another secret. Its log tells the rest. */
-function adviceOn(answers: readonly Answered[], { origin, pathname }: URL, start: string): string[] {
+/** What to do if `hookonce dev` runs without the source or with another secret. */
+function adviceOn(answers: readonly TriggerAnswer[], { origin, pathname }: URL, start: string): string[] {
   const advice: Readonly<Record<string, string>> = {
     SOURCE_UNKNOWN: `${origin} has no source for ${pathname}: start it with the secret that is used here (${start}), or name the path of another source with --url`,
     SIGNATURE_MISMATCH: `${origin} has another secret or another URL for ${pathname}: start it with the secret that is used here (${start})`,
@@ -143,14 +146,14 @@ function adviceOn(answers: readonly Answered[], { origin, pathname }: URL, start
   return [...codes].flatMap((code) => advice[code] ?? [])
 }
 
-async function oneByOne(sends: readonly (() => Promise<Answered>)[]): Promise<Answered[]> {
-  const answers: Answered[] = []
+async function oneByOne(sends: readonly (() => Promise<TriggerAnswer>)[]): Promise<TriggerAnswer[]> {
+  const answers: TriggerAnswer[] = []
   for (const start of sends) answers.push(await start())
   return answers
 }
 
-/** Secrets of a file or a function are read by the first delivery. */
-async function ready(source: SigningSource): Promise<void> {
+/** A secret in a file is read at the first delivery, so it is read here first. */
+async function prepare(source: SigningSource): Promise<void> {
   const blank = {
     method: 'POST',
     url: '/',

@@ -4,26 +4,26 @@ import type { Delivery, Identified, Refusal, Source } from '../sources/contract.
 import { diagnose } from '../sources/diagnose/diagnose.ts'
 import { headerLookup } from '../sources/headers.ts'
 import { type Command, parse, usageError } from './command.ts'
-import { oneSource, oneSourceOptions } from './one-source.ts'
+import { findSource, sourceOptions } from './find-source.ts'
 import { print, printJson, safe } from './print.ts'
 
 const usage = `hookonce verify --source NAME --headers FILE --body FILE [--secret env:NAME] [--config hookonce.json]
                 [--url URL] [--setting name=value] [--at TIME] [--json]
 
-Verifies a delivery that was kept in two files and, where it is refused, says why: it tries what may have happened to it.
---source    a provider of the catalogue, or with --config the name of a source of that file
---headers   lines of "Name: value"; a first line such as "POST /in/stripe HTTP/1.1" tells the path
---body      the bytes as they came (curl: --data-binary)
---secret    env:NAME or file:/path; without it STRIPE_WEBHOOK_SECRET and so on
+Verifies a delivery that was stored in two files. If it is refused, explains why: it tries the usual causes.
+--source    a provider of the catalogue, or with --config the name of a source in that file
+--headers   lines of "Name: value"; a first line such as "POST /in/stripe HTTP/1.1" gives the path
+--body      the bytes as they arrived (curl: --data-binary)
+--secret    env:NAME or file:/path; default STRIPE_WEBHOOK_SECRET and so on
 --url       the URL as registered, for providers that sign it
---at        when it arrived, as 2026-01-31T12:00:00Z; without it, now
-Ends with 0 for a genuine delivery, with 1 for any other.`
+--at        when it arrived, as 2026-01-31T12:00:00Z; default now
+Exits with 0 for a genuine delivery, with 1 for any other.`
 
 export const verify: Command = {
   usage,
   async run(args) {
     const { values } = parse({ usage }, args, {
-      ...oneSourceOptions,
+      ...sourceOptions,
       source: { type: 'string' },
       headers: { type: 'string' },
       body: { type: 'string' },
@@ -33,19 +33,19 @@ export const verify: Command = {
     const { source: name, headers, body } = values
     if (name === undefined || headers === undefined || body === undefined)
       throw usageError({ usage }, 'give --source, --headers and --body')
-    const { source, all } = await oneSource({ usage }, name, { ...values, registeredUrl: values.url })
+    const { source, all } = await findSource({ usage }, name, { ...values, registeredUrl: values.url })
     const delivery = deliveryOf({
       head: bytesOf('--headers', headers).toString('latin1'),
       body: bytesOf('--body', body),
       receivedAtMs: arrivalOf(values.at),
     })
-    const judged = await judge(source, delivery)
-    const diagnosis = judged.ok
+    const verdict = await judge(source, delivery)
+    const diagnosis = verdict.ok
       ? undefined
-      : await diagnose({ source, others: all, delivery, refusal: judged })
-    if (!judged.ok) process.exitCode = 1
-    if (values.json) return printJson(judged.ok ? judged : { ...judged, diagnosis })
-    print(safeLines(judged.ok ? genuineLines(judged) : refusedLines(judged, diagnosis)))
+      : await diagnose({ source, others: all, delivery, refusal: verdict })
+    if (!verdict.ok) process.exitCode = 1
+    if (values.json) return printJson(verdict.ok ? verdict : { ...verdict, diagnosis })
+    print(safeLines(verdict.ok ? genuineLines(verdict) : refusedLines(verdict, diagnosis)))
   },
 }
 
@@ -69,14 +69,14 @@ async function judge(source: Source, delivery: Delivery): Promise<Genuine | Refu
   return { ok: true, secret: verified.secret, events }
 }
 
-interface Kept {
+interface StoredDelivery {
   readonly head: string
   readonly body: Uint8Array
   readonly receivedAtMs: number
 }
 
-function deliveryOf({ head, body, receivedAtMs }: Kept): Delivery {
-  // As `curl -v` and raw dumps print it.
+function deliveryOf({ head, body, receivedAtMs }: StoredDelivery): Delivery {
+  // `curl -v` and raw dumps prefix each line.
   const lines = head.split(/\r?\n/).map((line) => line.replace(/^[<>] /, ''))
   const [, method = 'POST', url = '/'] = /^([A-Z]+) (\S+) HTTP\//.exec(lines[0] ?? '') ?? []
   const pairs = lines.flatMap((line) => {

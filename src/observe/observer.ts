@@ -20,6 +20,8 @@ export interface Observer {
   attempt(fact: AttemptFact): void
   rescue(fact: RescueFact): void
   message(fact: MessageFact): void
+  /** A periodic chore of upkeep finished. One that fails is reported to `trouble`, with its name. */
+  chore?(fact: ChoreFact): void
   /** Something went wrong that no delivery or attempt tells of. */
   trouble(fact: TroubleFact): void
   /** It works, but somebody should know how: it is set up badly, or a start takes long. */
@@ -108,6 +110,13 @@ export interface MessageFact {
   readonly error?: unknown
 }
 
+export interface ChoreFact {
+  readonly name: string
+  readonly durationMs: number
+  /** What it did, as counts by noun: `{ jobs: 3 }`. */
+  readonly result: Readonly<Record<string, number>>
+}
+
 export interface TroubleFact {
   /** Log lines are limited by it: what differs from case to case does not belong here. */
   readonly doing: string
@@ -133,6 +142,7 @@ export function observers(all: readonly Observer[]): Observer {
     attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
     rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
     message: (fact) => tell(all, (observer) => observer.message(fact)),
+    chore: (fact) => tell(all, (observer) => observer.chore?.(fact)),
     trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),
     warning: (fact) => tell(all, (observer) => observer.warning?.(fact)),
   }

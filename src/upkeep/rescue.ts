@@ -5,10 +5,30 @@ import { deadWorkers, forgetWorkers } from '../ledger/jobs/workers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type RescuedLane, rescueLanes } from '../ledger/outbox/lanes.ts'
 import type { Observer } from '../observe/observer.ts'
+import type { Chore } from './chore.ts'
 
-/** On top of the lease, for a heartbeat that is on its way. */
+/** Added to the lease, so that a heartbeat in transit still counts. */
 const GRACE_MS = 1_000
+/** Rows per statement: small, so that no lock is held for long. */
 const BATCH = 500
+
+interface RescueChoreOptions {
+  readonly leaseMs: number
+  readonly observer: Observer
+  /** How long this process has reached the ledger without a break. */
+  readonly contactMs: () => number
+}
+
+export function rescueChore(
+  ledger: LedgerTables,
+  { leaseMs, observer, contactMs }: RescueChoreOptions,
+): Chore {
+  return {
+    name: 'rescue',
+    everyMs: leaseMs / 3,
+    run: async () => ({ rescued: await rescue(ledger, { observer, contactMs: contactMs() }) }),
+  }
+}
 
 export interface RescueOptions {
   readonly observer: Observer
@@ -16,10 +36,7 @@ export interface RescueOptions {
   readonly contactMs: number
 }
 
-/**
- * Takes back what dead workers held: jobs and lanes of the outbox. Any process may do it, and all
- * of them at once.
- */
+/** Takes jobs and outbox lanes back from dead workers. Returns how many. */
 export async function rescue(ledger: LedgerTables, { observer, contactMs }: RescueOptions): Promise<number> {
   const dead = await deadWorkers(ledger.pool, { graceMs: GRACE_MS, contactMs })
   let count = 0
@@ -35,17 +52,17 @@ export async function rescue(ledger: LedgerTables, { observer, contactMs }: Resc
   return count
 }
 
-interface Rescuing {
+interface DeadWorkers {
   readonly deadWorkers: readonly number[]
   readonly isCrash: boolean
   readonly observer: Observer
 }
 
-async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): Promise<number> {
-  const { observer, ...dead } = rescuing
+async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Promise<number> {
+  const { observer, ...workers } = dead
   let count = 0
   for (let shard = 0; shard < shards; shard += 1) {
-    const question = { ...dead, shard, limit: BATCH }
+    const question = { ...workers, shard, limit: BATCH }
     count += await inBatches(async () => {
       const rescued = await rescueOrphans({ pool, shards }, question)
       for (const fact of rescued) observer.rescue(fact)
@@ -53,7 +70,7 @@ async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): P
     })
     count += await inBatches(async () => {
       const rescued = await rescueLanes(pool, question)
-      for (const lane of rescued) tellOf(lane, observer)
+      for (const lane of rescued) reportLane(lane, observer)
       return rescued.length
     })
   }
@@ -61,9 +78,9 @@ async function rescueFrom({ pool, shards }: LedgerTables, rescuing: Rescuing): P
 }
 
 /**
- * Rescues the jobs of dead workers in one shard. Of a job that would have been buried, but for an
- * open call, all open calls become unknown. A process that dies before that leaves the job in
- * `attention`, where it is listed and can be let go.
+ * Rescues the jobs of dead workers in one shard. A job that crashed too many workers, but has an
+ * open call, needs a person: its open calls become `unknown`. If this process dies before that, the
+ * job is in `attention` all the same, where an operator sees it and can release it.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)
@@ -86,7 +103,7 @@ async function inBatches(rescueSome: () => Promise<number>): Promise<number> {
   return total
 }
 
-function tellOf({ messageId, topic, key, attempt, buried }: RescuedLane, observer: Observer): void {
+function reportLane({ messageId, topic, key, attempt, buried }: RescuedLane, observer: Observer): void {
   if (messageId === null) return
   const fact = { messageId, topic, key, attempt, durationMs: 0 }
   observer.message({ ...fact, outcome: 'crashed' })

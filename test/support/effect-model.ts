@@ -10,12 +10,12 @@ import { NotDone } from '../../src/model/handler-errors.ts'
 import { scopedId, shardOf } from '../../src/model/receipt-id.ts'
 import { BURIED_AT } from '../../src/model/suspects.ts'
 import { observers } from '../../src/observe/observer.ts'
+import { type AttentionVerb, attentionVerbs, decideAttention } from '../../src/operate/attention.ts'
+import { replayOne } from '../../src/operate/replay.ts'
 import { attempt } from '../../src/process/attempt.ts'
 import { claimedRun } from '../../src/process/runs.ts'
 import { settler } from '../../src/process/settler.ts'
 import type { Handler } from '../../src/process/subscriber.ts'
-import { decideAttention, type Verb, verbs } from '../../src/upkeep/attention.ts'
-import { replayOne } from '../../src/upkeep/replay.ts'
 import { rescueOrphans } from '../../src/upkeep/rescue.ts'
 import { Draining } from '../../src/work/interruption.ts'
 import type { TestDatabase } from './database.ts'
@@ -306,7 +306,7 @@ export async function effectModel(
   }
 
   function decisions(): Action[] {
-    return verbs.map((verb: Verb) => ({
+    return attentionVerbs.map((verb: AttentionVerb) => ({
       name: verb,
       isVerb: true,
       isPossible: ({ effects, attention }) => attention.length > 0 || effects.at(-1)?.state === 'unknown',

@@ -52,17 +52,6 @@ export async function retireWorker(db: Queryable, worker: number): Promise<void>
   await change(db, RETIRE, [worker])
 }
 
-const ANY_ALIVE = statement(
-  'any_worker_alive',
-  `select exists (select from hookonce.worker where dead_at is null and lease_until > now()) as alive`,
-)
-
-/** Whether some process, this or another one, works on the ledger now. */
-export async function isAnyWorkerAlive(db: Queryable): Promise<boolean> {
-  const [row] = await rows<{ alive: boolean }>(db, ANY_ALIVE, [])
-  return row?.alive === true
-}
-
 /*
  * Declares silent workers dead and lists all the dead. A worker is silent if it could have renewed
  * its lease and did not: whoever asks must have reached the ledger without a break for as long as

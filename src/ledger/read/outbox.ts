@@ -1,16 +1,16 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { idRange } from './id-prefix.ts'
 
-/* What a person looks at in the outbox. Plain reads: they lock nothing and may run on a replica. */
+/* Plain reads of the outbox: they lock nothing and may run on a replica. */
 
 const MESSAGE = `m.id, m.created_at as "createdAt", m.finished_at as "finishedAt", m.tenant, m.topic, m.key,
      m.receipt_id as "receiptId",
-     case when m.state = 'waiting' and l.attempt > 0 and m.seq = first.seq then 'retrying' else m.state::text end as state,
+     case when l.attempt > 0 and m.seq = first.seq then 'retrying' else m.state::text end as state,
      case when m.state <> 'waiting' then m.attempts when m.seq = first.seq then l.attempt else 0 end as attempts,
      case when m.state <> 'waiting' then m.reason when m.seq = first.seq then l.reason end as reason,
-     case when m.state = 'waiting' and m.seq = first.seq then l.due_at end as "dueAt"`
+     case when m.seq = first.seq then l.due_at end as "dueAt"`
 
-/* What its lane knows of a message that waits, if it is the first there. */
+/* Attempts and errors of the first waiting message of a lane are in the lane's row. */
 const IN_LANE = `left join hookonce.outbox_lane l on l.shard = m.shard and l.id = m.lane
    left join lateral (
      select min(w.seq) as seq from hookonce.outbox w
@@ -69,7 +69,7 @@ export async function listMessages(
   return rows(db, LIST_MESSAGES, [shards, limit, states, topic ?? null])
 }
 
-/* By full id or, as people type it, by the beginning of one. */
+/* By the full id or by the beginning of one. */
 const FIND_MESSAGES = statement(
   'find_messages',
   `select m.shard, ${MESSAGE}, m.headers, m.payload::text as payload
@@ -86,7 +86,7 @@ export interface FoundMessage extends MessageRow {
   readonly payload: string
 }
 
-/** At most two: more than one means that the prefix is not enough. */
+/** Returns at most two: the second shows that the prefix is ambiguous. */
 export async function findMessages(db: Queryable, shards: number, idPrefix: string): Promise<FoundMessage[]> {
   const range = idRange(idPrefix)
   return range ? rows(db, FIND_MESSAGES, [shards, ...range]) : []
@@ -102,7 +102,7 @@ const MESSAGES_BY_ID = statement(
 
 export type PublishedMessage = Pick<MessageRow, 'id' | 'topic' | 'key'> & { readonly state: string }
 
-/** Those of these messages that the outbox still holds. */
+/** The messages with these ids that the outbox still holds. */
 export async function messagesById(
   db: Queryable,
   shards: number,
@@ -124,7 +124,7 @@ export interface FailedMessagesQuestion {
   readonly limit: number
 }
 
-/** The ids of those that were given up, oldest first. */
+/** The ids of failed messages, oldest first. */
 export async function failedMessages(
   db: Queryable,
   { shard, topic, limit }: FailedMessagesQuestion,
@@ -133,7 +133,7 @@ export async function failedMessages(
   return found.map(({ id }) => id)
 }
 
-/* Gauges. They look only at partial indexes of unfinished work and failures. */
+/* Gauges. They read only the partial indexes of waiting and failed messages. */
 const OUTBOX_BACKLOG = statement(
   'outbox_backlog',
   `select topic, sum(waiting)::float8 as waiting, sum(failed)::float8 as failed,
@@ -153,7 +153,7 @@ export interface OutboxBacklog {
   readonly topic: string
   readonly waiting: number
   readonly failed: number
-  /** Age of the oldest message that waits. */
+  /** Age of the oldest waiting message. */
   readonly lagSeconds: number
 }
 

@@ -39,7 +39,10 @@ test.each([
   ['dev', 'now'],
   ['serve', 'hookonce.json'],
   ['migrate', 'now'],
+  ['status', 'now'],
   ['events', 'stripe'],
+  ['failures', 'stripe'],
+  ['audit', 'all'],
   ['show', 'abc', 'def'],
   ['replay', 'abc', 'def'],
   ['attention', 'list', 'all'],
@@ -59,7 +62,7 @@ test.each([
 test('after a usage error nothing is advised that does not fit', async () => {
   const ended = await cli(['show'])
   const help = await cli(['show', '--help'])
-  expect(ended.stderr).toBe(`CONFIG_INVALID: which receipt?\n\n${help.stdout}`)
+  expect(ended.stderr).toBe(`CONFIG_INVALID: give the id of a receipt\n\n${help.stdout}`)
   const none = await cli(['migrate'])
   expect(none.stderr).toBe('CONFIG_INVALID: set DATABASE_URL to the database to migrate\n')
 })
@@ -67,11 +70,14 @@ test('after a usage error nothing is advised that does not fit', async () => {
 test.each([
   { args: ['events', '--colour'], says: ["Unknown option '--colour'", 'hookonce events [--source NAME]'] },
   { args: ['events', '--limit', '0'], says: ['--limit must be a number from 1 to 10000'] },
-  { args: ['show'], says: ['which receipt?', 'hookonce show <receipt id'] },
+  { args: ['events', '--state', 'lost'], says: ['--state is one of received, processing', 'not "lost"'] },
+  { args: ['events', '--since', 'monday'], says: ['2h (ago) or 2026-01-31T12:00:00Z, not "monday"'] },
+  { args: ['failures', '--until', '2026-99-01'], says: ['not "2026-99-01"'] },
+  { args: ['show'], says: ['give the id of a receipt', 'hookonce show <receipt id'] },
   { args: ['replay'], says: ['give one receipt, or --failed'] },
   { args: ['replay', 'abc', '--failed'], says: ['give one receipt, or --failed'] },
   { args: ['replay', '--failed', '--since', 'yesterday'], says: ['90s, 15m, 2h or 7d, not "yesterday"'] },
-  { args: ['resume'], says: ['which source?'] },
+  { args: ['resume'], says: ['give a source'] },
   { args: ['dev', '--port', 'http'], says: ['--port must be a number from 0 to 65535, not "http"'] },
   {
     args: ['serve', '--receive-only', '--work-only'],
@@ -93,7 +99,7 @@ test('looking into a directory without a ledger says how to get one, and makes n
   expect(ended.stderr).toContain(`there is no ledger in ${dir}`)
 })
 
-test.each(['events', 'show', 'replay', 'rejections', 'outbox', 'pause'])(
+test.each(['status', 'events', 'show', 'failures', 'replay', 'rejections', 'outbox', 'pause', 'audit'])(
   '%s in a directory that holds secrets but no database makes none',
   async (command) => {
     const dir = temporaryDirectory()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { observers, type UnattendedFact } from '../../../src/observe/observer.ts'
-import { prune } from '../../../src/upkeep/prune.ts'
-import { reportUnattended } from '../../../src/upkeep/unattended.ts'
+import { pruneReceipts } from '../../../src/upkeep/prune-receipts.ts'
+import { reportUnattended } from '../../../src/upkeep/report-unattended.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
@@ -69,7 +69,7 @@ test('discarded jobs are failed for a reason that is kept, and their bodies go w
   await seedJobs(db, 3, { subscriber: 'gone', ageDays: 40 })
   await db.rows(`update hookonce.job set state = 'retrying', fence = 1, attempt = 1
     where receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)`)
-  expect(await prune({ pool: db.pool, shards: 16 })).toEqual({ bodies: 0, receipts: 0 })
+  expect(await pruneReceipts({ pool: db.pool, shards: 16 })).toEqual({ bodies: 0, receipts: 0 })
 
   expect(await look('discard', 'test', 'gone', '--dry-run')).toMatchObject({
     code: 0,
@@ -96,7 +96,7 @@ test('discarded jobs are failed for a reason that is kept, and their bodies go w
       detail: { jobs: 3 },
     },
   ])
-  expect(await prune({ pool: db.pool, shards: 16 })).toEqual({ bodies: 3, receipts: 0 })
+  expect(await pruneReceipts({ pool: db.pool, shards: 16 })).toEqual({ bodies: 3, receipts: 0 })
 })
 
 test('moved jobs run for the other subscriber, which does not repeat recorded steps', async () => {

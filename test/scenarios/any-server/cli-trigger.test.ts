@@ -25,8 +25,11 @@ test('the same event sent three times at once is one receipt and two duplicates'
       '--times',
       '3',
       '--concurrent',
-      '--override',
+      '--set',
       'data.object.total=7',
+      // Its old name.
+      '--override',
+      'data.object.currency=chf',
       '--json',
     ],
     env,
@@ -37,8 +40,9 @@ test('the same event sent three times at once is one receipt and two duplicates'
   await stop()
   expect(
     await db.rows(`select event_type, object_id ~ '^in_' as invoice, convert_from(body, 'utf8')::json #>> '{data,object,total}' as total,
+      convert_from(body, 'utf8')::json #>> '{data,object,currency}' as currency,
       d.count from hookonce.receipt r join hookonce.duplicate d on d.receipt_id = r.id`),
-  ).toEqual([{ event_type: 'invoice.paid', invoice: true, total: '7', count: 2 }])
+  ).toEqual([{ event_type: 'invoice.paid', invoice: true, total: '7', currency: 'chf', count: 2 }])
 })
 
 test('--reorder sends different events of one object, the latest first', async () => {
@@ -110,8 +114,8 @@ test.each([
     says: '--times must be a number from 1',
   },
   {
-    args: ['trigger', 'stripe', '--secret', 'env:HOME', '--override', 'x'],
-    says: '--override is written as a.b=value',
+    args: ['trigger', 'stripe', '--secret', 'env:HOME', '--set', 'x'],
+    says: '--set is written as a.b=value',
   },
   {
     args: ['trigger', 'stripe', '--secret', 'env:HOME', '--url', 'ftp://x'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openCallsOf } from '../../../src/ledger/effects/effects.ts'
 import { backlog } from '../../../src/ledger/read/jobs.ts'
-import { listAttention } from '../../../src/upkeep/attention.ts'
+import { listAttention } from '../../../src/operate/attention.ts'
 import { freshDatabase } from '../../support/database.ts'
 import {
   effectModel,

@@ -98,7 +98,7 @@ test('the command line says what would be done again, wants a reason, and a yes'
   const unasked = await cli(['replay', id, '--fresh', '--why', 'wrong amount'], env)
   expect(unasked).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('nobody is there to ask: give --yes'),
+    stderr: expect.stringContaining('there is no terminal to confirm at: give --yes'),
   })
   expect(unasked.stderr).toContain('mail:1')
   expect(await cli(['replay', '--failed', '--fresh'], env)).toMatchObject({ code: 1 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { backlog, receiptStory } from '../../../src/ledger/read/jobs.ts'
+import { backlog } from '../../../src/ledger/read/jobs.ts'
+import { receiptHistory } from '../../../src/ledger/read/receipts.ts'
 import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
 import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
@@ -123,7 +124,7 @@ test('the backlog counts jobs and effects by state, and its lag is of what is du
 test('the story of a receipt tells of runs, not of jobs that wait or were given up', async () => {
   const { db, job } = await seededLedger()
   const told = async (number: number) => {
-    const { attempts } = await receiptStory(db.pool, 16, { shard: 0, id: idOf(number), tenant: 'default' })
+    const { attempts } = await receiptHistory(db.pool, 16, { shard: 0, id: idOf(number), tenant: 'default' })
     return attempts.map(({ outcome }) => outcome)
   }
   await job(1, LEASED)

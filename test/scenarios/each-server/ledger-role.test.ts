@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../../src/ledger/migrations/migrate.ts'
-import { lintKeys } from '../../../src/upkeep/lint-keys.ts'
-import { prune, pruneOutbox } from '../../../src/upkeep/prune.ts'
+import { lintEventKeys } from '../../../src/upkeep/lint-event-keys.ts'
+import { pruneOutbox } from '../../../src/upkeep/prune-outbox.ts'
+import { pruneReceipts } from '../../../src/upkeep/prune-receipts.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
@@ -115,9 +116,9 @@ test('as documented, one role migrates, and the engine does everything with anot
   await hooks.pause('test')
   await hooks.resume('test')
   const ledger = await hooks.ledger()
-  await prune(ledger)
+  await pruneReceipts(ledger)
   await pruneOutbox(ledger, 1)
-  await lintKeys(ledger)
+  await lintEventKeys(ledger)
   const replayed = await cli(['replay', '--failed', '--json'], { DATABASE_URL: appUrl })
   expect(replayed).toMatchObject({ code: 0, stderr: '' })
   expect((await cli(['events', '--json'], { DATABASE_URL: appUrl })).json<unknown[]>()).toHaveLength(4)

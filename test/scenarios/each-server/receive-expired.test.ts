@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { prune } from '../../../src/upkeep/prune.ts'
+import { pruneReceipts } from '../../../src/upkeep/prune-receipts.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiving.ts'
 import { testSource } from '../../support/source.ts'
@@ -87,7 +87,7 @@ test('a body that was swept is still what a repeat is compared with', async () =
   // Past the retention of bodies, but not of keys.
   await db.pool.query(`update hookonce.receipt set received_at = received_at - interval '40 days';
     update hookonce.job set state = 'processed', finished_at = now()`)
-  await prune(await hooks.ledger())
+  await pruneReceipts(await hooks.ledger())
   expect(await db.rows('select body, headers from hookonce.receipt')).toEqual([{ body: null, headers: null }])
   expect((await send(EVENT)).status).toBe(200)
   expect((await send({ ...EVENT, amount: 2 })).status).toBe(409)

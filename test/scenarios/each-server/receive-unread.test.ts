@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { line, mailgun, meta, revolut, slack, x } from '../../../src/sources/index.ts'
-import { lintKeys } from '../../../src/upkeep/lint-keys.ts'
+import { lintEventKeys } from '../../../src/upkeep/lint-event-keys.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiving.ts'
 
@@ -72,7 +72,9 @@ test('what is not understood is recorded even where nobody wants it, and shows i
   expect(await db.rows('select code, count::int from hookonce.rejection')).toEqual([
     { code: 'EVENT_KEY_MISSING', count: 6 },
   ])
-  expect(await lintKeys({ pool: db.pool, shards })).toMatchObject([{ source: 'line', finding: 'missing' }])
+  expect(await lintEventKeys({ pool: db.pool, shards })).toMatchObject([
+    { source: 'line', finding: 'missing' },
+  ])
 })
 
 test('the check of LINE, a batch without events, is answered and leaves nothing', async () => {

@@ -5,6 +5,7 @@ import { rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import { dropBodies, dropReceipts, lockBodies, lockKeys } from '../../../src/ledger/receipts/retention.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { pagesTouched, textOf } from '../../support/plans.ts'
 
 /*
  * What a statement reads must not grow with what is stored, waits, or is in flight. Plans are the
@@ -136,42 +137,4 @@ async function ledgerWith(receipts: number): Promise<TestDatabase> {
       from part order by kind = 2;
     analyze`)
   return db
-}
-
-/** The statement that a function of the ledger would send. */
-async function textOf(ask: (db: Queryable) => Promise<unknown>): Promise<string> {
-  let sent = ''
-  await ask({
-    query: async ({ text }) => {
-      sent = text
-      return { rows: [], rowCount: 0 }
-    },
-  })
-  return sent
-}
-
-interface Touched {
-  readonly pages: number
-  /** Tables that it reads from one end to the other, or until it has found what it looks for. */
-  readonly readThrough: readonly string[]
-}
-
-async function pagesTouched(db: TestDatabase, text: string, values: string): Promise<Touched> {
-  const client = await db.pool.connect()
-  try {
-    await client.query('begin; set local plan_cache_mode = force_generic_plan')
-    await client.query(`prepare asked as ${text}`)
-    const { rows } = await client.query(`explain (analyze, buffers, format json) execute asked ${values}`)
-    const [{ Plan: plan }] = rows[0]['QUERY PLAN']
-    const whole = JSON.stringify(plan).matchAll(
-      /"Node Type":"Seq Scan",[^{}]*?"Relation Name":"(job|receipt)"/g,
-    )
-    return {
-      pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'],
-      readThrough: [...whole].map(([, table = '']) => table),
-    }
-  } finally {
-    await client.query('rollback; deallocate all')
-    client.release()
-  }
 }

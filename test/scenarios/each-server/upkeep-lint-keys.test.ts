@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { custom } from '../../../src/sources/index.ts'
-import { lintKeys } from '../../../src/upkeep/lint-keys.ts'
+import { lintEventKeys } from '../../../src/upkeep/lint-event-keys.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiving.ts'
@@ -35,7 +35,7 @@ async function found(db: TestDatabase, sent: readonly Sent[]) {
   const ledger = await hooks.ledger()
   const { shards } = ledger
   await stop()
-  const findings = await lintKeys({ pool: db.pool, shards })
+  const findings = await lintEventKeys({ pool: db.pool, shards })
   return findings.map(({ source: name, finding, says }) => ({ name, finding, says }))
 }
 

@@ -3,7 +3,12 @@ import { claimJobs } from '../../../src/ledger/jobs/claim.ts'
 import { heartbeat, retireWorker } from '../../../src/ledger/jobs/workers.ts'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { claimLanes } from '../../../src/ledger/outbox/lanes.ts'
-import { type MessageFact, observers } from '../../../src/observe/observer.ts'
+import {
+  type ChoreFact,
+  type MessageFact,
+  observers,
+  type TroubleFact,
+} from '../../../src/observe/observer.ts'
 import { rescue } from '../../../src/upkeep/rescue.ts'
 import { startUpkeep } from '../../../src/upkeep/upkeep.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
@@ -151,13 +156,14 @@ test('a process that has itself been silent declares nobody dead until it is hea
   }
 })
 
-test('a chore that fails is told and tried again', async () => {
+test('a chore reports its failures and results by its name, and is tried again', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db)
   await leaseAll(db, worker, subscriber)
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute'`)
-  const troubles: unknown[] = []
+  const troubles: TroubleFact[] = []
+  const results: ChoreFact[] = []
   let broken = true
   const breaking = {
     query: async (query: { text: string; values: unknown[] }) => {
@@ -167,16 +173,30 @@ test('a chore that fails is told and tried again', async () => {
   }
   const upkeep = startUpkeep(ledgerOf(db, breaking as Pick<LedgerTables['pool'], 'query'>), {
     leaseMs: 30,
-    observer: { ...deaf, trouble: (fact) => void troubles.push(fact.error) },
+    observer: {
+      ...deaf,
+      trouble: (fact) => void troubles.push(fact),
+      chore: (fact) => void results.push(fact),
+    },
     contactMs: () => 30_000,
   })
   try {
-    await until('it failed', () => troubles.length > 1)
+    const isTold = (name: string): boolean => troubles.some(({ doing }) => doing === `upkeep: ${name}`)
+    await until('both failed', () => isTold('rescue') && isTold('wake-ordered-jobs'))
+    expect(results).toEqual([])
     broken = false
     await until('the jobs are rescued', () =>
       db.number(`select count(*) from hookonce.job where state = 'retrying'`),
     )
+    await until('both were finished', () => new Set(results.map(({ name }) => name)).size === 2)
   } finally {
     await upkeep.stop()
   }
+  const rescues = results.filter(({ name }) => name === 'rescue')
+  expect(rescues[0]).toEqual({ name: 'rescue', durationMs: expect.any(Number), result: { rescued: 5 } })
+  expect(results).toContainEqual({
+    name: 'wake-ordered-jobs',
+    durationMs: expect.any(Number),
+    result: { jobs: 0 },
+  })
 })

@@ -5,7 +5,7 @@ import { addMissingJobs, type Replay, replayJobs } from '../../../src/ledger/job
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { markBodiesSwept, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
-import { prune } from '../../../src/upkeep/prune.ts'
+import { pruneReceipts } from '../../../src/upkeep/prune-receipts.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
@@ -31,7 +31,7 @@ test('a body past its retention is swept; its key and hash stay, and still recog
   )
   await db.rows(`update hookonce.receipt set received_at = now() - interval '31 days'`)
 
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
 
   expect(
     await db.rows('select event_key, body, headers, length(body_sha256) as hash from hookonce.receipt'),
@@ -54,7 +54,7 @@ test('a key past its retention goes with its jobs, attempts and duplicates, and 
     `insert into hookonce.duplicate (shard, receipt_id, count) select shard, receipt_id, 1 from hookonce.job`,
   )
 
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 5, receipts: 2 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 5, receipts: 2 })
 
   for (const table of ['receipt', 'job', 'attempt', 'duplicate'])
     expect(await db.number(`select count(*) from hookonce.${table}`), table).toBe(3)
@@ -69,7 +69,7 @@ test('an event whose key has expired may come again', async () => {
   const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
   await until('it is processed', () => db.number(processed))
   await db.rows(`update hookonce.receipt set received_at = now() - interval '91 days'`)
-  await prune(ledgerOf(db))
+  await pruneReceipts(ledgerOf(db))
   expect(await db.number(RECEIPTS)).toBe(0)
 
   expect(await deliver(hooks, { id: 'evt_1', type: 'a' })).toBe(id)
@@ -83,7 +83,7 @@ test.each(['received', 'processing', 'retrying', 'attention'])(
     await seedJobs(db, 1, { ageDays: 400 })
     await db.rows('update hookonce.job set state = $1::hookonce.job_state', [state])
 
-    expect(await prune(ledgerOf(db))).toEqual({ bodies: 0, receipts: 0 })
+    expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 0, receipts: 0 })
     expect(await db.number(BODIES)).toBe(1)
   },
 )
@@ -92,9 +92,9 @@ test('a receipt that was held back by its job is swept later, when the job is do
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 1, { ageDays: 40, shard: 0 })
   await seedJobs(db, 20, { ageDays: 35, shard: 0, state: 'processed' })
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 20, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 20, receipts: 0 })
   await seedJobs(db, 3, { ageDays: 32, shard: 0, state: 'processed' })
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 3, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 3, receipts: 0 })
 
   const worker = await seedWorker(db)
   const [job] = await claimJobs(db.pool, {
@@ -105,7 +105,7 @@ test('a receipt that was held back by its job is swept later, when the job is do
   if (!job) throw new Error('the held job could not be claimed')
   await settleJobs(db.pool, [settlement(job, 'processed')])
 
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
   expect(await db.number(BODIES)).toBe(0)
 })
 
@@ -129,7 +129,7 @@ test('more than one batch is swept in one prune', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1_200, { ageDays: 100, shard: 3, state: 'processed' })
 
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 1_200, receipts: 1_200 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1_200, receipts: 1_200 })
   expect(await db.number(RECEIPTS)).toBe(0)
   expect(await db.number('select count(*) from hookonce.job')).toBe(0)
 })
@@ -139,10 +139,10 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   await seedJobs(db, 600, { ageDays: 100, state: 'processed' })
   await seedJobs(db, 50, { ageDays: 10, state: 'processed' })
 
-  const pruned = await Promise.all([1, 2, 3].map(() => prune(ledgerOf(db))))
-  // Where one prune had rows locked for their bodies, another passed over their keys: the next
+  const pruned = await Promise.all([1, 2, 3].map(() => pruneReceipts(ledgerOf(db))))
+  // Where one had rows locked for their bodies, another passed over their keys: the next
   // round takes them.
-  pruned.push(await prune(ledgerOf(db)))
+  pruned.push(await pruneReceipts(ledgerOf(db)))
 
   expect(pruned.reduce((sum, { bodies }) => sum + bodies, 0)).toBeLessThanOrEqual(600)
   expect(pruned.reduce((sum, { receipts }) => sum + receipts, 0)).toBe(600)
@@ -234,10 +234,10 @@ function between(db: TestDatabase, words: string, meddle: () => Promise<unknown>
 
 test('an empty ledger, even without a source, is swept without harm', async () => {
   const db = await freshDatabase()
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 0, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 0, receipts: 0 })
   expect(await db.number('select count(*) from hookonce.sweep')).toBe(0)
   await seedJobs(db, 1, { ageDays: 31, state: 'processed' })
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
 })
 
 test('where sources declare different retentions, the longest protects all', async () => {
@@ -246,7 +246,7 @@ test('where sources declare different retentions, the longest protects all', asy
   await db.rows(
     `insert into hookonce.source (tenant, name, key_seconds, body_seconds) values ('default', 'long', 400 * 86400, 50 * 86400)`,
   )
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 0, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 0, receipts: 0 })
   await db.rows(`update hookonce.source set body_seconds = 86400`)
-  expect(await prune(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
+  expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
 })

@@ -3,38 +3,30 @@ import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledge
 import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/jobs/subscribers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { onlyOne } from '../ledger/read/id-prefix.ts'
-import { findReceipts, type ReceiptRow } from '../ledger/read/jobs.ts'
+import type { ReceiptRow } from '../ledger/read/receipts.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
-import { type FreshPlan, planFresh, replayFresh } from './replay-fresh.ts'
+import type { DecisionReason } from './audit.ts'
+import { type FreshPlan, planFresh, replayFresh } from './fresh-replay.ts'
+import { receiptById } from './receipt.ts'
 
-/** Finds one receipt by its id or by the beginning of it. */
-export async function receiptById({ pool, shards }: LedgerTables, id: string): Promise<ReceiptRow> {
-  const found = await findReceipts(pool, shards, id)
-  return onlyOne(found, { prefix: id, noun: 'receipt', code: 'RECEIPT_UNKNOWN' })
-}
+export type { FreshPlan, UnattendedSubscriber }
 
 export interface ReplayedOne {
   readonly receiptId: string
   readonly jobs: number
 }
 
-/** Who replays afresh, and why: both are kept. */
-export interface Fresh {
-  readonly by: string
-  readonly why: string
-}
-
 export interface ReplayOptions {
+  /** Undefined: every subscriber that wants the event. */
   readonly subscriber?: string | undefined
-  /** Begin a new epoch: steps, effects and writes that are done are done again, with new keys. */
-  readonly fresh?: Fresh | undefined
+  /** Repeats finished steps, effects and writes too, with new keys. Needs who decided, and why. */
+  readonly fresh?: DecisionReason | undefined
 }
 
 /**
- * Processes a receipt again: every finished job of it is received anew, and subscribers that came
- * after it get their job. Jobs that are still being worked on are left alone.
+ * Processes a receipt again. Every finished job is received again, and subscribers without a job on
+ * it get one. Unfinished jobs are not touched.
  */
 export async function replayOne(
   ledger: LedgerTables,
@@ -42,9 +34,12 @@ export async function replayOne(
   options: ReplayOptions = {},
 ): Promise<ReplayedOne> {
   const receipt = await replayable(ledger, id)
-  const subscribers = (await wanting(ledger, receipt, options)).map((subscriber) => subscriber.id)
-  if (options.fresh) return replayFresh(ledger, { receipt, subscribers, fresh: options.fresh })
+  const subscribers = await matchingIds(ledger, receipt, options)
   const { shard, id: receiptId } = receipt
+  if (options.fresh) {
+    const jobs = await replayFresh(ledger, { receipt, subscribers, reason: options.fresh })
+    return { receiptId, jobs }
+  }
   const again = await replayJobs(ledger.pool, {
     shard,
     receiptIds: [receiptId],
@@ -55,21 +50,21 @@ export async function replayOne(
   return { receiptId, jobs: again + added }
 }
 
-/** What `replayOne` would do: look before you leap. */
+/** What `replayOne` would do. */
 export interface ReplayPlan {
   readonly receiptId: string
   readonly eventType: string
-  /** Of every subscriber that is asked for and wants the type. */
+  /** One for each subscriber that was named and wants the event's type. */
   readonly jobs: readonly PlannedJob[]
-  /** Whose jobs would wait, as nobody runs them now. */
+  /** Subscribers whose jobs would wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
 }
 
 interface PlannedJob {
   readonly subscriber: string
-  /** Null: the subscriber came after the receipt and has no job on it yet. */
+  /** Null: the subscriber has no job on the receipt yet. */
   readonly state: string | null
-  /** False: it is not finished, or waits for a decision. */
+  /** Whether it would be received again. False: it is unfinished, or in `attention`. */
   readonly again: boolean
 }
 
@@ -79,7 +74,7 @@ export async function planReplayOne(
   options: ReplayOptions = {},
 ): Promise<ReplayPlan> {
   const receipt = await replayable(ledger, id)
-  const subscribers = await wanting(ledger, receipt, options)
+  const subscribers = await matchingSubscribers(ledger, receipt, options)
   const { shard, id: receiptId, eventType } = receipt
   const found = await jobEpochs(ledger.pool, { shard, receiptId })
   const planned = subscribers.map(({ id: subscriber, name }) => {
@@ -97,15 +92,14 @@ export async function planReplayOne(
   return { receiptId, eventType, jobs, unattended }
 }
 
-/** What a fresh replay would do again: look before you leap. */
+/** What a fresh replay would repeat. */
 export async function planReplayFresh(
   ledger: LedgerTables,
   id: string,
   options: ReplayOptions = {},
 ): Promise<FreshPlan> {
   const receipt = await replayable(ledger, id)
-  const subscribers = (await wanting(ledger, receipt, options)).map((subscriber) => subscriber.id)
-  return planFresh(ledger, receipt, subscribers)
+  return planFresh(ledger, receipt, await matchingIds(ledger, receipt, options))
 }
 
 async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow> {
@@ -114,7 +108,16 @@ async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow>
   throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
 }
 
-async function wanting(
+async function matchingIds(
+  ledger: LedgerTables,
+  receipt: ReceiptRow,
+  options: ReplayOptions,
+): Promise<number[]> {
+  return (await matchingSubscribers(ledger, receipt, options)).map(({ id }) => id)
+}
+
+/** The subscribers that want the event's type; of these, the one that was named. */
+async function matchingSubscribers(
   { pool }: LedgerTables,
   receipt: ReceiptRow,
   { subscriber }: ReplayOptions,
@@ -140,29 +143,35 @@ export interface FailedFilter {
   readonly limit: number
 }
 
-type PlannedFailed = FailedJob & { readonly shard: number }
+type PlannedFailure = FailedJob & { readonly shard: number }
 
-/** The failed jobs that can be replayed, for `replayFailed`: look before you leap. */
-export async function planReplay(
-  { pool, shards }: LedgerTables,
-  filter: FailedFilter,
-): Promise<PlannedFailed[]> {
-  const plan: PlannedFailed[] = []
-  for (let shard = 0; shard < shards && plan.length < filter.limit; shard += 1) {
-    const sinceMs = filter.sinceMs ?? FOREVER_MS
-    const failed = await failedJobs(pool, { ...filter, shard, sinceMs, limit: filter.limit - plan.length })
-    plan.push(...failed.map((job) => ({ ...job, shard })))
+/** What `replayFailed` would do. */
+export interface FailedPlan {
+  readonly jobs: readonly PlannedFailure[]
+  /** Subscribers whose jobs would wait, because no running worker serves them. */
+  readonly unattended: readonly UnattendedSubscriber[]
+}
+
+/** Finds the failed jobs that can be replayed. */
+export async function planReplayFailed(ledger: LedgerTables, filter: FailedFilter): Promise<FailedPlan> {
+  const jobs: PlannedFailure[] = []
+  const sinceMs = filter.sinceMs ?? FOREVER_MS
+  for (let shard = 0; shard < ledger.shards && jobs.length < filter.limit; shard += 1) {
+    const limit = filter.limit - jobs.length
+    const failed = await failedJobs(ledger.pool, { ...filter, shard, sinceMs, limit })
+    jobs.push(...failed.map((job) => ({ ...job, shard })))
   }
-  return plan
+  const subscribers = jobs.map(({ subscriber }) => subscriber)
+  return { jobs, unattended: await unattendedSubscribers(ledger.pool, subscribers) }
 }
 
 /** A hundred years: PostgreSQL has no infinite interval before version 17. */
 const FOREVER_MS = 100 * 365 * 24 * 3_600_000
 
-/** Replays failed jobs as planned, and only those: a receipt's other jobs are not touched. */
-export async function replayFailed(ledger: LedgerTables, plan: readonly PlannedFailed[]): Promise<number> {
+/** Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. */
+export async function replayFailed(ledger: LedgerTables, { jobs }: FailedPlan): Promise<number> {
   let replayed = 0
-  for (const { shard, receiptId, subscriber } of plan) {
+  for (const { shard, receiptId, subscriber } of jobs) {
     replayed += await replayJobs(ledger.pool, {
       shard,
       receiptIds: [receiptId],

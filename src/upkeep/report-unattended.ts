@@ -1,9 +1,20 @@
 import { servedSubscribers } from '../ledger/jobs/served.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Observer } from '../observe/observer.ts'
+import type { Chore } from './chore.ts'
 
-/** A deploy stops and starts workers: who is without one for a moment is not left behind. */
+const EVERY_MS = 15 * 60_000
+
+/** A deploy leaves subscribers without a worker for a moment: those are not reported. */
 const GRACE_MS = 5 * 60_000
+
+export function reportUnattendedChore(ledger: LedgerTables, observer: Observer): Chore {
+  return {
+    name: 'report-unattended',
+    everyMs: EVERY_MS,
+    run: async () => ({ subscribers: await reportUnattended(ledger, observer) }),
+  }
+}
 
 /**
  * Reports subscribers whose jobs wait although no worker serves them. Returns how many there are.

@@ -1,7 +1,24 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type KeyNumbers, keyNumbers } from '../ledger/receipts/key-lint.ts'
+import type { Observer } from '../observe/observer.ts'
+import type { Chore } from './chore.ts'
 
-/** What is wrong with the event key of a source, with the numbers that show it. */
+/** A wrong key stays wrong: one reminder per hour is enough. */
+const EVERY_MS = 60 * 60_000
+
+export function lintEventKeysChore(ledger: LedgerTables, observer: Observer): Chore {
+  return {
+    name: 'lint-event-keys',
+    everyMs: EVERY_MS,
+    async run() {
+      const findings = await lintEventKeys(ledger)
+      for (const finding of findings) observer.keyFinding?.(finding)
+      return { findings: findings.length }
+    },
+  }
+}
+
+/** A fault of a source's event key, with the numbers that show it. */
 export interface KeyFinding {
   readonly tenant: string
   readonly source: string
@@ -9,13 +26,13 @@ export interface KeyFinding {
   readonly says: string
 }
 
-// Fewer than these say nothing: a provider's test button is pressed as often.
+// Below these numbers there is no evidence: a provider's test button produces as many.
 const MIN_DELIVERIES = 20
 const MIN_CASES = 5
 const MIN_SHARE = 0.01
 
-/** Looks for keys that do not tell events apart, or tell copies of one apart. */
-export async function lintKeys({ pool, shards }: LedgerTables): Promise<KeyFinding[]> {
+/** Finds event keys that different events share, or that change with each retry. */
+export async function lintEventKeys({ pool, shards }: LedgerTables): Promise<KeyFinding[]> {
   return (await keyNumbers(pool, shards)).flatMap(findingsOf)
 }
 

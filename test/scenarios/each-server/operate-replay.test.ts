@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { HookonceError, Permanent } from '../../../src/index.ts'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
-import { prune } from '../../../src/upkeep/prune.ts'
-import { planReplay, planReplayOne, replayFailed, replayOne } from '../../../src/upkeep/replay.ts'
+import { planReplayFailed, planReplayOne, replayFailed, replayOne } from '../../../src/operate/replay.ts'
+import { pruneReceipts } from '../../../src/upkeep/prune-receipts.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { seedJobs } from '../../support/seed.ts'
@@ -124,7 +124,7 @@ test('a body past its retention cannot be replayed, whether it is swept yet or n
 
   const expired = (error: unknown) => error instanceof HookonceError && error.code === 'BODY_EXPIRED'
   await expect(hooks.replay(id)).rejects.toSatisfy(expired)
-  await prune(ledgerOf(db))
+  await pruneReceipts(ledgerOf(db))
   expect(await db.number('select count(*) from hookonce.receipt where body is not null')).toBe(0)
   await expect(hooks.replay(id)).rejects.toSatisfy(expired)
   expect(await db.rows(JOBS)).toMatchObject([{ state: 'failed' }])
@@ -223,12 +223,12 @@ test('a plan names exactly what the replay of failed jobs then replays', async (
     { filter: { limit: 100 }, count: 1 },
   ]
   for (const { filter, count } of cases) {
-    const plan = await planReplay(ledger, filter)
+    const plan = await planReplayFailed(ledger, filter)
     expect(await replayFailed(ledger, plan), JSON.stringify(filter)).toBe(count)
     const replayed = await db.rows<{ id: string }>(
       `select receipt_id || '/' || subscriber as id from hookonce.job where state = 'received' order by 1`,
     )
-    expect(plan.map((job) => `${job.receiptId}/${job.subscriber}`).sort()).toEqual(
+    expect(plan.jobs.map((job) => `${job.receiptId}/${job.subscriber}`).sort()).toEqual(
       replayed.map(({ id }) => id),
     )
     await db.rows(`update hookonce.job set state = 'processed', finished_at = now() where state = 'received'`)
@@ -240,14 +240,14 @@ test('failed jobs whose bodies have gone, or have expired, do not stand in the w
   const db = await freshDatabase()
   await seedJobs(db, 3, { ageDays: 60, shard: 0, state: 'failed' })
   await db.rows(`update hookonce.job set finished_at = now() - interval '60 days'`)
-  await prune(ledgerOf(db))
+  await pruneReceipts(ledgerOf(db))
   await seedJobs(db, 3, { ageDays: 31, shard: 0, state: 'failed' })
   await db.rows(`update hookonce.job set finished_at = least(finished_at, now() - interval '31 days')`)
   await seedJobs(db, 2, { shard: 0, state: 'failed' })
 
   const ledger = ledgerOf(db)
-  expect(await replayFailed(ledger, await planReplay(ledger, { limit: 2 }))).toBe(2)
-  expect(await replayFailed(ledger, await planReplay(ledger, { limit: 2 }))).toBe(0)
+  expect(await replayFailed(ledger, await planReplayFailed(ledger, { limit: 2 }))).toBe(2)
+  expect(await replayFailed(ledger, await planReplayFailed(ledger, { limit: 2 }))).toBe(0)
   expect(
     await db.number(`select count(*) from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
     where j.state = 'received' and r.received_at > now() - interval '1 day'`),
@@ -271,6 +271,6 @@ test('a job that was mended between the plan and the replay is not run again', a
   }
   const ledger = { ...ledgerOf(db), pool: racing as unknown as LedgerTables['pool'] }
 
-  expect(await replayFailed(ledger, await planReplay(ledger, { limit: 10 }))).toBe(0)
+  expect(await replayFailed(ledger, await planReplayFailed(ledger, { limit: 10 }))).toBe(0)
   expect(await db.number(`select count(*) from hookonce.job where state = 'processed'`)).toBe(2)
 })

@@ -6,66 +6,64 @@ import type { Listener } from '../gateway/listener.ts'
 import { startGateway } from '../gateway/server.ts'
 import { DRAIN_MS, type Hookonce } from '../hookonce.ts'
 import type { Sources } from '../options.ts'
-import { type Command, durationOf, portOf, usageError } from './command.ts'
+import { type Command, parseDuration, parsePort, usageError } from './command.ts'
 
-/*
- * What `dev` and `serve` have in common: their listeners, and how they run until they are told to
- * stop.
- */
+/* What `dev` and `serve` share: their options, their listeners, and the stop on a signal. */
 
 /** Options of every command that runs a gateway. */
-export const runningOptions = {
+export const gatewayOptions = {
   port: { type: 'string', default: '4400' },
   'admin-host': { type: 'string' },
   'admin-port': { type: 'string' },
   drain: { type: 'string', default: `${DRAIN_MS / 1_000}s` },
 } as const
 
-interface RunningValues {
+interface GatewayValues {
   readonly port: string
   readonly 'admin-host'?: string | undefined
   readonly 'admin-port'?: string | undefined
   readonly drain: string
 }
 
+/** Where the admin listener is, and its token. */
 export type AdminPlace = Pick<AdminOptions, 'host' | 'port' | 'token'>
 
-export interface Running {
+export interface GatewaySettings {
   readonly port: number
   readonly drainMs: number
-  /** The admin listener. Options of the command line go before the configuration. */
-  adminBy(configured: ConfiguredAdmin | undefined, env: NodeJS.ProcessEnv): AdminPlace
+  /** Options of the command line override the configuration. */
+  adminPlace(configured: ConfiguredAdmin | undefined, env: NodeJS.ProcessEnv): AdminPlace
 }
 
 const ADMIN_HOST = '127.0.0.1'
 const ADMIN_PORT = 4401
-/** Longer than any handler should run: a unit was mistaken sooner than this is meant. */
+/** No handler should run longer: a larger value is more likely a wrong unit. */
 const MAX_DRAIN_MS = 3_600_000
 
-export function runningOf(command: Pick<Command, 'usage'>, values: RunningValues): Running {
-  const port = portOf(command, values.port)
-  const drainMs = durationOf(command, values.drain)
+export function parseGatewayOptions(command: Pick<Command, 'usage'>, values: GatewayValues): GatewaySettings {
+  const port = parsePort(command, values.port)
+  const drainMs = parseDuration(command, values.drain)
   if (drainMs > MAX_DRAIN_MS) throw usageError(command, `--drain must be 1h at most, not "${values.drain}"`)
   const { 'admin-host': host, 'admin-port': portText } = values
-  const adminPort = portText === undefined ? undefined : portOf(command, portText, '--admin-port')
+  const adminPort = portText === undefined ? undefined : parsePort(command, portText, '--admin-port')
   return {
     port,
     drainMs,
-    adminBy(configured = {}, env) {
+    adminPlace(configured = {}, env) {
       const place = {
         host: host ?? configured.host ?? ADMIN_HOST,
-        // Whoever takes any port for deliveries runs several of these beside each other.
+        // With --port 0 several gateways run on this machine, so the admin port is any free one too.
         port: adminPort ?? configured.port ?? (port === 0 ? 0 : ADMIN_PORT),
         token: configured.token ?? (env.HOOKONCE_ADMIN_TOKEN || undefined),
       }
-      // Refuses what is unsafe now, before anything is started.
+      // Rejects an unsafe place before anything is started.
       adminAccess(place)
       return place
     },
   }
 }
 
-export interface ListeningOptions {
+export interface ListenerOptions {
   readonly hooks: Hookonce<Sources>
   readonly host: string
   readonly port: number
@@ -74,34 +72,32 @@ export interface ListeningOptions {
   readonly admin: AdminPlace | undefined
 }
 
-export interface Listening {
+export interface Listeners {
   readonly delivery: Listener
   readonly admin: Listener | undefined
 }
 
-/**
- * Opens both listeners. If one cannot be opened, hookonce is stopped and what was opened is closed.
- */
-export async function listen({ hooks, admin, ...delivery }: ListeningOptions): Promise<Listening> {
-  const looks = health(hooks.ready)
-  let administering: Listener | undefined
+/** Opens both listeners. If one fails, it stops hookonce and closes the other. */
+export async function openListeners({ hooks, admin, ...delivery }: ListenerOptions): Promise<Listeners> {
+  const checks = health(hooks.ready)
+  let adminListener: Listener | undefined
   try {
-    administering = admin && (await startAdmin({ ...admin, health: looks, metrics: hooks.metrics }))
-    return { admin: administering, delivery: await startGateway({ ...delivery, hooks, health: looks }) }
+    adminListener = admin && (await startAdmin({ ...admin, health: checks, metrics: hooks.metrics }))
+    return { admin: adminListener, delivery: await startGateway({ ...delivery, hooks, health: checks }) }
   } catch (error) {
-    await administering?.close(0)
+    await adminListener?.close(0)
     await hooks.stop()
     throw error
   }
 }
 
-/** The admin listener tells how it is while the rest drains; then it has this long. */
+/** The admin listener serves until the drain is over. Then its requests have this long. */
 const ADMIN_CLOSE_MS = 200
 
-/** Runs until it is told to stop; a second signal does not wait for the drain. */
-export async function untilStopped(
+/** Waits for SIGINT or SIGTERM, then drains. A second signal exits at once. */
+export async function runUntilSignal(
   hooks: Hookonce<Sources>,
-  { delivery, admin }: Listening,
+  { delivery, admin }: Listeners,
   drainMs: number,
 ): Promise<void> {
   await new Promise<void>((resolve) => {
@@ -113,7 +109,7 @@ export async function untilStopped(
     }
   })
   const end = performance.now() + drainMs
-  // A sender that stalls must not use up the time of the handlers: it will come again.
+  // A stalled sender must not use up the handlers' time: the provider retries.
   await delivery.close(drainMs / 2)
   await hooks.stop({ drainMs: Math.max(0, end - performance.now()) })
   await admin?.close(ADMIN_CLOSE_MS)

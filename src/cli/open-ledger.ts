@@ -3,12 +3,19 @@ import { join } from 'node:path'
 import { EMBEDDED, type Ledger, openLedger } from '../ledger/ledger.ts'
 import { HookonceError } from '../model/errors.ts'
 
-/** Opens the ledger to look in from a second terminal, and leaves it as it was. */
-export async function lookingIn<Result>(
+export type { Ledger }
+
+/** The database of the environment, else the embedded one. */
+export function databaseOf(env: NodeJS.ProcessEnv): string {
+  return env.DATABASE_URL || EMBEDDED
+}
+
+/** Opens the ledger for one command, without migrating it, and closes it afterwards. */
+export async function withLedger<Result>(
   dir: string,
-  look: (ledger: Ledger) => Promise<Result>,
+  work: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
-  const database = process.env.DATABASE_URL || EMBEDDED
+  const database = databaseOf(process.env)
   if (database === EMBEDDED && !holdsDatabase(dir)) {
     throw new HookonceError(
       'CONFIG_INVALID',
@@ -20,21 +27,21 @@ export async function lookingIn<Result>(
     dir,
     migrate: 'off',
     prepare: 'off',
-    // Who receives into this ledger has refused or accepted its server.
+    // The process that receives into this ledger checks its server.
     durability: 'unsafe',
     maxConnections: 2,
     onNotice: ({ says, detail }) => process.stderr.write(`${says} (${detail})\n`),
   })
   try {
-    return await look(ledger)
+    return await work(ledger)
   } finally {
     await ledger.close()
   }
 }
 
 /**
- * Without this look, an embedded server would make one. It may be a link to where only the server
- * may look.
+ * Without this check, opening would create a database. The folder may be a link to one that only the
+ * server's user can read.
  */
 function holdsDatabase(dir: string): boolean {
   return lstatSync(join(dir, 'postgres'), { throwIfNoEntry: false }) !== undefined

@@ -1,18 +1,7 @@
-import type { Registered } from '../ledger/read/registered.ts'
+import type { Paused } from '../operate/pause.ts'
 import { clock, safe } from './print.ts'
 
-export type Paused = Registered & { readonly pausedAt: Date }
-
-export function pausedOf(all: readonly Registered[]): Paused[] {
-  return all.flatMap(({ pausedAt, ...one }) => (pausedAt ? [{ ...one, pausedAt }] : []))
-}
-
-/** A pause holds the jobs that have not begun, and those that would be tried again. */
-export function isWaiting(state: string): boolean {
-  return state === 'received' || state === 'retrying'
-}
-
-/** Says why jobs wait, and what lets them go on. */
+/** Why jobs wait, and the command that resumes them. */
 export function pausedLine({ tenant, source, subscriber, pausedAt }: Paused): string {
   const name = subscriber === null ? source : `${source} ${subscriber}`
   const resume = [
@@ -26,7 +15,7 @@ export function pausedLine({ tenant, source, subscriber, pausedAt }: Paused): st
   )
 }
 
-/** The line is there to be copied, and the names of subscribers and tenants may hold anything. */
+/** The line is meant to be copied, and names of subscribers and tenants may hold any character. */
 function shellWord(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

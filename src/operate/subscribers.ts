@@ -10,49 +10,57 @@ import {
   waitingTypes,
 } from '../ledger/jobs/waiting-jobs.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { audit } from '../ledger/read/audit.ts'
+import { recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
+import { type DecisionReason, requireReason } from './audit.ts'
 
-/** Small, so that no lock is held for long. */
+export type { ServedSubscriber }
+
+/** The subscribers that the ledger knows, with their waiting jobs and whether they are served. */
+export function listSubscribers({ pool, shards }: LedgerTables): Promise<ServedSubscriber[]> {
+  return servedSubscribers(pool, shards)
+}
+
+/** Jobs per transaction: few, so that no lock is held for long. */
 const BATCH = 500
 
-/** Whose waiting jobs are meant, and what is to become of them. */
+/** A subscriber whose waiting jobs are to be moved or discarded. */
 export interface WaitingRequest {
   readonly tenant: string
   readonly source: string
   readonly subscriber: string
-  /** The subscriber that gets them; without it they are given up. */
+  /** The subscriber that gets the jobs. Undefined: they are discarded. */
   readonly to?: string | undefined
-  /** Also move jobs that had a run before. */
+  /** Also moves jobs that have run before. */
   readonly begun?: boolean | undefined
 }
 
-/** What would be done: look before you leap. */
+/** What `settleWaiting` would do. */
 export interface WaitingPlan {
   readonly from: ServedSubscriber
   readonly to: ServedSubscriber | undefined
-  /** How many jobs are moved or given up. */
+  /** How many jobs are moved or discarded. */
   readonly jobs: number
-  /** Of which types the events are whose jobs are moved. */
+  /** The event types of the jobs that are moved. */
   readonly types: readonly string[]
-  /** How many stay, because the other subscriber does not want their type. */
+  /** Jobs that stay, because the other subscriber does not want their type. */
   readonly unwanted: readonly WaitingType[]
-  /** How many stay, because they had a run before. */
+  /** How many jobs stay, because they have run before. */
   readonly begun: number
 }
 
 export async function planWaiting(ledger: LedgerTables, request: WaitingRequest): Promise<WaitingPlan> {
   const all = await servedSubscribers(ledger.pool, ledger.shards)
-  const from = named(all, request, request.subscriber)
+  const from = findSubscriber(all, request, request.subscriber)
   if (from.isServed)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `a running worker serves "${from.subscriber}" of source "${from.source}": its jobs are not left behind. Stop every process that registers it first`,
+      `a running worker serves "${from.subscriber}" of source "${from.source}": stop every process that registers it first`,
     )
   if (request.to === undefined)
     return { from, to: undefined, jobs: from.waiting, types: [], unwanted: [], begun: 0 }
-  const to = named(all, request, request.to)
+  const to = findSubscriber(all, request, request.to)
   if (to.id === from.id) throw new HookonceError('CONFIG_INVALID', 'a subscriber cannot get its own jobs')
   const types = await waitingTypes(ledger.pool, ledger.shards, from.id)
   const wants = typeMatcher(to.pattern)
@@ -68,25 +76,20 @@ export async function planWaiting(ledger: LedgerTables, request: WaitingRequest)
   }
 }
 
-/** Who decided, and why: both are kept. */
-export interface WaitingDecision {
-  readonly by: string
-  readonly why: string
-}
-
 /**
- * Does what was planned. The decision is recorded first, so that nothing happens without a record.
+ * Moves or discards the waiting jobs of a subscriber. The decision is recorded first, so that no job
+ * is changed without an audit entry. Returns how many jobs.
  */
 export async function settleWaiting(
   ledger: LedgerTables,
   request: WaitingRequest,
-  { by, why }: WaitingDecision,
+  reason: DecisionReason,
 ): Promise<number> {
-  if (by.trim() === '' || why.trim() === '')
-    throw new HookonceError('CONFIG_INVALID', 'give `by` and `why`: who decides, and for what reason')
+  requireReason(reason, request.to === undefined ? 'discarding jobs' : 'moving jobs')
+  const { by, why } = reason
   const plan = await planWaiting(ledger, request)
   const { from, to, types } = plan
-  await audit(ledger.pool, {
+  await recordAudit(ledger.pool, {
     actor: by,
     action: to ? 'move-jobs' : 'discard-jobs',
     why,
@@ -94,10 +97,10 @@ export async function settleWaiting(
     subject: `${from.source} ${from.subscriber}`,
     detail: { jobs: plan.jobs, ...(to ? { to: to.subscriber, begun: request.begun ?? false } : {}) },
   })
-  const reason = to ? `MOVED to "${to.subscriber}" by ${by}: ${why}` : `DISCARDED by ${by}: ${why}`
+  const text = to ? `MOVED to "${to.subscriber}" by ${by}: ${why}` : `DISCARDED by ${by}: ${why}`
   let count = 0
   for (let shard = 0; shard < ledger.shards; shard += 1) {
-    const batch = { shard, subscriber: from.id, limit: BATCH, reason }
+    const batch = { shard, subscriber: from.id, limit: BATCH, reason: text }
     count += await inBatches(() =>
       settleBatch(ledger, from.id, (client) =>
         to
@@ -109,9 +112,7 @@ export async function settleWaiting(
   return count
 }
 
-/**
- * What became of the calls of a job that is given up is a question: nobody else is left to ask it.
- */
+/** No run of a discarded job will learn the outcome of its open calls, so they become unknown. */
 async function settleBatch(
   { pool, shards }: LedgerTables,
   subscriber: number,
@@ -137,7 +138,7 @@ async function inBatches(settle: () => Promise<number>): Promise<number> {
   return total
 }
 
-function named(
+function findSubscriber(
   all: readonly ServedSubscriber[],
   { tenant, source }: WaitingRequest,
   name: string,

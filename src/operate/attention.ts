@@ -12,46 +12,47 @@ import {
   type WaitingJob,
 } from '../ledger/jobs/attention.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { audit } from '../ledger/read/audit.ts'
+import { recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
+import { type DecisionReason, requireReason } from './audit.ts'
 
-/** What a person may say of an effect whose outcome is unknown. */
-export const verbs = ['confirm-done', 'confirm-not-done', 'retry-same-key', 'abandon'] as const
+export type { UnknownEffect }
 
-export type Verb = (typeof verbs)[number]
+/** How an operator may decide on an effect whose outcome is unknown. */
+export const attentionVerbs = ['confirm-done', 'confirm-not-done', 'retry-same-key', 'abandon'] as const
 
-export interface Verdict {
+export type AttentionVerb = (typeof attentionVerbs)[number]
+
+/** Who decides, and why; the tenant, unless it is `default`. */
+export interface OperatorDecision extends DecisionReason {
   readonly tenant?: string | undefined
+}
+
+export interface EffectDecision extends OperatorDecision {
   /** The effect's key. */
   readonly key: string
-  readonly verb: Verb
-  /** Who decides, and why: both are kept. */
-  readonly by: string
-  readonly why: string
-  /** With `confirm-done`: what the handler is to get, as JSON. */
+  readonly verb: AttentionVerb
+  /** With `confirm-done`: the result that the handler gets. It must be JSON. */
   readonly result?: unknown
 }
 
-/** Who decides, and why; the tenant where it is not `default`. */
-export type Decision = Pick<Verdict, 'tenant' | 'by' | 'why'>
-
-/** Effects whose outcome is unknown, and what a person decides on them. */
+/** Effects whose outcome is unknown, and the decisions on them. */
 export interface Attention {
   list(): Promise<UnknownEffect[]>
-  /** It happened: the jobs that wait go on with `result`. */
-  confirmDone(key: string, decision: Decision & { readonly result?: unknown }): Promise<Decided>
-  /** It did not happen: it is called again, with a new key. */
-  confirmNotDone(key: string, decision: Decision): Promise<Decided>
-  /** It is called again with the key that was used. */
-  retrySameKey(key: string, decision: Decision): Promise<Decided>
-  /** The jobs that wait are given up; the effect stays unknown. */
-  abandon(key: string, decision: Decision): Promise<Decided>
+  /** The call happened: the waiting jobs go on with `result`. */
+  confirmDone(key: string, decision: OperatorDecision & { readonly result?: unknown }): Promise<Decided>
+  /** The call did not happen: it is made again, with a new key. */
+  confirmNotDone(key: string, decision: OperatorDecision): Promise<Decided>
+  /** The call is made again with the same key. */
+  retrySameKey(key: string, decision: OperatorDecision): Promise<Decided>
+  /** The waiting jobs fail; the effect stays unknown. */
+  abandon(key: string, decision: OperatorDecision): Promise<Decided>
 }
 
 export interface Decided {
   readonly key: string
-  /** How many jobs go on, or were given up. */
+  /** How many jobs go on, or failed. */
   readonly jobs: number
 }
 
@@ -60,33 +61,33 @@ export function listAttention({ pool, shards }: LedgerTables): Promise<UnknownEf
 }
 
 /**
- * Decides on an effect whose outcome is unknown. The decision, what becomes of every job that waits
- * for it, and the record of who decided are one commit.
+ * Decides on an effect whose outcome is unknown. One commit holds the new state of the effect, of
+ * every job that waits for it, and the audit entry.
  */
-export async function decideAttention(ledger: LedgerTables, verdict: Verdict): Promise<Decided> {
-  requireReasons(verdict)
-  const { tenant = 'default', key } = verdict
+export async function decideAttention(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
+  requireReason(decision, 'a decision')
+  const { tenant = 'default', key } = decision
   const id = scopedId(tenant, key)
   const effect: EffectId = { shard: shardOf(id, ledger.shards), id, tenant, key }
   return inTransaction(ledger.pool, async (client) => {
     const row = await lockEffect(client, effect)
     const waiting = await jobsWaitingFor(client, effect)
-    // Where its outcome is known, the ledger stands, and only the jobs that wait for it are moved.
+    // If its outcome is known, the effect stays as it is, and only the waiting jobs are moved.
     if (!row || !(isUndecided(row) || waiting.length > 0)) {
-      const fault = `effect "${key}" of tenant "${tenant}" ${found(row)}`
+      const fault = `effect "${key}" of tenant "${tenant}" ${stateText(row)}`
       throw new HookonceError('EFFECT_NOT_UNKNOWN', fault)
     }
-    const outcome = isUndecided(row) ? outcomeOf(verdict) : undefined
+    const outcome = isUndecided(row) ? outcomeOf(decision) : undefined
     if (outcome) {
       const caller = outcome.state === 'started' ? waiting[0] : undefined
       await decideEffect(client, { effect, epoch: row.epoch, caller, ...outcome })
     }
-    const jobs = await moveJobs({ client, shards: ledger.shards }, waiting, verdict)
+    const jobs = await moveJobs({ client, shards: ledger.shards }, waiting, decision)
     const detail = { epoch: row.epoch, mode: row.mode, downstreamKey: row.downstreamKey, jobs }
-    await audit(client, {
-      actor: verdict.by,
-      action: verdict.verb,
-      why: verdict.why,
+    await recordAudit(client, {
+      actor: decision.by,
+      action: decision.verb,
+      why: decision.why,
       tenant,
       subject: key,
       detail,
@@ -96,22 +97,14 @@ export async function decideAttention(ledger: LedgerTables, verdict: Verdict): P
   })
 }
 
-/** An effect that a fresh replay reopened needs no decision: whoever asks next calls anew. */
+/** An effect that a fresh replay reopened needs no decision: the next job calls it again. */
 function isUndecided({ state, reopened }: EffectRow): boolean {
   return state === 'unknown' && !reopened
 }
 
-function found(row: EffectRow | undefined): string {
+function stateText(row: EffectRow | undefined): string {
   if (!row) return 'does not exist'
   return row.reopened ? 'was reopened by a fresh replay' : `is ${row.state}`
-}
-
-function requireReasons({ by, why }: Verdict): void {
-  if (by.trim() !== '' && why.trim() !== '') return
-  throw new HookonceError(
-    'CONFIG_INVALID',
-    'a decision needs `by` and `why`: who decides, and for what reason',
-  )
 }
 
 /** Undefined: the effect stays unknown. */
@@ -120,7 +113,7 @@ function outcomeOf({
   by,
   why,
   result,
-}: Verdict): Pick<DecidedEffect, 'state' | 'reason' | 'result'> | undefined {
+}: EffectDecision): Pick<DecidedEffect, 'state' | 'reason' | 'result'> | undefined {
   const reason = `${verb} by ${by}: ${why}`
   switch (verb) {
     case 'confirm-done':
@@ -134,26 +127,30 @@ function outcomeOf({
   }
 }
 
-interface Deciding {
+interface DecisionCommit {
   readonly client: PoolClient
   readonly shards: number
 }
 
 async function moveJobs(
-  deciding: Deciding,
+  commit: DecisionCommit,
   waiting: readonly WaitingJob[],
-  verdict: Verdict,
+  decision: EffectDecision,
 ): Promise<number> {
   let moved = 0
   for (const job of waiting) {
     moved +=
-      verdict.verb === 'abandon' ? await giveUp(deciding, job, verdict) : await letGo(deciding.client, job)
+      decision.verb === 'abandon' ? await abandon(commit, job, decision) : await letGo(commit.client, job)
   }
   return moved
 }
 
-/** What became of the job's other calls is then a question too: nobody is left who would ask it. */
-async function giveUp({ client, shards }: Deciding, job: WaitingJob, { by, why }: Verdict): Promise<number> {
+/** No run of the job will learn the outcome of its other open calls, so they become unknown too. */
+async function abandon(
+  { client, shards }: DecisionCommit,
+  job: WaitingJob,
+  { by, why }: EffectDecision,
+): Promise<number> {
   const reason = 'it was called, no reply was recorded, and its job was abandoned'
   await markOpenCallsUnknown(client, { shards, job, reason })
   return abandonJob(client, job, `abandoned by ${by}: ${why}`)

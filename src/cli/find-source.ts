@@ -6,56 +6,56 @@ import { environmentOptions, secretVariable } from '../sources/environment.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, usageError } from './command.ts'
 
-/** Options by which a command is told whose deliveries it is about. */
-export const oneSourceOptions = {
+/** Options by which a command finds one source. */
+export const sourceOptions = {
   config: { type: 'string' },
   secret: { type: 'string' },
   url: { type: 'string' },
   setting: { type: 'string', multiple: true, default: [] as string[] },
 } as const
 
-interface Asked {
+interface SourceValues {
   readonly config?: string | undefined
   readonly secret?: string | undefined
   readonly setting: readonly string[]
 }
 
-export interface OneSource {
+export interface FoundSource {
   readonly source: SigningSource
-  /** All that are configured, itself among them. */
+  /** All configured sources, including this one. */
   readonly all: readonly NamedSource[]
 }
 
 /**
- * The source of a configuration file by its name, or else one of a provider, with what the options
- * and the environment tell.
+ * With --config, the source of that name in the file. Otherwise a source of the provider of that
+ * name, made from the options and the environment.
  */
-export async function oneSource(
+export async function findSource(
   command: Pick<Command, 'usage'>,
   name: string,
-  asked: Asked & { readonly registeredUrl?: string | undefined },
-): Promise<OneSource> {
-  if (asked.config !== undefined) {
-    const { sources } = await readConfig(asked.config, process.env)
+  values: SourceValues & { readonly registeredUrl?: string | undefined },
+): Promise<FoundSource> {
+  if (values.config !== undefined) {
+    const { sources } = await readConfig(values.config, process.env)
     const source = sources[name]
     if (source === undefined)
       throw usageError(
         command,
-        `${asked.config} has no source "${name}" (there are: ${Object.keys(sources).join(', ')})`,
+        `${values.config} has no source "${name}" (there are: ${Object.keys(sources).join(', ')})`,
       )
     return { source, all: Object.entries(sources).map(([each, one]) => ({ name: each, source: one })) }
   }
   const { description = { provider: name } } = (await findProvider(name)) ?? {}
   const held = environmentOptions(description, process.env)
-  const url = asked.registeredUrl ?? held.url
+  const url = values.registeredUrl ?? held.url
   const source = await makeSource(name, {
-    // Who shares no secret has none to name; who needs one says so.
-    secret: asked.secret ? resolveSecret(asked.secret, '--secret', process.env) : held.secret,
+    // A provider without a shared secret needs none; any other is refused without one.
+    secret: values.secret ? resolveSecret(values.secret, '--secret', process.env) : held.secret,
     ...(url === undefined ? {} : { url }),
-    settings: { ...held.settings, ...settingsOf(command, asked.setting) },
+    settings: { ...held.settings, ...settingsOf(command, values.setting) },
   }).catch((error) => {
     if (!(error instanceof HookonceError) || error.code !== 'SECRET_MISSING') throw error
-    throw usageError(command, `name the secret by --secret env:NAME, or set ${secretVariable(name)}`)
+    throw usageError(command, `give the secret with --secret env:NAME, or set ${secretVariable(name)}`)
   })
   return { source, all: [{ name, source }] }
 }

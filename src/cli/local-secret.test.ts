@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { keptSecret } from './kept-secret.ts'
+import { localSecret } from './local-secret.ts'
 
 function directory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-kept-'))
@@ -12,10 +12,10 @@ function directory(): string {
 
 test('a secret is made once, kept for its owner alone, and out of git', () => {
   const dir = join(directory(), 'new')
-  const secret = keptSecret(dir, 'demo-secret')
+  const secret = localSecret(dir, 'demo-secret')
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/)
-  expect(keptSecret(dir, 'demo-secret')).toBe(secret)
-  expect(keptSecret(dir, 'forward-secret')).not.toBe(secret)
+  expect(localSecret(dir, 'demo-secret')).toBe(secret)
+  expect(localSecret(dir, 'forward-secret')).not.toBe(secret)
   expect(statSync(join(dir, 'demo-secret')).mode & 0o777).toBe(0o600)
   expect(readFileSync(join(dir, '.gitignore'), 'utf8')).toBe('*\n')
 })
@@ -25,7 +25,7 @@ test('a symbolic link that leads nowhere is not written through', () => {
   const target = join(directory(), 'made-by-a-link')
   symlinkSync(target, join(dir, 'demo-secret'))
   symlinkSync(target, join(dir, '.gitignore'))
-  expect(() => keptSecret(dir, 'demo-secret')).toThrow('demo-secret is a symbolic link')
+  expect(() => localSecret(dir, 'demo-secret')).toThrow('demo-secret is a symbolic link')
   expect(existsSync(target)).toBe(false)
 })
 
@@ -34,12 +34,14 @@ test('a symbolic link to a file is not read as a secret, nor is the file changed
   const target = join(directory(), 'of-somebody-else')
   writeFileSync(target, 'not a secret')
   symlinkSync(target, join(dir, 'demo-secret'))
-  expect(() => keptSecret(dir, 'demo-secret')).toThrow(/is a symbolic link, which is not followed: remove it/)
+  expect(() => localSecret(dir, 'demo-secret')).toThrow(
+    /is a symbolic link, which is not followed: remove it/,
+  )
   expect(readFileSync(target, 'utf8')).toBe('not a secret')
 })
 
 test('an empty file is no secret', () => {
   const dir = directory()
   writeFileSync(join(dir, 'demo-secret'), '\n')
-  expect(() => keptSecret(dir, 'demo-secret')).toThrow('demo-secret is empty: remove it')
+  expect(() => localSecret(dir, 'demo-secret')).toThrow('demo-secret is empty: remove it')
 })

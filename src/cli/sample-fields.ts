@@ -2,24 +2,24 @@ import type { CheckedDescription } from '../sources/description.ts'
 import { parseXmlText, writeXml } from '../sources/schemes/xml.ts'
 import { type Command, usageError } from './command.ts'
 
-/** One field of a sample that is to hold something else. */
-export interface Override {
+/** A field of a sample event's body, and its value. */
+export interface SampleField {
   readonly path: readonly string[]
   readonly value: unknown
 }
 
-/** `data.object.amount=100`: the value as JSON where it is JSON, and else as text. */
-export function overridesOf(command: Pick<Command, 'usage'>, given: readonly string[]): Override[] {
+/** `data.object.amount=100`: a value that is JSON is read as JSON, any other as text. */
+export function parseFields(command: Pick<Command, 'usage'>, given: readonly string[]): SampleField[] {
   return given.map((text) => {
     const cut = text.indexOf('=')
     const path = text.slice(0, Math.max(cut, 0)).split('.')
     if (path.some((step) => step === '' || step === '__proto__'))
-      throw usageError(command, `--override is written as a.b=value, not "${text}"`)
-    return { path, value: parsed(text.slice(cut + 1)) }
+      throw usageError(command, `--set is written as a.b=value, not "${text}"`)
+    return { path, value: parseValue(text.slice(cut + 1)) }
   })
 }
 
-function parsed(text: string): unknown {
+function parseValue(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -27,29 +27,29 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The body with its overrides. */
-export function overridden(
+/** The body with these fields set. */
+export function withFields(
   body: Uint8Array | string,
   kind: CheckedDescription['body'],
-  overrides: readonly Override[],
+  fields: readonly SampleField[],
 ): Uint8Array | string {
-  if (overrides.length === 0) return body
+  if (fields.length === 0) return body
   const text = Buffer.from(body).toString('utf8')
-  // What only code can read is sampled as JSON, too: the code writes it.
+  // A body that only code can read is sampled as JSON, which that code encodes.
   const isJson = kind === 'json' || kind === 'coded' || (typeof kind === 'object' && 'jsonOr' in kind)
-  if (isJson) return JSON.stringify(applied(JSON.parse(text), overrides))
-  if (kind === 'xml') return writeXml(applied(parseXmlText(text), overrides))
+  if (isJson) return JSON.stringify(setFields(JSON.parse(text), fields))
+  if (kind === 'xml') return writeXml(setFields(parseXmlText(text), fields))
   const form = new URLSearchParams(text)
   if (kind === 'form')
-    for (const { path, value } of overrides)
+    for (const { path, value } of fields)
       form.set(path.join('.'), typeof value === 'string' ? value : JSON.stringify(value))
-  else form.set(kind.form, JSON.stringify(applied(JSON.parse(form.get(kind.form) ?? '{}'), overrides)))
+  else form.set(kind.form, JSON.stringify(setFields(JSON.parse(form.get(kind.form) ?? '{}'), fields)))
   return form.toString()
 }
 
-function applied(payload: unknown, overrides: readonly Override[]): unknown {
+function setFields(payload: unknown, fields: readonly SampleField[]): unknown {
   const root = { payload }
-  for (const { path, value } of overrides) {
+  for (const { path, value } of fields) {
     let at = root as Record<string, unknown>
     let last = 'payload'
     for (const step of path) {

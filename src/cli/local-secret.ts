@@ -5,13 +5,13 @@ import { unusableDir } from '../ledger/embedded/home.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Secrets that `dev` makes at its first start and keeps under --dir. The folder may be one that
- * others write into, so no symbolic link in it is followed: it could lead a write, or what is taken
- * for a secret, anywhere.
+ * Secrets that `dev` creates at its first start and stores under --dir. Others may be able to write
+ * into that folder, so symbolic links in it are not followed: a link could redirect a write, or make
+ * any file the secret.
  */
 
-/** A secret of this folder. */
-export function keptSecret(dir: string, name: string): string {
+/** Reads a secret of this folder. Creates it if it does not exist. */
+export function localSecret(dir: string, name: string): string {
   try {
     return secretIn(dir, name)
   } catch (error) {
@@ -22,13 +22,13 @@ export function keptSecret(dir: string, name: string): string {
 function secretIn(dir: string, name: string): string {
   const path = join(dir, name)
   mkdirSync(dir, { recursive: true })
-  // Before the first secret lies there.
+  // Before the first secret is written.
   createFile(join(dir, '.gitignore'), '*\n')
   const secret = `whsec_${randomBytes(24).toString('base64')}`
-  return createFile(path, `${secret}\n`) ? secret : readKept(path)
+  return createFile(path, `${secret}\n`) ? secret : readSecret(path)
 }
 
-/** False if there is something of that name: a file, or a link to whatever. */
+/** False: a file or a link of that name exists. */
 function createFile(path: string, text: string): boolean {
   try {
     writeFileSync(path, text, { flag: 'wx', mode: 0o600 })
@@ -39,20 +39,23 @@ function createFile(path: string, text: string): boolean {
   }
 }
 
-function readKept(path: string): string {
-  const file = openKept(path)
+function readSecret(path: string): string {
+  const file = openSecret(path)
   try {
     const secret = readFileSync(file, 'utf8').trim()
     if (secret !== '') return secret
   } finally {
     closeSync(file)
   }
-  throw new HookonceError('CONFIG_INVALID', `${path} is empty: remove it, and the next start makes another`)
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `${path} is empty: remove it, and the next start creates a new one`,
+  )
 }
 
-function openKept(path: string): number {
+function openSecret(path: string): number {
   try {
-    // Undefined on Windows, where links need an administrator.
+    // Undefined on Windows, where only an administrator can create links.
     return openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
   } catch (error) {
     if (codeOf(error) !== 'ELOOP') throw error

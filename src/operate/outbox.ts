@@ -1,9 +1,37 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { replayMessages } from '../ledger/outbox/messages.ts'
 import { onlyOne } from '../ledger/read/id-prefix.ts'
-import { type FoundMessage, failedMessages, findMessages } from '../ledger/read/outbox.ts'
+import {
+  type FoundMessage,
+  failedMessages,
+  findMessages,
+  type MessageRow,
+  listMessages as readMessages,
+} from '../ledger/read/outbox.ts'
+import { checkLimit } from './page.ts'
 
-/** Finds one message of the outbox by its id or by the beginning of it. */
+export type { MessageRow }
+
+export const messageStates = ['waiting', 'published', 'failed'] as const
+
+export interface MessageQuery {
+  /** Without it, those that need a look: waiting and failed. */
+  readonly state?: (typeof messageStates)[number] | undefined
+  readonly topic?: string | undefined
+  readonly limit: number
+}
+
+/** Lists messages of the outbox, newest first. */
+export async function listMessages(
+  { pool, shards }: LedgerTables,
+  { state, topic, limit }: MessageQuery,
+): Promise<MessageRow[]> {
+  checkLimit(limit)
+  const states = state === undefined ? (['waiting', 'failed'] as const) : [state]
+  return readMessages(pool, { shards, limit, states, topic })
+}
+
+/** Finds one message of the outbox by its id, or by the beginning of it. */
 export async function messageById({ pool, shards }: LedgerTables, id: string): Promise<FoundMessage> {
   const found = await findMessages(pool, shards, id)
   return onlyOne(found, { prefix: id, noun: 'message', code: 'MESSAGE_UNKNOWN' })
@@ -11,11 +39,11 @@ export async function messageById({ pool, shards }: LedgerTables, id: string): P
 
 export interface ReplayedMessage {
   readonly messageId: string
-  /** False: it is not finished yet. */
+  /** False: it is neither published nor failed yet. */
   readonly replayed: boolean
 }
 
-/** Publishes a finished message again, under its old id, after what waits in its lane. */
+/** Publishes a finished message again, under its old id, after the messages that wait in its lane. */
 export async function replayMessage(ledger: LedgerTables, id: string): Promise<ReplayedMessage> {
   const { shard, id: messageId } = await messageById(ledger, id)
   const count = await replayMessages(ledger.pool, {
@@ -31,7 +59,7 @@ export interface FailedMessagesFilter {
   readonly limit: number
 }
 
-/** Publishes what was given up again, oldest first. Returns how many messages it was. */
+/** Publishes failed messages again, oldest first. Returns how many. */
 export async function replayFailedMessages(
   { pool, shards }: LedgerTables,
   { topic, limit }: FailedMessagesFilter,

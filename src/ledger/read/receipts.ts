@@ -1,0 +1,125 @@
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { type EffectStory, effectsOfReceipt } from '../effects/effects.ts'
+import { type AuditRow, auditOf } from './audit.ts'
+import { idRange } from './id-prefix.ts'
+
+/* Plain reads: they lock nothing and may run on a replica. */
+
+/* By the full id or by the beginning of one. */
+const FIND_RECEIPTS = statement(
+  'find_receipts',
+  `select r.shard, r.id, r.received_at as "receivedAt", r.occurred_at as "occurredAt", r.tenant, r.source,
+     r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId", r.secret,
+     encode(coalesce(r.body_sha256, sha256(r.body)), 'hex') as "bodySha256", r.headers, r.body,
+     coalesce(r.received_at <= now() - s.body_seconds * interval '1 second', false) as "bodyExpired"
+   from generate_series(0, $1::integer - 1) n(shard)
+   join hookonce.receipt r on r.shard = n.shard and r.id between $2::uuid and $3::uuid
+   left join hookonce.source s on s.tenant = r.tenant and s.name = r.source
+   limit 2`,
+)
+
+export interface ReceiptRow {
+  readonly shard: number
+  readonly id: string
+  readonly receivedAt: Date
+  readonly occurredAt: Date | null
+  readonly tenant: string
+  readonly source: string
+  readonly eventKey: string
+  readonly eventType: string
+  readonly objectId: string | null
+  readonly secret: number
+  readonly bodySha256: string
+  readonly headers: string | null
+  readonly body: Buffer | null
+  readonly bodyExpired: boolean
+}
+
+/** Returns at most two: the second shows that the prefix is ambiguous. */
+export async function findReceipts(db: Queryable, shards: number, idPrefix: string): Promise<ReceiptRow[]> {
+  const range = idRange(idPrefix)
+  return range ? rows(db, FIND_RECEIPTS, [shards, ...range]) : []
+}
+
+const RECEIPT_JOBS = statement(
+  'receipt_jobs',
+  `select s.name as subscriber, j.state::text as state, j.attempt, j.crashes, j.fence, j.born_at as "bornAt",
+     nullif(j.due_at, 'infinity') as "dueAt", j.started_at as "startedAt", j.finished_at as "finishedAt", j.worker, j.reason
+   from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+   where j.shard = $1::smallint and j.receipt_id = $2::uuid order by j.subscriber`,
+)
+
+export interface JobRow {
+  readonly subscriber: string
+  readonly state: string
+  readonly attempt: number
+  readonly crashes: number
+  readonly fence: number
+  readonly bornAt: Date
+  /** Null: an earlier job with its order key is unfinished. */
+  readonly dueAt: Date | null
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly worker: number | null
+  readonly reason: string | null
+}
+
+const RECEIPT_ATTEMPTS = statement(
+  'receipt_attempts',
+  `select s.name as subscriber, a.number, a.fence, a.started_at as "startedAt", a.ended_at as "endedAt", a.outcome, a.error
+   from hookonce.attempt a join hookonce.subscriber s on s.id = a.subscriber
+   where a.shard = $1::smallint and a.receipt_id = $2::uuid
+   union all
+   select s.name, j.attempt, j.fence, j.started_at, j.finished_at, j.state::text, null
+   from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+   where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.state in ('processing', 'processed')
+   order by 3, 1`,
+)
+
+export interface AttemptRow {
+  readonly subscriber: string
+  readonly number: number
+  readonly fence: number
+  readonly startedAt: Date
+  readonly endedAt: Date | null
+  readonly outcome: string
+  readonly error: string | null
+}
+
+const RECEIPT_DUPLICATES = statement(
+  'receipt_duplicates',
+  `select count, mismatches, first_at as "firstAt", last_at as "lastAt"
+   from hookonce.duplicate where shard = $1::smallint and receipt_id = $2::uuid`,
+)
+
+export interface DuplicateRow {
+  readonly count: number
+  readonly mismatches: number
+  readonly firstAt: Date
+  readonly lastAt: Date
+}
+
+/** What became of one receipt. */
+export interface ReceiptHistory {
+  readonly jobs: readonly JobRow[]
+  readonly attempts: readonly AttemptRow[]
+  readonly duplicates: DuplicateRow | undefined
+  /** Effects whose last call was made by a job of this receipt. */
+  readonly effects: readonly EffectStory[]
+  readonly decisions: readonly AuditRow[]
+}
+
+export async function receiptHistory(
+  db: Queryable,
+  shards: number,
+  { shard, id, tenant }: Pick<ReceiptRow, 'shard' | 'id' | 'tenant'>,
+): Promise<ReceiptHistory> {
+  const [jobs, attempts, duplicates, effects] = await Promise.all([
+    rows<JobRow>(db, RECEIPT_JOBS, [shard, id]),
+    rows<AttemptRow>(db, RECEIPT_ATTEMPTS, [shard, id]),
+    rows<DuplicateRow>(db, RECEIPT_DUPLICATES, [shard, id]),
+    effectsOfReceipt(db, shards, id),
+  ])
+  const decisions = await auditOf(db, tenant, [id, ...effects.map(({ key }) => key)])
+  return { jobs, attempts, duplicates: duplicates[0], effects, decisions }
+}

@@ -1,0 +1,74 @@
+import { messageId } from '../effects/message.ts'
+import {
+  type JobEpoch,
+  jobEpochs,
+  PUBLISHED,
+  stepNames,
+  WRITTEN,
+  WRITTEN_AND_PUBLISHED,
+} from '../ledger/effects/steps.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { messagesById, type PublishedMessage } from '../ledger/read/outbox.ts'
+import type { ReceiptRow } from '../ledger/read/receipts.ts'
+
+/** What the current epoch of a job has recorded. */
+export interface JobRecord extends JobEpoch {
+  /** Steps, transactions and writes that are done. */
+  readonly steps: readonly string[]
+  /** Messages that it published, as far as the outbox still holds them. */
+  readonly messages: readonly PublishedMessage[]
+}
+
+/** The records of all jobs on a receipt. */
+export async function jobRecords(
+  ledger: LedgerTables,
+  { shard, id: receiptId }: Pick<ReceiptRow, 'shard' | 'id'>,
+): Promise<JobRecord[]> {
+  const records: JobRecord[] = []
+  for (const job of await jobEpochs(ledger.pool, { shard, receiptId })) {
+    const steps = await stepsOf(ledger, { shard, receiptId }, job)
+    records.push({ ...job, steps, messages: await messagesOf(ledger, { receiptId, job, steps }) })
+  }
+  return records
+}
+
+async function stepsOf(
+  { pool }: LedgerTables,
+  { shard, receiptId }: { readonly shard: number; readonly receiptId: string },
+  { subscriber, epoch, lastStep }: JobEpoch,
+): Promise<string[]> {
+  const names = await stepNames(pool, { job: { shard, receiptId, subscriber }, epoch })
+  // A replay copies the step that completed the earlier run, so it may be in the list already.
+  return lastStep === null || names.includes(lastStep) ? names : [...names, lastStep]
+}
+
+interface PublishingJob {
+  readonly receiptId: string
+  readonly job: JobEpoch
+  readonly steps: readonly string[]
+}
+
+/** Ids of messages follow from their place in the step. The outbox is read this many at a time. */
+const PLACES = 100
+
+async function messagesOf(
+  { pool, shards }: LedgerTables,
+  { receiptId, job, steps }: PublishingJob,
+): Promise<PublishedMessage[]> {
+  const origin = { receiptId, subscriber: job.name, epoch: job.epoch }
+  const messages: PublishedMessage[] = []
+  for (const step of new Set(steps.map(publishingStep))) {
+    for (let from = 0, count = 1; count > 0; from += PLACES) {
+      const ids = Array.from({ length: PLACES }, (_, place) => messageId(origin, step, from + place))
+      const found = await messagesById(pool, shards, ids)
+      messages.push(...found)
+      count = found.length
+    }
+  }
+  return messages
+}
+
+/** The step name in a message's id. It is the same for all messages of ctx.publish. */
+function publishingStep(step: string): string {
+  return step === PUBLISHED || step === WRITTEN_AND_PUBLISHED ? WRITTEN : step
+}

@@ -1,0 +1,29 @@
+import pg from 'pg'
+import { checkedUrl } from '../ledger/ledger.ts'
+import { migrate } from '../ledger/migrations/migrate.ts'
+import { openFailure } from '../ledger/open-failure.ts'
+
+/** Brings the schema of a database up to date. Returns the names of the migrations it applied. */
+export function migrateDatabase(database: string): Promise<string[]> {
+  return onDatabase(database, async (url) => {
+    const pool = new pg.Pool({ connectionString: url, max: 1, application_name: 'hookonce migrate' })
+    try {
+      return await migrate(pool)
+    } finally {
+      await pool.end()
+    }
+  })
+}
+
+/** Checks the URL, and explains a failure to reach the database by an error of the catalogue. */
+export async function onDatabase<Result>(
+  database: string,
+  work: (url: string) => Promise<Result>,
+): Promise<Result> {
+  const url = checkedUrl(database)
+  try {
+    return await work(url)
+  } catch (error) {
+    throw openFailure(error, url)
+  }
+}

@@ -1,0 +1,50 @@
+import type { ChoreFact, Observer } from '../observe/observer.ts'
+
+/** A periodic task on the ledger. Every process runs it; several may run it at the same time. */
+export interface Chore {
+  /** Its results and failures are reported under this name. */
+  readonly name: string
+  readonly everyMs: number
+  /** Returns what it did, as counts by noun. */
+  run(): Promise<ChoreFact['result']>
+}
+
+export interface RunningChore {
+  /** Waits for a run in progress. */
+  stop(): Promise<void>
+}
+
+/** Runs a chore now and then until it is stopped, and reports how each run ended. */
+export function startChore({ name, everyMs, run }: Chore, observer: Observer): RunningChore {
+  let timer: NodeJS.Timeout
+  let running: Promise<void> = Promise.resolve()
+  let isStopped = false
+
+  function schedule(): void {
+    // Jittered, so that processes that start together do not run their chores together.
+    if (!isStopped) timer = setTimeout(start, everyMs * (0.5 + Math.random()))
+  }
+
+  function start(): void {
+    running = runOnce().finally(schedule)
+  }
+
+  async function runOnce(): Promise<void> {
+    const startedAt = performance.now()
+    try {
+      const result = await run()
+      observer.chore?.({ name, durationMs: performance.now() - startedAt, result })
+    } catch (error) {
+      observer.trouble({ doing: `upkeep: ${name}`, error })
+    }
+  }
+
+  schedule()
+  return {
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest'
+import type { LedgerTables } from '../../../src/ledger/ledger.ts'
+import { readEvents } from '../../../src/ledger/read/events.ts'
+import { failures } from '../../../src/ledger/read/jobs.ts'
+import { type EventQuery, listEvents } from '../../../src/operate/events.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { pagesTouched, textOf } from '../../support/plans.ts'
+import { seedJobs } from '../../support/seed.ts'
+
+/* What operate/ lists of events: filters, and pages by cursor. */
+
+function ledgerOf({ pool }: TestDatabase): LedgerTables {
+  return { pool, shards: 16 }
+}
+
+/** Follows the cursors from the first page to the last. */
+async function allPages(db: TestDatabase, query: EventQuery): Promise<{ ids: string[]; pages: number }> {
+  const ids: string[] = []
+  let after: string | undefined
+  for (let pages = 1; ; pages += 1) {
+    const page = await listEvents(ledgerOf(db), { ...query, after })
+    expect(page.events.length).toBeLessThanOrEqual(query.limit)
+    ids.push(...page.events.map(({ id }) => id))
+    if (page.next === undefined) return { ids, pages }
+    after = page.next
+  }
+}
+
+const NEWEST_FIRST = 'select id from hookonce.receipt order by received_at desc, id'
+
+async function idsIn(db: TestDatabase, text = NEWEST_FIRST): Promise<string[]> {
+  return (await db.rows<{ id: string }>(text)).map(({ id }) => id)
+}
+
+test.each([1, 7, 200, 201])('pages of %d list every event once, newest first', async (limit) => {
+  const db = await freshDatabase()
+  await seedJobs(db, 120)
+  // A group commit records many receipts at the same time.
+  await seedJobs(db, 80, { shard: 3 })
+  await db.rows(`update hookonce.receipt set received_at = now() - interval '1 hour' where shard = 3`)
+  const { ids, pages } = await allPages(db, { limit })
+  expect(ids).toEqual(await idsIn(db))
+  expect(pages).toBe(Math.ceil(200 / limit))
+})
+
+test('an event that arrives between two pages moves no other event', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 20)
+  const before = await idsIn(db)
+  const first = await listEvents(ledgerOf(db), { limit: 8 })
+  await seedJobs(db, 5)
+  await db.rows(
+    `update hookonce.receipt set received_at = now() + interval '1 minute' where not id = any($1)`,
+    [before],
+  )
+  const second = await listEvents(ledgerOf(db), { limit: 100, after: first.next })
+  expect([...first.events, ...second.events].map(({ id }) => id)).toEqual(before)
+  // The cursor of an event is the same position.
+  const again = await listEvents(ledgerOf(db), { limit: 100, after: first.events.at(-1)?.cursor })
+  expect(again).toEqual(second)
+})
+
+test('each filter leaves the events that match it', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 5, { source: 'shop', subscriber: 'mail' })
+  await seedJobs(db, 4, { source: 'shop', subscriber: 'books', state: 'failed' })
+  await seedJobs(db, 3, { source: 'bank', subscriber: 'books', state: 'processed', ageDays: 2 })
+  await db.rows(`update hookonce.receipt set event_type = 'invoice.50%_paid' where source = 'bank'`)
+  await db.rows(`update hookonce.receipt set event_type = 'invoice.500_paid' where source = 'shop'
+    and exists (select from hookonce.job where receipt_id = id and state = 'failed')`)
+  await db.rows(`insert into hookonce.job (shard, receipt_id, subscriber, state)
+    select r.shard, r.id, s.id, 'received' from hookonce.receipt r, hookonce.subscriber s
+    where r.source = 'bank' and s.name = 'mail'`)
+  const dayAgo = new Date(Date.now() - 24 * 3_600_000)
+  const counts: [Omit<EventQuery, 'limit'>, number][] = [
+    [{}, 12],
+    [{ source: 'shop' }, 9],
+    [{ source: 'nosuch' }, 0],
+    [{ tenant: 'default' }, 12],
+    [{ tenant: 'other' }, 0],
+    [{ subscriber: 'books' }, 7],
+    [{ state: 'failed' }, 4],
+    [{ state: 'received' }, 8],
+    // Of that subscriber, not of another one on the same event.
+    [{ subscriber: 'books', state: 'received' }, 0],
+    [{ subscriber: 'mail', state: 'received' }, 8],
+    [{ source: 'bank', state: 'processed' }, 3],
+    [{ type: 'count.seed' }, 5],
+    [{ type: 'invoice.*' }, 7],
+    // A % and a _ of a type are themselves.
+    [{ type: 'invoice.50%_paid' }, 3],
+    [{ type: '*_paid' }, 7],
+    [{ since: dayAgo }, 9],
+    [{ until: dayAgo }, 3],
+    [{ since: dayAgo, until: dayAgo }, 0],
+  ]
+  for (const [filter, count] of counts) {
+    const { events } = await listEvents(ledgerOf(db), { ...filter, limit: 100 })
+    expect(events.length, JSON.stringify(filter)).toBe(count)
+  }
+})
+
+test('a filter that few events match ends a page early, and the next pages find the rest', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 2, { source: 'rare', ageDays: 5 })
+  await seedJobs(db, 3_000, { source: 'busy', shard: 3, ageDays: 1, state: 'processed' })
+  const first = await listEvents(ledgerOf(db), { source: 'rare', limit: 10 })
+  expect(first.events).toEqual([])
+  expect(first.next).toBeDefined()
+  const { ids } = await allPages(db, { source: 'rare', limit: 10 })
+  expect(ids).toEqual(
+    await idsIn(db, `select id from hookonce.receipt where source = 'rare' order by received_at desc, id`),
+  )
+})
+
+test('a cursor that is none and a limit out of range are refused, with the value', async () => {
+  const db = await freshDatabase()
+  const cursors = [
+    '',
+    'x',
+    '2026-01-31T12:00:00.000000Z',
+    "2026-01-31T12:00:00.000000Z_'; drop",
+    '2026-99-99T12:00:00.000000Z_00000000-0000-0000-0000-000000000000',
+  ]
+  for (const after of cursors)
+    await expect(listEvents(ledgerOf(db), { limit: 10, after })).rejects.toThrow(
+      `"${after}" is not a cursor of an event`,
+    )
+  for (const limit of [0, -1, 1.5, 10_001, Number.NaN])
+    await expect(listEvents(ledgerOf(db), { limit })).rejects.toThrow(
+      `limit must be a number from 1 to 10000, not ${limit}`,
+    )
+})
+
+const PLACE = `'infinity', '00000000-0000-0000-0000-000000000000'`
+
+test.each([
+  {
+    name: 'all events',
+    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', null)`,
+  },
+  {
+    name: 'events in a state',
+    values: `(16, 50, 50, ${PLACE}, null, null, null, 'failed', '-infinity', 'infinity', null)`,
+  },
+  {
+    name: 'events of a type',
+    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', 'x')`,
+  },
+])('what a page of $name touches does not grow with history', async ({ values }) => {
+  const text = await textOf((db) => readEvents(db, { shards: 16, walk: 50, limit: 50 }))
+  const pages: number[] = []
+  for (const count of [500, 10_000]) {
+    const db = await freshDatabase()
+    await seedJobs(db, count, { state: 'processed', shard: 3 })
+    await db.rows('analyze')
+    const touched = await pagesTouched(db, text, values)
+    expect(touched.readThrough).toEqual([])
+    pages.push(touched.pages)
+  }
+  const [few = 0, many = 0] = pages
+  expect(many, `${few} pages with 500 receipts, ${many} with 10,000`).toBeLessThan(2 * few + 100)
+})
+
+test('what the failures touch does not grow with jobs that are processed', async () => {
+  const text = await textOf((db) => failures(db, { shards: 16, limit: 100, examples: 3 }))
+  const pages: number[] = []
+  for (const count of [500, 10_000]) {
+    const db = await freshDatabase()
+    await seedJobs(db, count, { state: 'processed', shard: 3 })
+    await seedJobs(db, 50, { state: 'failed', shard: 3 })
+    await db.rows('analyze')
+    const touched = await pagesTouched(
+      db,
+      text,
+      `(16, null, null, null, null, '-infinity', 'infinity', 100, 3)`,
+    )
+    expect(touched.readThrough).toEqual([])
+    pages.push(touched.pages)
+  }
+  const [few = 0, many = 0] = pages
+  expect(many, `${few} pages with 500 jobs, ${many} with 10,000`).toBeLessThan(2 * few + 100)
+})
