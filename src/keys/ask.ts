@@ -6,14 +6,16 @@ import type { KeyRecord } from './record.ts'
 import type { Acquired, KeyId, KeyStore } from './store.ts'
 
 /*
- * How a store is asked: every call has a time limit, and one that fails is asked again, because every verb can be:
- * an acquisition is recognised by its holder, a settlement by its fence.
+ * Calls a store with a time limit and retries failed calls. Every verb is safe to retry: a store
+ * recognises a repeated acquire by its holder and a repeated settle by its fence.
  */
 
-/** A connection that broke is there again at once; a server that restarts, within a second. */
+/**
+ * A broken connection is usually replaced at once, and a restarting server is back within a second.
+ */
 const PAUSES_MS = [50, 400]
 
-/** Throws KEY_STORE_DOWN when no answer could be had. */
+/** Throws KEY_STORE_DOWN if the store does not answer. */
 export async function askToAcquire(
   store: KeyStore,
   id: KeyId,
@@ -26,15 +28,22 @@ export async function askToAcquire(
   })
 }
 
-/** An acquisition that came when nobody waited for it any more: nothing ran, so the next one need not wait either. */
+/**
+ * Handles an acquire that succeeded after its timeout. Nothing ran, so the key is released for the
+ * next request.
+ */
 function abandon(store: KeyStore, id: KeyId, { outcome, record }: Acquired, ttlMs: number): void {
-  // After a crash the lock must run out again: releasing would say that the crashed run left nothing behind.
+  // After a crash the lock must expire again. Releasing it would claim that the crashed run had no
+  // effect.
   if (outcome !== 'acquired' || record.after === 'crash') return
-  // Where this fails too, the lock runs out by itself.
+  // If the release fails, the lock expires by itself.
   store.settle(id, record.fence, { to: 'released', ttlMs }).catch(() => undefined)
 }
 
-/** True, or the record that stands instead. Throws what the store throws. */
+/**
+ * Settles the record. If the store reports a stale fence, also returns the current record. Throws
+ * what the store throws.
+ */
 export async function askToSettle(
   store: KeyStore,
   id: KeyId,
@@ -44,7 +53,7 @@ export async function askToSettle(
   const settled = await again(timeoutMs, () => within(timeoutMs, store.settle(id, fence, settlement)))
   if (settled) return { settled, instead: undefined }
   const instead = await askToRead(store, id, timeoutMs)
-  // The first of two askings may have been heard, and only its reply lost.
+  // The first of two attempts may have succeeded although its response was lost.
   return { settled: instead?.fence === fence && instead.state === settlement.to, instead }
 }
 
@@ -70,7 +79,7 @@ async function again<Answer>(timeoutMs: number, ask: () => Promise<Answer>): Pro
 }
 
 function storeDown(error: unknown): HookonceError {
-  // A mistake of the configuration is not mended by waiting.
+  // A configuration error is not retried: waiting does not fix it.
   if (error instanceof HookonceError && error.code !== 'KEY_STORE_DOWN') return error
   return new HookonceError('KEY_STORE_DOWN', `the key store did not answer: ${textOfThrown(error)}`, {
     cause: error,

@@ -8,7 +8,8 @@ import type { KeyStore } from './store.ts'
 import { memoryKeys } from './stores/memory.ts'
 
 /*
- * Time is set, not waited for: the store in memory and the ages of pledges both go by the clock of this process.
+ * The tests set the time instead of waiting. The memory store and the ages of pledges both use this
+ * process's clock.
  */
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -22,7 +23,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const whose = { tenant: 'acme' }
 
-/** Whoever passes says so, and waits until it is opened. */
+/** Reports when a caller arrives, and blocks it until the gate is opened. */
 function gate() {
   let open = (): void => undefined
   let arrive = (): void => undefined
@@ -39,7 +40,7 @@ function gate() {
   return { reached, pass, open }
 }
 
-/** An order of two steps; `trouble` comes between them. */
+/** An order of two steps. `trouble` is thrown between them. */
 function orders(store: KeyStore) {
   const did: string[] = []
   const trouble = { now: new Error('the mail server is down') as Error | undefined }

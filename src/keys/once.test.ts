@@ -6,7 +6,7 @@ import { memoryKeys } from './stores/memory.ts'
 
 const options = { tenant: 'global' } as const
 
-/** Holds a key as a process did that is no more: its lock runs out at once. */
+/** Holds a key like a crashed process: the lock expires at once. */
 async function crashed(store: KeyStore, key: string): Promise<void> {
   const gone: KeyStore = { ...store, extend: async () => true, settle: () => new Promise(() => undefined) }
   void once(gone, key, () => 'lost', { ...options, lockMs: 100 })
@@ -48,7 +48,7 @@ describe('once()', () => {
     const store = memoryKeys()
     expect(await once(store, 'k', () => 1, { tenant: 'a' })).toBe(1)
     expect(await once(store, 'k', () => 2, { tenant: 'b' })).toBe(2)
-    // @ts-expect-error: that is the mistake
+    // @ts-expect-error: the tenant is missing on purpose
     await expect(once(store, 'k', () => 3, {})).rejects.toThrow(/CONFIG_INVALID.*tenant/)
   })
 
@@ -148,7 +148,7 @@ describe('once()', () => {
   })
 
   describe('of a resumable handler, the result of a step', () => {
-    /** Runs twice, because something fails after the step. */
+    /** Runs the handler twice, because something fails after the step. */
     async function twice(result: unknown) {
       const store = memoryKeys()
       const observed: string[] = []
@@ -318,7 +318,7 @@ describe('once()', () => {
       },
       { tenant: 'global', lockMs: 300 },
     )
-    // The first of them is older than a lock by then.
+    // By now the first heartbeat is older than the lock.
     await vi.advanceTimersByTimeAsync(450)
     expect(asked).toBe(4)
     hear(true)
@@ -356,7 +356,7 @@ describe('once()', () => {
       new Promise<string>((resolve) => {
         finish = resolve
       })
-    // Six heartbeats are two locks long.
+    // Six heartbeats last as long as two locks.
     const first = once(beating, 'k', work, { ...options, lockMs: 150 })
     await beats
     await expect(once(store, 'k', () => 'second', options)).rejects.toMatchObject({ code: 'KEY_IN_PROGRESS' })

@@ -9,16 +9,19 @@ import { decodeValue, encodeValue } from './result.ts'
 import { type Ended, type RunContext, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
-/** How a crashed run had ended, as far as can be found out. */
+/** How a crashed run ended, as far as the caller can find out. */
 export type Reconciled<Value> = { readonly complete: Value } | 'release' | 'unknown'
 
 const onceSchema = strict({
   ...policyFields,
-  /** Keys of different tenants never meet. Who has none writes 'global'. */
+  /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
   tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
-  /** What belongs to the key: the same key with another input is refused. Anything that has JSON. */
+  /**
+   * Compared on every call: the same key with a different input is rejected. Any value that JSON
+   * can represent.
+   */
   input: z.unknown().optional(),
-  /** For people who look at the record: the id of the message or job. */
+  /** The id of the message or job. Stored in the record to help people who inspect it. */
   label: z.string().max(200).optional(),
   reconcile: z.custom<(record: KeyRecord) => Promise<unknown>>(isFunction, 'must be a function').optional(),
   observe: z.custom<(event: KeyEvent) => void>(isFunction, 'must be a function').optional(),
@@ -33,14 +36,15 @@ export type OnceContext = Omit<RunContext, 'tx'>
 export type TransactionalContext<Tx> = OnceContext & { readonly tx: Tx }
 
 /**
- * Runs `fn` once for a key, whoever asks and how often: what it returned is kept (as JSON) and returned to the others.
+ * Runs `fn` once per key. The value it returned is stored as JSON and returned to every later call.
  *
- * The first gets what the others will: a Date is a text for it too. What has no JSON, or is larger than `maxResultBytes`,
- * reaches the first only.
+ * The first caller receives the same JSON value as later callers: a Date becomes a string. If the
+ * value has no JSON form, or is larger than `maxResultBytes`, only the first caller receives it.
  *
- * Throws KEY_IN_PROGRESS while another run holds the key, KEY_REUSED when the key came with another input,
- * OUTCOME_UNKNOWN when a run ended without saying how, KEY_STORE_DOWN when nothing could be asked and so nothing was
- * run, LOCK_LOST when it ran but another run has taken the key meanwhile. What `fn` throws is thrown.
+ * Throws KEY_IN_PROGRESS while another run holds the key, KEY_REUSED if the key was used with a
+ * different input, OUTCOME_UNKNOWN if an earlier run ended without a known outcome, KEY_STORE_DOWN
+ * if the store did not answer and `fn` did not run, and LOCK_LOST if `fn` ran but another run took
+ * over the key. Rethrows whatever `fn` throws.
  */
 export function once<Value, Tx>(
   store: TransactionalKeyStore<Tx>,
@@ -63,7 +67,7 @@ export async function once<Value>(
   return runOnce(store, key, fn, check(onceSchema, options, 'once()'))
 }
 
-/** `more`: what a completer needs, or is. */
+/** `more` holds the options that tasks with a completer add. */
 export async function runOnce<Value>(
   store: KeyStore,
   key: string,
@@ -71,7 +75,7 @@ export async function runOnce<Value>(
   { tenant, input, label, observe, reconcile, ...policy }: z.output<typeof onceSchema>,
   more: Pick<Task<Value>, 'pledge' | 'resumes'> = {},
 ): Promise<Value> {
-  // Without types, an id that is not there or is a number comes as it is.
+  // JavaScript callers may pass a missing or numeric id.
   if (typeof key !== 'string' || key === '')
     throw new HookonceError('CONFIG_INVALID', `once(): the key must be a text, not ${textOf(key)}`)
   if (typeof fn !== 'function')
@@ -93,7 +97,8 @@ export async function runOnce<Value>(
       ? {}
       : {
           async reconcile(record) {
-            // The schema only knows that it is a function; its type is the caller's promise.
+            // The schema checks only that `reconcile` is a function. The caller guarantees its
+            // result type.
             const found = (await reconcile(record)) as Reconciled<Value>
             if (found === 'release') return 'run'
             return found === 'unknown' ? found : complete(found.complete)

@@ -21,20 +21,21 @@ const optionsSchema = strict({
 export type ResumableOptions = z.input<typeof optionsSchema>
 
 const whoseSchema = strict({
-  /** Keys of different tenants never meet. Who has none writes 'global'. */
+  /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
   tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
-  /** For people who look at the record: the id of the message or job. */
+  /** The id of the message or job. Stored in the record to help people who inspect it. */
   label: z.string().max(200).optional(),
 })
 
-/** Runs once for a key, as `once()` does; what it began and left is ended by a completer. */
+/** Runs once per key, like `once()`. A completer finishes runs that were left unfinished. */
 export interface Resumable<Input, Value> extends Completable {
   (key: string, input: Input, whose: z.input<typeof whoseSchema>): Promise<Value>
 }
 
 /**
- * A task of a name, whose finished steps are kept: a run that follows a failure or a crash does not repeat them. From its
- * first step on, its input is kept too, so that a completer can run it when nobody comes back for it.
+ * Creates a named task whose finished steps are stored. A run after a failure or crash does not
+ * repeat them. Its input is stored when the first step begins, so that a completer can run the task
+ * if no caller retries it.
  */
 export function resumable<Input, Value>(
   store: KeyStore,
@@ -76,7 +77,7 @@ export function resumable<Input, Value>(
     return runOnce(
       store,
       key,
-      // It went through JSON, as the input of a message does.
+      // The input has been through JSON, like the input of a message.
       (context) => run(input as Input, context),
       { ...policyOfTask, tenant, input, label },
       { resumes: true },

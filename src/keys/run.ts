@@ -11,8 +11,8 @@ import { type Step, type Steps, trackSteps } from './steps.ts'
 import { type Acquired, isTransactional, type KeyId, type KeyStore, type TransactionWork } from './store.ts'
 
 /*
- * The core: acquire → run under a heartbeat → settle. once() and the HTTP layer say what to run and
- * what its end means; here is what must hold in between.
+ * The core of once() and of the HTTP layer: acquire the key → run the task under a heartbeat →
+ * settle the record. The callers define what to run and how to interpret its result.
  */
 
 export interface Task<Value> {
@@ -20,27 +20,28 @@ export interface Task<Value> {
   readonly id: KeyId
   readonly fingerprint: string
   /**
-   * The fingerprint of the same request by the recipe of a stored one; undefined where that recipe
-   * is not known.
+   * Computes this request's fingerprint with the recipe that produced a stored fingerprint. Returns
+   * undefined if that recipe is not configured.
    */
   readonly refingerprint?: (stored: string) => string | undefined
-  /** For people who look at the record: the id of the request or message. */
+  /** The id of the request or message. Stored in the record to help people who inspect it. */
   readonly label?: string
   readonly policy: Policy
   readonly observe: Observe
   readonly run: (context: RunContext) => Promise<Ended<Value>>
   /**
-   * After a crash, under `onCrash: 'reconcile'`: how it had ended; `run` where nothing had
-   * happened.
+   * Called after a crash under `onCrash: 'reconcile'`. Returns how the crashed run ended, or `run`
+   * if it had no effect.
    */
   readonly reconcile?: (record: KeyRecord) => Promise<Ended<Value> | 'run' | 'unknown'>
   /**
-   * How a completer can run this again: kept from the first step on, and until it has completed.
+   * How a completer can run this task again. Stored when the first step begins and dropped when the
+   * task completes.
    */
   readonly pledge?: TaskPledge | undefined
   /**
-   * Throws PLEDGE_GONE where nothing of this key is left: its finished steps are forgotten, and
-   * would run again.
+   * Throw PLEDGE_GONE if the record has expired. Its finished steps are gone, so they would run
+   * again.
    */
   readonly resumes?: boolean
 }
@@ -51,38 +52,35 @@ export interface TaskPledge {
   readonly dueMs: number
 }
 
-/**
- * What a run came to, and what is to be kept of it. `failed` leaves it to what is known of the
- * handler.
- */
+/** The result of a run, and how to settle the record. With `failed`, the handler's kind decides. */
 export interface Ended<Value> {
   readonly value: Value
   readonly settle: Completion | { readonly to: 'released' | 'unknown' | 'failed' }
 }
 
 export interface RunContext {
-  /** Aborted when the lock is lost: stop, somebody else may be at it. */
+  /** Aborted when the lock is lost. Stop then, because another run may hold the key. */
   readonly signal: AbortSignal
   readonly fence: number
   readonly step: Step
-  /** The transaction that commits with the result, where the handler is transactional. */
+  /** The transaction that commits together with the result, if the handler is transactional. */
   readonly tx: unknown
 }
 
 export type Outcome<Value> =
   /**
-   * It ran. `kept` is false where the store could not be told: the crash policy will decide about a
-   * repeat.
+   * The task ran. `kept` is false if the store could not be updated; then the crash policy decides
+   * about retries.
    */
   | { readonly outcome: 'ran'; readonly value: Value; readonly kept: boolean }
-  /** It ran before: this is what it left. */
+  /** The task ran earlier. `record` holds its stored result. */
   | { readonly outcome: 'completed'; readonly record: KeyRecord }
   | {
       readonly outcome: 'locked' | 'mismatch' | 'unknown'
       readonly record: KeyRecord
       readonly now: number
     }
-  /** It ran, but another run has taken the key meanwhile and has not ended yet. */
+  /** The task ran, but another run took over the key and has not finished yet. */
   | { readonly outcome: 'lost'; readonly value: Value }
 
 export async function run<Value>(given: Task<Value>): Promise<Outcome<Value>> {
@@ -107,14 +105,16 @@ export async function run<Value>(given: Task<Value>): Promise<Outcome<Value>> {
   return hold(task, acquired.record, heldSince)
 }
 
-/** Taken by mistake: whoever comes with this key next finds it as new as it was. */
+/**
+ * Releases a key that a resumed task should not have acquired. The next request finds it unused.
+ */
 async function giveBack<Value>({ store, id, policy }: Task<Value>, record: KeyRecord): Promise<never> {
   const settlement = { to: 'released', ttlMs: 1 } as const
   await askToSettle(store, id, record.fence, { settlement, timeoutMs: policy.storeTimeoutMs })
   throw new HookonceError('PLEDGE_GONE', 'the record of what was to be resumed has expired')
 }
 
-/** Looks again at growing intervals, so that many waiters on one key do not keep the store busy. */
+/** Waiters poll at growing intervals, so that many waiters on one key do not overload the store. */
 const FIRST_LOOK_MS = 25
 const LAST_LOOK_MS = 500
 
@@ -138,7 +138,7 @@ async function acquireOrWait<Value>(task: Task<Value>): Promise<{ acquired: Acqu
       policy.storeTimeoutMs,
     )
     if (acquired.outcome === 'mismatch' && fingerprint === task.fingerprint) {
-      // A release that changed the recipe must not refuse the keys that were there before it.
+      // After a deploy that changes the recipe, keys stored under the old recipe must still match.
       const before = task.refingerprint?.(acquired.record.fingerprint)
       if (before !== undefined && before === acquired.record.fingerprint) {
         fingerprint = before
@@ -151,7 +151,7 @@ async function acquireOrWait<Value>(task: Task<Value>): Promise<{ acquired: Acqu
   }
 }
 
-/** No database holds half a character, and some hold no NUL. */
+/** Databases reject unpaired surrogates, and some reject NUL. */
 function storable(label: string): string {
   return label.replace(/[\0\p{Surrogate}]/gu, '\ufffd')
 }
@@ -173,7 +173,7 @@ async function hold<Value>(task: Task<Value>, record: KeyRecord, heldSince: numb
   const held: Held = { record, steps, heartbeat }
   try {
     if (record.after === 'crash' && task.reconcile && crashPolicy(policy) === 'reconcile') {
-      // When this throws, the lock runs out once more, and the next one asks again.
+      // If reconcile throws, the lock expires again and the next run calls reconcile again.
       const found = await task.reconcile(record)
       if (found === 'unknown') {
         await settle(task, held, { value: undefined, settle: { to: 'unknown' } })
@@ -196,7 +196,7 @@ async function makePledge<Value>(
   await store.pledges?.save(id, { name, bytes: bytes() }, { dueMs, ttlMs: policy.ttlMs })
 }
 
-/** What one run holds between its acquisition and its settlement. */
+/** The state of one run between acquiring and settling. */
 interface Held {
   readonly record: KeyRecord
   readonly steps: Steps
@@ -214,7 +214,7 @@ async function runAndSettle<Value>(task: Task<Value>, held: Held): Promise<Outco
   return settle(task, held, ended)
 }
 
-/** The handler's own writes, and what is kept of its end, in one commit. */
+/** Commits the handler's own writes and the stored result in one transaction. */
 async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<Outcome<Value>> {
   const { store, id } = task
   if (!isTransactional(store))
@@ -227,8 +227,8 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
       completed = ended
       return { value: ended, completion: ended.settle }
     }
-    // Silent for longer than its lock, it is frozen: whoever takes over must not wait for what it
-    // has locked.
+    // A transaction idle for longer than its lock belongs to a frozen process. The server ends it,
+    // so that the next holder does not wait for its row locks.
     const limits = { idleMs: task.policy.lockMs }
     const { value: ended, end } = await store.transaction(id, held.record.fence, work, limits)
     if (end === 'committed') return ran(task, ended.value)
@@ -236,16 +236,16 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
     const instead = await askToRead(store, id, task.policy.storeTimeoutMs).catch(() => undefined)
     return lost(task, held, ended.value, instead)
   } catch (error) {
-    // Releasing waits behind a commit that is still under way, and changes nothing if that
-    // succeeds.
+    // If the commit is still in progress, this release waits for it. If the commit succeeds, the
+    // release changes nothing.
     const instead = await settleFailure(task, held, error)
     if (instead?.state !== 'completed') throw error
     if (instead.fence === held.record.fence) {
       if (!completed) throw error
       return ran(task, completed.value)
     }
-    // The server ended it, and somebody else has done the same meanwhile. `observe` has heard of
-    // the lock.
+    // The server ended this transaction, and another run completed the key in the meantime. The
+    // lost lock has already been observed.
     if (instead.fingerprint !== held.record.fingerprint) throw error
     return { outcome: 'completed', record: instead }
   }
@@ -253,7 +253,9 @@ async function runInTransaction<Value>(task: Task<Value>, held: Held): Promise<O
 
 const HEARTBEAT = Symbol('heartbeat')
 
-/** One accessor for all contexts: with one each, every context would have a shape of its own. */
+/**
+ * One shared accessor. With one accessor per context, every context would get its own hidden class.
+ */
 const SIGNAL: PropertyDescriptor = {
   enumerable: true,
   get(this: { readonly [HEARTBEAT]: Heartbeat }) {
@@ -289,8 +291,8 @@ async function settle<Value>(
 }
 
 /**
- * Nobody waits for it: a pledge that stays is dropped by the completer, which looks at the record
- * first.
+ * Not awaited. If this drop fails, the completer drops the pledge later, because it reads the
+ * record first.
  */
 function redeem({ store, id, pledge }: Pick<Task<unknown>, 'store' | 'id' | 'pledge'>, held: Held): void {
   const mayBeThere = held.steps.begun() > 0 || held.record.after !== 'nothing'
@@ -318,15 +320,15 @@ function settlementOf(end: Ended<unknown>['settle'], policy: Policy, stepsBegun:
   if (end.to === 'completed') return end
   const { ttlMs } = policy
   if (end.to === 'unknown') return { to: 'unknown', ttlMs }
-  // What a step began is known better than what the handler says of itself.
+  // A step that began may have had an effect, even if the handler asks for a release.
   if (end.to === 'released' && stepsBegun > 0 && policy.handler !== 'resumable')
     return { to: 'unknown', ttlMs }
   return { to: end.to === 'failed' ? afterFailure(policy.handler, stepsBegun) : 'released', ttlMs }
 }
 
 /**
- * The handler threw, and its error is what the caller must hear: a store that fails as well is only
- * counted. Returns the record that stands where this run's word did not count.
+ * Settles the record after the handler threw. The caller receives the handler's error, so an error
+ * of the store is only observed. If another run holds the key, returns the current record.
  */
 async function settleFailure<Value>(
   { store, id, policy, observe }: Task<Value>,

@@ -1,20 +1,23 @@
 import { SECOND_MS } from '../../model/durations.ts'
 
 export interface Verdict {
-  /** Whether the same request may get another answer. */
+  /** Whether a retry may get a different response. */
   readonly again: boolean
-  /** Not before this, because the server said so. */
+  /** The minimum delay that the server asked for. */
   readonly afterMs?: number
 }
 
-/** They speak of the moment. Of a failure of the server too: with a key, asking again is how to learn what became of it. */
+/**
+ * Temporary conditions. Server failures are retried too: with a key, a retry is the way to learn
+ * the outcome.
+ */
 const OF_THE_MOMENT = new Set([408, 425, 429])
-/** Failures that stay. */
+/** Permanent server errors. */
 const FOR_GOOD = new Set([501, 505])
 
 /**
- * 409 has two meanings: in progress, which comes with Retry-After, and an outcome that nobody knows, which no retry
- * mends. 422 says that the key was used for something else.
+ * 409 has two meanings: the request is in progress (then Retry-After is present), or its outcome is
+ * unknown, which no retry can fix. 422 means that the key was used with a different request.
  */
 export function verdictOn({ status, headers }: Response, nowMs: number): Verdict {
   const afterMs = retryAfterMs(headers.get('retry-after'), nowMs)
@@ -25,7 +28,7 @@ export function verdictOn({ status, headers }: Response, nowMs: number): Verdict
   return { again, ...(afterMs === undefined ? {} : { afterMs }) }
 }
 
-/** Seconds, or a date. */
+/** Parses Retry-After: seconds, or an HTTP date. */
 function retryAfterMs(value: string | null, nowMs: number): number | undefined {
   if (value === null) return undefined
   const text = value.trim()

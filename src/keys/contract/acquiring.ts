@@ -18,7 +18,7 @@ import {
 } from './case.ts'
 
 /*
- * Who gets a key, and what the others are told.
+ * Which caller acquires a key, and what the other callers receive.
  */
 const RACERS = 20
 
@@ -49,7 +49,7 @@ export const acquireCases: readonly ContractCase[] = [
         result: undefined,
       })
       assert.ok(record.fence > 0)
-      // Milliseconds since 1970, not a part of a second nor seconds.
+      // Milliseconds since 1970, neither seconds nor fractions.
       assert.ok(Math.abs(record.lockedAt - now) < 5_000, `${record.lockedAt} is about ${now}`)
       assert.ok(now > Date.UTC(2020) && now < Date.UTC(2200), `${now} is in milliseconds since 1970`)
       assert.deepEqual(await store.read(id), record)

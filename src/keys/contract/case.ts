@@ -8,24 +8,26 @@ import type { Acquired, KeyId, KeyStore } from '../store.ts'
 export type Capability = 'steps' | 'sweep' | 'pledges'
 
 /**
- * The contract of key stores as cases, for any test runner:
+ * The contract of key stores as cases for any test runner:
  *
  *   for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(store))
  *
- * Each case uses keys of its own, so one store serves them all, at the same time too. What a store may have or not is
- * named, so that a case is never left out by mistake.
+ * Each case uses its own keys, so one store can serve all cases concurrently. Optional capabilities
+ * are listed explicitly, so that no case is left out by mistake.
  */
 export interface ContractCase {
   readonly name: string
   readonly needs?: Capability
-  /** Several change, at once, a record that is there: nothing is learned where the server does not isolate them. */
+  /**
+   * Several clients change an existing record at once. Meaningless on a server without isolation.
+   */
   readonly races?: true
   run(store: KeyStore): Promise<void>
 }
 
-/** Long enough for everything that a case does in it, on a slow machine. */
+/** Long enough for a whole case on a slow machine. */
 export const LONG_MS = 60_000
-/** Runs out while a case waits for it. */
+/** Expires while a case waits for it. */
 export const SHORT_MS = 120
 
 export function freshId(): KeyId {
@@ -54,7 +56,10 @@ export async function acquired(
   return answer
 }
 
-/** Asks until the answer is another one: time is the store's, and only the store can say that it has passed. */
+/**
+ * Retries until the outcome changes. Only the store's clock counts, so only the store can show that
+ * time has passed.
+ */
 export async function acquireOnceNot(
   outcome: Acquired['outcome'],
   store: KeyStore,
@@ -70,7 +75,7 @@ export async function acquireOnceNot(
   throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 looks` })
 }
 
-/** Waits by the store's time, as another key shows it: the keys of the case are not asked for meanwhile. */
+/** Waits on the store's clock by means of another key. The keys of the case are not touched. */
 export async function passed(store: KeyStore, ms: number): Promise<void> {
   const clock = freshId()
   await acquired(store, clock, { lockMs: ms })

@@ -16,7 +16,7 @@ import {
 } from './case.ts'
 
 /*
- * What a holder may say of its lock, and what nobody else may.
+ * What the holder of a lock may change, and what no other run may change.
  */
 const lock = { lockMs: LONG_MS, ttlMs: LONG_MS }
 

@@ -5,7 +5,8 @@ import type { DuePledge, KeyPledges, KeyStore } from '../store.ts'
 import { type ContractCase, freshId, LONG_MS, passed, SHORT_MS } from './case.ts'
 
 /*
- * What is kept for completers. Each case has a name of its own, so that none is handed what another one waits for.
+ * Pledges for completers. Each case uses a unique name, so that no case receives another case's
+ * pledges.
  */
 export const pledgeCases: readonly ContractCase[] = [
   {
@@ -85,7 +86,7 @@ async function firstDue(pledges: KeyPledges, name: string, leaseMs = 1): Promise
   throw new assert.AssertionError({ message: 'nothing is due after 500 looks' })
 }
 
-/** Until there are so many: whoever asks beside others may be passed over. */
+/** Collects until `count` pledges are found, because concurrent callers skip each other's rows. */
 async function allDue(pledges: KeyPledges, name: string, count: number): Promise<readonly DuePledge[]> {
   const found: DuePledge[] = []
   while (found.length < count) found.push(...(await firstDue(pledges, name, LONG_MS)))

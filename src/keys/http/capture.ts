@@ -7,37 +7,39 @@ import { sendBody } from './send-body.ts'
 import { drain } from './to-the-end.ts'
 
 /*
- * Turns what a handler does to its ServerResponse into a Reply, and sends one. In between nothing reaches the client:
- * replies are kept first, then sent. It works for everything that writes to a ServerResponse: Express, Koa, Fastify.
+ * Captures everything that a handler writes to its ServerResponse as a Reply, and later sends a
+ * Reply on the real response. Until then nothing reaches the client: replies are stored first, then
+ * sent. Works for every framework that writes to a ServerResponse, such as Express, Koa and
+ * Fastify. docs/design/capturing-replies.md explains the whole flow.
  */
 export interface Capture {
-  /** As soon as the handler has ended the response, or has begun to stream it. */
+  /** Resolves when the handler ends the response, or begins to stream it. */
   readonly reply: Promise<Reply>
-  /** The handler failed before that. */
+  /** Reports that the handler failed before its reply was complete. */
   fail(error: unknown): void
-  /** Gives the response back as it was, for somebody else to answer with. */
+  /** Restores the response, so that the framework can answer with it. */
   release(): void
-  /** Sends a reply instead of what was captured, which may be the same. */
+  /** Sends a reply on the real response: the captured one, or another one in its place. */
   send(reply: Reply): Promise<void>
 }
 
 type Chunk = Uint8Array | string
 
-/** What a response shows of itself while it is captured. */
+/** The state that a captured response shows to its handler. */
 interface Shown {
   begun: boolean
   ended: boolean
-  /** It shows the truth again. */
+  /** True once the response shows its real state again. */
   over: boolean
-  /** Two may capture the same response, one inside the other. */
+  /** The outer capture, if two middlewares capture the same response. */
   readonly outer: Shown | undefined
 }
 
 const SHOWN = Symbol('shown by the capture')
 
 /*
- * One function for all responses, and never taken away again: an accessor of its own for each, or a deleted one, would
- * make every response an object of another shape, and all of node:http slow.
+ * One shared accessor for all responses, and it is never deleted. An accessor per response, or a
+ * deleted one, would give every response its own hidden class and slow down all of node:http.
  */
 const shows = (property: 'headersSent' | 'writableEnded', as: 'begun' | 'ended'): PropertyDescriptor => ({
   configurable: true,
@@ -65,7 +67,7 @@ export function capture(captured: ServerResponse): Capture {
     resolveReply = resolve
     rejectReply = reject
   })
-  // It may fail while nobody waits for it yet, or any more.
+  // The reply may be rejected when no code is waiting for it.
   reply.catch(() => undefined)
 
   function streamed(): ChunkQueue {
@@ -74,7 +76,7 @@ export function capture(captured: ServerResponse): Capture {
   }
   function begin(body: Reply['body']): void {
     if (shown.begun) return
-    // Who waits for the head, to add to it, has put itself before writeHead.
+    // Middleware that adds headers at the last moment has replaced writeHead. Call it now.
     if (response.writeHead !== ownWriteHead) response.writeHead(response.statusCode)
     shown.begun = true
     resolveReply({ status: response.statusCode, headers: pairsOf(response.getHeaders()), body })
@@ -83,17 +85,26 @@ export function capture(captured: ServerResponse): Capture {
     rejectReply(error)
     queue?.break(error)
   }
-  /** A source that breaks off never ends the response: without this, its reply would be awaited forever. */
+  /**
+   * A source stream that breaks off never ends the response. Without this, the reply would never
+   * settle.
+   */
   function watch(source: Readable): void {
     finished(source, { writable: false }, (error) => error && fail(error))
   }
-  /** The head is its own again. What a handler set whose reply is not sent must not go out with another. */
+  /**
+   * Restores the head. Headers that the handler set for a reply that is not sent must not leak into
+   * the reply that is.
+   */
   function releaseHead(headers: Reply['headers']): void {
     response.writeHead = writeHead
     response.flushHeaders = flushHeaders
     setOnly(response, before, headers)
   }
-  /** A handler that has begun to write and not ended goes on to write into the queue, whatever is sent meanwhile. */
+  /**
+   * If the handler is still writing, its writes keep going into the queue, whatever is sent
+   * meanwhile.
+   */
   function releaseBody(): void {
     if (shown.begun && !shown.ended) return
     response.write = write
@@ -103,11 +114,12 @@ export function capture(captured: ServerResponse): Capture {
     response.addListener = addListener
     shown.over = true
   }
-  /** Pipelines and files look whether their client is still there, and would stop. */
+  /** Pipelines and file streams check whether their client is still connected, and would stop. */
   function hideClose(): void {
     hidden = response.socket
     Object.assign(response, { destroyed: false, _closed: false, socket: null })
-    // Not by a client that hung up: who destroys the connection of a reply that it has begun cannot end it any more.
+    // The client did not hang up, so the handler destroyed the connection. It can no longer finish
+    // its reply.
     const isOurs = hidden !== null && !hidden.errored && !hidden.readableEnded
     if (isOurs && shown.begun && !shown.ended)
       fail(new Error('the connection was destroyed before the reply had ended'))
@@ -127,7 +139,7 @@ export function capture(captured: ServerResponse): Capture {
   Object.defineProperty(response, 'headersSent', SHOWS_HEADERS_SENT)
   Object.defineProperty(response, 'writableEnded', SHOWS_WRITABLE_ENDED)
   const ownWriteHead: ServerResponse['writeHead'] = (status: number, ...more: unknown[]) => {
-    // As node:http does: an error page must not be written behind the beginning of a reply.
+    // As in node:http: an error page must not follow a reply that has begun.
     if (shown.begun) throw headersSent()
     response.statusCode = status
     if (typeof more[0] === 'string') response.statusMessage = more[0]
@@ -156,13 +168,14 @@ export function capture(captured: ServerResponse): Capture {
     fail(error ?? new Error('the response was destroyed before its end'))
     return response
   }
-  // Compression takes `drain` for that of its own stream; who writes into the queue waits for that of the queue.
+  // Compression middleware redirects `drain` to its own stream. Listeners must get the queue's
+  // `drain`.
   response.on = onAny
   response.addListener = onAny
   response.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event === 'pipe') watch(args[0] as Readable)
     if (event !== 'close') return emit.call(response, event, ...args)
-    // A client that hangs up must not stop what streams into the response.
+    // A client that hangs up must not stop a stream that writes to the response.
     closed = true
     hideClose()
     return true
@@ -180,7 +193,7 @@ export function capture(captured: ServerResponse): Capture {
       showClose()
       releaseHead(answer.headers)
       releaseBody()
-      // Events may have no end: their handler must hear at once that nobody listens any more.
+      // Event streams may never end, so their handler must learn at once that the client is gone.
       if (isEvents(answer)) tellOfClose()
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status
@@ -203,7 +216,10 @@ function headersSent(): Error {
   })
 }
 
-/** These headers and no others. Most are there already: the reply that is sent is mostly the one that was captured. */
+/**
+ * Sets exactly these headers. Usually most are already set, because the captured reply is the one
+ * that is sent.
+ */
 function setOnly(response: ServerResponse, before: OutgoingHttpHeaders, headers: Reply['headers']): void {
   const wanted = withExposedBefore(grouped(headers), before[EXPOSED])
   for (const [name, value] of Object.entries(before))
@@ -227,7 +243,7 @@ function setAll(response: ServerResponse, headers: unknown): void {
   for (const [name, values] of grouped(pairs)) response.setHeader(name, values)
 }
 
-/** writeHead takes lists of pairs, and flat lists that alternate. */
+/** writeHead accepts lists of pairs, and flat lists that alternate names and values. */
 function pairwise(list: readonly unknown[]): [string, unknown][] {
   const flat = list.flat()
   return Array.from({ length: flat.length / 2 }, (_, at) => [String(flat[2 * at]), flat[2 * at + 1]])

@@ -1,6 +1,7 @@
 /*
- * What a status says about the key. Replies that would be the same the next time are kept; replies that speak of this
- * moment (who asks, how busy we are, what is down) let the next one run.
+ * Decides from a status what happens to the key. A reply that would be the same next time is
+ * stored. A reply about a temporary condition (authentication, load, an outage) releases the key,
+ * so that the next request runs.
  */
 const OF_THE_MOMENT = new Set([401, 403, 408, 425, 429, 502, 503, 504])
 

@@ -10,16 +10,16 @@ import { type Spill, spillOver } from './spill.ts'
 import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './stored-reply.ts'
 
 /*
- * From a handler's reply to what is kept of it, and back.
+ * Converts a handler's reply to its stored form, and back.
  */
 export interface About {
   readonly id: KeyId
   readonly requestId: string | undefined
-  /** Told where a body could not be kept. */
+  /** Receives `not_persisted` if a body could not be stored. */
   readonly observe: Observe
 }
 
-/** The options that say what is kept. */
+/** The options that decide what is stored. */
 export type Keeping = Pick<CheckedKeysOptions, 'maxResultBytes' | 'storeHeaders' | 'store5xx' | 'ttlMs'> & {
   readonly spill?: Spill | undefined
 }
@@ -52,16 +52,19 @@ async function store(
   }
   if (!spill || isEvents(reply) || headerOf(reply, 'content-encoding') !== undefined)
     return { stored: notKept, value: { ...reply, body: collected.body } }
-  // Unique for each run: one that has lost its lock must not write over what its successor has spilled.
+  // Unique per run: a run that lost its lock must not overwrite what its successor spilled.
   const about = { name: `${id}-${randomUUID()}`, expiresInMs: ttlMs }
   const { spilled, body, error } = await spillOver(spill, collected.body, about)
-  // The handler has done its work, and that is what the key says, with or without the body.
+  // The handler has finished, so the key is completed with or without the body.
   if (spilled === undefined) observe({ what: 'not_persisted', error })
   const stored = spilled === undefined ? notKept : { ...head, body: { spilled }, bytes: nothing }
   return { stored, value: { ...reply, body } }
 }
 
-/** The reply that was kept; undefined where its body was not, and cannot be left out either. */
+/**
+ * Restores the stored reply. `reply` is undefined if the body was not stored and the status needs
+ * one.
+ */
 export async function restore(
   result: Uint8Array,
   { spill }: Pick<Keeping, 'spill'>,
@@ -73,7 +76,7 @@ export async function restore(
   return { reply: saysEnough(status, location) ? { status, headers, body: bytes } : undefined, location }
 }
 
-/** Replies that say what they have to say without a body. */
+/** Whether a reply is complete without its body. */
 function saysEnough(status: number, location: string | undefined): boolean {
   return status === 204 || status === 205 || (status >= 300 && status < 400) || (status === 201 && !!location)
 }

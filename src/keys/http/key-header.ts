@@ -1,14 +1,17 @@
 import { HookonceError } from '../../model/errors.ts'
 
 /*
- * `Idempotency-Key: "a1b2"` (a string of structured fields, as the IETF draft has it) and `Idempotency-Key: a1b2` (as
- * nearly everyone sends it) are the same key.
+ * `Idempotency-Key: "a1b2"` (a structured-field string, as in the IETF draft) and `Idempotency-Key:
+ * a1b2` (as most clients send it) are the same key.
  */
 const MOST_CHARACTERS = 255
 const VISIBLE = /^[\x21-\x7e]+$/
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/
 
-/** The key of a header, undefined where there is none. `values`: one for each time that the header came. */
+/**
+ * Parses the key. Returns undefined if there is none. `values` has one entry per occurrence of the
+ * header.
+ */
 export function parseKey(values: readonly string[]): string | undefined {
   const [value, ...more] = values
   if (value === undefined) return undefined
@@ -25,12 +28,12 @@ export function parseKey(values: readonly string[]): string | undefined {
   return key
 }
 
-/** Whether there is a key, and only one. */
+/** Whether the header holds exactly one valid key. */
 export function isKey(values: readonly string[]): boolean {
   try {
     return parseKey(values) !== undefined
   } catch {
-    // What is wrong with it is told by whoever parses it to use it.
+    // The caller that uses the key parses it again and reports the error.
     return false
   }
 }

@@ -15,11 +15,11 @@ import { PROBLEM_BASE } from './problem.ts'
 import type { Spill } from './spill.ts'
 
 const MIB = 1024 * 1024
-/** They belong to one client or to one transfer: replayed, they would reach another. */
+/** These headers belong to one client or one transfer and must not be replayed to another. */
 const NEVER_STORED =
   /^(set-cookie2?|date|age|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|content-encoding)$/
 
-/** They say who sent a request: they are not kept with it. */
+/** These headers identify the sender and are not stored with a request. */
 export const CREDENTIALS = /^(authorization|proxy-authorization|cookie2?)$/
 
 const callable = <Function_>() =>
@@ -36,7 +36,7 @@ const optionsSchema = strict({
   /** `off`: a request without a key runs unprotected. */
   required: z.enum(['on', 'off']).default('on'),
   fingerprint: fingerprintSchema.prefault({}),
-  /** Beside those of stored-reply.ts. */
+  /** In addition to the headers in stored-reply.ts. */
   storeHeaders: z
     .array(
       z
@@ -48,29 +48,30 @@ const optionsSchema = strict({
         ),
     )
     .default([]),
-  /** `on`: a failure is kept and replayed too, as Stripe's API v1 does. */
+  /** `on`: failures are stored and replayed too, as in Stripe's API v1. */
   store5xx: z.enum(['on', 'off']).default('off'),
   /** `run`: while the store is down, requests run unprotected (and are counted). */
   onStoreDown: z.enum(['refuse', 'run']).default('refuse'),
   /**
-   * Where a client can ask how a request in progress is getting on: it is answered 202 instead of
-   * 409.
+   * The URL where a client can follow a request in progress. With it, such requests get 202 instead
+   * of 409.
    */
   progress: callable<(origin: never) => string>().optional(),
   /**
-   * Where bodies above `maxResultBytes` are kept. Without it, that they were sent is all that is
-   * kept.
+   * Stores bodies larger than `maxResultBytes`. Without it, such a body is not stored and cannot be
+   * replayed.
    */
   spill: z.custom<Spill>(isSpill, 'must have the functions put and get').optional(),
   reconcile: callable<(record: KeyRecord) => Promise<Reconciled<Reply>>>().optional(),
-  /** The id of a request in your logs: kept with the reply. */
+  /** The id of a request in your logs. Stored with the reply. */
   requestId: callable<(origin: never) => string | undefined>().optional(),
   observe: callable<(event: KeyEvent) => void>().optional(),
   problemBase: z.string().min(1).default(PROBLEM_BASE),
-  /** The name under which a completer finds requests that were begun and left. */
+  /** The name under which a completer finds abandoned requests. */
   pledge: z.string().min(1).optional(),
   /**
-   * Beside content-type, content-encoding, accept, accept-language, and those of the fingerprint.
+   * In addition to content-type, content-encoding, accept, accept-language, and the fingerprint's
+   * headers.
    */
   pledgeHeaders: z
     .array(
@@ -87,15 +88,14 @@ const optionsSchema = strict({
     .positive()
     .default(5 * MIB),
   /**
-   * Of all requests over one store together: a request that would exceed it is refused with 503.
+   * For all requests of one store together. A request that would exceed it is rejected with 503.
    */
   maxHeldBytes: z
     .int()
     .positive()
     .default(256 * MIB),
   /**
-   * From the headers to the end of the body: 5 MiB come within it over a slow mobile line (1
-   * Mbit/s).
+   * From the headers to the end of the body: enough for 5 MiB over a slow mobile line (1 Mbit/s).
    */
   bodyTimeoutMs: timer.default(MINUTE_MS),
 })
@@ -128,7 +128,7 @@ export type CheckedKeysOptions = z.output<typeof optionsSchema> & {
 }
 
 type Given = z.input<typeof optionsSchema>
-/** `Origin` is the request as the framework knows it. */
+/** `Origin` is the framework's own request object. */
 export type KeysOptions<Origin> = Omit<Given, 'tenant' | 'progress' | 'requestId'> & {
   readonly tenant: 'global' | ((origin: Origin) => string | Promise<string>)
   readonly progress?: (origin: Origin) => string
@@ -144,7 +144,10 @@ export function checkKeysOptions(options: unknown, where: string): CheckedKeysOp
   }
 }
 
-/** By store: each route has options of its own, and a limit for each route would be no limit. */
+/**
+ * Counted per store: each route has its own options, and a limit per route would not limit the
+ * process.
+ */
 const heldCounts = new WeakMap<KeyStore, HeldCount>()
 
 function countOf(store: KeyStore): HeldCount {

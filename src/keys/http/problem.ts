@@ -5,13 +5,13 @@ interface Problem {
   readonly slug: string
   readonly title: string
   /**
-   * For who called the API: the advice of the catalogue is for who runs it. Absent where each case
-   * has its own.
+   * For the API's caller; the catalogue's advice is for the operator. Absent if each error has its
+   * own detail.
    */
   readonly detail?: string
 }
 
-/** Problem details (RFC 9457). The types are stable: clients may tell cases apart by them. */
+/** Problem details (RFC 9457). The types are stable, so clients can rely on them. */
 const problems = {
   KEY_MISSING: {
     slug: 'key-missing',
@@ -90,7 +90,7 @@ export function problem(
   }
 }
 
-/** What its message says after the code. */
+/** The error message without its code. */
 export function detailOf({ code, message }: HookonceError): string {
   return message.slice(`${code}: `.length)
 }
@@ -99,12 +99,12 @@ export function isProblem(code: ErrorCode): code is ProblemCode {
   return code in problems
 }
 
-/** What a handler threw may hold secrets, so it is not sent. */
+/** An error thrown by a handler may contain secrets, so it is not sent. */
 export function internalError(): Reply {
   return untyped(500, 'Internal Server Error')
 }
 
-/** A problem that is nothing but its status. */
+/** A problem with nothing but a status and a title. */
 export function untyped(status: number, title: string): Reply {
   return {
     status,

@@ -1,10 +1,13 @@
-/** A stream that is handed on and remembered, so that it can be read once more where its reader failed. */
+/**
+ * Passes a stream on and remembers its beginning, so that it can be read again if the reader fails.
+ */
 export interface Remembering {
   readonly body: AsyncIterable<Uint8Array>
   /**
-   * All of it, from the beginning. Where more was read than is remembered, it is read to its end, because it is still
-   * being written, and then breaks with `error`: only a broken connection tells a client that its reply is lost. Throws
-   * where the stream itself broke off.
+   * The whole stream from its beginning. If more was read than is remembered, the rest is read to
+   * its end, because the handler is still writing it, and the stream then fails with `error`. Only
+   * a broken connection shows the client that its reply is lost. Throws if the source itself broke
+   * off.
    */
   again(error: unknown): Promise<AsyncIterable<Uint8Array>>
 }
@@ -16,7 +19,7 @@ export function remembering(source: AsyncIterable<Uint8Array>, maxBytes: number)
   let isOver = false
   let broken: { readonly error: unknown } | undefined
   let reading: Promise<unknown> | undefined
-  /** Who failed may go on to read; from then on it gets nothing. */
+  /** A failed reader may keep reading. Once this is true, it receives nothing more. */
   let isTaken = false
 
   async function read(): Promise<IteratorResult<Uint8Array>> {
@@ -47,7 +50,8 @@ export function remembering(source: AsyncIterable<Uint8Array>, maxBytes: number)
   }
 
   return {
-    // Without `return`: who stops reading must not end what is to be read again.
+    // Without `return`: a reader that stops early must not end the stream, which will be read
+    // again.
     body: {
       [Symbol.asyncIterator]: () => ({
         async next() {
@@ -60,7 +64,7 @@ export function remembering(source: AsyncIterable<Uint8Array>, maxBytes: number)
     },
     async again(error) {
       isTaken = true
-      // What is on its way belongs to what is remembered.
+      // A chunk that is being read belongs to the remembered part.
       await reading?.catch(() => undefined)
       if (broken) throw broken.error
       return readAgain(error)

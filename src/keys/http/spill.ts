@@ -1,24 +1,32 @@
 import { remembering } from './remembering.ts'
 
-/** A blob store for large bodies. `put` keeps a body until `expiresInMs` at least, and names it. */
+/**
+ * A blob store for large bodies. `put` keeps a body for at least `expiresInMs` and returns its
+ * name.
+ */
 export interface Spill {
   put(body: AsyncIterable<Uint8Array>, about: { name: string; expiresInMs: number }): Promise<string>
-  /** Undefined where it is gone. */
+  /** Returns undefined if the body no longer exists. */
   get(name: string): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined>
 }
 
-/** Blob stores mostly fail at once, or within the first part of an upload. */
+/** Blob stores usually fail at once, or within the first part of an upload. */
 const REMEMBERED_BYTES = 1024 * 1024
 
 interface Spilled {
-  /** Undefined where it could not be spilled: `error` says why. */
+  /**
+   * The name of the blob. Undefined if the body could not be stored; then `error` holds the reason.
+   */
   readonly spilled: string | undefined
   readonly error?: unknown
-  /** To be sent. */
+  /** The body to send to the client. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
 }
 
-/** Spills a body, and says what to send: one that cannot be spilled is sent all the same, as far as it can be. */
+/**
+ * Spills a body and returns the body to send. If spilling fails, the body is still sent as far as
+ * possible.
+ */
 export async function spillOver(
   spill: Spill,
   body: Uint8Array | AsyncIterable<Uint8Array>,

@@ -1,8 +1,9 @@
 import { isEvents, type Reply } from './message.ts'
 
 /**
- * The body of a reply for a reader who may leave: it is read to its end all the same, because the handler is still
- * writing it. Events are the exception: they may have no end, and their handler must hear that nobody listens.
+ * The body of a reply for a reader that may leave. It is read to its end anyway, because the
+ * handler is still writing it. Event streams are the exception: they may never end, and their
+ * handler must learn that the client is gone.
  */
 export function toTheEnd(reply: Reply): Uint8Array | AsyncIterable<Uint8Array> {
   const { body } = reply
@@ -31,6 +32,6 @@ export async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
   try {
     for await (const _ of body);
   } catch {
-    // It broke off, and there is nobody left to tell: what is kept of it was settled before.
+    // The body broke off, but no reader is left. The record was settled earlier.
   }
 }

@@ -27,7 +27,7 @@ describe('the contract of key stores, through every layer', () => {
   test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
 })
 
-/** As someone else may have written theirs. */
+/** A store as a user might write it. */
 class OwnKeys implements KeyStore {
   readonly #inner = memoryKeys()
   readonly pledges = new OwnPledges(this.#inner.pledges)
@@ -54,7 +54,7 @@ class OwnKeys implements KeyStore {
   get maxResultBytes() {
     return 1_000_000
   }
-  /** Of its own, beside the contract. */
+  /** A method beside the contract. */
   flush() {
     return this.#inner.close()
   }

@@ -2,16 +2,21 @@ import type { GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb'
 import { HookonceError } from '../../../model/errors.ts'
 import { type Change, expressionsOf, type Item } from './item.ts'
 
-/** A `DynamoDBClient` of @aws-sdk/client-dynamodb, by shape, so that anyone's copy will do. */
+/**
+ * A `DynamoDBClient` of @aws-sdk/client-dynamodb, by shape, so that any installed version works.
+ */
 export interface DynamoLike {
   send(command: never): Promise<unknown>
   destroy(): void
 }
 
-/** What is asked of DynamoDB, over the caller's client or one of our own. */
+/** The DynamoDB operations of the store, with the caller's client or our own. */
 export interface Dynamo {
   get(asked: GetItemInput): Promise<Item | undefined>
-  /** Undefined when it was written; else what is there instead, where the server says so. */
+  /**
+   * Returns undefined if the write succeeded. Otherwise returns the current item, if the server
+   * sends it.
+   */
   update(
     asked: Pick<UpdateItemInput, 'TableName' | 'Key'>,
     change: Change,
@@ -35,7 +40,7 @@ export async function connect(theirs: DynamoLike | undefined): Promise<Connectio
       { cause: error },
     )
   })
-  // By its shape it can send; whether it speaks with DynamoDB, its first answer tells.
+  // Its shape shows only that it can send. The first response shows whether it talks to DynamoDB.
   if (theirs) return { sdk, client: theirs as Connection['client'], close: () => undefined }
   const client = new sdk.DynamoDBClient({})
   return { sdk, client, close: () => client.destroy() }
@@ -67,12 +72,12 @@ export async function openDynamo(theirs: DynamoLike | undefined): Promise<Dynamo
   }
 }
 
-// By name: the caller's copy of the client may be another one than ours.
+// Compared by name, because the caller's copy of the SDK may not be ours.
 export function isNamed(error: unknown, name: string): error is Error {
   return error instanceof Error && error.name === name
 }
 
-/** What waiting will not mend, in words that say what to do. */
+/** Replaces errors that a retry cannot fix by errors with advice. */
 function explained(error: unknown, { step }: Change): unknown {
   if (isNamed(error, 'ResourceNotFoundException'))
     return new HookonceError(

@@ -18,9 +18,9 @@ import {
   valuesOf,
 } from './item.ts'
 
-/** Which table, and how it is reached. */
+/** The table and the client. */
 export const dynamoPlace = {
-  /** Yours. Without one, one is opened that looks for region and credentials in the environment. */
+  /** Your client. Without it, a new client reads region and credentials from the environment. */
   client: z
     .custom<DynamoLike>((value) => typeof value === 'object' && value !== null && 'send' in value, {
       error: 'must be a DynamoDBClient of @aws-sdk/client-dynamodb',
@@ -36,14 +36,15 @@ const optionsSchema = strict({ ...dynamoPlace, ...clientClock })
 
 export type DynamoKeysOptions = z.input<typeof optionsSchema>
 
-/** An item ends at 400 KB: this leaves 16 KiB for everything that is not the result. */
+/** DynamoDB limits an item to 400 KB. This leaves 16 KiB for everything except the result. */
 const MAX_RESULT_BYTES = 384 * 1024
-/** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
+/** Each lost race means that another client made progress. Ten in a row do not happen by chance. */
 const MOST_RACES = 10
 
 /**
- * Keys in a table of DynamoDB whose partition key is the string `id`: see `ensureDynamoTable`. Its conditions cannot
- * ask what time it is, so times are those of the clients, whose clocks must agree to within `skewMs`.
+ * Keys in a DynamoDB table whose partition key is the string `id`: see `ensureDynamoTable`.
+ * DynamoDB conditions cannot read the server's clock, so times come from the clients, whose clocks
+ * must agree to within `skewMs`.
  */
 export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   const { client, table, skewMs, now: clock } = check(optionsSchema, options, 'dynamoKeys()')
@@ -56,7 +57,10 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   async function get(id: KeyId): Promise<Item | undefined> {
     return (await dynamo()).get({ TableName: table, Key: { id: { S: id } }, ConsistentRead: true })
   }
-  /** Undefined when it was written; else what stands there instead, where the server says so. */
+  /**
+   * Returns undefined if the write succeeded. Otherwise returns the current item, if the server
+   * sends it.
+   */
   async function write(id: KeyId, change: Change): Promise<{ item: Item | undefined } | undefined> {
     return (await dynamo()).update({ TableName: table, Key: { id: { S: id } } }, change)
   }
@@ -68,7 +72,7 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   return {
     async acquire(id, asked) {
       const request = unexpiredLock(asked, skewMs)
-      // Most keys are new: the first look is a write that succeeds only then.
+      // Most keys are new, so the first attempt is a write that succeeds only for a new key.
       let seen: KeyRecord | undefined
       for (let tries = 0; tries < MOST_RACES; tries++) {
         const now = clock()
@@ -81,7 +85,7 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
           where: isStill(seen),
         })
         if (!refused) return { ...decision, now }
-        // Not every server sends the item along with its refusal.
+        // Some servers do not return the item with the failed condition.
         const item = refused.item ?? (await get(id))
         seen = item && recordOf(item)
       }

@@ -4,7 +4,7 @@ import { type KeyRecord, keyStates } from '../../record.ts'
 import type { FirestoreSnapshot } from './client.ts'
 
 /*
- * A record and its steps as one document. `ttl` is for the server: when it may delete the document.
+ * A record and its steps as one document. `ttl` tells the server when it may delete the document.
  */
 export interface Kept {
   readonly record: KeyRecord
@@ -22,11 +22,11 @@ const documentSchema = z.object({
   lockUntil: z.int(),
   expiresAt: z.int(),
   result: bytes.nullable(),
-  // A list, because some names are reserved for fields.
+  // A list, because some names are reserved as field names.
   steps: z.array(z.object({ name: z.string(), result: bytes })),
 })
 
-/** What the server deletes early by its own clock would be a lost record. */
+/** The server deletes by its own clock. Without this margin it could delete a live record. */
 const DELETED_LATER_MS = HOUR_MS
 
 export function documentOf({ record, steps }: Kept): Record<string, unknown> {

@@ -27,23 +27,23 @@ const optionsSchema = strict({
     ],
     { error: 'must be a postgres:// URL or a pg.Pool' },
   ),
-  /** Made where it is missing. */
+  /** Created if it is missing. */
   table: z
     .string()
     .regex(/^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$/, 'must be a name such as keys or myschema.keys')
     .default('hookonce_key'),
-  /** `off`: the table is made by you. */
+  /** `off`: you create the table. */
   migrate: z.enum(['auto', 'off']).default('auto'),
-  /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
+  /** `off` behind a pooler in transaction mode, which loses prepared statements. */
   prepare: z.enum(['on', 'off']).default('on'),
-  /** For the keys themselves; transactions of handlers use connections of their own. */
+  /** For the keys themselves. Transactions of handlers use separate connections. */
   maxConnections: z.int().positive().default(10),
 })
 
 export type PostgresKeysOptions = z.input<typeof optionsSchema>
 
 /**
- * Keys in a table of PostgreSQL 14 or later. The only store whose handlers can be transactional.
+ * Keys in a table of PostgreSQL 14 or later. The only store that supports transactional handlers.
  */
 export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStore<ClientBase> {
   const { table, migrate, prepare, ...reaching } = check(optionsSchema, options, 'postgresKeys()')
@@ -64,7 +64,7 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
     return {
       text: sql[verb],
       values,
-      // The table is part of the name: two stores may share a connection.
+      // The table is part of the name, because two stores may share a connection.
       ...(prepare === 'on' ? { name: statementName(verb, name) } : {}),
     }
   }
@@ -165,14 +165,14 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
 
 type Verb = keyof ReturnType<typeof statements>
 
-/** What is known once the table is. */
+/** Known once the table exists. */
 interface Ready {
-  /** With its schema. */
+  /** Qualified with its schema. */
   readonly name: string
   readonly sql: ReturnType<typeof statements>
 }
 
-/** pg warns of longer ones. */
+/** pg warns about longer names. */
 const LONGEST_NAME = 63
 
 function statementName(verb: Verb, table: string): string {
@@ -180,7 +180,7 @@ function statementName(verb: Verb, table: string): string {
   return name.length <= LONGEST_NAME ? name : `hookonce ${verb} ${digest([table]).slice(0, 32)}`
 }
 
-/** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
+/** Each lost race means that another client made progress. Ten in a row do not happen by chance. */
 const MOST_RACES = 10
 
 type RecordRow = Omit<KeyRecord, 'result'> & { readonly result: Buffer | null }
@@ -203,8 +203,8 @@ function bytesOf(id: KeyId): Buffer {
 }
 
 /**
- * Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at
- * once is safe.
+ * Creates the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Safe
+ * to run concurrently.
  */
 export async function ensurePostgresTable(
   options: Pick<PostgresKeysOptions, 'database' | 'table'>,
@@ -218,7 +218,7 @@ export async function ensurePostgresTable(
   }
 }
 
-// By shape: the caller's copy of pg may be another one than ours.
+// Checked by shape, because the caller's copy of pg may not be ours.
 function isPool(value: unknown): boolean {
   return (
     typeof value === 'object' && value !== null && 'connect' in value && 'query' in value && 'end' in value

@@ -2,25 +2,29 @@ import { HookonceError } from '../../../model/errors.ts'
 import type { Script } from './scripts.ts'
 
 /*
- * What the store needs of a client, by shape, so that anyone's copy of a client will do: scripts, with bytes in and out.
+ * What the store needs from a client, by shape, so that any installed version works: scripts, with
+ * bytes as arguments and results.
  */
 
-/** Of ioredis, both `Redis` and `Cluster`. */
+/** `Redis` and `Cluster` of ioredis. */
 export interface IoredisLike {
   evalsha(sha: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
   eval(script: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
 }
 
-/** Of the package redis, version 5 or later: `createClient()` and `createCluster()`. */
+/** `createClient()` and `createCluster()` of the package redis, version 5 or later. */
 export interface NodeRedisLike {
-  /** `never`: what it takes is declared by each version in its own way, and refused by none. */
+  /**
+   * `never`: every version declares its own parameter type, and `never` is assignable to all of
+   * them.
+   */
   withCommandOptions(options: never): {
     evalSha(sha: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>
     eval(script: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>
   }
 }
 
-/** The same with bytes as answers, which the types of ioredis leave out. */
+/** The same methods with bytes as results. The types of ioredis leave them out. */
 interface AnswersBytes {
   evalshaBuffer: IoredisLike['evalsha']
   evalBuffer: IoredisLike['eval']
@@ -30,7 +34,10 @@ export interface RunsScripts {
   run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown>
 }
 
-/** The type of a bulk string in the protocol, `$`: what the package redis is told to hand out as bytes. */
+/**
+ * The type of a bulk string in the protocol, `$`. The package redis is configured to return it as
+ * bytes.
+ */
 const BULK_STRING = '$'.charCodeAt(0)
 
 export function runsScripts(client: unknown): RunsScripts {
@@ -44,7 +51,8 @@ export function runsScripts(client: unknown): RunsScripts {
     }
   }
   if (isNodeRedis(client)) {
-    // Without its time limit: ours is the one that counts, and its own costs as much again as the command.
+    // Without the client's timeout: the store call has its own, and the client's costs as much as
+    // the command.
     const options = { typeMapping: { [BULK_STRING]: Buffer }, timeout: undefined }
     const bytes = client.withCommandOptions(options as never)
     return {
@@ -63,7 +71,7 @@ export function runsScripts(client: unknown): RunsScripts {
   )
 }
 
-/** A server that has not seen the script is sent its text, once. */
+/** Sends the text of a script once, to a server that does not know it yet. */
 async function orLoaded(bySha: () => Promise<unknown>, byText: () => Promise<unknown>): Promise<unknown> {
   try {
     return await bySha()

@@ -3,8 +3,8 @@ import type { RunsScripts } from './client.ts'
 import { scripts } from './scripts.ts'
 
 /*
- * What many requests ask at the same time is asked in one call of the verb's script: for Redis and its client, a call
- * costs as much as what it does for one key.
+ * Concurrent requests with the same verb share one script call. For Redis and its client, the call
+ * itself costs as much as the work for one key.
  */
 export type Verb = keyof typeof scripts
 
@@ -13,10 +13,10 @@ export interface Question {
   readonly args: readonly (string | Buffer)[]
 }
 
-/** While a script runs, nobody else is served: with so many keys it takes half a millisecond. */
+/** A script blocks the server while it runs. With this many keys it takes half a millisecond. */
 const MOST_KEYS = 32
 const MOST_BYTES = 1024 * 1024
-/** So that nobody waits for the answers to others while there is enough to ask. */
+/** Several calls in flight, so that requests do not wait for the replies to others. */
 const MOST_CALLS = 4
 
 export function asker(
@@ -43,9 +43,10 @@ export function asker(
       return await askAll(verb, questions)
     } catch (error) {
       if (questions.length === 1) throw error
-      // A cluster takes no two keys in one call, unless they happen to share a slot.
+      // A cluster rejects two keys in one call, unless they happen to share a slot.
       if (error instanceof Error && error.message.startsWith('CROSSSLOT')) together = false
-      // One by one, which every verb allows: what is wrong with one of them must not befall the others.
+      // Retry one by one, which is safe for every verb. An error caused by one key must not fail
+      // the others.
       const ends = await Promise.allSettled(questions.map((question) => askAlone(verb, question)))
       return ends.map((end) => (end.status === 'fulfilled' ? end.value : new Refusal(end.reason)))
     }
@@ -55,7 +56,7 @@ export function asker(
     const { run } = await runner()
     const keys: string[] = []
     const args: (string | Buffer)[] = []
-    // Not by flatMap, which takes longer here than all the rest of asking.
+    // Not flatMap, which here takes longer than the rest of the call.
     for (const question of questions) {
       keys.push(question.key, `${question.key}:steps`)
       args.push(...question.args)
@@ -78,7 +79,7 @@ export function asker(
   }
 }
 
-/** In place of an answer, where others have theirs. */
+/** Stands in for an answer if this request failed and others of the same call succeeded. */
 class Refusal {
   readonly reason: unknown
 

@@ -3,9 +3,9 @@ import type { RunsScripts } from './client.ts'
 import { plainScript } from './scripts.ts'
 
 /*
- * A pledge is a string beside its record, and its id is in a sorted set for each name, by the time at which it is due. In
- * a cluster the two are on different nodes, so they are not written in one step: the string comes first and goes last, and
- * an id whose string is gone says nothing.
+ * A pledge is a string beside its record. Its id is also in a sorted set per name, ordered by due
+ * time. In a cluster the two may be on different nodes, so they cannot be written atomically. The
+ * string is therefore written first and deleted last, and an id without a string is ignored.
  */
 const NOW = `
 local time = redis.call('TIME')

@@ -10,10 +10,11 @@ import { redisPledges } from './pledges.ts'
 
 const optionsSchema = strict({
   /**
-   * Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis.
+   * Your client: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package
+   * redis.
    */
   client: z.custom<IoredisLike | NodeRedisLike>((value) => typeof value === 'object').optional(),
-  /** Of one server; a client of ioredis is opened for it. */
+  /** The URL of one server. An ioredis client is opened for it. */
   url: z
     .string()
     .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
@@ -26,18 +27,17 @@ const optionsSchema = strict({
 export type RedisKeysOptions = z.input<typeof optionsSchema>
 
 /**
- * Keys in Redis 6.2 or later, or a Redis Cluster. Two limits that no client can mend: a failover to
- * a replica that has not yet heard of a lock loses it, and a server that evicts keys under memory
- * pressure loses records, so set `maxmemory-policy noeviction`. Where neither may happen, use
- * PostgreSQL.
+ * Keys in Redis 6.2 or later, or in a Redis Cluster. Two limits that no client can remove: a
+ * failover to a replica that has not received a lock loses that lock, and a server that evicts keys
+ * under memory pressure loses records. Set `maxmemory-policy noeviction`. If neither may happen,
+ * use PostgreSQL.
  */
 export function redisKeys(options: RedisKeysOptions): KeyStore {
   const { client, url, prefix } = check(optionsSchema, options, 'redisKeys()')
   let own: Promise<OwnClient> | undefined
   let closed = false
   const theirs = client && runsScripts(client)
-  // Loaded now, so that a client that is missing is reported at the start and not at the first
-  // request.
+  // Loaded now, so that a missing client is reported at startup and not at the first request.
   const loading = url === undefined ? undefined : loadClient()
   loading?.catch((error) => process.emitWarning(String(error)))
 
@@ -51,7 +51,7 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
 
   function ask(verb: Verb, id: KeyId, args: readonly (string | number | Uint8Array)[]): Promise<unknown> {
     return asking(verb, {
-      // In braces: everything of one key is on one node of a cluster.
+      // The braces put everything of one key on one node of a cluster.
       key: `${prefix}{${id}}`,
       args: args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
     })
@@ -93,7 +93,7 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
     },
     pledges: redisPledges(opened, prefix),
     async close() {
-      // A client of the caller's stays open.
+      // A client passed by the caller stays open.
       closed = true
       if (own) (await own).disconnect()
     },
@@ -105,7 +105,7 @@ function bulks(reply: unknown): readonly unknown[] {
   throw new Error(`Redis answered ${typeof reply} where a list was expected`)
 }
 
-/** A number, or its digits: some clients are told to hand those out. */
+/** A number or its digits: some clients are configured to return digits. */
 function timeOf(reply: unknown): number {
   const time = Number(reply)
   if (time > 0) return time
@@ -117,17 +117,14 @@ function bytesOf(reply: unknown): Buffer {
   throw new Error(`Redis answered ${typeof reply} where bytes were expected`)
 }
 
-/** Most texts are digests and UUIDs, for which nothing need be done. */
+/** Most texts are digests and UUIDs, which need no encoding. */
 const PLAIN = /^[\w:.-]*$/
 const encoded = (text: string): string => (PLAIN.test(text) ? text : encodeURIComponent(text))
 const decoded = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
 
 const NEWLINE = 0x0a
 
-/**
- * The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space
- * is in them.
- */
+/** scripts.ts lists the fields of the first line. Texts are encoded, so they contain no spaces. */
 function recordOf(reply: unknown): KeyRecord {
   const value = bytesOf(reply)
   const end = value.indexOf(NEWLINE)
@@ -163,9 +160,9 @@ async function loadClient(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
 
 async function openClient(url: string, loading: ReturnType<typeof loadClient>): Promise<OwnClient> {
   const { Redis } = await loading
-  // A command that cannot be sent fails soon: whoever asked is told, and asks again.
+  // A command that cannot be sent fails soon. The caller of the store retries it.
   const client = new Redis(url, { maxRetriesPerRequest: 1 })
-  // Refusals reach the commands; without a listener each would be printed as well.
+  // Commands report their own errors. Without a listener ioredis would also print each of them.
   client.on('error', () => undefined)
   return { runner: runsScripts(client), disconnect: () => client.disconnect() }
 }
