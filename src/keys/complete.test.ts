@@ -228,8 +228,8 @@ test('what cannot work is refused when it is set up', async () => {
   expect(() => resumable(memoryKeys(), '', () => 1)).toThrow(HookonceError)
   expect(() => resumable(memoryKeys(), 'x', () => 1, { lockMs: 1 })).toThrow(/lockMs/)
   const task = resumable(memoryKeys(), 'x', () => 1)
-  await expect(task('k', {}, {} as typeof whose)).rejects.toThrow(/tenant: is needed/)
-  expect(() => startCompleter([{ ...task, taskName: 'x', store: without }])).toThrow(/keeps no pledges/)
+  await expect(task('k', {}, {} as typeof whose)).rejects.toThrow(/tenant: is required/)
+  expect(() => startCompleter([{ ...task, taskName: 'x', store: without }])).toThrow(/has no pledges/)
   expect(() => startCompleter([task], { everyMs: 0 })).toThrow(/everyMs/)
 })
 

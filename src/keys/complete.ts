@@ -151,7 +151,7 @@ async function end(task: Completable, pledge: DuePledge): Promise<CompleterEvent
     await pledges.drop(id, taskName)
     return { what: 'settled', task: taskName, id }
   }
-  let error: unknown = new Error('it was run, and did not complete')
+  let error: unknown = new Error('the task ran and did not complete')
   try {
     await task.resume(pledge)
   } catch (thrown) {
@@ -182,7 +182,10 @@ async function isOpen(store: KeyStore, id: KeyId): Promise<boolean> {
 
 function pledgesOf({ store, taskName }: Completable): KeyPledges {
   if (store.pledges) return store.pledges
-  throw new HookonceError('CONFIG_INVALID', `"${taskName}": its store keeps no pledges`)
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `the store of "${taskName}" has no pledges: use postgresKeys(), redisKeys() or memoryKeys()`,
+  )
 }
 
 /** Without an observer, a failure must still be visible. */

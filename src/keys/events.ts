@@ -39,5 +39,8 @@ export function harmless<Event extends { readonly what: string }>(
 export function warnUnobserved(observe: Observe | undefined, error: unknown): void {
   if (observe) return
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  limitedWarning('failed', `hookonce/keys answered 500, because the handler or an option threw: ${text}`)
+  limitedWarning(
+    'failed',
+    `hookonce/keys answered 500, because the handler or an option function threw: ${text}`,
+  )
 }

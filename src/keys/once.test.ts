@@ -185,7 +185,7 @@ describe('once()', () => {
     ])('that is %s reaches the first run; the step is done, and the next one is told', async (_, result) => {
       const { got, charged, observed, second } = await twice(result)
       expect(got).toEqual([result])
-      expect(second).toMatch('RESULT_NOT_STORED: step "charge" has run before')
+      expect(second).toMatch('RESULT_NOT_STORED: step "charge" ran before')
       expect([charged, observed]).toEqual([1, ['not_persisted', 'failed', 'failed']])
     })
 

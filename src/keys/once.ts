@@ -6,7 +6,7 @@ import { digest, keyId } from './identity.ts'
 import { policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
 import { decodeValue, encodeValue } from './result.ts'
-import { type Ended, type RunContext, run, type Task } from './run.ts'
+import { type RunContext, type RunEnd, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
 /** How a crashed run ended, as far as the caller can find out. */
@@ -15,7 +15,9 @@ export type Reconciled<Value> = { readonly complete: Value } | 'release' | 'unkn
 const onceSchema = strict({
   ...policyFields,
   /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
-  tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
+  tenant: z
+    .string({ error: "is required: the owner of the key, or 'global' if there is only one tenant" })
+    .min(1),
   /**
    * Compared on every call: the same key with a different input is rejected. Any value that JSON
    * can represent.
@@ -26,7 +28,7 @@ const onceSchema = strict({
   reconcile: z.custom<(record: KeyRecord) => Promise<unknown>>(isFunction, 'must be a function').optional(),
   observe: z.custom<(event: KeyEvent) => void>(isFunction, 'must be a function').optional(),
 }).refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
-  error: "`onCrash: 'reconcile'` and the function `reconcile` belong together",
+  error: "`onCrash: 'reconcile'` and the function `reconcile` must be set together",
 })
 
 export type OnceOptions<Value = unknown> = Omit<z.input<typeof onceSchema>, 'reconcile' | 'handler'> & {
@@ -77,10 +79,13 @@ export async function runOnce<Value>(
 ): Promise<Value> {
   // JavaScript callers may pass a missing or numeric id.
   if (typeof key !== 'string' || key === '')
-    throw new HookonceError('CONFIG_INVALID', `once(): the key must be a text, not ${textOf(key)}`)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `once(): the key must be a non-empty string, not ${textOf(key)}`,
+    )
   if (typeof fn !== 'function')
-    throw new HookonceError('CONFIG_INVALID', 'once(): what is to run must be a function')
-  function complete(returned: Value): Ended<Value> {
+    throw new HookonceError('CONFIG_INVALID', 'once(): the third argument must be a function')
+  function complete(returned: Value): RunEnd<Value> {
     const { result, value } = encodeValue(returned, policy.maxResultBytes)
     return { value, settle: { to: 'completed', result, ttlMs: policy.ttlMs } }
   }
@@ -111,27 +116,37 @@ export async function runOnce<Value>(
     case 'completed':
       return decodeValue<Value>(outcome.record.result ?? new Uint8Array())
     case 'locked':
-      throw new HookonceError('KEY_IN_PROGRESS', `${outcome.record.holder} holds the key`)
+      throw new HookonceError('KEY_IN_PROGRESS', `run "${outcome.record.holder}" holds the key`)
     case 'mismatch':
-      throw new HookonceError('KEY_REUSED', 'the key came before with another input')
+      throw new HookonceError('KEY_REUSED', 'the key was used before with a different input')
     case 'unknown':
-      throw new HookonceError('OUTCOME_UNKNOWN', `${outcome.record.holder} ended without saying how`)
+      throw new HookonceError(
+        'OUTCOME_UNKNOWN',
+        `run "${outcome.record.holder}" ended without a recorded outcome`,
+      )
     case 'lost':
-      throw new HookonceError('LOCK_LOST', 'it ran, but another run has taken the key meanwhile')
+      throw new HookonceError(
+        'LOCK_LOST',
+        'the function ran, but another run took over the key, so its result was not stored',
+      )
   }
 }
 
 function textOf(key: unknown): string {
-  return key === '' ? 'an empty one' : key === null ? 'null' : typeof key
+  return key === '' ? 'an empty string' : key === null ? 'null' : typeof key
 }
 
 function jsonOf(input: unknown): string {
   try {
     return JSON.stringify(input) ?? ''
   } catch (error) {
-    throw new HookonceError('CONFIG_INVALID', 'once(): `input` has no JSON, so it cannot be compared', {
-      cause: error,
-    })
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      'once(): `input` cannot be converted to JSON, so calls cannot be compared',
+      {
+        cause: error,
+      },
+    )
   }
 }
 

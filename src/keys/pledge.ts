@@ -38,10 +38,10 @@ const requestSchema = pledgeSchema.extend({
 /** A request as it was received, without the credentials of its sender. */
 export type PledgedRequest = z.output<typeof requestSchema>
 
-type Said<What> = Omit<What, 'madeAt'>
+type Unsaved<Pledged> = Omit<Pledged, 'madeAt'>
 
-export function pledgeBytes(what: Said<PledgedTask> | Said<PledgedRequest>): Uint8Array {
-  return Buffer.from(JSON.stringify({ ...what, madeAt: Date.now() }))
+export function pledgeBytes(pledged: Unsaved<PledgedTask> | Unsaved<PledgedRequest>): Uint8Array {
+  return Buffer.from(JSON.stringify({ ...pledged, madeAt: Date.now() }))
 }
 
 export const readPledge = (bytes: Uint8Array) => pledgeSchema.parse(jsonOf(bytes))

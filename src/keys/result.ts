@@ -23,10 +23,10 @@ export function encodeValue<Value>(value: Value, maxBytes: number): { result: Ui
 }
 
 /** The caller knows the type that its own function returned. */
-export function decodeValue<Value>(bytes: Uint8Array, what = 'it'): Value {
+export function decodeValue<Value>(bytes: Uint8Array, what = 'the task'): Value {
   if (bytes.length === 0) return undefined as Value
   if (isNotKept(bytes))
-    throw new HookonceError('RESULT_NOT_STORED', `${what} has run before, but what it returned was not kept`)
+    throw new HookonceError('RESULT_NOT_STORED', `${what} ran before, but its result was not stored`)
   return JSON.parse(asBuffer(bytes).toString())
 }
 

@@ -22,7 +22,9 @@ export type ResumableOptions = z.input<typeof optionsSchema>
 
 const whoseSchema = strict({
   /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
-  tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
+  tenant: z
+    .string({ error: "is required: the owner of the key, or 'global' if there is only one tenant" })
+    .min(1),
   /** The id of the message or job. Stored in the record to help people who inspect it. */
   label: z.string().max(200).optional(),
 })
@@ -45,11 +47,12 @@ export function resumable<Input, Value>(
 ): Resumable<Input, Value> {
   const { completeAfterMs, ...policy } = check(optionsSchema, options, 'resumable()')
   const where = `resumable("${taskName}")`
-  if (taskName === '') throw new HookonceError('CONFIG_INVALID', 'resumable(): the name is empty')
+  if (taskName === '')
+    throw new HookonceError('CONFIG_INVALID', 'resumable(): the task name must not be empty')
   if (!store.steps || !store.pledges)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where} needs a store that keeps steps and pledges: postgresKeys(), redisKeys() or memoryKeys()`,
+      `${where} needs a store with steps and pledges: postgresKeys(), redisKeys() or memoryKeys()`,
     )
   const policyOfTask = { ...policy, handler: 'resumable', onCrash: 'auto' } as const
 
@@ -73,7 +76,7 @@ export function resumable<Input, Value>(
   async function resume({ id, bytes }: DuePledge): Promise<Value> {
     const { key, tenant, input, label } = readTask(bytes)
     if (keyId(tenant, key) !== id)
-      throw new HookonceError('PLEDGE_GONE', `the pledge of ${where} is not of its key`)
+      throw new HookonceError('PLEDGE_GONE', `the pledge of ${where} does not belong to its key`)
     return runOnce(
       store,
       key,

@@ -65,7 +65,7 @@ export function trackSteps(options: StepsOptions): Steps {
       onNotKept(error)
       return kept.save(id, fence, name, NOT_KEPT)
     })
-    if (!saved) throw new HookonceError('LOCK_LOST', `another run holds the key since step "${name}" began`)
+    if (!saved) throw new HookonceError('LOCK_LOST', `another run took over the key while step "${name}" ran`)
     return value
   }
 
@@ -74,7 +74,11 @@ export function trackSteps(options: StepsOptions): Steps {
     async step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
       // Checked before the step runs: a step whose name cannot be stored would run again.
       check(keptName, name, 'the name of a step')
-      if (names.has(name)) throw new HookonceError('STEP_REPEATED', `two steps are named "${name}"`)
+      if (names.has(name))
+        throw new HookonceError(
+          'STEP_REPEATED',
+          `two steps are named "${name}"; give each step a unique name`,
+        )
       names.add(name)
       const known = await resultOf(name)
       if (known) return decodeValue<Value>(known, `step "${name}"`)
@@ -92,6 +96,6 @@ export function trackSteps(options: StepsOptions): Steps {
 function notKept(name: string): HookonceError {
   return new HookonceError(
     'STEP_RESULT_TOO_LARGE',
-    `what step "${name}" returned has no JSON, or is larger than maxResultBytes`,
+    `the result of step "${name}" has no JSON form, or is larger than maxResultBytes`,
   )
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check, strict } from '../../input/checked.ts'
 import { MINUTE_MS, SECOND_MS } from '../../model/durations.ts'
-import { type Verdict, verdictOn } from './verdict.ts'
+import { type RetryAdvice, retryAdvice } from './retry-advice.ts'
 
 /*
  * The client side of idempotency keys. It can safely retry a request, because every try carries the
@@ -39,7 +39,7 @@ const optionsSchema = strict({
 })
 
 export type KeyedFetchOptions = z.input<typeof optionsSchema>
-type Checked = z.output<typeof optionsSchema>
+type CheckedOptions = z.output<typeof optionsSchema>
 
 export interface Retry {
   readonly key: string
@@ -79,47 +79,51 @@ export function keyedFetch(options: KeyedFetchOptions = {}): KeyedFetch {
   }
 }
 
-interface Sending {
+interface RetriedRequest {
   /** The caller's signal. */
   readonly abort: AbortSignal
   send(signal: AbortSignal): Promise<Response>
 }
 
-async function sendUntilAnswered(options: Checked, key: string, sending: Sending): Promise<Response> {
+async function sendUntilAnswered(
+  options: CheckedOptions,
+  key: string,
+  retried: RetriedRequest,
+): Promise<Response> {
   const end = performance.now() + options.totalMs
   for (let tries = 1; ; tries++) {
-    const tried = await tryOnce(sending, options.tryTimeoutMs)
+    const result = await tryOnce(retried, options.tryTimeoutMs)
     // Do not retry a request that the caller aborted.
-    sending.abort.throwIfAborted()
-    const delayMs = delayBefore(tries + 1, options, tried)
-    const isLast = !tried.again || tries === options.maxTries || performance.now() + delayMs > end
-    if (isLast && tried.response) return tried.response
-    if (isLast) throw tried.error
-    const { response, error } = tried
+    retried.abort.throwIfAborted()
+    const delayMs = delayBefore(tries + 1, options, result)
+    const isLast = !result.retryable || tries === options.maxTries || performance.now() + delayMs > end
+    if (isLast && result.response) return result.response
+    if (isLast) throw result.error
+    const { response, error } = result
     options.onRetry?.({ key, tries, delayMs, ...(response ? { status: response.status } : { error }) })
     // An unread body would keep its connection open.
     await response?.body?.cancel()
-    await pause(delayMs, sending.abort)
+    await pause(delayMs, retried.abort)
   }
 }
 
-interface Tried extends Verdict {
+interface TryResult extends RetryAdvice {
   readonly response?: Response
   readonly error?: unknown
 }
 
-async function tryOnce({ send, abort }: Sending, timeoutMs: number): Promise<Tried> {
-  const given = new AbortController()
+async function tryOnce({ send, abort }: RetriedRequest, timeoutMs: number): Promise<TryResult> {
+  const timeout = new AbortController()
   const timer = setTimeout(
-    () => given.abort(new DOMException(`no reply within ${timeoutMs} ms`, 'TimeoutError')),
+    () => timeout.abort(new DOMException(`no reply within ${timeoutMs} ms`, 'TimeoutError')),
     timeoutMs,
   )
   try {
-    const response = await send(AbortSignal.any([abort, given.signal]))
-    return { response, ...verdictOn(response, Date.now()) }
+    const response = await send(AbortSignal.any([abort, timeout.signal]))
+    return { response, ...retryAdvice(response, Date.now()) }
   } catch (error) {
     // The request may or may not have arrived. A retry is safe, because it carries the same key.
-    return { error, again: true }
+    return { error, retryable: true }
   } finally {
     clearTimeout(timer)
   }
@@ -128,20 +132,24 @@ async function tryOnce({ send, abort }: Sending, timeoutMs: number): Promise<Tri
 /**
  * Full jitter on top of Retry-After, so that clients that failed together do not retry together.
  */
-function delayBefore(tries: number, { baseDelayMs, maxDelayMs }: Checked, { afterMs = 0 }: Tried): number {
+function delayBefore(
+  tries: number,
+  { baseDelayMs, maxDelayMs }: CheckedOptions,
+  { afterMs = 0 }: TryResult,
+): number {
   return afterMs + Math.random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (tries - 2))
 }
 
 function pause(delayMs: number, abort: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    function over(): void {
+    function finish(): void {
       clearTimeout(timer)
-      abort.removeEventListener('abort', over)
+      abort.removeEventListener('abort', finish)
       if (abort.aborted) reject(abort.reason)
       else resolve()
     }
-    const timer = setTimeout(over, delayMs)
-    abort.addEventListener('abort', over)
-    if (abort.aborted) over()
+    const timer = setTimeout(finish, delayMs)
+    abort.addEventListener('abort', finish)
+    if (abort.aborted) finish()
   })
 }

@@ -3,8 +3,8 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { ChunkQueue, type Done } from './chunk-queue.ts'
 import { EXPOSED, grouped, isEvents, type Reply, toHeader, withExposedBefore } from './message.ts'
+import { drain } from './read-to-end.ts'
 import { sendBody } from './send-body.ts'
-import { drain } from './to-the-end.ts'
 
 /*
  * Captures everything that a handler writes to its ServerResponse as a Reply, and later sends a
@@ -26,41 +26,49 @@ export interface Capture {
 type Chunk = Uint8Array | string
 
 /** The state that a captured response shows to its handler. */
-interface Shown {
+interface VisibleState {
   begun: boolean
   ended: boolean
   /** True once the response shows its real state again. */
-  over: boolean
+  isReleased: boolean
   /** The outer capture, if two middlewares capture the same response. */
-  readonly outer: Shown | undefined
+  readonly outer: VisibleState | undefined
 }
 
-const SHOWN = Symbol('shown by the capture')
+const VISIBLE_STATE = Symbol('visible state of a captured response')
 
 /*
  * One shared accessor for all responses, and it is never deleted. An accessor per response, or a
  * deleted one, would give every response its own hidden class and slow down all of node:http.
  */
-const shows = (property: 'headersSent' | 'writableEnded', as: 'begun' | 'ended'): PropertyDescriptor => ({
+const visibleProperty = (
+  property: 'headersSent' | 'writableEnded',
+  as: 'begun' | 'ended',
+): PropertyDescriptor => ({
   configurable: true,
-  get(this: ServerResponse & { [SHOWN]?: Shown }): boolean {
-    let shown = this[SHOWN]
-    while (shown?.over) shown = shown.outer
-    return shown ? shown[as] : Reflect.get(Object.getPrototypeOf(this), property, this)
+  get(this: ServerResponse & { [VISIBLE_STATE]?: VisibleState }): boolean {
+    let visible = this[VISIBLE_STATE]
+    while (visible?.isReleased) visible = visible.outer
+    return visible ? visible[as] : Reflect.get(Object.getPrototypeOf(this), property, this)
   },
 })
-const onAny = EventEmitter.prototype.on as ServerResponse['on']
-const SHOWS_HEADERS_SENT = shows('headersSent', 'begun')
-const SHOWS_WRITABLE_ENDED = shows('writableEnded', 'ended')
+const plainOn = EventEmitter.prototype.on as ServerResponse['on']
+const VISIBLE_HEADERS_SENT = visibleProperty('headersSent', 'begun')
+const VISIBLE_WRITABLE_ENDED = visibleProperty('writableEnded', 'ended')
 
 export function capture(captured: ServerResponse): Capture {
-  const response: ServerResponse & { [SHOWN]?: Shown } = captured
+  const response: ServerResponse & { [VISIBLE_STATE]?: VisibleState } = captured
   const { writeHead, write, end, flushHeaders, emit, destroy, on, addListener } = response
   const before = response.getHeaders()
-  const shown: Shown = { begun: false, ended: false, over: false, outer: response[SHOWN] }
+  const visible: VisibleState = {
+    begun: false,
+    ended: false,
+    isReleased: false,
+    outer: response[VISIBLE_STATE],
+  }
   let queue: ChunkQueue | undefined
   let closed = false
-  let hidden: ServerResponse['socket'] = null
+  let hiddenSocket: ServerResponse['socket'] = null
   let resolveReply: (reply: Reply) => void
   let rejectReply: (error: unknown) => void
   const reply = new Promise<Reply>((resolve, reject) => {
@@ -70,15 +78,15 @@ export function capture(captured: ServerResponse): Capture {
   // The reply may be rejected when no code is waiting for it.
   reply.catch(() => undefined)
 
-  function streamed(): ChunkQueue {
+  function bodyQueue(): ChunkQueue {
     queue ??= new ChunkQueue(() => emit.call(response, 'drain'))
     return queue
   }
   function begin(body: Reply['body']): void {
-    if (shown.begun) return
+    if (visible.begun) return
     // Middleware that adds headers at the last moment has replaced writeHead. Call it now.
     if (response.writeHead !== ownWriteHead) response.writeHead(response.statusCode)
-    shown.begun = true
+    visible.begun = true
     resolveReply({ status: response.statusCode, headers: pairsOf(response.getHeaders()), body })
   }
   function fail(error: unknown): void {
@@ -106,41 +114,41 @@ export function capture(captured: ServerResponse): Capture {
    * meanwhile.
    */
   function releaseBody(): void {
-    if (shown.begun && !shown.ended) return
+    if (visible.begun && !visible.ended) return
     response.write = write
     response.end = end
     response.destroy = destroy
     response.on = on
     response.addListener = addListener
-    shown.over = true
+    visible.isReleased = true
   }
   /** Pipelines and file streams check whether their client is still connected, and would stop. */
   function hideClose(): void {
-    hidden = response.socket
+    hiddenSocket = response.socket
     Object.assign(response, { destroyed: false, _closed: false, socket: null })
     // The client did not hang up, so the handler destroyed the connection. It can no longer finish
     // its reply.
-    const isOurs = hidden !== null && !hidden.errored && !hidden.readableEnded
-    if (isOurs && shown.begun && !shown.ended)
+    const isOurs = hiddenSocket !== null && !hiddenSocket.errored && !hiddenSocket.readableEnded
+    if (isOurs && visible.begun && !visible.ended)
       fail(new Error('the connection was destroyed before the reply had ended'))
   }
   function showClose(): void {
-    if (hidden) Object.assign(response, { destroyed: true, _closed: true, socket: hidden })
-    hidden = null
+    if (hiddenSocket) Object.assign(response, { destroyed: true, _closed: true, socket: hiddenSocket })
+    hiddenSocket = null
   }
-  function tellOfClose(): void {
+  function emitHeldClose(): void {
     response.emit = emit
     showClose()
     if (closed) emit.call(response, 'close')
     closed = false
   }
 
-  response[SHOWN] = shown
-  Object.defineProperty(response, 'headersSent', SHOWS_HEADERS_SENT)
-  Object.defineProperty(response, 'writableEnded', SHOWS_WRITABLE_ENDED)
+  response[VISIBLE_STATE] = visible
+  Object.defineProperty(response, 'headersSent', VISIBLE_HEADERS_SENT)
+  Object.defineProperty(response, 'writableEnded', VISIBLE_WRITABLE_ENDED)
   const ownWriteHead: ServerResponse['writeHead'] = (status: number, ...more: unknown[]) => {
     // As in node:http: an error page must not follow a reply that has begun.
-    if (shown.begun) throw headersSent()
+    if (visible.begun) throw headersSent()
     response.statusCode = status
     if (typeof more[0] === 'string') response.statusMessage = more[0]
     setAll(response, more.at(-1))
@@ -148,30 +156,30 @@ export function capture(captured: ServerResponse): Capture {
   }
   response.writeHead = ownWriteHead
   response.write = (chunk: Chunk, ...more: unknown[]) => {
-    begin(streamed())
-    return streamed().push(bytesOf(chunk, more), doneOf(more))
+    begin(bodyQueue())
+    return bodyQueue().push(bytesOf(chunk, more), doneOf(more))
   }
   response.end = (...args: unknown[]) => {
     const [chunk, ...more] = typeof args[0] === 'function' ? [undefined, ...args] : args
     const last = chunk === undefined || chunk === null ? new Uint8Array() : bytesOf(chunk as Chunk, more)
     const done = doneOf(more)
     if (done) response.once('finish', done)
-    shown.ended = true
-    if (shown.begun) {
+    visible.ended = true
+    if (visible.begun) {
       if (last.length > 0) queue?.push(last)
       queue?.end()
     } else begin(last)
     return response
   }
-  response.flushHeaders = () => begin(streamed())
+  response.flushHeaders = () => begin(bodyQueue())
   response.destroy = (error?: Error) => {
     fail(error ?? new Error('the response was destroyed before its end'))
     return response
   }
   // Compression middleware redirects `drain` to its own stream. Listeners must get the queue's
   // `drain`.
-  response.on = onAny
-  response.addListener = onAny
+  response.on = plainOn
+  response.addListener = plainOn
   response.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event === 'pipe') watch(args[0] as Readable)
     if (event !== 'close') return emit.call(response, event, ...args)
@@ -187,14 +195,14 @@ export function capture(captured: ServerResponse): Capture {
     release() {
       releaseHead([])
       releaseBody()
-      tellOfClose()
+      emitHeldClose()
     },
     async send(answer) {
       showClose()
       releaseHead(answer.headers)
       releaseBody()
       // Event streams may never end, so their handler must learn at once that the client is gone.
-      if (isEvents(answer)) tellOfClose()
+      if (isEvents(answer)) emitHeldClose()
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status
       await sendBody(response, answer.body, {
@@ -203,9 +211,9 @@ export function capture(captured: ServerResponse): Capture {
         destroy: (error) => void destroy.call(response, error),
         onDrain: (listener) => void on.call(response, 'drain', listener),
       })
-      if (shown.begun && !shown.ended) void drain(streamed())
+      if (visible.begun && !visible.ended) void drain(bodyQueue())
       releaseBody()
-      tellOfClose()
+      emitHeldClose()
     },
   }
 }

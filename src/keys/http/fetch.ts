@@ -3,7 +3,7 @@ import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { readFetchBody } from './read-body.ts'
-import { toTheEnd } from './to-the-end.ts'
+import { readToEnd } from './read-to-end.ts'
 
 export type FetchHandler = (request: Request, context: RunContext) => Response | Promise<Response>
 
@@ -84,7 +84,7 @@ export function responseOf(reply: Reply): Response {
   const sent = new Headers()
   for (const [name, value] of headers) sent.append(name, value)
   if (BODILESS.has(status)) return new Response(null, { status, headers: sent })
-  const body = toTheEnd(reply)
+  const body = readToEnd(reply)
   return new Response(body instanceof Uint8Array ? Buffer.from(body) : ReadableStream.from(body), {
     status,
     headers: sent,

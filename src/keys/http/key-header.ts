@@ -4,7 +4,7 @@ import { HookonceError } from '../../model/errors.ts'
  * `Idempotency-Key: "a1b2"` (a structured-field string, as in the IETF draft) and `Idempotency-Key:
  * a1b2` (as most clients send it) are the same key.
  */
-const MOST_CHARACTERS = 255
+const MAX_CHARACTERS = 255
 const VISIBLE = /^[\x21-\x7e]+$/
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/
 
@@ -15,16 +15,16 @@ const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/
 export function parseKey(values: readonly string[]): string | undefined {
   const [value, ...more] = values
   if (value === undefined) return undefined
-  if (more.length > 0) throw malformed('the header came more than once')
+  if (more.length > 0) throw malformed('the header occurs more than once')
   const text = value.trim()
   const key = text.startsWith('"') ? unquoted(text) : text
   // A proxy may have joined two headers into one.
   if (!text.startsWith('"') && key.includes(','))
-    throw malformed('it holds a comma: quote it, or leave it out')
+    throw malformed('it contains a comma; quote the key, or remove the comma')
   if (key === '') throw malformed('it is empty')
-  if (key.length > MOST_CHARACTERS)
-    throw malformed(`it has ${key.length} characters, and may have ${MOST_CHARACTERS}`)
-  if (!VISIBLE.test(key)) throw malformed('it holds something else than visible ASCII characters')
+  if (key.length > MAX_CHARACTERS)
+    throw malformed(`it has ${key.length} characters; the maximum is ${MAX_CHARACTERS}`)
+  if (!VISIBLE.test(key)) throw malformed('it contains characters other than visible ASCII')
   return key
 }
 
@@ -45,5 +45,5 @@ function unquoted(text: string): string {
 }
 
 function malformed(why: string): HookonceError {
-  return new HookonceError('KEY_MALFORMED', `the Idempotency-Key cannot be used: ${why}`)
+  return new HookonceError('KEY_MALFORMED', `the Idempotency-Key is invalid: ${why}`)
 }

@@ -49,7 +49,7 @@ export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchang
   const { key, refused } = keyOf(options, request.keyHeaders)
   if (refused) return refused
   if (key === undefined) return handle(unprotected())
-  return ofKey(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange))
+  return withKeyHeader(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange))
 }
 
 /** The key of a request, or the reply if the key is missing or malformed. */
@@ -104,7 +104,7 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
 
 type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply
 
-interface Known {
+interface KeyIdentity {
   readonly id: KeyId
   /** A completer sent this request. */
   readonly isResumed: boolean
@@ -112,7 +112,7 @@ interface Known {
 
 async function answerWithBody(
   request: KeyedRequest,
-  { id, isResumed }: Known,
+  { id, isResumed }: KeyIdentity,
   options: CheckedKeysOptions,
   { origin, handle }: Exchange,
 ): Promise<Reply> {
@@ -121,7 +121,7 @@ async function answerWithBody(
   const requestId = options.requestId?.(origin as never)
   const about = { id, requestId, observe }
   const refuse: Refuse = (code, more = {}) => problem(code, { base: options.problemBase, ...more })
-  let began = false
+  let hasBegun = false
   /** Under `store5xx: 'on'` a thrown error is also stored, as the 500 that the client receives. */
   function failed(error: unknown): Reply {
     observe({ what: 'failed', error })
@@ -140,7 +140,7 @@ async function answerWithBody(
       resumes: isResumed,
       pledge: isResumed ? undefined : pledgeOf(request, options),
       async run(context) {
-        began = true
+        hasBegun = true
         const handling = handle(context)
         const reply = await (options.store5xx === 'on' ? handling.catch(failed) : handling)
         return keep(reply, options, about)
@@ -149,7 +149,7 @@ async function answerWithBody(
         ? {}
         : {
             async reconcile(record) {
-              began = true
+              hasBegun = true
               const found = await reconcile(record)
               if (found === 'release') return 'run'
               return found === 'unknown' ? found : keep(found.complete, options, about)
@@ -159,12 +159,12 @@ async function answerWithBody(
     return await answer(outcome, options, origin, refuse)
   } catch (error) {
     // Only before the handler ran: afterwards the same error could be the handler's own.
-    if (began || !(error instanceof HookonceError)) throw error
+    if (hasBegun || !(error instanceof HookonceError)) throw error
     if (error.code === 'PLEDGE_GONE') return refuse(error.code)
     if (error.code !== 'KEY_STORE_DOWN') throw error
-    const runs = options.onStoreDown === 'run' && !isResumed
-    observe({ what: 'store_down', ran: runs, error })
-    return runs ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
+    const runsUnprotected = options.onStoreDown === 'run' && !isResumed
+    observe({ what: 'store_down', ran: runsUnprotected, error })
+    return runsUnprotected ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
   }
 }
 
@@ -208,7 +208,10 @@ async function tenantOf({ tenant }: CheckedKeysOptions, origin: unknown): Promis
   if (tenant === 'global') return tenant
   const name = await tenant(origin as never)
   if (typeof name === 'string' && name !== '') return name
-  throw new HookonceError('CONFIG_INVALID', 'the function `tenant` named no tenant for this request')
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    'the `tenant` function must return a non-empty string; it returned none for this request',
+  )
 }
 
 /** Soon enough to reply while the client still waits, late enough not to add load. */
@@ -221,12 +224,12 @@ export function retryAfter(seconds: number): { headers: Record<string, string> }
 }
 
 /** Replies that were made before the key was parsed also repeat the key header, if it is valid. */
-export function repeating(keyHeaders: readonly string[], reply: Reply): Reply {
+export function withValidKeyHeader(keyHeaders: readonly string[], reply: Reply): Reply {
   const [header] = keyHeaders
-  return header !== undefined && isKey(keyHeaders) ? ofKey(header, reply) : reply
+  return header !== undefined && isKey(keyHeaders) ? withKeyHeader(header, reply) : reply
 }
 
-function ofKey(header: string, reply: Reply): Reply {
+function withKeyHeader(header: string, reply: Reply): Reply {
   const names = exposed(headerOf(reply, EXPOSED), 'Idempotency-Key, Idempotent-Replayed')
   return withHeaders(reply, { 'idempotency-key': header, [EXPOSED]: names })
 }

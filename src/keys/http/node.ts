@@ -4,7 +4,7 @@ import { warnUnobserved } from '../events.ts'
 import type { RunContext } from '../run.ts'
 import { capture } from './capture.ts'
 import { setKeyContext } from './context.ts'
-import { answerKeyed, isKeyedMethod, repeating, unprotected } from './keyed.ts'
+import { answerKeyed, isKeyedMethod, unprotected, withValidKeyHeader } from './keyed.ts'
 import { type KeyedHead, type Reply, withHeaders } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { internalError, untyped } from './problem.ts'
@@ -63,9 +63,9 @@ export function isKeyed(
 export async function answerNode(options: CheckedKeysOptions, exchange: NodeExchange): Promise<void> {
   const { request, response, origin = request, target = request.url ?? '/', handle } = exchange
   const captured = capture(response)
-  let began = false
+  let hasBegun = false
   function handleCaptured(context: RunContext): Promise<Reply> {
-    began = true
+    hasBegun = true
     setKeyContext(origin, context)
     Promise.resolve()
       .then(() => handle(context))
@@ -89,14 +89,14 @@ export async function answerNode(options: CheckedKeysOptions, exchange: NodeExch
   }
   try {
     const reply = await answered()
-    if (began || !exchange.instead) return await captured.send(reply)
+    if (hasBegun || !exchange.instead) return await captured.send(reply)
     captured.release()
     exchange.instead(reply)
   } catch (error) {
-    if (began || !exchange.fail) {
+    if (hasBegun || !exchange.fail) {
       // A client that hung up is not a failure of the app.
       if (!response.destroyed) warnUnobserved(options.observe, error)
-      return await captured.send(repeating(keyHeadersOf(request), failure(error)))
+      return await captured.send(withValidKeyHeader(keyHeadersOf(request), failure(error)))
     }
     captured.release()
     exchange.fail(error)

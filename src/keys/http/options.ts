@@ -31,7 +31,7 @@ const optionsSchema = strict({
   ...policyFields,
   store: storeField,
   tenant: z.union([z.literal('global'), callable<(origin: never) => string | Promise<string>>()], {
-    error: "must be a function from the request to its tenant, or 'global' where there is only one",
+    error: "must be a function that returns the tenant of a request, or 'global' if there is only one",
   }),
   /** `off`: a request without a key runs unprotected. */
   required: z.enum(['on', 'off']).default('on'),
@@ -44,7 +44,7 @@ const optionsSchema = strict({
         .toLowerCase()
         .refine(
           (name) => !NEVER_STORED.test(name),
-          'belongs to one client or one transfer: it is never stored',
+          'belongs to one client or one transfer, so it is never stored',
         ),
     )
     .default([]),
@@ -78,7 +78,7 @@ const optionsSchema = strict({
       z
         .string()
         .toLowerCase()
-        .refine((name) => !CREDENTIALS.test(name), 'says who sent it: credentials are not kept'),
+        .refine((name) => !CREDENTIALS.test(name), 'holds credentials, which are never stored'),
     )
     .default([]),
   completeAfterMs: completeAfterField,
@@ -100,26 +100,26 @@ const optionsSchema = strict({
   bodyTimeoutMs: timer.default(MINUTE_MS),
 })
   .refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
-    error: "`onCrash: 'reconcile'` and the function `reconcile` belong together",
+    error: "`onCrash: 'reconcile'` and the function `reconcile` must be set together",
   })
   .refine(({ handler, required }) => handler !== 'transactional' || required === 'on', {
-    error: "`handler: 'transactional'` needs a key, so `required` cannot be off",
+    error: "`handler: 'transactional'` needs a key, so `required` cannot be 'off'",
   })
   .refine(({ handler, store }) => handler !== 'transactional' || isTransactional(store), {
     error: "`handler: 'transactional'` needs a store with transactions, such as postgresKeys()",
   })
   .refine(({ handler, store }) => handler !== 'resumable' || store.steps !== undefined, {
-    error: "`handler: 'resumable'` needs a store that can hold steps",
+    error: "`handler: 'resumable'` needs a store with steps",
   })
 
   .refine(({ pledge, handler }) => pledge === undefined || handler === 'resumable', {
-    error: "`pledge` needs `handler: 'resumable'`: only finished steps make it safe to run again",
+    error: "`pledge` needs `handler: 'resumable'`, because only finished steps make a second run safe",
   })
   .refine(({ pledge, onCrash }) => pledge === undefined || onCrash !== 'unknown', {
-    error: "`pledge` is of no use with `onCrash: 'unknown'`: nobody may run again what crashed",
+    error: "`pledge` has no effect with `onCrash: 'unknown'`, because a crashed request may not run again",
   })
   .refine(({ pledge, store }) => pledge === undefined || store.pledges !== undefined, {
-    error: '`pledge` needs a store that keeps pledges: postgresKeys(), redisKeys() or memoryKeys()',
+    error: '`pledge` needs a store with pledges: postgresKeys(), redisKeys() or memoryKeys()',
   })
 
 export type CheckedKeysOptions = z.output<typeof optionsSchema> & {
@@ -127,9 +127,9 @@ export type CheckedKeysOptions = z.output<typeof optionsSchema> & {
   readonly held: HeldBytes
 }
 
-type Given = z.input<typeof optionsSchema>
+type InputOptions = z.input<typeof optionsSchema>
 /** `Origin` is the framework's own request object. */
-export type KeysOptions<Origin> = Omit<Given, 'tenant' | 'progress' | 'requestId'> & {
+export type KeysOptions<Origin> = Omit<InputOptions, 'tenant' | 'progress' | 'requestId'> & {
   readonly tenant: 'global' | ((origin: Origin) => string | Promise<string>)
   readonly progress?: (origin: Origin) => string
   readonly requestId?: (origin: Origin) => string | undefined

@@ -77,7 +77,10 @@ export function requestsTo(options: RequestsToOptions): Completable {
       const request = readRequest(bytes)
       // Without a leading slash, the target could name a different server.
       if (!request.target.startsWith('/'))
-        throw new HookonceError('PLEDGE_GONE', `the target "${request.target}" is no path`)
+        throw new HookonceError(
+          'PLEDGE_GONE',
+          `the target "${request.target}" of the pledged request is not a path`,
+        )
       const response = await fetch(new URL(origin).origin + request.target, {
         method: request.method,
         headers: {
@@ -92,7 +95,7 @@ export function requestsTo(options: RequestsToOptions): Completable {
       })
       // Read to the end: the server may store a reply only after it has been sent.
       await response.arrayBuffer()
-      if (response.status >= 400) throw new Error(`${request.target} was answered ${response.status}`)
+      if (response.status >= 400) throw new Error(`${request.target} answered ${response.status}`)
     },
   }
 }

@@ -17,14 +17,14 @@ const problems = {
     slug: 'key-missing',
     title: 'Idempotency-Key is missing',
     detail:
-      'Send an Idempotency-Key header: a new random key for each operation, the same for each of its retries.',
+      'Send an Idempotency-Key header: a new random key for each operation, and the same key for its retries.',
   },
   KEY_MALFORMED: { slug: 'key-malformed', title: 'Idempotency-Key is malformed' },
   KEY_REUSED: {
     slug: 'key-reused',
     title: 'Idempotency-Key was used with another request',
     detail:
-      'This key was used with another request. Use a new key for a new operation, and repeat a request exactly as it was.',
+      'This key was used with a different request. Use a new key for a new operation, and send retries unchanged.',
   },
   KEY_IN_PROGRESS: {
     slug: 'in-progress',
@@ -36,38 +36,38 @@ const problems = {
     slug: 'outcome-unknown',
     title: 'The outcome of this request is unknown',
     detail:
-      'The first request with this key did not end properly. It may or may not have taken effect: find out before you send it with a new key.',
+      'The first request with this key did not finish properly. It may or may not have taken effect. Find out before you send it again with a new key.',
   },
   RESULT_NOT_STORED: {
     slug: 'body-not-stored',
     title: 'The reply was not stored',
     detail:
-      'The first request with this key has taken effect, but its reply was not kept. Read what it made where it lives: Location says where, if it is there.',
+      'The first request with this key took effect, but its reply was not stored. Read the resource itself instead: the Location header, if present, names it.',
   },
   LOCK_LOST: {
     slug: 'lock-lost',
     title: 'Another request with this Idempotency-Key took over',
     detail:
-      'Another request with this key took over before this one had ended. Send it again after the time in Retry-After.',
+      'Another request with this key took over before this one finished. Send it again after the time in Retry-After.',
   },
   KEY_STORE_DOWN: {
     slug: 'store-down',
     title: 'Idempotency keys cannot be checked now',
     detail:
-      'Whether this key was used before cannot be told now, so nothing was done. Send it again after the time in Retry-After.',
+      'The server cannot check now whether this key was used before, so nothing was done. Send it again after the time in Retry-After.',
   },
   PLEDGE_GONE: {
     slug: 'pledge-gone',
     title: 'There is nothing to resume',
-    detail:
-      "The request that was to be resumed is not there any more, or is another tenant's. Nothing was done.",
+    detail: 'The request to resume no longer exists, or belongs to another tenant. Nothing was done.',
   },
   BODY_TOO_LARGE: { slug: 'body-too-large', title: 'The body is too large' },
   BODY_STALLED: { slug: 'body-stalled', title: 'The body did not arrive in time' },
   OVERLOADED: {
     slug: 'overloaded',
     title: 'Too many requests are being handled',
-    detail: 'The server has no room for the body of this request now. Send it again after Retry-After.',
+    detail:
+      'The server has no memory for the body of this request now. Send it again after the time in Retry-After.',
   },
 } as const satisfies Partial<Record<ErrorCode, Problem>>
 

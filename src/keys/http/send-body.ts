@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Reply } from './message.ts'
 
 /** The real methods of a response whose visible methods are captured. */
-export interface Wire {
+export interface RealResponse {
   write(chunk: Uint8Array): boolean
   end(chunk?: Uint8Array): void
   destroy(error?: Error): void
@@ -10,7 +10,7 @@ export interface Wire {
   onDrain(listener: () => void): void
 }
 
-function wireOf(response: ServerResponse): Wire {
+function realResponse(response: ServerResponse): RealResponse {
   return {
     write: (chunk) => response.write(chunk),
     end: (chunk) => void response.end(chunk),
@@ -23,7 +23,7 @@ function wireOf(response: ServerResponse): Wire {
 export async function sendBody(
   response: ServerResponse,
   body: Reply['body'],
-  wire = wireOf(response),
+  wire = realResponse(response),
 ): Promise<void> {
   if (body instanceof Uint8Array) {
     const mayHaveLength = response.statusCode !== 204 && response.statusCode !== 304
@@ -34,7 +34,7 @@ export async function sendBody(
     return
   }
   response.flushHeaders()
-  const pace = pacing(response, wire)
+  const pace = paceOf(response, wire)
   try {
     for await (const chunk of body) {
       // Read to the end even if the client is gone: the handler is still writing.
@@ -55,7 +55,7 @@ interface Pace {
   stop(): void
 }
 
-function pacing(response: ServerResponse, wire: Wire): Pace {
+function paceOf(response: ServerResponse, wire: RealResponse): Pace {
   let go: () => void = () => undefined
   const onGo = (): void => go()
   // Listens on the socket: the response's own `close` may be held back until the body has ended.

@@ -1,4 +1,4 @@
-import { remembering } from './remembering.ts'
+import { rewindable } from './rewindable-stream.ts'
 
 /**
  * A blob store for large bodies. `put` keeps a body for at least `expiresInMs` and returns its
@@ -13,7 +13,7 @@ export interface Spill {
 /** Blob stores usually fail at once, or within the first part of an upload. */
 const REMEMBERED_BYTES = 1024 * 1024
 
-interface Spilled {
+interface SpillResult {
   /**
    * The name of the blob. Undefined if the body could not be stored; then `error` holds the reason.
    */
@@ -27,11 +27,11 @@ interface Spilled {
  * Spills a body and returns the body to send. If spilling fails, the body is still sent as far as
  * possible.
  */
-export async function spillOver(
+export async function spillBody(
   spill: Spill,
   body: Uint8Array | AsyncIterable<Uint8Array>,
   about: { name: string; expiresInMs: number },
-): Promise<Spilled> {
+): Promise<SpillResult> {
   if (body instanceof Uint8Array) {
     try {
       return { spilled: await spill.put(oneChunk(body), about), body }
@@ -39,15 +39,15 @@ export async function spillOver(
       return { spilled: undefined, error, body }
     }
   }
-  const source = remembering(body, REMEMBERED_BYTES)
+  const source = rewindable(body, REMEMBERED_BYTES)
   try {
     const spilled = await spill.put(source.body, about)
-    const again = await spill.get(spilled)
-    if (again === undefined)
-      throw new Error(`spill.get does not find ${spilled}, which spill.put has just made`)
-    return { spilled, body: again }
+    const stored = await spill.get(spilled)
+    if (stored === undefined)
+      throw new Error(`spill.get found no "${spilled}", which spill.put has just stored`)
+    return { spilled, body: stored }
   } catch (error) {
-    return { spilled: undefined, error, body: await source.again(error) }
+    return { spilled: undefined, error, body: await source.rewind(error) }
   }
 }
 

@@ -29,10 +29,10 @@ export type CachedKeysOptions = z.input<typeof optionsSchema>
 export function cachedKeys<Store extends KeyStore>(store: Store, options: CachedKeysOptions = {}): Store {
   const { maxBytes, maxAgeMs } = check(optionsSchema, options, 'cachedKeys()')
   const cache = new Map<KeyId, { record: KeyRecord; until: number; bytes: number }>()
-  let held = 0
+  let cachedBytes = 0
 
   function forget(id: KeyId): void {
-    held -= cache.get(id)?.bytes ?? 0
+    cachedBytes -= cache.get(id)?.bytes ?? 0
     cache.delete(id)
   }
   /**
@@ -41,7 +41,7 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
    */
   function makeRoom(): void {
     for (const oldest of cache.keys()) {
-      if (held <= maxBytes * LEFT) break
+      if (cachedBytes <= maxBytes * EVICT_TO) break
       forget(oldest)
     }
   }
@@ -51,8 +51,8 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
     // Monotonic time from before the call, because the record's own times are on the store's clock.
     const until = askedAt + Math.min(record.expiresAt - now, maxAgeMs)
     cache.set(id, { record, until, bytes })
-    held += bytes
-    if (held > maxBytes) makeRoom()
+    cachedBytes += bytes
+    if (cachedBytes > maxBytes) makeRoom()
   }
 
   return layerOver(store, {
@@ -68,13 +68,13 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
     },
     async close() {
       cache.clear()
-      held = 0
+      cachedBytes = 0
       await store.close()
     },
   })
 }
 
 /** Evict down to this fraction of `maxBytes`. */
-const LEFT = 15 / 16
+const EVICT_TO = 15 / 16
 /** Approximate size of a record without its result. */
 const OVERHEAD_BYTES = 512

@@ -73,14 +73,14 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
             work: TransactionWork<unknown, Value>,
             limits?: TransactionLimits,
           ): Promise<TransactionEnd<Value>> {
-            const sealing: typeof work = async (tx) => {
+            const sealedWork: typeof work = async (tx) => {
               const { value, completion } = await work(tx)
               return {
                 value,
                 completion: completion && { ...completion, result: await seal(completion.result, id) },
               }
             }
-            return store.transaction(id, fence, sealing, limits)
+            return store.transaction(id, fence, sealedWork, limits)
           },
         }
       : {}),

@@ -2,12 +2,12 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
-import { keyOf, refuseBody, repeating, unprotected } from '../keyed.ts'
+import { keyOf, refuseBody, unprotected, withValidKeyHeader } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
 import { type BodyLimits, noRoom, readBody, tooLarge } from '../read-body.ts'
-import { toTheEnd } from '../to-the-end.ts'
+import { readToEnd } from '../read-to-end.ts'
 
 export { keyContext } from '../context.ts'
 
@@ -66,7 +66,7 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
         const refusal = refuseBody(error, checked)
         if (!refusal) return done(error)
         // The rest of the request is not read, so the connection cannot be reused.
-        sendByFastify(reply, withHeaders(repeating(keyHeaders, refusal), { connection: 'close' }))
+        sendByFastify(reply, withHeaders(withValidKeyHeader(keyHeaders, refusal), { connection: 'close' }))
       },
     )
   })
@@ -129,7 +129,7 @@ Object.assign(fastifyKeys, {
 })
 
 export function sendByFastify(reply: FastifyReply, answer: Reply): void {
-  const body = toTheEnd(answer)
+  const body = readToEnd(answer)
   reply.code(answer.status)
   const headers = withExposedBefore(grouped(answer.headers), reply.getHeader(EXPOSED))
   for (const [name, values] of headers) reply.header(name, values)

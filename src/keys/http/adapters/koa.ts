@@ -5,7 +5,7 @@ import { unprotected } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore } from '../message.ts'
 import { answerNode, isKeyed } from '../node.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
-import { toTheEnd } from '../to-the-end.ts'
+import { readToEnd } from '../read-to-end.ts'
 
 export { keyContext } from '../context.ts'
 
@@ -61,7 +61,7 @@ function answerAnyway(ctx: Context): void {
 }
 
 function answerWith(ctx: Context, reply: Reply): void {
-  const body = toTheEnd(reply)
+  const body = readToEnd(reply)
   ctx.status = reply.status
   ctx.body = body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body)
   // Koa guesses a content type.

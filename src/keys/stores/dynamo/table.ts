@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { check, strict } from '../../../input/checked.ts'
 import { connect, isNamed } from './client.ts'
-import { dynamoPlace } from './store.ts'
+import { dynamoTableFields } from './store.ts'
 
-const optionsSchema = strict(dynamoPlace)
+const optionsSchema = strict(dynamoTableFields)
 
 export type DynamoTableOptions = z.input<typeof optionsSchema>
 
@@ -16,8 +16,8 @@ const MAX_WAIT_SECONDS = 120
  * application itself should not have.
  */
 export async function ensureDynamoTable(options: DynamoTableOptions = {}): Promise<void> {
-  const { client: theirs, table: TableName } = check(optionsSchema, options, 'ensureDynamoTable()')
-  const { sdk, client, close } = await connect(theirs)
+  const { client: callerClient, table: TableName } = check(optionsSchema, options, 'ensureDynamoTable()')
+  const { sdk, client, close } = await connect(callerClient)
   try {
     const create = new sdk.CreateTableCommand({
       TableName,
@@ -38,9 +38,9 @@ export async function ensureDynamoTable(options: DynamoTableOptions = {}): Promi
   }
 }
 
-async function unlessNamed(names: readonly string[], asking: Promise<unknown>): Promise<void> {
+async function unlessNamed(names: readonly string[], call: Promise<unknown>): Promise<void> {
   try {
-    await asking
+    await call
   } catch (error) {
     if (!names.some((name) => isNamed(error, name))) throw error
   }

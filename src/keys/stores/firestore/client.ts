@@ -36,12 +36,12 @@ export interface OpenFirestore {
   close(): Promise<void>
 }
 
-export async function openFirestore(theirs: FirestoreLike | undefined): Promise<OpenFirestore> {
-  if (theirs) return { client: theirs, close: async () => undefined }
+export async function openFirestore(callerClient: FirestoreLike | undefined): Promise<OpenFirestore> {
+  if (callerClient) return { client: callerClient, close: async () => undefined }
   const { Firestore } = await import(/* webpackIgnore: true */ '@google-cloud/firestore').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
-      'firestoreKeys() needs @google-cloud/firestore: npm install @google-cloud/firestore, or hand over your own `client`',
+      'firestoreKeys() needs @google-cloud/firestore: npm install @google-cloud/firestore, or pass your own `client`',
       { cause: error },
     )
   })

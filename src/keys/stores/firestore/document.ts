@@ -6,7 +6,7 @@ import type { FirestoreSnapshot } from './client.ts'
 /*
  * A record and its steps as one document. `ttl` tells the server when it may delete the document.
  */
-export interface Kept {
+export interface StoredKey {
   readonly record: KeyRecord
   readonly steps: ReadonlyMap<string, Uint8Array>
 }
@@ -29,7 +29,7 @@ const documentSchema = z.object({
 /** The server deletes by its own clock. Without this margin it could delete a live record. */
 const DELETED_LATER_MS = HOUR_MS
 
-export function documentOf({ record, steps }: Kept): Record<string, unknown> {
+export function documentOf({ record, steps }: StoredKey): Record<string, unknown> {
   const { result, ...rest } = record
   return {
     ...rest,
@@ -39,7 +39,7 @@ export function documentOf({ record, steps }: Kept): Record<string, unknown> {
   }
 }
 
-export function keptOf(snapshot: FirestoreSnapshot): Kept | undefined {
+export function storedKeyOf(snapshot: FirestoreSnapshot): StoredKey | undefined {
   const data = snapshot.data()
   if (data === undefined) return undefined
   const { steps, result, ...rest } = documentSchema.parse(data)

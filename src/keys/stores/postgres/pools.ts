@@ -43,7 +43,7 @@ export function openPools({
     // problem.
     return pool.on('error', () => undefined)
   }
-  function opening(more: PoolConfig): Promise<Pool> {
+  function openTracked(more: PoolConfig): Promise<Pool> {
     const pool = open(more)
     opened.push(pool)
     return pool
@@ -51,11 +51,11 @@ export function openPools({
 
   return {
     keys() {
-      keys ??= opening({ query_timeout: ANSWER_TIMEOUT_MS })
+      keys ??= openTracked({ query_timeout: ANSWER_TIMEOUT_MS })
       return keys
     },
     business() {
-      business ??= typeof database === 'string' ? opening({}) : Promise.resolve(database)
+      business ??= typeof database === 'string' ? openTracked({}) : Promise.resolve(database)
       return business
     },
     async close() {

@@ -34,7 +34,7 @@ export async function findTable(pool: Pool, table: string): Promise<string> {
   }))
   if (name !== undefined) return name
   throw new Error(
-    `the table ${table} is missing: make it with \`hookonce migrate --keys --table ${table}\`, or leave \`migrate\` on`,
+    `the table ${table} does not exist: create it with \`hookonce migrate --keys --table ${table}\`, or leave \`migrate\` on`,
   )
 }
 
@@ -51,6 +51,6 @@ async function nameForNew(client: PoolClient, table: string): Promise<string> {
   const schema = rows[0]?.schema
   if (typeof schema === 'string') return `${schema}.${table}`
   throw new Error(
-    `no schema of the search path exists, so there is none for ${table}: say which, as in myschema.${table}`,
+    `no schema of the search path exists; pass a name with a schema for the table, such as myschema.${table}`,
   )
 }

@@ -9,34 +9,34 @@ import { ANSWER_TIMEOUT_MS } from './pools.ts'
  * which ends together with the stored result. It also must not use the client after it has
  * answered: by then the connection is back in its pool, and may be in use elsewhere.
  */
-export function whileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
-  let over = false
+export function clientWhileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
+  let isOver = false
   function requireOpen(): void {
-    if (!over) return
+    if (!isOver) return
     throw new HookonceError(
       'TRANSACTION_MISUSED',
-      'context.tx was used after the handler had answered: its transaction is over',
+      'context.tx was used after the handler had answered, when its transaction had ended',
     )
   }
-  const say = (...args: unknown[]): unknown => Reflect.apply(client.query, client, args)
-  async function sayOne(asked: HasText, values: readonly unknown[]): Promise<unknown> {
+  const send = (...args: unknown[]): unknown => Reflect.apply(client.query, client, args)
+  async function sendPlainQuery(query: HasText, values: readonly unknown[]): Promise<unknown> {
     requireOpen()
-    refuseControl(asked.text)
+    refuseControl(query.text)
     try {
-      return await say(asOneStatement(asked), ...values)
+      return await send(asOneStatement(query), ...values)
     } catch (error) {
       return refuseSeveral(error)
     }
   }
   function query(given: unknown, ...more: unknown[]): unknown {
-    const asked = typeof given === 'string' ? { text: given } : given
-    if (isPlainQuery(asked) && typeof more.at(-1) !== 'function') return sayOne(asked, more)
+    const config = typeof given === 'string' ? { text: given } : given
+    if (isPlainQuery(config) && typeof more.at(-1) !== 'function') return sendPlainQuery(config, more)
     requireOpen()
-    if (!hasText(asked)) return say(given, ...more)
-    refuseControl(asked.text)
-    if (isPlainQuery(asked)) return say(asOneStatement(asked), ...more)
+    if (!hasText(config)) return send(given, ...more)
+    refuseControl(config.text)
+    if (isPlainQuery(config)) return send(asOneStatement(config), ...more)
     // pg keeps this object, so the object itself is changed to accept only one statement.
-    return say(Object.assign(asked, { queryMode: 'extended' }), ...more)
+    return send(Object.assign(config, { queryMode: 'extended' }), ...more)
   }
   return {
     client: new Proxy(client, {
@@ -47,7 +47,7 @@ export function whileOpen(client: PoolClient): { readonly client: ClientBase; cl
       },
     }),
     close() {
-      over = true
+      isOver = true
     },
   }
 }
@@ -68,7 +68,7 @@ function isPlainQuery(query: unknown): query is HasText {
 /** A shorter pause does not mean that the process is frozen. */
 const SHORTEST_IDLE_MS = 1_000
 
-export interface Work<Answer> {
+export interface WorkResult<Answer> {
   readonly commit: boolean
   readonly answer: Answer
 }
@@ -80,7 +80,7 @@ export interface Work<Answer> {
  */
 export async function inTransaction<Answer>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<Work<Answer>>,
+  work: (client: PoolClient) => Promise<WorkResult<Answer>>,
   { idleMs = ANSWER_TIMEOUT_MS }: { readonly idleMs?: number | undefined } = {},
 ): Promise<Answer> {
   const client = await pool.connect()

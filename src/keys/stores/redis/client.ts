@@ -25,12 +25,12 @@ export interface NodeRedisLike {
 }
 
 /** The same methods with bytes as results. The types of ioredis leave them out. */
-interface AnswersBytes {
+interface BufferCommands {
   evalshaBuffer: IoredisLike['evalsha']
   evalBuffer: IoredisLike['eval']
 }
 
-export interface RunsScripts {
+export interface ScriptRunner {
   run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown>
 }
 
@@ -40,11 +40,11 @@ export interface RunsScripts {
  */
 const BULK_STRING = '$'.charCodeAt(0)
 
-export function runsScripts(client: unknown): RunsScripts {
+export function scriptRunner(client: unknown): ScriptRunner {
   if (isIoredis(client)) {
     return {
       run: (script, keys, args) =>
-        orLoaded(
+        evalShaOrText(
           () => client.evalshaBuffer(script.sha, keys.length, ...keys, ...args),
           () => client.evalBuffer(script.text, keys.length, ...keys, ...args),
         ),
@@ -58,7 +58,7 @@ export function runsScripts(client: unknown): RunsScripts {
     return {
       run(script, keys, args) {
         const options = { keys: [...keys], arguments: [...args] }
-        return orLoaded(
+        return evalShaOrText(
           () => bytes.evalSha(script.sha, options),
           () => bytes.eval(script.text, options),
         )
@@ -67,12 +67,15 @@ export function runsScripts(client: unknown): RunsScripts {
   }
   throw new HookonceError(
     'CONFIG_INVALID',
-    'redisKeys(): `client` must be a Redis or Cluster of ioredis, or a client or cluster of the package redis from version 5',
+    'redisKeys(): `client` must be a Redis or Cluster of ioredis, or a client or cluster of the package redis, version 5 or later',
   )
 }
 
 /** Sends the text of a script once, to a server that does not know it yet. */
-async function orLoaded(bySha: () => Promise<unknown>, byText: () => Promise<unknown>): Promise<unknown> {
+async function evalShaOrText(
+  bySha: () => Promise<unknown>,
+  byText: () => Promise<unknown>,
+): Promise<unknown> {
   try {
     return await bySha()
   } catch (error) {
@@ -81,7 +84,7 @@ async function orLoaded(bySha: () => Promise<unknown>, byText: () => Promise<unk
   }
 }
 
-function isIoredis(client: unknown): client is AnswersBytes {
+function isIoredis(client: unknown): client is BufferCommands {
   return typeof client === 'object' && client !== null && 'evalshaBuffer' in client && 'evalBuffer' in client
 }
 

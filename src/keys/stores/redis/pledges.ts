@@ -1,5 +1,5 @@
 import type { KeyId, KeyPledges } from '../../store.ts'
-import type { RunsScripts } from './client.ts'
+import type { ScriptRunner } from './client.ts'
 import { plainScript } from './scripts.ts'
 
 /*
@@ -24,18 +24,18 @@ return due
   forget: plainScript(`redis.call('DEL', KEYS[1])`),
 }
 
-export function redisPledges(runner: () => Promise<RunsScripts>, prefix: string): KeyPledges {
+export function redisPledges(runner: () => Promise<ScriptRunner>, prefix: string): KeyPledges {
   const pledgeOf = (id: KeyId): string => `${prefix}{${id}}:pledge`
   const scheduleOf = (name: string): string => `${prefix}pledges:${name}`
 
-  async function ask(
-    verb: keyof typeof scripts,
+  async function call(
+    name: keyof typeof scripts,
     key: string,
     ...args: (string | number | Uint8Array)[]
   ): Promise<unknown> {
     const { run } = await runner()
     return run(
-      scripts[verb],
+      scripts[name],
       [key],
       args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
     )
@@ -43,25 +43,25 @@ export function redisPledges(runner: () => Promise<RunsScripts>, prefix: string)
 
   return {
     async save(id, { name, bytes }, { dueMs, ttlMs }) {
-      await ask('put', pledgeOf(id), bytes, ttlMs)
-      await ask('schedule', scheduleOf(name), id, dueMs)
+      await call('put', pledgeOf(id), bytes, ttlMs)
+      await call('schedule', scheduleOf(name), id, dueMs)
     },
     async due(name, limit, leaseMs) {
-      const leased = await ask('lease', scheduleOf(name), limit, leaseMs)
+      const leased = await call('lease', scheduleOf(name), limit, leaseMs)
       const ids = Array.isArray(leased) ? leased.map(String) : []
       const found = await Promise.all(
         ids.map(async (id) => {
-          const bytes = await ask('get', pledgeOf(id))
+          const bytes = await call('get', pledgeOf(id))
           if (Buffer.isBuffer(bytes)) return [{ id, bytes }]
-          await ask('unschedule', scheduleOf(name), id)
+          await call('unschedule', scheduleOf(name), id)
           return []
         }),
       )
       return found.flat()
     },
     async drop(id, name) {
-      await ask('unschedule', scheduleOf(name), id)
-      await ask('forget', pledgeOf(id))
+      await call('unschedule', scheduleOf(name), id)
+      await call('forget', pledgeOf(id))
     },
   }
 }

@@ -33,7 +33,7 @@ function script(parameters: string, body: string): Script {
   return plainScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Writing a number takes as long as a command; those of one call are mostly the same.
+-- Formatting a number takes as long as a command, and the numbers of one call are mostly equal.
 local written = {}
 local function digits(number)
   local text = written[number]
@@ -44,8 +44,8 @@ local function digits(number)
   return text
 end
 
--- Of the key that is asked about. No state: there is no record. rest: what neither settlements nor heartbeats change, of
--- a record without a result.
+-- The current key. state is nil if there is no record. rest holds the fields that neither a settle
+-- nor a heartbeat changes, of a record without a result.
 local key, steps, value, state, fence, lockUntil, expiresAt, rest
 local function read()
   value = redis.call('GET', key)
@@ -53,8 +53,8 @@ local function read()
   if not value then return end
   local at
   state, fence, lockUntil, expiresAt, at = string.match(value, '^(%a+) (%d+) (%d+) (%d+) ()')
-  if not state then error(key .. ' holds something else than a record') end
-  -- Redis keeps it until the end of its last millisecond.
+  if not state then error(key .. ' does not hold a record') end
+  -- Redis keeps a record until the end of its last millisecond.
   if tonumber(expiresAt) <= now then state = nil end
   rest = state == 'completed' and '' or string.sub(value, at)
 end

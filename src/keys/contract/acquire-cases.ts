@@ -3,19 +3,19 @@ import { randomBytes } from 'node:crypto'
 import type { Acquired, KeyId, KeyStore } from '../store.ts'
 import {
   acquired,
-  acquireOnceNot,
+  acquireUntilNot,
   type ContractCase,
   completion,
+  currentRecord,
   freshId,
-  gone,
   LONG_MS,
-  passed,
   released,
   request,
   SHORT_MS,
-  standing,
   unknown,
-} from './case.ts'
+  waitOnStoreClock,
+  waitUntilExpired,
+} from './contract-case.ts'
 
 /*
  * Which caller acquires a key, and what the other callers receive.
@@ -85,9 +85,9 @@ export const acquireCases: readonly ContractCase[] = [
     name: 'acquire: who asks again with the same holder, because a reply was lost, gets the same lock',
     async run(store) {
       const id = freshId()
-      const asking = request()
-      const first = await store.acquire(id, asking)
-      const second = await store.acquire(id, asking)
+      const asked = request()
+      const first = await store.acquire(id, asked)
+      const second = await store.acquire(id, asked)
       assert.equal(second.outcome, 'acquired')
       assert.deepEqual(second.record, first.record)
     },
@@ -100,7 +100,7 @@ export const acquireCases: readonly ContractCase[] = [
         const id = freshId()
         const { record } = await acquired(store, id)
         if (settlement) assert.equal(await store.settle(id, record.fence, settlement), true)
-        const before = await standing(store, id)
+        const before = await currentRecord(store, id)
         assert.equal((await store.acquire(id, other)).outcome, 'mismatch')
         assert.deepEqual(await store.read(id), before)
       }
@@ -111,7 +111,7 @@ export const acquireCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       await acquired(store, id, { lockMs: SHORT_MS })
-      await acquireOnceNot('locked', store, id, { onCrash: 'unknown' })
+      await acquireUntilNot('locked', store, id, { onCrash: 'unknown' })
       assert.equal((await store.acquire(id, request({ fingerprint: '1:other' }))).outcome, 'mismatch')
     },
   },
@@ -157,7 +157,7 @@ export const acquireCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
-      const second = await acquireOnceNot('locked', store, id)
+      const second = await acquireUntilNot('locked', store, id)
       assert.equal(second.outcome, 'acquired')
       assert.equal(second.record.after, 'crash')
       assert.ok(second.record.fence > first.record.fence)
@@ -169,7 +169,7 @@ export const acquireCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       await acquired(store, id, { lockMs: SHORT_MS })
-      await passed(store, SHORT_MS)
+      await waitOnStoreClock(store, SHORT_MS)
       const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
       assert.equal(answers.filter(({ outcome }) => outcome === 'acquired').length, 1)
       assert.equal(answers.filter(({ outcome }) => outcome === 'locked').length, RACERS - 1)
@@ -191,10 +191,10 @@ export const acquireCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
-      const second = await acquireOnceNot('locked', store, id, { onCrash: 'unknown' })
+      const second = await acquireUntilNot('locked', store, id, { onCrash: 'unknown' })
       assert.equal(second.outcome, 'unknown')
-      assert.equal((await standing(store, id)).state, 'unknown')
-      assert.equal((await standing(store, id)).fence, first.record.fence)
+      assert.equal((await currentRecord(store, id)).state, 'unknown')
+      assert.equal((await currentRecord(store, id)).fence, first.record.fence)
       assert.equal((await store.acquire(id, request({ onCrash: 'takeover' }))).outcome, 'unknown')
     },
   },
@@ -206,7 +206,7 @@ export const acquireCases: readonly ContractCase[] = [
         const { record } = await acquired(store, id)
         const settlement = { to, ttlMs: SHORT_MS, result: Buffer.from('old') }
         assert.equal(await store.settle(id, record.fence, settlement), true)
-        await gone(store, id)
+        await waitUntilExpired(store, id)
         const next = await acquired(store, id, { fingerprint: '1:other' })
         assert.equal(next.record.after, 'nothing')
         assert.ok(next.record.fence > record.fence)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DuePledge, KeyPledges, KeyStore } from '../store.ts'
-import { type ContractCase, freshId, LONG_MS, passed, SHORT_MS } from './case.ts'
+import { type ContractCase, freshId, LONG_MS, SHORT_MS, waitOnStoreClock } from './contract-case.ts'
 
 /*
  * Pledges for completers. Each case uses a unique name, so that no case receives another case's
@@ -66,7 +66,7 @@ export const pledgeCases: readonly ContractCase[] = [
       await pledges.save(expired, { name, bytes }, { dueMs: SHORT_MS, ttlMs: SHORT_MS })
       await pledges.drop(dropped, name)
       await pledges.drop(freshId(), name)
-      await passed(store, SHORT_MS * 2)
+      await waitOnStoreClock(store, SHORT_MS * 2)
       assert.deepEqual(await pledges.due(name, 10, 1), [])
     },
   },
@@ -78,12 +78,12 @@ function pledgesOf({ pledges }: KeyStore): KeyPledges {
 }
 
 async function firstDue(pledges: KeyPledges, name: string, leaseMs = 1): Promise<readonly DuePledge[]> {
-  for (let looks = 0; looks < 500; looks++) {
+  for (let attempt = 0; attempt < 500; attempt++) {
     const due = await pledges.due(name, 10, leaseMs)
     if (due.length > 0) return due
     await delay(20)
   }
-  throw new assert.AssertionError({ message: 'nothing is due after 500 looks' })
+  throw new assert.AssertionError({ message: 'nothing is due after 500 attempts' })
 }
 
 /** Collects until `count` pledges are found, because concurrent callers skip each other's rows. */

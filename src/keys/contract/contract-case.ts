@@ -60,37 +60,37 @@ export async function acquired(
  * Retries until the outcome changes. Only the store's clock counts, so only the store can show that
  * time has passed.
  */
-export async function acquireOnceNot(
+export async function acquireUntilNot(
   outcome: Acquired['outcome'],
   store: KeyStore,
   id: KeyId,
   more: Partial<AcquireRequest> = {},
 ): Promise<Acquired> {
-  const asking = request(more)
-  for (let looks = 0; looks < 500; looks++) {
-    const answer = await store.acquire(id, asking)
+  const asked = request(more)
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const answer = await store.acquire(id, asked)
     if (answer.outcome !== outcome) return answer
     await delay(20)
   }
-  throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 looks` })
+  throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 attempts` })
 }
 
 /** Waits on the store's clock by means of another key. The keys of the case are not touched. */
-export async function passed(store: KeyStore, ms: number): Promise<void> {
+export async function waitOnStoreClock(store: KeyStore, ms: number): Promise<void> {
   const clock = freshId()
   await acquired(store, clock, { lockMs: ms })
-  await acquireOnceNot('locked', store, clock)
+  await acquireUntilNot('locked', store, clock)
 }
 
-export async function gone(store: KeyStore, id: KeyId): Promise<void> {
-  for (let looks = 0; looks < 500; looks++) {
+export async function waitUntilExpired(store: KeyStore, id: KeyId): Promise<void> {
+  for (let attempt = 0; attempt < 500; attempt++) {
     if ((await store.read(id)) === undefined) return
     await delay(20)
   }
-  throw new assert.AssertionError({ message: 'the record has not expired after 500 looks' })
+  throw new assert.AssertionError({ message: 'the record has not expired after 500 attempts' })
 }
 
-export async function standing(store: KeyStore, id: KeyId): Promise<KeyRecord> {
+export async function currentRecord(store: KeyStore, id: KeyId): Promise<KeyRecord> {
   const record = await store.read(id)
   assert.ok(record, 'the record is there')
   return record

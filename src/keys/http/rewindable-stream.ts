@@ -1,7 +1,7 @@
 /**
  * Passes a stream on and remembers its beginning, so that it can be read again if the reader fails.
  */
-export interface Remembering {
+export interface RewindableStream {
   readonly body: AsyncIterable<Uint8Array>
   /**
    * The whole stream from its beginning. If more was read than is remembered, the rest is read to
@@ -9,23 +9,23 @@ export interface Remembering {
    * a broken connection shows the client that its reply is lost. Throws if the source itself broke
    * off.
    */
-  again(error: unknown): Promise<AsyncIterable<Uint8Array>>
+  rewind(error: unknown): Promise<AsyncIterable<Uint8Array>>
 }
 
-export function remembering(source: AsyncIterable<Uint8Array>, maxBytes: number): Remembering {
+export function rewindable(source: AsyncIterable<Uint8Array>, maxBytes: number): RewindableStream {
   const iterator = source[Symbol.asyncIterator]()
   const chunks: Uint8Array[] = []
   let size = 0
-  let isOver = false
+  let hasEnded = false
   let broken: { readonly error: unknown } | undefined
-  let reading: Promise<unknown> | undefined
+  let pendingRead: Promise<unknown> | undefined
   /** A failed reader may keep reading. Once this is true, it receives nothing more. */
-  let isTaken = false
+  let wasRewound = false
 
   async function read(): Promise<IteratorResult<Uint8Array>> {
     try {
       const next = await iterator.next()
-      if (next.done) isOver = true
+      if (next.done) hasEnded = true
       else remember(next.value)
       return next
     } catch (error) {
@@ -38,10 +38,10 @@ export function remembering(source: AsyncIterable<Uint8Array>, maxBytes: number)
     if (size > maxBytes) chunks.length = 0
     else chunks.push(chunk)
   }
-  async function* readAgain(error: unknown): AsyncGenerator<Uint8Array> {
+  async function* readFromStart(error: unknown): AsyncGenerator<Uint8Array> {
     const isWhole = size <= maxBytes
     yield* chunks
-    while (!isOver) {
+    while (!hasEnded) {
       const { done, value } = await iterator.next()
       if (done) break
       if (isWhole) yield value
@@ -55,19 +55,19 @@ export function remembering(source: AsyncIterable<Uint8Array>, maxBytes: number)
     body: {
       [Symbol.asyncIterator]: () => ({
         async next() {
-          if (isTaken) return { done: true, value: undefined }
+          if (wasRewound) return { done: true, value: undefined }
           const next = read()
-          reading = next
+          pendingRead = next
           return next
         },
       }),
     },
-    async again(error) {
-      isTaken = true
+    async rewind(error) {
+      wasRewound = true
       // A chunk that is being read belongs to the remembered part.
-      await reading?.catch(() => undefined)
+      await pendingRead?.catch(() => undefined)
       if (broken) throw broken.error
-      return readAgain(error)
+      return readFromStart(error)
     },
   }
 }

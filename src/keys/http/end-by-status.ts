@@ -3,10 +3,10 @@
  * stored. A reply about a temporary condition (authentication, load, an outage) releases the key,
  * so that the next request runs.
  */
-const OF_THE_MOMENT = new Set([401, 403, 408, 425, 429, 502, 503, 504])
+const TEMPORARY = new Set([401, 403, 408, 425, 429, 502, 503, 504])
 
-export function endOf(status: number, store5xx: 'on' | 'off'): 'completed' | 'released' | 'failed' {
+export function endByStatus(status: number, store5xx: 'on' | 'off'): 'completed' | 'released' | 'failed' {
   if (store5xx === 'on' && status >= 500) return 'completed'
-  if (OF_THE_MOMENT.has(status)) return 'released'
+  if (TEMPORARY.has(status)) return 'released'
   return status >= 500 ? 'failed' : 'completed'
 }

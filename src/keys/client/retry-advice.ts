@@ -1,8 +1,8 @@
 import { SECOND_MS } from '../../model/durations.ts'
 
-export interface Verdict {
+export interface RetryAdvice {
   /** Whether a retry may get a different response. */
-  readonly again: boolean
+  readonly retryable: boolean
   /** The minimum delay that the server asked for. */
   readonly afterMs?: number
 }
@@ -11,21 +11,21 @@ export interface Verdict {
  * Temporary conditions. Server failures are retried too: with a key, a retry is the way to learn
  * the outcome.
  */
-const OF_THE_MOMENT = new Set([408, 425, 429])
+const TEMPORARY = new Set([408, 425, 429])
 /** Permanent server errors. */
-const FOR_GOOD = new Set([501, 505])
+const PERMANENT = new Set([501, 505])
 
 /**
  * 409 has two meanings: the request is in progress (then Retry-After is present), or its outcome is
  * unknown, which no retry can fix. 422 means that the key was used with a different request.
  */
-export function verdictOn({ status, headers }: Response, nowMs: number): Verdict {
+export function retryAdvice({ status, headers }: Response, nowMs: number): RetryAdvice {
   const afterMs = retryAfterMs(headers.get('retry-after'), nowMs)
-  const again =
+  const retryable =
     status === 409
       ? afterMs !== undefined
-      : OF_THE_MOMENT.has(status) || (status >= 500 && !FOR_GOOD.has(status))
-  return { again, ...(afterMs === undefined ? {} : { afterMs }) }
+      : TEMPORARY.has(status) || (status >= 500 && !PERMANENT.has(status))
+  return { retryable, ...(afterMs === undefined ? {} : { afterMs }) }
 }
 
 /** Parses Retry-After: seconds, or an HTTP date. */

@@ -16,15 +16,15 @@ import type { Acquired, KeyId, KeyStore } from './store.ts'
 const PAUSES_MS = [50, 400]
 
 /** Throws KEY_STORE_DOWN if the store does not answer. */
-export async function askToAcquire(
+export async function acquireWithRetry(
   store: KeyStore,
   id: KeyId,
   request: AcquireRequest,
   timeoutMs: number,
 ): Promise<Acquired> {
-  return again(timeoutMs, () => {
-    const acquiring = store.acquire(id, request)
-    return within(timeoutMs, acquiring, (late) => abandon(store, id, late, request.ttlMs))
+  return withRetry(timeoutMs, () => {
+    const acquired = store.acquire(id, request)
+    return withTimeout(timeoutMs, acquired, (late) => abandon(store, id, late, request.ttlMs))
   })
 }
 
@@ -42,53 +42,55 @@ function abandon(store: KeyStore, id: KeyId, { outcome, record }: Acquired, ttlM
 
 /**
  * Settles the record. If the store reports a stale fence, also returns the current record. Throws
- * what the store throws.
+ * KEY_STORE_DOWN if the store does not answer.
  */
-export async function askToSettle(
+export async function settleWithRetry(
   store: KeyStore,
   id: KeyId,
   fence: number,
   { settlement, timeoutMs }: { settlement: Settlement; timeoutMs: number },
-): Promise<{ readonly settled: boolean; readonly instead: KeyRecord | undefined }> {
-  const settled = await again(timeoutMs, () => within(timeoutMs, store.settle(id, fence, settlement)))
-  if (settled) return { settled, instead: undefined }
-  const instead = await askToRead(store, id, timeoutMs)
+): Promise<{ readonly settled: boolean; readonly current: KeyRecord | undefined }> {
+  const settled = await withRetry(timeoutMs, () =>
+    withTimeout(timeoutMs, store.settle(id, fence, settlement)),
+  )
+  if (settled) return { settled, current: undefined }
+  const current = await readWithRetry(store, id, timeoutMs)
   // The first of two attempts may have succeeded although its response was lost.
-  return { settled: instead?.fence === fence && instead.state === settlement.to, instead }
+  return { settled: current?.fence === fence && current.state === settlement.to, current }
 }
 
-export function askToRead(store: KeyStore, id: KeyId, timeoutMs: number): Promise<KeyRecord | undefined> {
-  return again(timeoutMs, () => within(timeoutMs, store.read(id)))
+export function readWithRetry(store: KeyStore, id: KeyId, timeoutMs: number): Promise<KeyRecord | undefined> {
+  return withRetry(timeoutMs, () => withTimeout(timeoutMs, store.read(id)))
 }
 
-async function again<Answer>(timeoutMs: number, ask: () => Promise<Answer>): Promise<Answer> {
+async function withRetry<Answer>(timeoutMs: number, call: () => Promise<Answer>): Promise<Answer> {
   const end = performance.now() + timeoutMs
   for (const pauseMs of PAUSES_MS) {
     try {
-      return await ask()
+      return await call()
     } catch (error) {
       if (performance.now() + pauseMs > end) throw storeDown(error)
       await delay(pauseMs)
     }
   }
   try {
-    return await ask()
+    return await call()
   } catch (error) {
     throw storeDown(error)
   }
 }
 
 function storeDown(error: unknown): HookonceError {
-  // A configuration error is not retried: waiting does not fix it.
+  // A configuration error keeps its own code, because waiting does not fix it.
   if (error instanceof HookonceError && error.code !== 'KEY_STORE_DOWN') return error
   return new HookonceError('KEY_STORE_DOWN', `the key store did not answer: ${textOfThrown(error)}`, {
     cause: error,
   })
 }
 
-function within<Answer>(
+function withTimeout<Answer>(
   timeoutMs: number,
-  asking: Promise<Answer>,
+  call: Promise<Answer>,
   onLate?: (answer: Answer) => void,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
@@ -97,7 +99,7 @@ function within<Answer>(
       late = true
       reject(new HookonceError('KEY_STORE_DOWN', `the key store did not answer within ${timeoutMs} ms`))
     }, timeoutMs)
-    asking.then(
+    call.then(
       (answer) => {
         clearTimeout(timer)
         if (late) onLate?.(answer)

@@ -1,35 +1,35 @@
 import assert from 'node:assert/strict'
 import {
   acquired,
-  acquireOnceNot,
+  acquireUntilNot,
   type ContractCase,
   completion,
+  currentRecord,
   freshId,
-  gone,
   LONG_MS,
-  passed,
   released,
   request,
   SHORT_MS,
-  standing,
   unknown,
-} from './case.ts'
+  waitOnStoreClock,
+  waitUntilExpired,
+} from './contract-case.ts'
 
 /*
  * What the holder of a lock may change, and what no other run may change.
  */
 const lock = { lockMs: LONG_MS, ttlMs: LONG_MS }
 
-export const holdingCases: readonly ContractCase[] = [
+export const holderCases: readonly ContractCase[] = [
   {
     name: 'extend: a lock that is extended is not taken over, and its record does not expire under it',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
       assert.equal(await store.extend(id, record.fence, { lockMs: 3 * LONG_MS, ttlMs: 1 }), true)
-      await passed(store, SHORT_MS * 2)
+      await waitOnStoreClock(store, SHORT_MS * 2)
       assert.equal((await store.acquire(id, request())).outcome, 'locked')
-      const { lockUntil, expiresAt } = await standing(store, id)
+      const { lockUntil, expiresAt } = await currentRecord(store, id)
       assert.ok(lockUntil > record.lockUntil)
       assert.ok(expiresAt > lockUntil)
     },
@@ -39,7 +39,7 @@ export const holdingCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
-      await passed(store, SHORT_MS)
+      await waitOnStoreClock(store, SHORT_MS)
       assert.equal(await store.extend(id, record.fence, lock), true)
       assert.equal((await store.acquire(id, request())).outcome, 'locked')
     },
@@ -50,13 +50,13 @@ export const holdingCases: readonly ContractCase[] = [
       assert.equal(await store.extend(freshId(), 1, lock), false)
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
-      const second = await acquireOnceNot('locked', store, id)
-      const before = await standing(store, id)
+      const second = await acquireUntilNot('locked', store, id)
+      const before = await currentRecord(store, id)
       assert.equal(await store.extend(id, first.record.fence, lock), false)
       assert.deepEqual(await store.read(id), before)
       await store.settle(id, second.record.fence, completion('done'))
       assert.equal(await store.extend(id, second.record.fence, lock), false)
-      assert.equal((await standing(store, id)).state, 'completed')
+      assert.equal((await currentRecord(store, id)).state, 'completed')
     },
   },
   {
@@ -65,12 +65,12 @@ export const holdingCases: readonly ContractCase[] = [
       for (const settlement of [completion('zombie'), released, unknown]) {
         const id = freshId()
         const first = await acquired(store, id, { lockMs: SHORT_MS })
-        const second = await acquireOnceNot('locked', store, id)
-        const locked = await standing(store, id)
+        const second = await acquireUntilNot('locked', store, id)
+        const locked = await currentRecord(store, id)
         assert.equal(await store.settle(id, first.record.fence, settlement), false)
         assert.deepEqual(await store.read(id), locked)
         assert.equal(await store.settle(id, second.record.fence, completion('successor')), true)
-        const done = await standing(store, id)
+        const done = await currentRecord(store, id)
         assert.equal(await store.settle(id, first.record.fence, settlement), false)
         assert.deepEqual(await store.read(id), done)
         assert.equal(Buffer.from(done.result ?? []).toString(), 'successor')
@@ -83,13 +83,13 @@ export const holdingCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
-      await passed(store, SHORT_MS)
+      await waitOnStoreClock(store, SHORT_MS)
       const [settled, second] = await Promise.all([
         store.settle(id, record.fence, completion('late')),
         store.acquire(id, request()),
       ])
       assert.equal(settled, second.outcome === 'completed')
-      assert.equal((await standing(store, id)).state, settled ? 'completed' : 'locked')
+      assert.equal((await currentRecord(store, id)).state, settled ? 'completed' : 'locked')
     },
   },
   {
@@ -97,7 +97,7 @@ export const holdingCases: readonly ContractCase[] = [
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
-      await passed(store, SHORT_MS)
+      await waitOnStoreClock(store, SHORT_MS)
       assert.equal(await store.settle(id, record.fence, completion('late')), true)
       assert.equal((await store.acquire(id, request())).outcome, 'completed')
     },
@@ -110,7 +110,7 @@ export const holdingCases: readonly ContractCase[] = [
         const { record } = await acquired(store, id)
         assert.equal(await store.settle(id, record.fence, unknown), true)
         assert.equal(await store.settle(id, record.fence, settlement), true)
-        assert.equal((await standing(store, id)).state, settlement.to)
+        assert.equal((await currentRecord(store, id)).state, settlement.to)
       }
     },
   },
@@ -121,7 +121,7 @@ export const holdingCases: readonly ContractCase[] = [
         const id = freshId()
         const { record } = await acquired(store, id)
         assert.equal(await store.settle(id, record.fence, settlement), true)
-        const before = await standing(store, id)
+        const before = await currentRecord(store, id)
         for (const later of [completion('second'), released, unknown])
           assert.equal(await store.settle(id, record.fence, later), false)
         assert.deepEqual(await store.read(id), before)
@@ -134,7 +134,7 @@ export const holdingCases: readonly ContractCase[] = [
       assert.equal(await store.settle(freshId(), 1, completion('nothing')), false)
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS, ttlMs: 1 })
-      await gone(store, id)
+      await waitUntilExpired(store, id)
       assert.equal(await store.settle(id, record.fence, completion('too late')), false)
       assert.equal(await store.read(id), undefined)
     },
@@ -145,7 +145,7 @@ export const holdingCases: readonly ContractCase[] = [
       const id = freshId()
       const { record } = await acquired(store, id, { ttlMs: 5 * LONG_MS })
       await store.settle(id, record.fence, { to: 'completed', result: Buffer.from('x'), ttlMs: 1_000 })
-      const { expiresAt } = await standing(store, id)
+      const { expiresAt } = await currentRecord(store, id)
       assert.ok(expiresAt >= record.lockedAt + 1_000 && expiresAt < record.lockedAt + LONG_MS)
     },
   },
@@ -155,9 +155,9 @@ export const holdingCases: readonly ContractCase[] = [
       const id = freshId()
       const { record } = await acquired(store, id)
       await store.settle(id, record.fence, { to: 'completed', result: Buffer.from('old'), ttlMs: SHORT_MS })
-      await gone(store, id)
+      await waitUntilExpired(store, id)
       await acquired(store, id)
-      assert.equal((await standing(store, id)).result, undefined)
+      assert.equal((await currentRecord(store, id)).result, undefined)
     },
   },
   {
@@ -167,7 +167,7 @@ export const holdingCases: readonly ContractCase[] = [
       const first = await acquired(store, one)
       await acquired(store, two)
       assert.equal(await store.settle(one, first.record.fence, completion('one')), true)
-      assert.equal((await standing(store, two)).state, 'locked')
+      assert.equal((await currentRecord(store, two)).state, 'locked')
     },
   },
   {
@@ -178,10 +178,10 @@ export const holdingCases: readonly ContractCase[] = [
       const { record } = await acquired(store, old)
       await acquired(store, live)
       await store.settle(old, record.fence, { to: 'released', ttlMs: SHORT_MS })
-      await gone(store, old)
+      await waitUntilExpired(store, old)
       assert.ok(store.sweep, 'the store can sweep')
       while ((await store.sweep(1_000)) > 0);
-      assert.equal((await standing(store, live)).state, 'locked')
+      assert.equal((await currentRecord(store, live)).state, 'locked')
       assert.ok((await acquired(store, old)).record.fence > record.fence)
     },
   },
@@ -212,7 +212,7 @@ export const holdingCases: readonly ContractCase[] = [
       const { record } = await acquired(store, id)
       await store.steps?.save(id, record.fence, 'charge', Buffer.from('1'))
       await store.settle(id, record.fence, { to: 'released', ttlMs: SHORT_MS })
-      await gone(store, id)
+      await waitUntilExpired(store, id)
       await acquired(store, id)
       assert.equal((await store.steps?.load(id))?.size, 0)
     },

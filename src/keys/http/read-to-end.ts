@@ -5,26 +5,26 @@ import { isEvents, type Reply } from './message.ts'
  * handler is still writing it. Event streams are the exception: they may never end, and their
  * handler must learn that the client is gone.
  */
-export function toTheEnd(reply: Reply): Uint8Array | AsyncIterable<Uint8Array> {
+export function readToEnd(reply: Reply): Uint8Array | AsyncIterable<Uint8Array> {
   const { body } = reply
-  return body instanceof Uint8Array || isEvents(reply) ? body : outliving(body)
+  return body instanceof Uint8Array || isEvents(reply) ? body : readingOn(body)
 }
 
-async function* outliving(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* readingOn(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = body[Symbol.asyncIterator]()
-  let over = false
+  let hasEnded = false
   try {
     for (;;) {
       const { done, value } = await iterator.next()
-      over = done === true
+      hasEnded = done === true
       if (done) return
       yield value
     }
   } catch (error) {
-    over = true
+    hasEnded = true
     throw error
   } finally {
-    if (!over) void drain({ [Symbol.asyncIterator]: () => iterator })
+    if (!hasEnded) void drain({ [Symbol.asyncIterator]: () => iterator })
   }
 }
 
