@@ -30,7 +30,7 @@ async function completed(store: KeyStore, id: KeyId, result: Uint8Array): Promis
 
 export const acquireCases: readonly ContractCase[] = [
   {
-    name: 'acquire: a new key is locked, with a fence, until the time that was asked for',
+    name: 'acquire: a new key is locked, with a fence, for the requested time',
     async run(store) {
       const id = freshId()
       assert.equal(await store.read(id), undefined)
@@ -56,7 +56,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: of many at once exactly one gets the key, and the others see its lock',
+    name: 'acquire: exactly one of many concurrent callers gets the key, and the others see its lock',
     async run(store) {
       const id = freshId()
       const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
@@ -69,7 +69,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a live lock is left as it is',
+    name: 'acquire: a live lock does not change',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id)
@@ -82,7 +82,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: who asks again with the same holder, because a reply was lost, gets the same lock',
+    name: 'acquire: a retry by the same holder, after a lost response, gets the same lock',
     async run(store) {
       const id = freshId()
       const asked = request()
@@ -93,7 +93,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: another fingerprint is a mismatch in every state, and changes nothing',
+    name: 'acquire: a different fingerprint is a mismatch in every state, and changes nothing',
     async run(store) {
       const other = request({ fingerprint: '1:other' })
       for (const settlement of [undefined, completion('secret'), released, unknown]) {
@@ -107,7 +107,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a mismatch comes before a lock that ran out',
+    name: 'acquire: a mismatch takes precedence over an expired lock',
     async run(store) {
       const id = freshId()
       await acquired(store, id, { lockMs: SHORT_MS })
@@ -116,7 +116,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: what was released runs again, with a higher fence',
+    name: 'acquire: a released key runs again, with a higher fence',
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id)
@@ -127,7 +127,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: what was completed is handed out byte for byte',
+    name: 'acquire: a completed result is returned byte for byte',
     async run(store) {
       const bodies = [
         new Uint8Array(),
@@ -144,7 +144,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: what is unknown is nobody’s to run',
+    name: 'acquire: a key in state unknown is not acquired',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id)
@@ -153,7 +153,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a lock that ran out is taken over with a higher fence, long before the record expires',
+    name: 'acquire: an expired lock is taken over with a higher fence, long before the record expires',
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
@@ -164,7 +164,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: of many that find a lock run out exactly one takes it over',
+    name: 'acquire: exactly one of many concurrent callers takes over an expired lock',
     races: true,
     async run(store) {
       const id = freshId()
@@ -176,7 +176,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: of many that find a released key exactly one gets it',
+    name: 'acquire: exactly one of many concurrent callers gets a released key',
     races: true,
     async run(store) {
       const id = freshId()
@@ -187,7 +187,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a lock that ran out becomes unknown where nobody may take it over',
+    name: 'acquire: an expired lock becomes unknown if it must not be taken over',
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
@@ -199,7 +199,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: an expired record is not there, swept or not, and its fence is not used again',
+    name: 'acquire: an expired record counts as absent, swept or not, and its fence is not reused',
     async run(store) {
       for (const to of ['completed', 'released', 'unknown'] as const) {
         const id = freshId()

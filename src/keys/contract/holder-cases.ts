@@ -22,7 +22,7 @@ const lock = { lockMs: LONG_MS, ttlMs: LONG_MS }
 
 export const holderCases: readonly ContractCase[] = [
   {
-    name: 'extend: a lock that is extended is not taken over, and its record does not expire under it',
+    name: 'extend: an extended lock is not taken over, and its record does not expire before it',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
@@ -35,7 +35,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'extend: a lock that ran out is revived where nobody has noticed',
+    name: 'extend: an expired lock is revived if no other run has taken it over',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
@@ -45,7 +45,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'extend: a stale fence, a settled record and an absent one are refused',
+    name: 'extend: returns false for a stale fence, a settled record and an absent record',
     async run(store) {
       assert.equal(await store.extend(freshId(), 1, lock), false)
       const id = freshId()
@@ -78,7 +78,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'settle: of a late holder and who takes its lock over at the same moment, one counts',
+    name: 'settle: of a late settle and a concurrent takeover, exactly one succeeds',
     races: true,
     async run(store) {
       const id = freshId()
@@ -93,7 +93,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'settle: a late holder whom nobody replaced still counts',
+    name: 'settle: a late holder still settles if no other run took over',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { lockMs: SHORT_MS })
@@ -103,7 +103,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'settle: what was unknown is settled by who holds its fence: the late holder, or a person',
+    name: 'settle: an unknown record is settled with its fence, by the late holder or by an operator',
     async run(store) {
       for (const settlement of [completion('it did happen'), released]) {
         const id = freshId()
@@ -129,7 +129,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'settle: nothing is settled that is absent, or has expired',
+    name: 'settle: returns false for an absent or expired record',
     async run(store) {
       assert.equal(await store.settle(freshId(), 1, completion('nothing')), false)
       const id = freshId()
@@ -140,7 +140,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'settle: a record lives for its ttl from the completion on',
+    name: 'settle: the ttl of a record counts from its completion',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id, { ttlMs: 5 * LONG_MS })
@@ -150,7 +150,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'settle: a record that runs again holds nothing of what it held before',
+    name: 'settle: a record that runs again does not keep its old result',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id)
@@ -161,7 +161,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'keys do not meet',
+    name: 'different keys do not affect each other',
     async run(store) {
       const [one, two] = [freshId(), freshId()]
       const first = await acquired(store, one)
@@ -171,7 +171,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'sweep: expired records go, others stay',
+    name: 'sweep: deletes expired records and keeps the others',
     needs: 'sweep',
     async run(store) {
       const [old, live] = [freshId(), freshId()]
@@ -186,7 +186,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'steps: results are kept for the next run, under the fence of the holder',
+    name: 'steps: results are saved under the fence of the holder and loaded by the next run',
     needs: 'steps',
     async run(store) {
       const id = freshId()
@@ -205,7 +205,7 @@ export const holderCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'steps: a new life of the key begins without them',
+    name: 'steps: a key that is new again after expiry has none',
     needs: 'steps',
     async run(store) {
       const id = freshId()

@@ -10,7 +10,7 @@ import { type ContractCase, freshId, LONG_MS, SHORT_MS, waitOnStoreClock } from 
  */
 export const pledgeCases: readonly ContractCase[] = [
   {
-    name: 'pledges: one is due after its time and not before, to those who ask by its name, byte for byte',
+    name: 'pledges: a pledge is due under its name after its time and not before, byte for byte',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -25,7 +25,7 @@ export const pledgeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'pledges: of many who ask at once each gets others, and nobody gets one twice within its lease',
+    name: 'pledges: concurrent callers get different pledges, and none twice within its lease',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -42,7 +42,7 @@ export const pledgeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'pledges: one whose lease has run out is due again; saved again, it is another one',
+    name: 'pledges: a pledge is due again after its lease, and saving replaces it',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -56,7 +56,7 @@ export const pledgeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'pledges: one that was dropped, or has expired, is not due any more',
+    name: 'pledges: a dropped or expired pledge is no longer due',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
