@@ -2,7 +2,7 @@ import { type CheckedDescription, needsUrl } from './description.ts'
 import { secretVariable, settingVariable, urlVariable } from './environment.ts'
 import { coversBody, isDigest, isPublicKey, type Signature } from './signature.ts'
 
-/** The documentation of a provider, in Markdown: its description is all that it is made of. */
+/** The documentation of a provider in Markdown, generated from its description. */
 export function providerPage(description: CheckedDescription): string {
   const { provider, about, event } = description
   const sections = [
@@ -124,7 +124,7 @@ function conditions(when: object): string {
     .join(' and ')
 }
 
-/** A place in words. */
+/** Describes a place in words. */
 function words(place: unknown): string {
   if (typeof place === 'string') return place.includes(':') ? `\`${place}\`` : place.replace('-', ' ')
   if (Array.isArray(place)) return place.map(words).join(', else ')

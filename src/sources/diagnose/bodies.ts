@@ -8,23 +8,23 @@ import { jsonSpellings } from './json-spellings.ts'
 import { otherOrders } from './key-order.ts'
 
 /*
- * Bodies that this one may have been before somebody on the way touched it: frameworks that parse
- * and write again, proxies that trim, editors and shells that add a line break, decoders that take
- * one charset for another.
+ * Bodies that this one may have been before it was changed on the way: frameworks parse and
+ * serialise again, proxies trim, editors and shells add a line break, decoders use the wrong
+ * charset.
  */
 
 const LF = 0x0a
 const CR = 0x0d
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Writing JSON again costs about this many times what reading its bytes does. */
+/** Serialising JSON again costs about this many times as much as reading its bytes. */
 const JSON_COST = 10
 
-/** Indented, a payload grows with its depth: both bound what writing one again can come to. */
+/** Indented JSON grows with its depth. Both limits bound the cost of serialising it again. */
 const MAX_JSON_BYTES = 256 * 1024
 const MAX_DEPTH = 16
 
-/** What a body that was never the sender's looks like, without trying anything. */
+/** Recognises bodies that cannot be the sender's, without trying anything. */
 export function parsedBody(delivery: Delivery): string | undefined {
   const { body } = delivery
   if (body.length === 0) {
@@ -133,7 +133,7 @@ function* otherJson(delivery: Delivery): Iterable<Alternative> {
   const came = textOf(body)
   let write = (other: object): string => JSON.stringify(other)
   for (const { text, how, write: writeSo } of jsonSpellings(payload)) {
-    // Other orders are written as the body that came is.
+    // Other orders use the same spelling as the received body.
     if (text === came) write = writeSo
     yield {
       says: `the body was parsed and written again before it reached us: it was ${how}; hand over the raw bytes`,
@@ -151,12 +151,12 @@ function* otherJson(delivery: Delivery): Iterable<Alternative> {
   }
 }
 
-/** Whether valid JSON may be written again: both its size and its depth bound what that takes. */
+/** Whether valid JSON may be serialised again. Its size and its depth bound the cost. */
 export function isWritable(body: Uint8Array): boolean {
   return body.length <= MAX_JSON_BYTES && depthOf(body) <= MAX_DEPTH
 }
 
-/** How deep valid JSON is nested: known before it is written again, for that recurses. */
+/** The nesting depth of valid JSON. Checked before serialising, which is recursive. */
 function depthOf(body: Uint8Array): number {
   let depth = 0
   let deepest = 0
@@ -172,7 +172,7 @@ function depthOf(body: Uint8Array): number {
   return deepest
 }
 
-/** JSON that came as the one field of a form, as `curl -d` and some proxies make it. */
+/** JSON that arrived as the only field of a form, as `curl -d` and some proxies send it. */
 function formAsJson(delivery: Delivery): Alternative | undefined {
   const { body } = delivery
   if (!buffer.isUtf8(body)) return undefined
@@ -186,7 +186,7 @@ function formAsJson(delivery: Delivery): Alternative | undefined {
       cost: body.length,
     }
   } catch {
-    // A percent sign that encodes nothing: it is no such form.
+    // An invalid percent escape: not such a form.
     return undefined
   }
 }
@@ -203,7 +203,7 @@ function* otherForms(delivery: Delivery): Iterable<Alternative> {
   ]
   const parsed = parseJson(body)
   if (parsed !== undefined && !Array.isArray(parsed)) {
-    // Nothing but text: turning a stranger's object into text can throw.
+    // Strings only: converting an unknown sender's object to text can throw.
     const fields = Object.entries(parsed).filter(
       (field): field is [string, string] => typeof field[1] === 'string',
     )

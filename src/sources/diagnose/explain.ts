@@ -14,25 +14,25 @@ import { otherUrls } from './urls.ts'
 
 export interface Explaining {
   readonly coding: SchemeInput
-  /** Makes the verifier that a source has under this coding. */
+  /** Creates the verifier of a source with this input. */
   readonly verifierOf: (coding: SchemeInput) => Verify
   readonly delivery: Delivery
   readonly refusal: Refusal
-  /** The keys of the other sources, by their names. */
+  /** The keys of the other sources, by name. */
   readonly others?: readonly OtherKeys[]
 }
 
 /**
- * What one explanation may cost, in bytes hashed: some ten milliseconds. The common delivery is
- * tried in every way for a tenth of it; of one with a megabyte only the likeliest faults are.
+ * The limit of one explanation, in bytes hashed: about ten milliseconds. A typical delivery needs a
+ * tenth of it for all trials. For a delivery of a megabyte only the likeliest faults are tried.
  */
 const MAX_BYTES = 16 * 1024 * 1024
-/** Checking a public-key signature takes as long as hashing this much. */
+/** Checking a public-key signature takes as long as hashing this many bytes. */
 const PUBLIC_KEY_BYTES = 64 * 1024
-/** What a trial takes besides its bytes. */
+/** The fixed cost of a trial. */
 const TRIAL_BYTES = 2 * 1024
 
-/** Why this source refused a delivery, found by trying what else it may have been. */
+/** Finds out why this source rejected a delivery, by trying likely alternatives. */
 export function explain(explaining: Explaining): string {
   const { coding, delivery, refusal } = explaining
   if (refusal.code === 'TIMESTAMP_TOO_OLD' || refusal.code === 'TIMESTAMP_IN_FUTURE')
@@ -84,7 +84,7 @@ function* alternatives(
   yield* otherSignatures(delivery, description)
   yield* otherContents(description)
   if (coversBody(description.signature)) yield* otherBodies(delivery, description)
-  // Last, as there may be many: of a large body they would use up what may be tried.
+  // Last, because there may be many: with a large body they would use up the limit.
   yield* keysOfOthers(description, keyring, others)
 }
 

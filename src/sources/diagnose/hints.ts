@@ -7,7 +7,7 @@ import { orderOf } from './key-order.ts'
 
 const REPLACEMENT = Buffer.from('\ufffd')
 
-/** What a body shows of its way that cannot be undone and tried. */
+/** Signs of changes to the body that cannot be undone and tried. */
 export function hintsOf(delivery: Delivery, { body: kind }: CheckedDescription): string[] {
   const { body } = delivery
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)

@@ -4,8 +4,8 @@ export interface Spelling extends Writer {
 }
 
 /**
- * The common ways to write one payload. What JSON.parse has lost cannot be had back: the order of
- * numbers as names, a name that came twice, the digits of 1.0.
+ * The common spellings of one payload. Some details are lost in JSON.parse: the order of numeric
+ * names, duplicate names, the digits of 1.0.
  */
 export function* jsonSpellings(payload: object): Iterable<Spelling> {
   for (const writer of WRITERS) yield { ...writer, text: writer.write(payload) }
@@ -42,8 +42,7 @@ const WRITERS: readonly Writer[] = [
 ]
 
 /**
- * `{"a": 1, "b": [2, 3]}`: what Python writes by default. Line breaks stand only where
- * JSON.stringify put them.
+ * `{"a": 1, "b": [2, 3]}`, Python's default. Line breaks exist only where JSON.stringify put them.
  */
 function spaced(payload: object): string {
   return JSON.stringify(payload, null, 1)

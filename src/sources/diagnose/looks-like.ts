@@ -2,10 +2,13 @@ import { findProvider, providerIds } from '../catalogue/index.ts'
 import type { Delivery } from '../contract.ts'
 import type { ProviderDescription } from '../description.ts'
 
-/** Headers of other uses, which say nothing of who sent them. */
+/** General-purpose headers, which do not identify a sender. */
 const COMMON = new Set(['authorization', 'content-type', 'date', 'digest', 'host', 'user-agent'])
 
-/** More than these share a header only where it is that of a common library, and naming all would tell nothing. */
+/**
+ * If more providers match, the header belongs to a common library, and listing all of them would
+ * not help.
+ */
 const MAX_NAMED = 3
 
 interface Marked {
@@ -15,9 +18,12 @@ interface Marked {
 
 let known: Promise<readonly Marked[]> | undefined
 
-/** Whose delivery this looks like, by the headers of signatures and keys: `x-github-delivery, …: it looks like github`. */
+/**
+ * Guesses the sender from the headers of signatures and keys: `x-github-delivery, …: it looks like
+ * github`.
+ */
 export async function looksLike(delivery: Delivery, except: string): Promise<string | undefined> {
-  // The whole catalogue is loaded for it, once, when a delivery without a signature comes.
+  // Loads the whole catalogue, once, when a delivery without a signature arrives.
   known ??= Promise.all(providerIds.map(marked))
   const found = (await known)
     .filter(({ id }) => id !== except)

@@ -1,7 +1,10 @@
 import type { Delivery } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 
-/** Whether the signature is there in another version of its header: `x-hub-signature` for `x-hub-signature-256`. */
+/**
+ * Whether the signature is in another version of its header: `x-hub-signature` for
+ * `x-hub-signature-256`.
+ */
 export function olderHeader(delivery: Delivery, { signature }: CheckedDescription): string | undefined {
   if (!('header' in signature)) return undefined
   for (const name of [signature.header ?? []].flat()) {

@@ -11,12 +11,12 @@ export interface OtherKeys {
   readonly keys: readonly SigningKey[]
 }
 
-/** Tried together: who signed is told by the place of the key. */
+/** This many keys are tried together. The position of the matching key identifies its owner. */
 const TOGETHER = 8
 
 /**
- * The secrets of the other sources, in the scheme of this one: they are easily swapped where they
- * are configured.
+ * Tries the secrets of the other sources with this source's scheme, because secrets are easily
+ * swapped in a configuration.
  */
 export function* keysOfOthers(
   { signature }: CheckedDescription,

@@ -4,7 +4,7 @@ import type { Keyring } from '../schemes/keyring.ts'
 import { isPublicKey, type Signature } from '../signature.ts'
 import type { Alternative } from './alternatives.ts'
 
-/** The same secrets, read another way: decoded or not, with their prefix or without it. */
+/** The same secrets, read differently: decoded or not, with or without their prefix. */
 export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyring): Iterable<Alternative> {
   if (isPublicKey(signature.algorithm)) return
   const own = readingOf(signature)
@@ -27,7 +27,7 @@ export function readingOf(signature: Signature): SecretReading {
   return { secretEncoding, secretPrefix }
 }
 
-/** What a file or a form leaves behind a secret. */
+/** Characters that a file or a form may append to a secret. */
 const ENDINGS = { '\n': 'a line break (LF)', '\r\n': 'a line break (CR LF)', ' ': 'a space' } as const
 
 function readings(own: SecretReading): SecretReading[] {

@@ -6,7 +6,7 @@ import { type Alternative, withHeader } from './alternatives.ts'
 type Encoding = DigestSignature['encoding']
 type Algorithm = DigestSignature['algorithm']
 
-/** By the length of what they make. */
+/** By digest length. */
 const HMACS: ReadonlyMap<number, Algorithm> = new Map([
   [16, 'hmac-md5'],
   [20, 'hmac-sha1'],
@@ -17,7 +17,9 @@ const HMACS: ReadonlyMap<number, Algorithm> = new Map([
 
 const MAX_CANDIDATES = 8
 
-/** What the header holds, read as another encoding, algorithm, field or prefix than this source expects. */
+/**
+ * Reads the header with a different encoding, algorithm, field or prefix than this source expects.
+ */
 export function* otherSignatures(delivery: Delivery, description: CheckedDescription): Iterable<Alternative> {
   const { signature } = description
   if (!isDigest(signature) || !signature.algorithm.startsWith('hmac-')) return
@@ -42,7 +44,7 @@ export function* otherSignatures(delivery: Delivery, description: CheckedDescrip
   }
 }
 
-/** The texts around the body that senders commonly sign. */
+/** The content templates that senders commonly sign. */
 const CONTENTS = [
   '{body}',
   '{timestamp}.{body}',
@@ -51,7 +53,7 @@ const CONTENTS = [
   'v0:{timestamp}:{body}',
 ]
 
-/** The same signature over other content. */
+/** The same signature over different content. */
 export function* otherContents(description: CheckedDescription): Iterable<Alternative> {
   const { signature, timestamp } = description
   if (!isDigest(signature) || signature.covers !== 'body' || signature.content.includes('{secret}')) return
@@ -73,7 +75,7 @@ export function* otherContents(description: CheckedDescription): Iterable<Altern
 }
 
 interface Candidate {
-  /** The name of the list's item, or the prefix. */
+  /** The name of the list item, or the prefix. */
   readonly field: string
   readonly value: string
 }

@@ -21,12 +21,11 @@ import { digestVerifier, type Verify } from './verify.ts'
 import { withholder } from './withhold.ts'
 
 /**
- * Binds a description to the secrets and options of one endpoint. Everything that can be prepared
- * or can be wrong is dealt with here, once; a delivery then only costs one HMAC and one pass over
- * its JSON.
+ * Combines a description with the secrets and options of one endpoint. Everything that can be
+ * prepared or checked is done here, once. A delivery then costs one HMAC and one pass over its
+ * JSON.
  *
- * The types are the provider's promise: a delivery that carries its signature has the shape it
- * documents.
+ * The types rely on the provider: a delivery with its signature has the documented shape.
  */
 export function compile<Payload, Subject, Type extends string>(
   description: CheckedDescription,
@@ -71,7 +70,7 @@ export function compile<Payload, Subject, Type extends string>(
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
     ...(withholds && { withholds }),
-    // What a source does not need it does not have: the receiver asks by looking.
+    // Optional members are absent if unneeded. The receiver checks for their presence.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
     ...(split && { split, alwaysBatches: !takesForms(description) }),
@@ -96,11 +95,11 @@ export function compile<Payload, Subject, Type extends string>(
 
 /**
  * The keys of each source, for the diagnosis of other sources. They are not a property of the
- * source, so nobody else can read them.
+ * source, so other code cannot read them.
  */
 const keyrings = new WeakMap<object, Keyring>()
 
-/** Forms hold one event each, also where the same provider sends its JSON in batches. */
+/** Each form holds one event, even if the same provider sends its JSON in batches. */
 function takesForms({ body }: CheckedDescription): boolean {
   return typeof body === 'object' && 'jsonOr' in body && body.jsonOr === 'form'
 }
@@ -123,8 +122,8 @@ function unsignable({ provider }: CheckedDescription): (sample: Sample) => Signe
 }
 
 /**
- * A signed handshake is verified before it is parsed. What turns out to be a delivery would be
- * verified twice, so the outcome of `early` is kept for the one call of `verify` that follows.
+ * A signed handshake is verified before it is parsed. If it turns out to be a delivery, it would be
+ * verified twice. The outcome of `early` is therefore kept for the following call of `verify`.
  */
 function verifiedEarly(
   { handshake = [] }: CheckedDescription,
@@ -147,10 +146,10 @@ function verifiedEarly(
   }
 }
 
-/** Every event carries its own signature: all must be right, and there must be one. */
+/** Every event has its own signature. All must be valid, and there must be at least one. */
 function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: Verify): Verify {
   return (delivery) => {
-    // The first event at a glance: an unsigned batch is neither parsed as a whole nor split.
+    // Check the first event alone: an unsigned batch is neither fully parsed nor split.
     const first = verify(delivery)
     if (!first.ok) return first
     const events = split(delivery)
@@ -209,7 +208,7 @@ function toleranceOf(description: CheckedDescription, { toleranceSeconds }: Chec
   if (signature.algorithm === 'coded' && signature.dated)
     return toleranceSeconds ?? signature.toleranceSeconds
   if (typeof toleranceSeconds === 'number') {
-    // A guard that is asked for and cannot be kept must not look as if it were.
+    // Reject an option that cannot take effect, instead of ignoring it silently.
     throw new HookonceError(
       'CONFIG_INVALID',
       `${description.provider}: toleranceSeconds: this provider signs no date, so the age of a delivery is unknown; leave the option out`,

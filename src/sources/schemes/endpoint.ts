@@ -4,16 +4,15 @@ import { type CheckedDescription, needsUrl } from '../description.ts'
 import type { CheckedOptions } from '../options.ts'
 
 /**
- * What a source knows of itself besides its secrets: the URL that was registered, and the
- * provider's own settings.
+ * The configuration of a source besides its secrets: the registered URL and the provider's
+ * settings.
  */
 export interface Endpoint {
   readonly confirm: 'on' | 'off'
-  /** The URL as it was registered, word for word. */
+  /** The URL exactly as registered. */
   readonly registeredUrl: string
   /**
-   * The URL as the provider knows it: what reaches us has passed proxies that changed host and
-   * path.
+   * The URL as the provider knows it. Proxies may have changed host and path of the received one.
    */
   urlOf(delivery: Delivery): string
   setting(name: string): string
@@ -52,8 +51,7 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
     registeredUrl: registered,
     urlOf({ url: seen }) {
       const mark = seen.indexOf('?')
-      // A query that was registered comes with every delivery; one that is written out is taken at
-      // its word.
+      // A registered query is part of every delivery, so a configured query is used as it is.
       return registered.includes('?') || mark < 0 ? registered : registered + seen.slice(mark)
     },
     setting: (name) => given[name] ?? '',

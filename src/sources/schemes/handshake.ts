@@ -23,12 +23,11 @@ interface Answering {
 
 type Answer = (delivery: Delivery) => HandshakeAnswer | Refusal | undefined
 
-// Handshakes are small, and most come unsigned: no larger body is searched or parsed for one.
+// Handshakes are small, and most are unsigned. Larger bodies are not searched or parsed for one.
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Recognises the handshakes of a provider and answers them. Any other delivery is left to be
- * verified.
+ * Recognises and answers the handshakes of a provider. Any other delivery is left for verification.
  */
 export function handshaker(answering: Answering): Answer | undefined {
   const answers = answering.description.handshake?.map((handshake) => answerer(handshake, answering))
@@ -44,7 +43,7 @@ export function handshaker(answering: Answering): Answer | undefined {
   }
 }
 
-/** The body as this kind of body, parsed when it is first asked for. */
+/** Returns the body parsed as the given kind. Parses it on first use. */
 type Parsed = (kind: CheckedDescription['body']) => object | undefined
 
 function parsedOnce(delivery: Delivery): Parsed {
@@ -102,9 +101,10 @@ function answerer(
 }
 
 /**
- * Whether this is the handshake, and signed where it must be. The signature is checked before the
- * body is parsed. So an unsigned body is not known to be a handshake, and is refused as a delivery;
- * only in shadow mode, where deliveries are not refused, it is parsed to tell.
+ * Whether this is the handshake, and signed if required. The signature is checked before the body
+ * is parsed. An unsigned body is therefore not recognised as a handshake and is rejected as a
+ * delivery. In shadow mode deliveries are not rejected, so there the body is parsed to recognise
+ * it.
  */
 function recogniser(
   handshake: Handshake,
@@ -131,15 +131,15 @@ async function handOver(
     await onSecret(secret)
     return undefined
   } catch (error) {
-    // Its message might hold the secret.
+    // The error message might contain the secret.
     return refuse('KEYS_UNAVAILABLE', `onSecret threw (${error instanceof Error ? error.name : 'unknown'})`)
   }
 }
 
 interface Matcher {
-  /** Whether it can be the handshake, as far as is known without parsing the body. */
+  /** Whether this can be the handshake, judged without parsing the body. */
   mayBe(delivery: Delivery): boolean
-  /** Whether it is, where only the parsed body tells. */
+  /** Whether this is the handshake, if only the parsed body can tell. */
   readonly isMeant: ((delivery: Delivery, parsed: Parsed) => boolean) | undefined
 }
 
@@ -153,7 +153,7 @@ function matcher({ when }: Handshake, { body }: Pick<CheckedDescription, 'body'>
       typeof value === 'string' ? value : (partsOf(place)[1].split('.').at(-1) ?? ''),
     )
   const compareBody = inBody.map(comparer)
-  // A handshake may be a form where deliveries are JSON.
+  // A handshake may be a form even if deliveries are JSON.
   const kind = inBody.some(({ place }) => place.startsWith('form:')) ? 'form' : body
   return {
     mayBe(delivery) {
@@ -186,11 +186,11 @@ function comparer({
   }
 }
 
-// Challenges are ids or short tokens. Longer ones are nobody's challenge, and nothing to send back.
+// Challenges are ids or short tokens. A longer text is not a challenge and is not echoed.
 const MAX_ECHO_CHARS = 1024
 
-// What we sign here must not pass for a delivery: an answer to a token that looks like a body would
-// be its signature.
+// The text signed here must not look like a delivery body: the answer would be a valid signature
+// for it.
 const CHALLENGE = /^[\w.~+/=-]+$/
 
 function filler(template: string, endpoint: Endpoint): Fill {
@@ -249,7 +249,7 @@ function bodyFiller(reply: Handshake['reply'], answering: Answering): Fill {
   }
 }
 
-// Never as a page: what is echoed came from outside.
+// Never HTML, because the echoed text comes from outside.
 function contentType({ text, json }: Handshake['reply']): Record<string, string> {
   if (json !== undefined) return { 'content-type': 'application/json' }
   return text === undefined ? {} : { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }

@@ -11,19 +11,19 @@ import { parseOccurredAt } from './timestamp.ts'
 
 type EventDescription = CheckedDescription['event']
 
-// A key leads an index of the ledger and a type is a label of a metric: neither may grow with what
-// a sender puts in.
+// A key is part of an index of the ledger, and a type is a metric label. Neither may grow without
+// limit.
 const MAX_KEY_BYTES = 1024
 const MAX_TYPE_BYTES = 255
 
-/** The type of an event whose sender names none: it can be subscribed to like any other. */
+/** The type of an event whose sender names none. Subscribers can use it like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
 /**
- * Who the event is: key, type and the rest, read from where the description says.
+ * Reads the identity of the event: key, type and the rest, from the places in the description.
  *
- * A genuine delivery is never refused for want of a key or type. Its key is then the hash of its
- * type and body, and `unread` says what is missing.
+ * A genuine delivery is never rejected because its key or type is missing. Its key is then the hash
+ * of its type and body, and `unread` reports what is missing.
  */
 export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
@@ -50,8 +50,8 @@ export function identifier(
     const type = foundType ?? UNKNOWN_TYPE
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
-    // What has a documented type is an event, also where it comes beside the batches of its
-    // provider.
+    // A delivery with a documented type is an event, even if it is not in one of the provider's
+    // batches.
     const isItem = foundType !== undefined || hasItem(payload)
     const foundKey = isItem ? keyOf(delivery, payload) : undefined
     const key = foundKey ?? derivedKey(type, delivery)
@@ -61,8 +61,8 @@ export function identifier(
     const identity = {
       key,
       type,
-      // Only a hint for people and for ordering: one that is no id is left out, the event is not
-      // refused for it.
+      // Only a hint for people and for ordering. An invalid id is dropped, and the event is still
+      // accepted.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
       version: versionAt(delivery, payload),
@@ -83,18 +83,18 @@ function unread(code: Unread['code'], detail: string): Unread {
   return { code, detail }
 }
 
-/** Whether the event of a batch is where it should be; a delivery of unknown shape has none. */
+/** Whether the event of a batch is in its place. A delivery of unknown shape has none. */
 function itemFinder(batch: Batch): (payload: unknown) => boolean {
   const paths = itemPaths(batch)
   return (payload) => paths.some((path) => itemIn(payload, path) !== undefined)
 }
 
-/** All places in these parts of a description, however they are put together there. */
+/** Collects all places from these parts of a description, however they are nested. */
 function locatorsIn(part: unknown): string[] {
   if (typeof part === 'string') return [part]
   if (Array.isArray(part)) return part.flatMap(locatorsIn)
   if (typeof part !== 'object' || part === null) return []
-  // Texts are read from the body itself.
+  // `textOf` reads the body itself, so it needs no parsed value.
   const { separator: _, textOf: __, when, ...places } = part as Record<string, unknown>
   return [Object.keys(when ?? {}), ...Object.values(places)].flatMap(locatorsIn)
 }
@@ -105,7 +105,7 @@ interface Reading {
   readonly objectOf: Read<unknown>
 }
 
-/** The payload is parsed by whoever looks at it first: a receiver does not. */
+/** Parses the payload on first access. A receiver never does. */
 class IdentifiedEvent implements Identified {
   readonly ok = true
   readonly key: string
@@ -156,7 +156,7 @@ function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): 
   }
 }
 
-/** The last part of the first place that holds something; an empty array holds nothing. */
+/** The last path step of the first place that holds a value. An empty array does not count. */
 function presentReader(places: readonly Locator[], batch: Batch): Read<string> {
   const reads = places.map((place) => ({
     name: pathSteps(partsOf(place)[1]).at(-1),
@@ -175,7 +175,7 @@ function occurredAtReader(occurredAt: EventDescription['occurredAt'], batch: Bat
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
 }
 
-/** A version that cannot be read is none: the date of the event then counts. */
+/** An unreadable version counts as none. The date of the event is used instead. */
 function versionReader(version: EventDescription['version'], batch: Batch): Read<Version> {
   if (version === undefined) return () => undefined
   const { at, unit } = version
@@ -195,6 +195,6 @@ function versionReader(version: EventDescription['version'], batch: Batch): Read
 }
 
 function fits(text: string, maxBytes: number): boolean {
-  // A UTF-16 unit takes at most three bytes: ids are short, and then nothing has to be counted.
+  // A UTF-16 unit takes at most three bytes, so short ids need no counting.
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }

@@ -13,7 +13,7 @@ import type { Verify, Verifying } from './verify.ts'
 const HASHES = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' } as const
 type Algorithm = keyof typeof HASHES
 
-/** A token signed with the secret, whose claims say who made it, when, and over which body. */
+/** A token signed with the secret. Its claims state the issuer, the time and the body. */
 export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
   const { signature, keyring, endpoint, toleranceSeconds } = verifying
   const parse = proofParser([signature.at], verifying.description)
@@ -29,8 +29,7 @@ export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
         : undefined
     if (token === undefined) return refuse('SIGNATURE_MALFORMED', 'there is no JSON Web Token')
     const algorithm = signature.algorithms.find((name) => name === token.header.alg)
-    // What the token says of its own algorithm is only believed where the provider is known to use
-    // it.
+    // The token's own algorithm is accepted only if the provider is known to use it.
     if (algorithm === undefined)
       return refuse(
         'SIGNATURE_MALFORMED',
@@ -63,7 +62,7 @@ function claimFault(
     return refuse('SIGNATURE_MISMATCH', `the token was not issued by ${issuer}`)
   if (bodyHash !== undefined) {
     const said = claims[bodyHash.claim]
-    // Of nothing there is no hash at MessageBird; a token that was made for a body has its claim.
+    // MessageBird sends no hash for an empty body. A token made for a body has the claim.
     const isEmpty = said === undefined && delivery.body.length === 0
     if (
       !isEmpty &&
@@ -80,8 +79,8 @@ function claimFault(
 }
 
 /**
- * `exp` and `nbf` bound the token; where there is neither, `iat` dates it. A token without a date
- * is not aged.
+ * `exp` and `nbf` limit the token. If both are absent, `iat` dates it. A token without a date has
+ * no age limit.
  */
 export function ageFault(
   { exp, nbf, iat }: Claims,
@@ -102,7 +101,7 @@ export function ageFault(
   return undefined
 }
 
-/** A token as the provider would make it, for a sample. */
+/** A token like the provider's, for a sample. */
 export function signToken(
   signature: JwtSignature,
   key: SigningKey,
@@ -115,7 +114,7 @@ export function signToken(
     ...(issuer === undefined ? {} : { iss: issuer }),
     iat: issuedAt,
     nbf: issuedAt,
-    // MessageBird's receivers want one.
+    // MessageBird's receivers require it.
     jti: randomUUID(),
     ...(bodyHash && { [bodyHash.claim]: hash('sha256', sample.body, bodyHash.encoding) }),
     ...(urlHash && { [urlHash.claim]: hash('sha256', sample.url, urlHash.encoding) }),

@@ -12,7 +12,9 @@ export function isInBody(place: string | undefined): boolean {
   return place !== undefined && IN_BODY.test(place)
 }
 
-/** The body as far as a proof reads it: of these places, nothing where all are elsewhere. */
+/**
+ * Parses only the parts of the body that a proof reads. Parses nothing if all places are elsewhere.
+ */
 export function proofParser(
   places: readonly (string | undefined)[],
   description: Pick<CheckedDescription, 'body' | 'batch'>,
@@ -23,9 +25,9 @@ export function proofParser(
 }
 
 /**
- * Reads only the places of a proof: the sender is not known yet, so nothing else of its body is
- * built. Of a batch that is the first event. Undefined where the body must be parsed: a form, or a
- * batch that may be the body itself.
+ * Reads only the places of a proof. The sender is not verified yet, so nothing else of the body is
+ * built. In a batch these are the places of the first event. Undefined if the whole body must be
+ * parsed: a form, or a batch that may be the body itself.
  */
 function glanceAtProof(
   places: readonly string[],
@@ -42,7 +44,7 @@ function glanceAtProof(
   return (delivery) => outline(delivery.body)
 }
 
-/** The paths of the first event: `json:entry[].changes[]` as entry, 0, changes, 0. */
+/** The paths of the first event: `json:entry[].changes[]` becomes entry, 0, changes, 0. */
 function firstItems(batch: CheckedDescription['batch']): string[][] | undefined {
   if (batch === undefined || batch === 'lines') return undefined
   const paths = [batch].flat().map(arraySteps)
@@ -55,7 +57,7 @@ export interface Where {
   readonly at?: RequestLocator | undefined
 }
 
-/** Finds the text of the signature, or the texts where several headers may each hold one. */
+/** Finds the text of the signature, or several texts if any of several headers may hold it. */
 export function signatureTexts(
   { header, at }: Where,
   { batch }: Pick<CheckedDescription, 'batch'>,

@@ -8,15 +8,15 @@ import { listedHeader } from './needed-headers.ts'
 import { refuse } from './refuse.ts'
 
 /**
- * What is signed around the body, as byte strings (one character a byte): the body itself is never
- * copied.
+ * The signed text before and after the body, as byte strings (one character per byte). The body
+ * itself is never copied.
  */
 export interface SignedContent {
   readonly before: string
   readonly after: string
 }
 
-/** What the signature header says besides the signatures. */
+/** The other fields of the signature header. */
 export interface SaidBySignature {
   readonly timestamp: string
   readonly headers: string | undefined
@@ -26,7 +26,9 @@ export interface SaidBySignature {
 
 type Part = (delivery: Delivery, payload: unknown, said: SaidBySignature) => string | Refusal
 
-/** Fills a content template such as `{header:webhook-id}.{timestamp}.{body}`, but for the body. */
+/**
+ * Renders a content template such as `{header:webhook-id}.{timestamp}.{body}`, except for the body.
+ */
 export function signedContentRenderer(
   content: string,
   description: Pick<CheckedDescription, 'batch'>,
@@ -79,7 +81,7 @@ function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'
   return (delivery, payload) => {
     const value = read(delivery, payload)
     if (typeof value === 'string') return bytesOf(value)
-    // A field that is not sent is signed as nothing: Adyen's originalReference.
+    // A missing field is signed as an empty text: Adyen's originalReference.
     return value === undefined || value === null || typeof value === 'object' ? '' : String(value)
   }
 }
@@ -90,14 +92,14 @@ function headerPart(name: string): Part {
 
 function signedValue(name: string, value: string | undefined): string | Refusal {
   if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
-  // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had
+  // HTTP carries bytes. A character beyond one byte would be truncated, so that two headers shared
   // one signature.
   if (/[\u0100-\uffff]/.test(value))
     return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
   return value
 }
 
-// A provider lists a handful.
+// Providers list only a few.
 const MAX_SIGNED_HEADERS = 32
 
 /** The listed names, then the values of those headers: `x-event-id x-event-type.42.order.paid`. */
@@ -114,7 +116,7 @@ const signedHeaders: Part = (delivery, _payload, said) => {
   return text
 }
 
-/** The fields of the form, sorted by name, each as its name and its value with nothing between. */
+/** The fields of the form, sorted by name, each as name and value without a separator. */
 const sortedForm: Part = (delivery) => {
   const fields = formFields(delivery) ?? {}
   return bytesOf(
@@ -126,7 +128,7 @@ const sortedForm: Part = (delivery) => {
 }
 
 function bytesOf(text: string): string {
-  // The rule: ASCII is its own bytes.
+  // The common case: ASCII is its own bytes.
   if (/^[\0-\x7f]*$/.test(text)) return text
   return Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -5,7 +5,7 @@ import { proofParser, signatureTexts, type Where } from './proof.ts'
 import { refuse } from './refuse.ts'
 import type { Verify, Verifying } from './verify.ts'
 
-/** The secret itself came with the delivery: compare it, in a time that tells nothing of it. */
+/** The delivery contains the secret itself. Compares it in constant time. */
 export function tokenVerifier({
   signature,
   keyring,
@@ -27,13 +27,16 @@ export function tokenVerifier({
   }
 }
 
-/** The secret as it travels. */
+/** The secret as it is sent. */
 export function tokenText(signature: TokenSignature, secret: string): string {
   if (signature.algorithm === 'basic') return `Basic ${Buffer.from(secret).toString('base64')}`
   return signature.prefix + secret
 }
 
-/** By way of hashes: timingSafeEqual wants equal lengths, and the length of a secret is nobody's business. */
+/**
+ * Compares hashes: timingSafeEqual requires equal lengths, and the length of a secret must not
+ * leak.
+ */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(sha256(one), sha256(other))
 }

@@ -15,7 +15,7 @@ import { checkAge, signedAtReader } from './timestamp.ts'
 
 export type Verify = (delivery: Delivery) => Verified | Refusal
 
-/** What a verifier is made of. */
+/** The input of a verifier. */
 export interface Verifying<Signature = CheckedDescription['signature']> {
   readonly description: CheckedDescription
   readonly signature: Signature
@@ -27,9 +27,9 @@ export interface Verifying<Signature = CheckedDescription['signature']> {
 const NO_BODY = new Uint8Array()
 
 /**
- * The check of a delivery: read the header, sign the same bytes with each secret, compare, then
- * look at the date. The date comes last, so that "too old" is only ever said of a genuine delivery:
- * a wrong secret and a wrong clock must not be mistaken for each other.
+ * Verifies a delivery: reads the header, signs the same bytes with each secret, compares, then
+ * checks the date. The date comes last, so that only a genuine delivery is reported as too old. A
+ * wrong secret must not look like a wrong clock.
  */
 export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   const { description, signature, keyring, endpoint, toleranceSeconds } = verifying
@@ -49,7 +49,8 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   const isBodySigned = signature.covers === 'body'
 
   return (delivery) => {
-    // Parsed once; and where a header should hold the signature, not before it does.
+    // Parsed once. If a header must hold the signature, the body is parsed only after that header
+    // is found.
     const parsed = isSignatureInBody ? parse(delivery) : undefined
     const texts = textsOf(delivery, parsed)
     if (!Array.isArray(texts)) return texts
@@ -96,8 +97,8 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
 }
 
 /**
- * Refuses a header whose signatures are all of a kind that no configured secret can check, and
- * names the secret to configure.
+ * Rejects a header if no configured secret can check its kind of signature, and names the secret to
+ * configure.
  */
 function unfitKeys(
   { asymmetric, format }: DigestSignature,
