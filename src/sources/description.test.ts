@@ -7,7 +7,7 @@ const base = {
   event: { key: 'json:id' },
 } satisfies CustomOptions
 
-/** The message for options that the types would not let through. */
+/** The error message for options that the types would reject. */
 function complaint(options: object): string {
   try {
     custom({ ...base, ...options } as CustomOptions)

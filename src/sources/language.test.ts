@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Delivery } from './contract.ts'
 import { type CustomOptions, custom, type SignedDelivery } from './index.ts'
 
-/* What the language can say and no provider is needed to show: each against node:crypto, or against itself. */
+/*
+ * Features of the description language that need no particular provider. Each is compared with
+ * node:crypto, or with itself.
+ */
 
 const NOW_MS = 1_700_000_000_000
 const BODY = '{"id":"evt_1","at":1700000000000,"name":"grüezi"}'

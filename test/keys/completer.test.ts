@@ -173,7 +173,7 @@ test('what cannot work is refused when it is set up', async () => {
     /needs a store with pledges/,
   )
   await expect(keyedServer(handler, { pledgeHeaders: ['Cookie'] })).rejects.toThrow(
-    /credentials are not kept/,
+    /credentials, which are never stored/,
   )
   const to = { store: memoryKeys(), name: 'orders' }
   expect(() => requestsTo({ ...to, origin: 'http://127.0.0.1:1/path' })).toThrow(/must have no path/)

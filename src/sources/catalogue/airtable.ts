@@ -32,6 +32,6 @@ export const airtable = provider({
   },
   retryWindowHours: 48,
   answerWithinSeconds: 25,
-  // Only 200 and 204 count, and the body must be empty.
+  // Airtable accepts only 200 and 204, with an empty body.
   acceptedStatus: 204,
 })

@@ -23,7 +23,7 @@ export const attio = provider({
   signature: { algorithm: 'hmac-sha256', header: 'attio-signature', encoding: 'hex' },
   batch: 'json:events[]',
   event: {
-    // The header names the delivery; the body of one event tells it from the others of the batch.
+    // The header identifies the delivery. The body distinguishes its events, one per body.
     key: { hash: ['header:idempotency-key', 'body-hash'] },
     type: 'item:event_type',
     objectId: 'item:id.record_id',

@@ -13,8 +13,7 @@ import type { FetchBytes } from '../schemes/fetch-text.ts'
 import { awsSnsCode } from './aws-sns.ts'
 
 /*
- * Amazon's part is played by an authority of our own; only the fetching is put in the place of the
- * network.
+ * Our own certificate authority plays Amazon. Only the network access is replaced.
  */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-sns-'))
@@ -29,7 +28,7 @@ interface Certified {
 const AUTHORITY = 'basicConstraints=critical,CA:TRUE'
 const LEAF = 'basicConstraints=CA:FALSE'
 
-/** A certificate by an issuer, or by itself. */
+/** A certificate signed by an issuer, or by itself. */
 function certified(name: string, subject: string, issuer?: Certified, extensions = [LEAF]): Certified {
   writeFileSync(join(dir, `${name}.ext`), extensions.join('\n'))
   const openssl = (...args: string[]): void =>

@@ -41,12 +41,12 @@ const readMessage = outlineOf(
   [...Object.values(SIGNED).flat(), 'Signature', 'SignatureVersion', 'SigningCertURL'].map((name) => [name]),
 )
 
-// Amazon's own authority; DigiCert issued for it before, and for China.
+// Amazon's own authority, and DigiCert, which issued earlier certificates and those for China.
 const ISSUERS = /^http:\/\/(?:crt\.[a-z0-9]+\.amazontrust|cacerts\.digicert)\.com\/[\w.-]{1,100}$/
 
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{32,64}\.pem$/
 
-/** The one host of Amazon SNS that speaks for a topic: that of its region. */
+/** The only Amazon SNS host that may sign for a topic: the host of its region. */
 function hostOf(topicArn: string): string {
   const [, partition = '', region = ''] =
     /^arn:(aws[a-z-]*):sns:([a-z]{2,}(?:-[a-z0-9]+)+):\d{12}:[\w-]{1,256}(?:\.fifo)?$/.exec(topicArn) ?? []
@@ -58,7 +58,7 @@ function hostOf(topicArn: string): string {
   return `sns.${region}.amazonaws.com${partition === 'aws-cn' ? '.cn' : ''}`
 }
 
-/** Amazon signs with a certificate that each message names by its address. */
+/** Amazon signs with a certificate. Each message names its address. */
 export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
   return ({ endpoint }) => {
     const topicArn = endpoint.setting('topicArn')
@@ -77,7 +77,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
       return certificate.publicKey
     }, endpoint.keyNames)
 
-    /** Read once, though `prepare`, `handshake` and `verify` all ask for it. */
+    /** Read once, because `prepare`, `handshake` and `verify` all need it. */
     const messages = new WeakMap<Delivery, { readonly message: Message | undefined }>()
     function messageIn(delivery: Delivery): Message | undefined {
       const known = messages.get(delivery) ?? { message: readMessage(delivery.body) as Message | undefined }
@@ -89,7 +89,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
       const message = messageIn(delivery)
       if (message === undefined || !message.Signature)
         return refuse('SIGNATURE_MISSING', 'the body holds no Signature: raw message delivery must be off')
-      // Anyone may let Amazon sign messages of a topic of their own.
+      // Anyone can make Amazon sign messages of their own topic.
       if (message.TopicArn !== topicArn)
         return refuse('SIGNATURE_MISMATCH', 'the topic is not the setting topicArn')
       const url = genuine(message.SigningCertURL)
@@ -121,7 +121,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
       verify,
       prepare(delivery) {
         const said = read(delivery)
-        // What is wrong with it is said by verify; nothing is fetched for it.
+        // `verify` reports what is wrong. Nothing is fetched for an invalid message.
         return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
       },
       handshake(delivery) {
@@ -136,7 +136,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
   }
 }
 
-/** Names and values, each on a line of its own, in the order of the names. */
+/** Names and values, one per line, in the order of the names. */
 function signedText(message: Message): string | undefined {
   const names = SIGNED[message.Type === 'Notification' ? 'Notification' : 'SubscriptionConfirmation']
   let text = ''
@@ -159,7 +159,7 @@ function confirmation(
   { genuine, fetching }: Confirming,
 ): HandshakeAnswer | Refusal {
   const answer: HandshakeAnswer = { ok: true, status: 200, headers: {}, body: '' }
-  // To follow the link of this one would undo what somebody has just done.
+  // Following this link would subscribe again after somebody has just unsubscribed.
   if (Type === 'UnsubscribeConfirmation') return answer
   if (confirm === 'off')
     return refuse('HANDSHAKE_REFUSED', "a subscription wants to be confirmed, and `confirm: 'on'` is not set")

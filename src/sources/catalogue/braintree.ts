@@ -11,7 +11,7 @@ import { refuse } from '../schemes/refuse.ts'
 import { isSameText } from '../schemes/token.ts'
 import { parseXmlText, withoutAttributes, writeXml, type XmlElement, type XmlValue } from '../schemes/xml.ts'
 
-/** A form with XML in base64 and its signatures, one for each pair of keys. */
+/** A form with base64-encoded XML and one signature per key pair. */
 const code: MakeScheme = ({ keyring, endpoint }) => {
   const publicKey = endpoint.setting('publicKey')
 
@@ -26,7 +26,7 @@ const code: MakeScheme = ({ keyring, endpoint }) => {
       if (signature === undefined)
         return refuse('SIGNATURE_MISMATCH', 'no signature is by the key pair of settings.publicKey')
       for (const key of keyring.keys) {
-        // Of a payload that ends with a line break, some way here may have trimmed it.
+        // A trailing line break of the payload may have been trimmed on the way.
         const expected = [mac(key, payload), mac(key, `${payload}\n`)]
         if (expected.some((one) => isSameText(one, signature))) return { ok: true, secret: key.position }
       }
@@ -37,7 +37,8 @@ const code: MakeScheme = ({ keyring, endpoint }) => {
       const challenge = new URLSearchParams(url.split('?')[1] ?? '').get('bt_challenge')
       const [key] = keyring.keys
       if (method !== 'GET' || challenge === null || key === undefined) return undefined
-      // Hexadecimal only, as the SDK has it: no payload of a delivery is, so no answer signs one.
+      // Hexadecimal only, as in the SDK. No payload is hexadecimal, so an answer never signs a
+      // payload.
       if (!/^[a-f0-9]{20,32}$/.test(challenge))
         return refuse('HANDSHAKE_REFUSED', 'bt_challenge is not 20 to 32 hexadecimal digits')
       const body = `${publicKey}|${mac(key, challenge)}`
@@ -67,17 +68,16 @@ function mac({ key }: SigningKey, text: string): string {
     .digest('hex')
 }
 
-/** `key1|signature1&key2|signature2`: the one of our key. */
+/** `key1|signature1&key2|signature2`: selects the signature of our key. */
 function signatureOf(pairs: string, publicKey: string): string | undefined {
   const pair = pairs.split('&').find((one) => one.startsWith(`${publicKey}|`))
   return pair?.slice(publicKey.length + 1)
 }
 
-/** The fields, for whoever has the SDK of Braintree, and the notification that they hold. */
+/** The form fields, for users of Braintree's SDK, and the decoded notification. */
 function payloadOf(delivery: Delivery): BraintreePayload | undefined {
   const { bt_signature = '', bt_payload: sent = '' } = formFields(delivery) ?? {}
-  // With and without its last line break it is the same event, and the SDK takes it for the same
-  // too.
+  // With and without its last line break it is the same event. The SDK treats both as equal, too.
   const bt_payload = sent.replace(/\n$/, '')
   const document = parseXmlText(Buffer.from(bt_payload, 'base64').toString('utf8'))
   const { notification } = Object(document && withoutAttributes(document)) as { notification?: XmlValue }

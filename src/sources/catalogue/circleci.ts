@@ -21,7 +21,7 @@ export const circleci = provider({
   event: {
     key: 'json:id',
     type: ['json:type', 'header:circleci-event-type'],
-    // A job comes with its workflow, a workflow with its pipeline.
+    // A job is sent with its workflow, and a workflow with its pipeline.
     objectId: ['json:job.id', 'json:workflow.id', 'json:pipeline.id'],
     occurredAt: { at: 'json:happened_at', unit: 'iso' },
   },

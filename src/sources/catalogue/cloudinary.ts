@@ -15,7 +15,7 @@ const SHA256: DigestSignature = {
   secretPrefix: '',
 }
 
-/** An account is set to one of two hashes; the length of the signature says which. */
+/** An account uses one of two hashes. The length of the signature shows which one. */
 const code = severalSignatures([
   { signature: SHA256, isDated: true, claims: (delivery) => delivery.header(HEADER)?.length === 64 },
 ])

@@ -14,7 +14,9 @@ const SIGNATURE = 'x-contentful-signature'
 const SIGNED_HEADERS = 'x-contentful-signed-headers'
 const TIMESTAMP = 'x-contentful-timestamp'
 
-/** Signed is the request: method, path, the headers that one header lists, and the body. */
+/**
+ * The signature covers the request: method, path, the headers listed in one header, and the body.
+ */
 const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
   verify(delivery) {
     const headers = neededHeaders(delivery, [SIGNATURE, SIGNED_HEADERS, TIMESTAMP])
@@ -59,9 +61,9 @@ function mac({ key }: SigningKey, head: string, body: Uint8Array): Buffer {
   return createHmac('sha256', key).update(head).update(body).digest()
 }
 
-/** All that is signed before the body. */
+/** The signed text before the body. */
 function signedHead(delivery: Delivery, listed: readonly string[], endpoint: Endpoint): string | Refusal {
-  // A date that is not among them would prove nothing.
+  // A date that is not signed proves nothing.
   if (![SIGNED_HEADERS, TIMESTAMP].every((name) => listed.includes(name)))
     return refuse('SIGNATURE_MALFORMED', `${SIGNED_HEADERS} does not list itself and the date`)
   const lines: string[] = []
@@ -74,7 +76,7 @@ function signedHead(delivery: Delivery, listed: readonly string[], endpoint: End
 }
 
 /**
- * The path as it was registered; the query is escaped as a whole, and what is escaped once more.
+ * The registered path. The query is escaped as a whole, so escaped characters are escaped twice.
  */
 function signedPath(url: string): string {
   const { pathname, search } = new URL(url)

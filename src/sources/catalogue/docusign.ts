@@ -1,6 +1,7 @@
 import { provider } from '../provider.ts'
 
-// One signature for each active key. A hundred keys are possible; nobody rotates through more than a few at once.
+// One signature per active key. A hundred keys are possible, but a rotation uses only a few at
+// once.
 const HEADERS = Array.from({ length: 16 }, (_, index) => `x-docusign-signature-${index + 1}`)
 
 export const docusign = provider({

@@ -15,7 +15,7 @@ export const dodopayments = provider({
   event: {
     key: 'header:webhook-id',
     type: 'json:type',
-    // A refund or a dispute comes with its payment, a payment with its subscription.
+    // A refund or a dispute is sent with its payment, and a payment with its subscription.
     objectId: [
       'json:data.refund_id',
       'json:data.dispute_id',

@@ -26,7 +26,7 @@ export const dropboxSign = provider({
   body: { form: 'json' },
   event: {
     key: {
-      // The hash is over time and type only: two requests of one second share it.
+      // The hash covers only time and type, so two requests in the same second share it.
       hash: ['json:event.event_hash'],
       optional: ['json:signature_request.signature_request_id'],
     },

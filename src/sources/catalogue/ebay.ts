@@ -17,8 +17,7 @@ const HOSTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * eBay signs the body; its keys are had by their ids, with a token that the credentials of the API
- * give.
+ * eBay signs the body. Its keys are fetched by id, with a token obtained with the API credentials.
  */
 export function ebayCode(fetching: FetchText): MakeScheme {
   return ({ keyring, endpoint }) => {
@@ -26,7 +25,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
     if (host === undefined)
       throw new HookonceError('CONFIG_INVALID', "ebay: settings.environment: 'production' or 'sandbox'")
 
-    // A token lives for hours, but a key is fetched once a day: keeping it is not worth it.
+    // A token lives for hours, but a key is fetched once a day, so the token is not cached.
     const keys = remoteKeys(async (id) => {
       const secret = keyring.keys[0]?.key.export().toString()
       const credentials = Buffer.from(`${endpoint.setting('clientId')}:${secret}`).toString('base64')
@@ -54,7 +53,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
       if ('ok' in headers) return headers
       const said = parseJsonText(Buffer.from(headers[HEADER], 'base64').toString('utf8'))
       const { kid, signature } = (said ?? {}) as { kid?: unknown; signature?: unknown }
-      // Before it becomes a part of an address.
+      // Checked before it becomes part of an address.
       if (typeof signature !== 'string' || typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
         return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no signature and id of a key`)
       return { id: kid, signature: Buffer.from(signature, 'base64') }
@@ -78,7 +77,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
   }
 }
 
-/** The PEM comes without its line breaks. */
+/** The PEM is sent without line breaks. */
 function publicKeyOf(answer: string): KeyObject {
   const { key: text } = (parseJsonText(answer) ?? {}) as { key?: unknown }
   const base64 = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*$/.exec(

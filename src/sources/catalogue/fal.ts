@@ -24,7 +24,7 @@ interface Said {
   readonly signedAtMs: number
 }
 
-/** fal signs with keys that it publishes, and does not say with which: each is tried. */
+/** fal signs with published keys and does not name the key, so each one is tried. */
 export function falCode(fetching: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const published = keySet(KEYS, fetching)
@@ -33,7 +33,7 @@ export function falCode(fetching: FetchText): MakeScheme {
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
       if ('ok' in headers) return headers
-      // Anyone may let fal sign deliveries of an account of their own.
+      // Anyone can make fal sign deliveries of their own account.
       if (headers['x-fal-webhook-user-id'] !== userId)
         return refuse('SIGNATURE_MISMATCH', 'the user is not the setting userId')
       const hex = headers['x-fal-webhook-signature']
@@ -61,7 +61,7 @@ export function falCode(fetching: FetchText): MakeScheme {
       prepare(delivery) {
         const said = read(delivery)
         if ('ok' in said) return undefined
-        // A signature of none of the keys may be that of a new one.
+        // If no known key matches, fal may have published a new one.
         return published.need((keys) => isSignedByOne(keys, said), delivery.receivedAtMs)
       },
     }
@@ -99,7 +99,7 @@ export const fal = keyless<FalResult, FalResult, string>(
       objectId: 'json:request_id',
       occurredAt: { at: 'header:x-fal-webhook-timestamp', unit: 's' },
     },
-    // It retries for two hours; a day lets someone look.
+    // fal retries for two hours. A day leaves time to investigate.
     retryWindowHours: 24,
     answerWithinSeconds: 15,
   },

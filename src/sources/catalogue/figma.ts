@@ -21,7 +21,7 @@ export const figma = provider({
   event: {
     key: {
       hash: ['json:webhook_id', 'json:event_type', 'json:timestamp'],
-      // A PING is of no file.
+      // A PING has no file.
       optional: ['json:file_key', 'json:comment_id'],
     },
     type: 'json:event_type',

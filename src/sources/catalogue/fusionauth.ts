@@ -12,7 +12,7 @@ import { isSameText } from '../schemes/token.ts'
 const HEADER = 'x-fusionauth-signature-jwt'
 const ALGORITHMS: readonly JwsAlgorithm[] = ['EdDSA', 'ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512']
 
-/** Each FusionAuth has keys of its own, which it publishes; a token holds the hash of the body. */
+/** Each FusionAuth server publishes its own keys. The token contains the hash of the body. */
 export function fusionauthCode(fetching: FetchText): MakeScheme {
   return ({ endpoint }) => {
     const published = keySet(keySetUrl('fusionauth', 'url', endpoint.setting('url')), fetching)
@@ -50,7 +50,7 @@ export function fusionauthCode(fetching: FetchText): MakeScheme {
   }
 }
 
-/** A token that names no key may be signed by any. */
+/** A token without a key id may be signed by any key. */
 function isMeantBy({ header }: Token): (key: PublishedKey) => boolean {
   return ({ id }) => header.kid === undefined || header.kid === id
 }

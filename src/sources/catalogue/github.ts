@@ -35,7 +35,7 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
   event: {
     key: 'header:x-github-delivery',
     type: { join: ['header:x-github-event', 'json:action'], separator: '.' },
-    // What is nearest to the event first: a comment comes with its issue, a review with its pull
+    // The most specific object first: a comment is sent with its issue, a review with its pull
     // request.
     objectId: [
       'json:comment.id',
@@ -63,7 +63,7 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
   retryWindowHours: 7 * 24,
 })
 
-/** What GitHub's payloads have in common. There is no envelope: the payload is the object. */
+/** The common fields of GitHub's payloads. There is no envelope: the payload is the object. */
 export interface GitHubEvent {
   readonly action?: string
   readonly repository?: GitHubNamed & { readonly full_name: string }
@@ -78,7 +78,7 @@ interface GitHubNamed {
   readonly [field: string]: unknown
 }
 
-/** Well-known types, for completion; any other is allowed. */
+/** Well-known types, for completion. Any other type is allowed. */
 export type GitHubEventType =
   | 'check_run.completed'
   | 'check_run.created'

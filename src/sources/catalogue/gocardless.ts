@@ -23,7 +23,8 @@ export const gocardless = provider({
   event: {
     key: 'item:id',
     type: { join: ['item:resource_type', 'item:action'], separator: '.' },
-    // What is nearest to the event first: a refund comes with its payment, a payment with its mandate.
+    // The most specific object first: a refund is sent with its payment, a payment with its
+    // mandate.
     objectId: [
       'item:links.refund',
       'item:links.payment',

@@ -13,7 +13,7 @@ import {
   woocommerce,
 } from '../index.ts'
 
-/* The requests by which providers ask whether a URL is ready, as their documents show them. */
+/* Handshake requests as the providers' documents show them. */
 
 const secret = 'a-secret'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Delivery } from '../contract.ts'
 import { front, linkedin, mandrill, nylas, onfleet, strava, twitch, youtube } from '../index.ts'
 
-/* How the handshakes are answered that the vendors describe; the evidence is the one of each provider. */
+/* Handshakes that the vendors describe. Each provider lists the evidence. */
 
 const NOW_MS = 1_700_000_000_000
 

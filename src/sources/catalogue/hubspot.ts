@@ -18,9 +18,9 @@ function older(content: string): DigestSignature {
 }
 
 /**
- * The older versions count only where there is no signature of version 3: it alone is dated. Bytes
- * can be appended to what a plain hash covers, but the first of them is never valid UTF-8 after
- * JSON, and such a body is refused.
+ * The older versions are used only without a version 3 signature, which alone is dated. A plain
+ * hash allows appending bytes, but the first appended byte is never valid UTF-8 after JSON, and
+ * such a body is rejected.
  */
 const code = severalSignatures(
   [

@@ -12,13 +12,13 @@ import { checkAge } from '../schemes/timestamp.ts'
 const HEADER = 'gcms-signature'
 const FORM = /^sign=([A-Za-z0-9+/]{43}=), env=([^,]{1,255}), t=([1-9]\d{0,14})$/
 
-/** Signed is JSON with the body as a text in it. */
+/** The signed content is JSON that contains the body as a string. */
 const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
     const headers = neededHeaders(delivery, [HEADER])
     if ('ok' in headers) return headers
     const [, proof = '', environment = '', time = ''] = FORM.exec(headers[HEADER]) ?? []
-    // Bytes that are no text would be replaced, and two bodies could read the same.
+    // Decoding would replace invalid bytes, and two different bodies could become equal.
     if (proof === '' || !buffer.isUtf8(delivery.body))
       return refuse(
         'SIGNATURE_MALFORMED',

@@ -33,7 +33,7 @@ export const jira = provider({
       { hash: ['json:webhookEvent', 'json:issue.id', 'json:timestamp'] },
     ],
     type: 'json:webhookEvent',
-    // A comment or a worklog comes with its issue.
+    // A comment or a worklog is sent with its issue.
     objectId: [
       'json:comment.id',
       'json:worklog.id',

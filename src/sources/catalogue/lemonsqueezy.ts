@@ -31,7 +31,7 @@ export const lemonsqueezy = provider<LemonSqueezyEvent, LemonSqueezyObject, Lemo
   acceptedStatus: 200,
 })
 
-/** A resource of JSON:API: an order, a subscription, … */
+/** A JSON:API resource: an order, a subscription, … */
 export interface LemonSqueezyObject {
   readonly type: string
   readonly id: string
@@ -42,14 +42,14 @@ export interface LemonSqueezyObject {
 export interface LemonSqueezyEvent {
   readonly meta: {
     readonly event_name: LemonSqueezyEventType
-    /** What you passed to the checkout. */
+    /** The data that you passed to the checkout. */
     readonly custom_data?: Readonly<Record<string, unknown>>
     readonly test_mode?: boolean
   }
   readonly data: LemonSqueezyObject
 }
 
-/** Documented types, for completion; any other is allowed. */
+/** Documented types, for completion. Any other type is allowed. */
 export type LemonSqueezyEventType =
   | 'license_key_created'
   | 'license_key_updated'

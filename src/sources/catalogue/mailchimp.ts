@@ -25,7 +25,7 @@ export const mailchimp = provider({
     objectId: ['form:data[id]', 'form:data[email]', 'form:data[list_id]'],
     occurredAt: { at: 'form:fired_at', unit: 'iso' },
   },
-  // When the webhook is saved the URL is asked for by GET, with the token in it.
+  // When the webhook is saved, Mailchimp sends a GET to the URL, including the token.
   handshake: [{ method: 'GET', signed: true }],
   retryWindowHours: 24,
   acceptedStatus: 200,

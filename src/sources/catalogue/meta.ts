@@ -28,7 +28,7 @@ export const meta = provider({
     'json:entry[].changes[]',
     'json:entry[].messaging[]',
     'json:entry[].standby[]',
-    // Instagram's `field` and `value`, or only the names of what changed.
+    // Instagram's `field` and `value`, or only the names of the changed fields.
     'json:entry[]',
   ],
   event: {

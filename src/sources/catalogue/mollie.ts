@@ -21,7 +21,7 @@ export const mollie = provider({
     algorithm: 'hmac-sha256',
     header: 'x-mollie-signature',
     encoding: 'hex',
-    // A list: while secrets are rotated the header comes twice, and HTTP joins the two with a comma.
+    // A list: during a rotation the header is sent twice, and HTTP joins both with a comma.
     format: { kind: 'list', itemSeparator: ',', fieldSeparator: '=', signatureField: 'sha256' },
   },
   event: {

@@ -17,7 +17,9 @@ interface Said {
   readonly signedAtMs: number
 }
 
-/** A detached JSON Web Signature: its payload, date and body encoded twice, is left out of it. */
+/**
+ * A detached JSON Web Signature: it leaves out its payload, which is date and body, encoded twice.
+ */
 export function neonAuthCode(fetching: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetching)

@@ -6,13 +6,13 @@ import { privateKeyOf } from '../schemes/digest.ts'
 import { formFields } from '../schemes/form.ts'
 import { refuse } from '../schemes/refuse.ts'
 
-/** Signed are the fields of the form in the order of their names, as PHP writes an array down. */
+/** The signed content is the form fields in the order of their names, serialised as a PHP array. */
 const code: MakeScheme = ({ keyring }) => ({
   verify(delivery) {
     const { p_signature: proof, ...fields } = formFields(delivery) ?? {}
     if (!proof) return refuse('SIGNATURE_MISSING', 'the body is no form with p_signature')
     const signature = Buffer.from(proof, 'base64')
-    // One spelling only: the spare bits of the last letter could be anything else.
+    // Accepts only the canonical spelling: the unused bits of the last character could vary.
     if (signature.toString('base64') !== proof)
       return refuse('SIGNATURE_MALFORMED', 'p_signature is not base64')
     const signed = serialized(fields)

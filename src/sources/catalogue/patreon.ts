@@ -18,7 +18,7 @@ export const patreon = provider({
   },
   signature: { algorithm: 'hmac-md5', header: 'x-patreon-signature', encoding: 'hex' },
   event: {
-    // One change is sent under several names, with one body.
+    // One change is sent under several event names, with the same body.
     key: { hash: ['header:x-patreon-event', 'body-hash'] },
     type: 'header:x-patreon-event',
     objectId: 'json:data.id',

@@ -28,8 +28,8 @@ const ISSUERS = /^http:\/\/cacerts\.digicert\.com\/[\w.-]{1,100}$/
 const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
 
 /**
- * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate
- * that each delivery names.
+ * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate.
+ * Each delivery names the certificate.
  */
 export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
   return ({ endpoint }) => {
@@ -75,7 +75,7 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
       },
       prepare(delivery) {
         const said = read(delivery)
-        // What is wrong with it is said by verify; nothing is fetched for it.
+        // `verify` reports what is wrong. Nothing is fetched for an invalid delivery.
         return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
       },
     }

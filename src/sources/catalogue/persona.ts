@@ -22,7 +22,7 @@ export const persona = provider({
     algorithm: 'hmac-sha256',
     header: 'persona-signature',
     encoding: 'hex',
-    // While a secret is rotated, a second `t=…,v1=…` follows after a space.
+    // During a rotation, a second `t=…,v1=…` follows after a space.
     format: { kind: 'list', itemSeparator: ', ', fieldSeparator: '=', signatureField: 'v1' },
     content: '{timestamp}.{body}',
   },

@@ -21,8 +21,8 @@ const HOSTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Plaid signs a token that holds the hash of the body; its keys are had by their ids, with the
- * credentials of the API.
+ * Plaid signs a token that contains the hash of the body. Its keys are fetched by id, with the API
+ * credentials.
  */
 export function plaidCode(fetching: FetchText): MakeScheme {
   return ({ keyring, endpoint, toleranceSeconds }) => {
@@ -53,7 +53,7 @@ export function plaidCode(fetching: FetchText): MakeScheme {
       if (token === undefined || algorithmOf(token.header, ['ES256']) === undefined)
         return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no token that is signed with ES256`)
       const { kid } = token.header
-      // Before it is asked for: what strangers may write into a request of ours.
+      // Checked before it is fetched: an unverified sender controls this part of our request.
       if (typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
         return refuse('SIGNATURE_MALFORMED', 'the token names no key')
       return { token, id: kid }

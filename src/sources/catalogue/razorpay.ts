@@ -21,7 +21,7 @@ export const razorpay = provider({
   event: {
     key: 'header:x-razorpay-event-id',
     type: 'json:event',
-    // What is nearest to the event first: a refund comes with its payment, a payment with its order.
+    // The most specific object first: a refund is sent with its payment, a payment with its order.
     objectId: [
       'json:payload.refund.entity.id',
       'json:payload.subscription.entity.id',

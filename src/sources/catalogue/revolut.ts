@@ -1,6 +1,6 @@
 import { provider } from '../provider.ts'
 
-/** What an order may have several of, in bodies without an id or date. */
+/** Events that an order may have several times, with bodies that contain no id or date. */
 const REPEATED = ['ORDER_PAYMENT_AUTHENTICATED', 'ORDER_PAYMENT_DECLINED', 'ORDER_PAYMENT_FAILED']
 
 export const revolut = provider({

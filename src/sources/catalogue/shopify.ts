@@ -51,7 +51,7 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
       'json:company_contact.admin_graphql_api_id',
       'json:product.id',
       'json:customer.id',
-      // Topics that name it by its kind.
+      // Topics that name the id after its kind.
       'json:inventory_item_id',
       'json:customer_id',
       'json:order_id',
@@ -70,14 +70,14 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
   retryWindowHours: 48,
 })
 
-/** The resource itself: Shopify wraps it in nothing. Deletions carry little more than `id`. */
+/** The resource itself, without an envelope. Deletions contain little more than `id`. */
 export interface ShopifyPayload {
   readonly id?: number
   readonly admin_graphql_api_id?: string
   readonly [field: string]: unknown
 }
 
-/** Well-known topics, for completion; any other is allowed. */
+/** Well-known topics, for completion. Any other topic is allowed. */
 export type ShopifyTopic =
   | 'app/uninstalled'
   | 'app_subscriptions/update'

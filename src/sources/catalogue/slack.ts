@@ -27,7 +27,7 @@ export const slack = provider<SlackEvent, SlackEvent['event'], string>({
   event: {
     key: [
       'json:event_id',
-      // `app_rate_limited`: the only one without an id.
+      // `app_rate_limited` is the only event without an id.
       { hash: ['json:type', 'json:team_id', 'json:api_app_id', 'json:minute_rate_limited'] },
     ],
     type: ['json:event.type', 'json:type'],

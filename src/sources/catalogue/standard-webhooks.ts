@@ -1,14 +1,17 @@
 import type { ProviderDescription } from '../description.ts'
 import { provider } from '../provider.ts'
 
-/** `whsec_<base64>` but for a few: some use the text itself, some another prefix. */
+/**
+ * `whsec_<base64>`, with a few exceptions: some senders use the text itself, some another prefix.
+ */
 interface SecretForm {
   readonly secretEncoding?: 'utf8' | 'base64'
   readonly secretPrefix?: string
 }
 
 /**
- * How everyone signs who follows the specification; Svix's own senders name the headers `svix-*`.
+ * The signature of every sender that follows the specification. Svix's own senders name the headers
+ * `svix-*`.
  */
 export function standardSignature(
   prefix: 'webhook' | 'svix',
@@ -21,7 +24,8 @@ export function standardSignature(
       encoding: 'base64',
       format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
       content: `{header:${prefix}-id}.{timestamp}.{body}`,
-      // A secret that is taken as text may begin with anything: it names no kind of key.
+      // A secret that is used as text may begin with anything, so its prefix says nothing about its
+      // kind.
       ...(secretEncoding === 'base64' && {
         asymmetric: { signatureField: 'v1a', publicPrefix: 'whpk_', privatePrefix: 'whsk_' },
       }),

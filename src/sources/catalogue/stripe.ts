@@ -38,14 +38,14 @@ export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
   retryWindowHours: 30 * 24,
 })
 
-/** The object that an event speaks of: an invoice, a charge, … */
+/** The object that an event is about: an invoice, a charge, … */
 export type StripeObject = Readonly<Record<string, unknown>> & { readonly id: string }
 
 export interface StripeEvent {
   readonly id: string
   readonly object: string
   readonly type: StripeEventType
-  /** Seconds: two events of one second cannot be ordered by it. */
+  /** In seconds: two events of the same second cannot be ordered by it. */
   readonly created: number
   readonly livemode: boolean
   readonly api_version?: string | null
@@ -55,12 +55,12 @@ export interface StripeEvent {
   readonly request?: { readonly id: string | null; readonly idempotency_key: string | null } | null
   readonly data: {
     readonly object: StripeObject
-    /** What changed, with the values before; at `*.updated` only. */
+    /** The previous values of the changed fields. Only in `*.updated` events. */
     readonly previous_attributes?: Readonly<Record<string, unknown>>
   }
 }
 
-/** Well-known types, for completion; any other is allowed. */
+/** Well-known types, for completion. Any other type is allowed. */
 export type StripeEventType =
   | 'account.updated'
   | 'charge.captured'

@@ -54,6 +54,6 @@ export const telegram = provider({
     occurredAt: { at: 'json:message.date', unit: 's' },
   },
   retryWindowHours: 48,
-  // What stands in the body of the answer may be taken for a call of the Bot API.
+  // Telegram may interpret the body of the answer as a Bot API call.
   acceptedBody: '',
 })

@@ -12,9 +12,9 @@ import { isSameText } from '../schemes/token.ts'
 const HEADER = 'x-twilio-signature'
 
 /**
- * Signed is the URL, then every field of the form in the order of their names. A body that is no
- * form is signed by its hash in the query of the URL. Which port Twilio saw is not known, so the
- * URL is tried as it is, with and without one.
+ * The signed content is the URL, then every form field in the order of their names. For a body that
+ * is not a form, the URL's query contains its signed hash. The port that Twilio used is unknown, so
+ * the URL is tried with and without one.
  */
 const code: MakeScheme = ({ keyring, endpoint }) => ({
   verify(delivery) {
@@ -58,7 +58,7 @@ function mac({ key }: SigningKey, text: string): Buffer {
   return createHmac('sha1', key).update(text).digest()
 }
 
-/** What follows the URL; nothing at all: this body is not covered by any signature. */
+/** The signed text after the URL. Undefined if no signature covers this body. */
 function signedFields(delivery: Delivery, url: string): string | undefined {
   const query = url.indexOf('?')
   const bodyHash = query < 0 ? null : new URLSearchParams(url.slice(query)).get('bodySHA256')
@@ -135,7 +135,7 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
     batch: 'json:[]',
     event: {
       key: [
-        // A CloudEvent first: the token in the header is one for all of a batch.
+        // CloudEvents first: the token in the header is shared by a whole batch.
         { hash: ['item:specversion', 'item:source', 'item:id'] },
         'item:uid',
         'header:i-twilio-idempotency-token',
@@ -154,5 +154,5 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
   code,
 )
 
-/** The fields of the form. */
+/** The form fields. */
 export type TwilioParameters = Readonly<Record<string, string>>

@@ -8,7 +8,7 @@ import { ageFault } from '../schemes/jwt.ts'
 import { parseJsonText, textOf } from '../schemes/payload.ts'
 import { refuse } from '../schemes/refuse.ts'
 
-/** The body is a token; what it says is JSON within JSON within JSON. */
+/** The body is a token that contains JSON within JSON within JSON. */
 const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
     if (delivery.body.length === 0)
@@ -46,7 +46,7 @@ const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   },
 })
 
-/** The claims with the JSON that their texts hold in the place of these texts. */
+/** The claims, with JSON texts replaced by their parsed values. */
 function unfolded(claims: Claims | undefined): WixPayload | undefined {
   const event = inside(claims?.data) as Record<string, unknown> | undefined
   if (claims === undefined || event === undefined) return undefined

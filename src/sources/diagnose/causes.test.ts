@@ -8,8 +8,7 @@ import type { Sample, SigningSource } from '../sign.ts'
 import { diagnose } from './diagnose.ts'
 
 /*
- * What happens to deliveries in the field, besides a wrong secret: each is named, and the secret is
- * not blamed.
+ * Common faults besides a wrong secret. Each is named, and the secret is not blamed.
  */
 
 const NOW_MS = 1_700_000_000_000

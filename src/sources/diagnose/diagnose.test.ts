@@ -18,7 +18,7 @@ function delivered(
   return arriving(sender.deliver({ body: BODY, timestampMs: NOW_MS, ...sample }), NOW_MS, changed)
 }
 
-/** What the receiver would be told; the delivery must be refused. */
+/** The diagnosis for a delivery, which must be rejected. */
 async function told(source: Source, delivery: Delivery, others: NamedSource[] = []): Promise<string> {
   const refusal = source.verify(delivery)
   if (refusal.ok) throw new Error('it was not refused')
@@ -204,7 +204,7 @@ test('the secret of another source is recognised: of the same provider, and of a
   expect(await told(live, delivered(receiving), others)).toMatch(
     /secret of the source "stripe-test": .*test, live/,
   )
-  // Also when it is late: its date is not what is asked.
+  // Also for a late delivery: its date is irrelevant here.
   expect(await told(live, delivered(receiving, {}, { receivedAtMs: NOW_MS + 1e9 }), others)).toContain(
     'stripe-test',
   )
@@ -220,7 +220,7 @@ test('neither the secret nor anything of the body is told', async () => {
   }
 })
 
-/** Stripe's scheme, but for one thing. */
+/** Stripe's scheme with one difference. */
 function signing(changed: object, signatureField = 'v1'): SigningSource {
   return custom({
     secret: SECRET.slice('secretEncoding' in changed && !('secretPrefix' in changed) ? 'whsec_'.length : 0),
