@@ -73,7 +73,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
         fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
       })
       if (!certificate.subject.split('\n').some((line) => names.includes(line)))
-        throw new Error('the certificate is not that of Amazon SNS in this region')
+        throw new Error('the certificate does not belong to Amazon SNS in this region')
       return certificate.publicKey
     }, endpoint.keyNames)
 
@@ -88,15 +88,15 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     function read(delivery: Delivery): { message: Message; certificate: string } | Refusal {
       const message = messageIn(delivery)
       if (message === undefined || !message.Signature)
-        return refuse('SIGNATURE_MISSING', 'the body holds no Signature: raw message delivery must be off')
+        return refuse('SIGNATURE_MISSING', 'the body contains no Signature; disable raw message delivery')
       // Anyone can make Amazon sign messages of their own topic.
       if (message.TopicArn !== topicArn)
-        return refuse('SIGNATURE_MISMATCH', 'the topic is not the setting topicArn')
+        return refuse('SIGNATURE_MISMATCH', 'the topic is not the one in settings.topicArn')
       const url = genuine(message.SigningCertURL)
       if (url === undefined || !CERTIFICATE_PATH.test(url.pathname) || url.search !== '' || url.hash !== '')
         return refuse(
           'SIGNATURE_MALFORMED',
-          `SigningCertURL is no certificate of Amazon SNS at ${host}, the region of the topic`,
+          `SigningCertURL is not a certificate of Amazon SNS at ${host}, the region of the topic`,
         )
       return { message, certificate: url.href }
     }
@@ -106,11 +106,14 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
       if ('ok' in said) return said
       const { message, certificate } = said
       const key = certificates.get(certificate)
-      if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate is not at hand')
+      if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate has not been fetched')
       const hash = HASHES.get(message.SignatureVersion)
       const signed = signedText(message)
       if (hash === undefined || signed === undefined || typeof message.Signature !== 'string')
-        return refuse('SIGNATURE_MALFORMED', 'SignatureVersion or Type is unknown, or a field is no text')
+        return refuse(
+          'SIGNATURE_MALFORMED',
+          'SignatureVersion or Type is unknown, or a field is not a string',
+        )
       const signature = Buffer.from(message.Signature, 'base64')
       return createVerify(hash).update(signed).verify(key, signature)
         ? { ok: true, secret: 1 }
@@ -162,9 +165,9 @@ function confirmation(
   // Following this link would subscribe again after somebody has just unsubscribed.
   if (Type === 'UnsubscribeConfirmation') return answer
   if (confirm === 'off')
-    return refuse('HANDSHAKE_REFUSED', "a subscription wants to be confirmed, and `confirm: 'on'` is not set")
+    return refuse('HANDSHAKE_REFUSED', "a subscription asks for confirmation, but `confirm: 'on'` is not set")
   const url = genuine(SubscribeURL)
-  if (url === undefined) return refuse('HANDSHAKE_REFUSED', 'SubscribeURL is no address at Amazon SNS')
+  if (url === undefined) return refuse('HANDSHAKE_REFUSED', 'SubscribeURL is not an address at Amazon SNS')
   return {
     ...answer,
     async perform() {
@@ -193,14 +196,14 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
         'https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html',
       ],
       unverified: [
-        'the retries: a customer may set its own policy, a week is counted on',
-        'where the issuers of its certificates are published, for each region: Amazon Trust Services and DigiCert are believed',
+        'the retries: customers can configure them; hookonce assumes a week',
+        'where the issuers of its certificates are published in each region: hookonce trusts Amazon Trust Services and DigiCert',
       ],
       notes: [
-        'Certificates are taken from the host of the region of the topic only, must chain to a public root, and be those of Amazon SNS.',
-        "A subscription is confirmed only with `confirm: 'on'`, and only by a link to Amazon SNS itself.",
-        'Raw message delivery is not signed: leave it off.',
-        'A retry keeps its date, so the age of a message is not judged.',
+        'Certificates must come from the SNS host of the region of the topic, chain to a public root, and belong to Amazon SNS.',
+        "A subscription is confirmed only with `confirm: 'on'`, and only through a link to Amazon SNS itself.",
+        'Raw message delivery is not signed: keep it disabled.',
+        'A retry keeps its date, so the age of a message is not checked.',
       ],
     },
     signature: {
@@ -209,7 +212,7 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
       secret: 'none',
       namesKey: true,
     },
-    settings: { topicArn: 'the ARN of the topic: Amazon signs the messages of every topic alike' },
+    settings: { topicArn: 'the ARN of the topic: Amazon signs the messages of all topics in the same way' },
     event: {
       key: 'json:MessageId',
       type: 'json:Type',

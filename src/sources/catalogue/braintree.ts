@@ -19,18 +19,21 @@ const code: MakeScheme = ({ keyring, endpoint }) => {
     verify(delivery) {
       const { bt_signature: pairs, bt_payload: payload } = formFields(delivery) ?? {}
       if (!pairs || !payload)
-        return refuse('SIGNATURE_MISSING', 'the body is no form with bt_signature and bt_payload')
+        return refuse('SIGNATURE_MISSING', 'the body is not a form with bt_signature and bt_payload')
       if (!/^[A-Za-z0-9+/=\n]+$/.test(payload))
         return refuse('SIGNATURE_MALFORMED', 'bt_payload is not base64')
       const signature = signatureOf(pairs, publicKey)
       if (signature === undefined)
-        return refuse('SIGNATURE_MISMATCH', 'no signature is by the key pair of settings.publicKey')
+        return refuse('SIGNATURE_MISMATCH', 'no signature belongs to the key pair of settings.publicKey')
       for (const key of keyring.keys) {
         // A trailing line break of the payload may have been trimmed on the way.
         const expected = [mac(key, payload), mac(key, `${payload}\n`)]
         if (expected.some((one) => isSameText(one, signature))) return { ok: true, secret: key.position }
       }
-      return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+      return refuse(
+        'SIGNATURE_MISMATCH',
+        `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+      )
     },
     parse: (delivery) => payloadOf(delivery),
     handshake({ method, url }): HandshakeAnswer | ReturnType<typeof refuse> | undefined {
@@ -107,18 +110,18 @@ export const braintree = provider<BraintreePayload, XmlElement, string>(
         'npm:braintree@3.40.0:lib/braintree/digest.js',
         'github.com/braintree/braintree_node:test/unit/braintree/webhook_notification_gateway_spec.js',
       ],
-      unverified: ['the retries: 24 hours (3 in the sandbox), a week is counted on'],
+      unverified: ['the retries: 24 hours (3 in the sandbox); hookonce assumes a week'],
       notes: [
         'The secret is the private key of the API, `settings.publicKey` its public key.',
-        'Braintree sends no event id: the key is the hash of the notification, which holds its date to the second.',
-        'event.payload has bt_signature and bt_payload (without a last line break), and the notification read from its XML; ids that are numbers are texts there.',
+        'Braintree sends no event id; the key is the hash of the notification, which contains its date to the second.',
+        'event.payload has bt_signature, bt_payload (without a trailing line break) and the notification parsed from its XML. Numeric ids are strings there.',
       ],
     },
     signature: {
       algorithm: 'coded',
       how: 'HMAC-SHA1 in hex over the form field `bt_payload`, keyed with the SHA-1 of the private key; in `bt_signature`, after the public key',
     },
-    settings: { publicKey: 'the public key of the API, which names the signature that is ours' },
+    settings: { publicKey: 'the public key of the API, which selects our signature' },
     body: 'coded',
     event: {
       key: { hash: ['json:bt_payload'] },

@@ -10,7 +10,7 @@ export const circleci = provider({
       'github.com/circleci/circleci-docs:docs/guides/modules/integration/pages/outbound-webhooks.adoc',
     ],
     unverified: ['where id and date of an event are'],
-    notes: ['Retries come "at a later time", not stated: a week is counted on.'],
+    notes: ['Retries come "at a later time", without details; hookonce assumes a week.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -25,7 +25,7 @@ const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
     if (!/^[0-9a-f]{64}$/.test(headers[SIGNATURE]) || signedAtMs === undefined)
       return refuse(
         'SIGNATURE_MALFORMED',
-        'the signature or its date is not of the form that Contentful sends',
+        'the signature or its date does not have the form that Contentful sends',
       )
     const signature = Buffer.from(headers[SIGNATURE], 'hex')
     const head = signedHead(delivery, headers[SIGNED_HEADERS].split(','), endpoint)
@@ -36,7 +36,10 @@ const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
         checkAge(signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: key.position }
       )
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   },
   sign(sample) {
     const [key] = keyring.keys
@@ -69,7 +72,7 @@ function signedHead(delivery: Delivery, listed: readonly string[], endpoint: End
   const lines: string[] = []
   for (const name of [...new Set(listed)].sort()) {
     const value = listedHeader(delivery, name)
-    if (value === undefined) return refuse('SIGNATURE_MISSING', 'a header that is signed is not there')
+    if (value === undefined) return refuse('SIGNATURE_MISSING', 'a signed header is missing')
     lines.push(`${name}:${value.trim()}`)
   }
   return `${delivery.method}\n${signedPath(endpoint.urlOf(delivery))}\n${lines.join(';')}\n`
@@ -94,7 +97,7 @@ export const contentful = provider(
       unverified: [
         'the header X-Contentful-Topic as the type',
         'the header X-Contentful-Idempotency-Key as the key; without it the key is made of id, revision and topic',
-        'the retries: three, a week is counted on',
+        'the three retries; hookonce assumes a week',
       ],
       notes: ['The tolerance of its own library is 30 seconds.'],
     },

@@ -9,7 +9,7 @@ export const dodopayments = provider({
     confidence: 'verified',
     evidence: ['npm:dodopayments@2.52.0:resources/webhooks/webhooks.mjs'],
     unverified: ['which field names the object', 'where the date of the event is'],
-    notes: ['How long it retries is not stated: a week is counted on.'],
+    notes: ['How long it retries is not documented; hookonce assumes a week.'],
   },
   ...standardSignature('webhook'),
   event: {

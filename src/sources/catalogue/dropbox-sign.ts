@@ -10,9 +10,9 @@ export const dropboxSign = provider({
       'npm:@dropbox/sign@1.11.0:dist (EventCallbackHelper.isValid)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['the 6 retries, up to 20 hours apart: a week is counted on'],
+    unverified: ['the 6 retries, up to 20 hours apart; hookonce assumes a week'],
     notes: [
-      'Time and type of the event are signed, and nothing else: whoever holds one delivery can change the rest. Use TLS.',
+      'Only time and type of the event are signed: anyone who holds one delivery can change the rest. Use TLS.',
       'The secret is the API key.',
     ],
   },

@@ -41,7 +41,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
         }).toString(),
       })
       const { access_token: token } = (parseJsonText(granted) ?? {}) as { access_token?: unknown }
-      if (typeof token !== 'string') throw new Error('eBay gave no access token')
+      if (typeof token !== 'string') throw new Error('eBay returned no access token')
       const answer = await fetching(`${host}/commerce/notification/v1/public_key/${id}`, {
         headers: { authorization: `Bearer ${token}` },
       })
@@ -55,7 +55,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
       const { kid, signature } = (said ?? {}) as { kid?: unknown; signature?: unknown }
       // Checked before it becomes part of an address.
       if (typeof signature !== 'string' || typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
-        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no signature and id of a key`)
+        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} contains no signature with a key id`)
       return { id: kid, signature: Buffer.from(signature, 'base64') }
     }
 
@@ -64,7 +64,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
         const said = read(delivery)
         if ('ok' in said) return said
         const key = keys.get(said.id)
-        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key is not at hand')
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
         return createVerify('sha1').update(delivery.body).verify(key, said.signature)
           ? { ok: true, secret: 1 }
           : refuse('SIGNATURE_MISMATCH', 'the key did not make this signature')
@@ -83,9 +83,9 @@ function publicKeyOf(answer: string): KeyObject {
   const base64 = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*$/.exec(
     String(text),
   )?.[1]
-  if (base64 === undefined) throw new Error('there is no public key in the answer')
+  if (base64 === undefined) throw new Error('the response contains no public key')
   const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
-  if (key.asymmetricKeyType !== 'ec') throw new Error('the key is not of an elliptic curve')
+  if (key.asymmetricKeyType !== 'ec') throw new Error('the key is not an elliptic-curve key')
   return key
 }
 
@@ -102,16 +102,16 @@ export const ebay = provider<EbayNotification, unknown, string>(
         'npm:event-notification-nodejs-sdk@1.0.3:lib/constants.js',
         'github.com/eBay/event-notification-nodejs-sdk:test/test.json',
       ],
-      unverified: ['the statuses that it takes for success', 'the retries: a week is counted on'],
+      unverified: ['the statuses that it accepts as success', 'the retries; hookonce assumes a week'],
       notes: [
-        'The secret is the client secret of the application (Cert ID): it fetches the keys. With several, the first is used.',
-        'The signature is checked over the body as it came; the SDK of eBay writes the JSON anew first.',
-        'SHA-1 is what eBay signs with.',
+        'The secret is the client secret of the application (Cert ID). It is used to fetch the keys. If there are several, the first is used.',
+        'hookonce verifies the body as received. The SDK of eBay serialises the JSON again first.',
+        'eBay signs with SHA-1.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'ECDSA with SHA-1 over the body; `X-EBAY-SIGNATURE` holds it in JSON in base64, and its key is fetched from the API of eBay by its id',
+      how: 'ECDSA with SHA-1 over the body, as base64-encoded JSON in `X-EBAY-SIGNATURE`; the key is fetched by id from the eBay API',
       secret: 'credential',
       namesKey: true,
     },

@@ -13,7 +13,7 @@ export const mollie = provider({
     ],
     unverified: ['where id, type, object and date of an event are'],
     notes: [
-      'Classic webhooks (`id=tr_…` in a form) are not signed and not covered: they say which payment to fetch, and nothing else.',
+      'Classic webhooks (`id=tr_…` in a form) are not signed and not supported. They only name the payment to fetch.',
       'Ten attempts over 26 hours.',
     ],
   },

@@ -11,9 +11,9 @@ export const patreon = provider({
       'github.com/Patreon/platform-documentation:source/includes/_webhooks_v2.md',
     ],
     notes: [
-      'HMAC-MD5 is what Patreon signs with: weak as a hash, not known to be broken as an HMAC.',
-      'The name of the event is a header, and not signed.',
-      'Seven retries take up to five weeks; what waits is sent with the next success.',
+      'Patreon signs with HMAC-MD5. MD5 is weak as a hash, but not known to be broken as an HMAC.',
+      'The name of the event is in a header, which is not signed.',
+      'Seven retries take up to five weeks. Waiting events are sent after the next success.',
     ],
   },
   signature: { algorithm: 'hmac-md5', header: 'x-patreon-signature', encoding: 'hex' },

@@ -41,7 +41,8 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
         nowMs,
         fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
       })
-      if (!GENUINE_NAME.test(certificate.subject)) throw new Error('the certificate is not that of PayPal')
+      if (!GENUINE_NAME.test(certificate.subject))
+        throw new Error('the certificate does not belong to PayPal')
       return certificate.publicKey
     }, endpoint.keyNames)
 
@@ -50,7 +51,7 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
       if ('ok' in headers) return headers
       const url = genuineUrl(headers['paypal-cert-url'], GENUINE_HOST)
       if (url === undefined || !CERTIFICATE_PATH.test(url.pathname) || url.search !== '')
-        return refuse('SIGNATURE_MALFORMED', 'PAYPAL-CERT-URL is no certificate at PayPal')
+        return refuse('SIGNATURE_MALFORMED', 'PAYPAL-CERT-URL is not an address at PayPal')
       const id = headers['paypal-transmission-id']
       const time = headers['paypal-transmission-time']
       return {
@@ -65,12 +66,12 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
         const said = read(delivery)
         if ('ok' in said) return said
         const key = certificates.get(said.certificate)
-        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate is not at hand')
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate has not been fetched')
         return createVerify('sha256').update(said.signed).verify(key, said.signature)
           ? { ok: true, secret: 1 }
           : refuse(
               'SIGNATURE_MISMATCH',
-              'the certificate did not make this signature: is settings.webhookId that of this URL?',
+              'the certificate did not make this signature; check that settings.webhookId belongs to this URL',
             )
       },
       prepare(delivery) {
@@ -95,12 +96,12 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
         'github.com/hookdeck/webhook-samples@84a3957 (captured real requests)',
       ],
       unverified: [
-        'the retries: 3 days, a week is counted on',
-        'whether a retry is dated anew: so the age of a delivery is not judged',
+        'the retries of 3 days; hookonce assumes a week',
+        'whether a retry has a new date: the age of a delivery is therefore not checked',
       ],
       notes: [
-        'The body is signed by its CRC-32, a checksum of 32 bits that can be forged for a delivery one already holds: see to TLS.',
-        'Certificates are taken from PayPal only, must chain to a public root, and be kept by a name under paypal.com.',
+        'Only the CRC-32 of the body is signed. Anyone who holds a delivery can forge another body with this 32-bit checksum: use TLS.',
+        'Certificates must come from PayPal, chain to a public root, and be issued to a name under paypal.com.',
       ],
     },
     signature: {
@@ -109,7 +110,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
       secret: 'none',
       namesKey: true,
     },
-    settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of what is signed' },
+    settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of the signed text' },
     event: {
       key: 'json:id',
       type: 'json:event_type',

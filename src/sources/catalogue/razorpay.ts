@@ -11,10 +11,10 @@ export const razorpay = provider({
       'github.com/razorpay/razorpay-node:test/utils/razorpay-utils.spec.js',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of 24 hours: two days are counted on'],
+    unverified: ['the retries of 24 hours; hookonce assumes two days'],
     notes: [
-      'The secret is the one of the webhook, not the API key.',
-      'The signature covers the body only: the event id is a header that TLS protects, not the secret.',
+      'The secret is that of the webhook, not the API key.',
+      'The signature covers the body only: the event id is a header, which TLS protects but the secret does not.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-razorpay-signature', encoding: 'hex' },

@@ -8,7 +8,7 @@ export const slack = provider<SlackEvent, SlackEvent['event'], string>({
     confidence: 'verified',
     evidence: ['npm:@slack/bolt@5.1.0:dist/receivers/verify-request.js'],
     notes: [
-      'Only the Events API: slash commands and interactions are forms, and want their answer in the reply.',
+      'Only for the Events API. Slash commands and interactions are forms, and expect their answer in the reply.',
       'Retries end after 6 minutes.',
     ],
   },

@@ -10,10 +10,10 @@ export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
     unverified: ['resending for 30 days'],
     notes: [
       'The whole `whsec_…` text is the key; it is not decoded.',
-      '`Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 for each live secret; v0 is for tests and not believed.',
-      'The SDK lets future dates pass; here the tolerance counts to both sides.',
-      'Thin events (`object: "v2.core.event"`) carry `related_object` in place of `data.object`, and `created` as ISO text.',
-      'Retries go on for 3 days; a person can resend for 30, so 30 days is what is counted on.',
+      '`Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 per live secret. v0 is for tests and is ignored.',
+      'The SDK accepts future dates. In hookonce the tolerance applies in both directions.',
+      'Thin events (`object: "v2.core.event"`) have `related_object` instead of `data.object`, and `created` as ISO text.',
+      'It retries for 3 days, and people can resend for 30 days; hookonce assumes 30 days.',
     ],
   },
   signature: {

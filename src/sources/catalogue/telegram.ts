@@ -43,7 +43,7 @@ export const telegram = provider({
     notes: [
       'Nothing is signed. The secret is the `secret_token` given to `setWebhook`.',
       'The type is the kind of the update: `message`, `callback_query`, …',
-      'Updates that are not taken expire after a day.',
+      'Updates that are not accepted expire after a day.',
     ],
   },
   signature: { algorithm: 'token', header: 'x-telegram-bot-api-secret-token' },

@@ -19,19 +19,22 @@ const HEADER = 'x-twilio-signature'
 const code: MakeScheme = ({ keyring, endpoint }) => ({
   verify(delivery) {
     const header = delivery.header(HEADER)
-    if (!header) return refuse('SIGNATURE_MISSING', `the header ${HEADER} is not there`)
+    if (!header) return refuse('SIGNATURE_MISSING', `the header ${HEADER} is missing`)
     if (!/^[A-Za-z0-9+/]{27}=$/.test(header))
-      return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no hmac-sha1 signature`)
+      return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} contains no hmac-sha1 signature`)
     const signature = Buffer.from(header, 'base64')
     const url = endpoint.urlOf(delivery)
     const fields = signedFields(delivery, url)
     if (fields === undefined)
-      return refuse('SIGNATURE_MISMATCH', 'the body is neither a form nor the one of bodySHA256')
+      return refuse('SIGNATURE_MISMATCH', 'the body is not a form and does not match bodySHA256')
     for (const key of keyring.keys) {
       if (spellings(url).some((spelling) => timingSafeEqual(mac(key, spelling + fields), signature)))
         return { ok: true, secret: key.position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   },
   sign(sample) {
     const [key] = keyring.keys
@@ -117,17 +120,17 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
       ],
       unverified: [
         'that I-Twilio-Idempotency-Token is always sent',
-        'the retry window: a week is counted on',
+        'the retry window; hookonce assumes a week',
       ],
       notes: [
         'The secret is the auth token of the account.',
-        'For status callbacks, Event Streams and Verify Push: a call or message that waits for TwiML in the reply gets none.',
-        'Event Streams come as batches of CloudEvents in JSON, everything else as one event in a form or JSON.',
+        'For status callbacks, Event Streams and Verify Push. Calls or messages that expect TwiML in the reply are not supported.',
+        'Event Streams are batches of CloudEvents in JSON. Everything else is one event, in a form or in JSON.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'HMAC-SHA1 in base64 over the registered URL and the form fields sorted by name; a body that is no form by `bodySHA256` in the URL',
+      how: 'HMAC-SHA1 in base64 over the registered URL and the form fields sorted by name; a body that is not a form is covered by `bodySHA256` in the URL',
       needsUrl: true,
     },
     body: { jsonOr: 'form' },
