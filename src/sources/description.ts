@@ -176,23 +176,23 @@ export function checkDescription(description: ProviderDescription): CheckedDescr
 }
 
 /** Checks that the parts of a description are consistent. */
-export function checkAgreement(described: Agreement, context: z.RefinementCtx): void {
+export function checkAgreement(described: RelatedParts, context: z.RefinementCtx): void {
   checkSigned(described, context)
-  const complain = (path: string[], message: string): void =>
+  const addIssue = (path: string[], message: string): void =>
     context.addIssue({ code: 'custom', path, message })
   if (described.batch === undefined && described.signedPer === 'event')
-    complain(['signedPer'], "'event' is for a batch")
+    addIssue(['signedPer'], "'event' is only for a batch")
   if (described.batch === undefined && JSON.stringify(described.event).includes('"item:'))
-    complain(['event'], 'item:<path> is for a batch: use json:<path>, or say where the batch is')
+    addIssue(['event'], 'item:<path> is only for a batch; use json:<path>, or set `batch`')
   if (described.batch === undefined && JSON.stringify(described.event).includes('"item-hash"'))
-    complain(['event', 'key'], "'item-hash' is for a batch: use 'body-hash'")
+    addIssue(['event', 'key'], "'item-hash' is only for a batch; use 'body-hash'")
   for (const name of settingsRead(described)) {
     if (!Object.hasOwn(described.settings, name))
-      complain(['settings'], `{setting:${name}} is used: say what it is`)
+      addIssue(['settings'], `{setting:${name}} is used; describe it here`)
   }
 }
 
-interface Agreement {
+interface RelatedParts {
   readonly signature: Signature
   readonly timestamp?: z.output<typeof timestamp> | undefined
   readonly batch?: unknown
@@ -203,7 +203,7 @@ interface Agreement {
   readonly acceptedHeaders: Readonly<Record<string, string>>
 }
 
-function settingsRead({ signature, handshake = [], acceptedHeaders }: Agreement): string[] {
+function settingsRead({ signature, handshake = [], acceptedHeaders }: RelatedParts): string[] {
   const templates = [
     ...(isDigest(signature) ? [signature.content] : []),
     ...Object.values(acceptedHeaders),

@@ -90,12 +90,12 @@ function versionFrom({
  * were verified on arrival.
  */
 export function recordedEvent(source: Source, identity: Identity, recorded: Recorded): Event {
-  const read = new ReadAgain(source, identity, recorded)
+  const read = new StoredIdentity(source, identity, recorded)
   if (source.withholds === undefined) return eventOf(read, recorded)
   return eventOf(read, { ...recorded, headers: withoutSecrets(recorded.headers, source) })
 }
 
-class ReadAgain implements Omit<Identified, 'ok'> {
+class StoredIdentity implements Omit<Identified, 'ok'> {
   readonly key: string
   readonly type: string
   readonly objectId: string | undefined

@@ -31,13 +31,13 @@ export function headerIn(headers: IncomingHttpHeaders): (name: string) => string
   }
 }
 
-type Withholding = Pick<Source, 'withholds'>
+type SecretFilter = Pick<Source, 'withholds'>
 
 /**
  * `pairs` alternates names and values, like `rawHeaders` of node:http. Headers that contain the
  * secret are left out.
  */
-export function headerLines(pairs: readonly string[], source: Withholding): string {
+export function headerLines(pairs: readonly string[], source: SecretFilter): string {
   const { withholds } = source
   let lines = ''
   for (let at = 0; at + 1 < pairs.length; at += 2) {
@@ -49,7 +49,7 @@ export function headerLines(pairs: readonly string[], source: Withholding): stri
 }
 
 /** Removes headers that contain the secret. Earlier versions recorded them. */
-export function withoutSecrets(lines: string, { withholds }: Withholding): string {
+export function withoutSecrets(lines: string, { withholds }: SecretFilter): string {
   if (withholds === undefined) return lines
   return headerEntries(lines)
     .filter(([name, value]) => !withholds(name, value))

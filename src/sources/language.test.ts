@@ -161,7 +161,7 @@ describe('what signs', () => {
         const signed = theirs.deliver({ body: BODY })
         expect(ours.verify(arriving(signed))).toEqual({ ok: true, secret: 1 })
         expect(ours.verify(arriving(signed, { body: Buffer.from(`${BODY} `) }))).toMatchObject({ ok: false })
-        expect(() => ours.sign({ body: BODY })).toThrow(/only the provider can sign/)
+        expect(() => ours.sign({ body: BODY })).toThrow(/only the provider has its private key/)
       }
       expect(() => custom({ secret: 'nonsense', signature, event })).toThrow(
         /CONFIG_INVALID.*not a public key/,

@@ -54,7 +54,7 @@ export const optionsShape = {
    */
   mode: z.enum(['enforce', 'shadow']).default('enforce'),
   /** The URL as registered with the provider, for providers that sign it. */
-  url: z.url({ protocol: /^https?$/, error: 'must be the http or https URL that was registered' }).optional(),
+  url: z.url({ protocol: /^https?$/, error: 'must be the registered http or https URL' }).optional(),
   /** Values besides the secret that a provider needs. Each provider names its own. */
   settings: z.record(z.string(), z.string()).default({}),
   /**
@@ -110,7 +110,10 @@ function textOf(one: OneSecret, provider: string): string | undefined {
   if ('env' in one) {
     const value = process.env[one.env]
     if (value) return value
-    throw new HookonceError('SECRET_MISSING', `${provider}: secret: the environment has no ${one.env}`)
+    throw new HookonceError(
+      'SECRET_MISSING',
+      `${provider}: secret: the environment variable ${one.env} is not set`,
+    )
   }
   try {
     return readFileSync(one.file, 'utf8').trim()
@@ -144,14 +147,17 @@ export function placedSecrets(secret: ResolvedSecret, provider: string): PlacedS
     )
   }
   if (placed.length > MAX_SECRETS) {
-    throw new HookonceError('CONFIG_INVALID', `${provider}: secret: at most ${MAX_SECRETS} secrets`)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${provider}: secret: at most ${MAX_SECRETS} secrets are allowed`,
+    )
   }
   // A trailing line break from a secrets file would otherwise appear only as SIGNATURE_MISMATCH.
   const padded = placed.find(({ text }) => text !== text.trim() && !text.startsWith('-----BEGIN'))
   if (padded !== undefined) {
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: secret: number ${padded.position} begins or ends with white space`,
+      `${provider}: secret: number ${padded.position} begins or ends with whitespace; remove it`,
     )
   }
   return placed

@@ -35,13 +35,13 @@ export function sampleOf(
   return { headers, body: writeBody(payload as object, body) }
 }
 
-interface Making {
+interface SampleInput {
   readonly description: CheckedDescription
   readonly headers: Record<string, string>
   readonly payload: object | undefined
 }
 
-function singleBody({ description, headers, payload }: Making, event: SampleEvent): unknown {
+function singleBody({ description, headers, payload }: SampleInput, event: SampleEvent): unknown {
   const { batch } = description
   const empty = batch !== undefined && itemSteps(batch)[0] === '[]' ? [] : {}
   const root: { body: unknown } = { body: payload ?? empty }

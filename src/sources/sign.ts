@@ -62,7 +62,7 @@ export function sign(source: SigningSource, sample: Sample): Record<string, stri
   return source.sign(sample)
 }
 
-interface Signing {
+interface SignerInput {
   readonly description: CheckedDescription
   readonly keyring: Keyring
   readonly endpoint: Endpoint
@@ -77,7 +77,7 @@ interface Draft {
   readonly timestampMs: number
 }
 
-export function signer({ description, keyring, endpoint }: Signing): (sample: Sample) => SignedDelivery {
+export function signer({ description, keyring, endpoint }: SignerInput): (sample: Sample) => SignedDelivery {
   return (sample) => {
     const [key] = keyring.keys
     if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
@@ -219,7 +219,7 @@ function payloadOf({ description, headers, body }: Draft): object {
   if (payload === undefined)
     throw new HookonceError(
       'BODY_UNPARSABLE',
-      'this provider signs inside the body: give a sample body of its form',
+      'this provider signs inside the body; pass a sample body in its format',
     )
   return payload
 }

@@ -193,62 +193,66 @@ export const timestamp = strict({
 export type Timestamp = z.output<typeof timestamp>
 export type Unit = z.output<typeof unit>
 
-interface Signed {
+interface SignedParts {
   readonly signature: Signature
   readonly timestamp?: Timestamp | undefined
 }
 
 /** Checks that signature and date are consistent. */
-export function checkSigned({ signature, timestamp }: Signed, context: z.RefinementCtx): void {
-  const complain = (path: string[], message: string): void =>
+export function checkSigned({ signature, timestamp }: SignedParts, context: z.RefinementCtx): void {
+  const addIssue = (path: string[], message: string): void =>
     context.addIssue({ code: 'custom', path, message })
   if ('header' in signature && (signature.header === undefined) === (signature.at === undefined))
-    complain(['signature', 'header'], 'say where the signature is: in a `header`, or `at` another place')
+    addIssue(['signature', 'header'], 'set either `header`, or `at` for another place of the signature')
   if (timestamp !== undefined && !isDigest(signature))
-    complain(['timestamp'], `a signature of the kind "${signature.algorithm}" has no date of its own`)
+    addIssue(['timestamp'], `is not supported for a signature of kind "${signature.algorithm}"`)
   if (!isDigest(signature)) return
 
   const bodies = signature.content.split('{body}').length - 1
   // If the body is not signed, anyone can change it.
   if (bodies !== (signature.covers === 'body' ? 1 : 0))
-    complain(
+    addIssue(
       ['signature', 'content'],
       signature.covers === 'body'
-        ? '{body} must be signed, once'
-        : "{body} is signed: leave `covers: 'not-body'` out",
+        ? 'must contain {body} exactly once'
+        : "contains {body}; remove `covers: 'not-body'`",
     )
   const isPlainHash = /^sha\d+$/.test(signature.algorithm)
   if (isPlainHash !== signature.content.includes('{secret}'))
-    complain(
+    addIssue(
       ['signature', 'content'],
       isPlainHash
-        ? 'a plain hash proves nothing without {secret}'
-        : '{secret} is for plain hashes; here it is the key',
+        ? 'must contain {secret}, because a plain hash proves nothing without it'
+        : '{secret} is only for plain hashes; here the secret is the key',
     )
   if (signature.asymmetric && !(signature.format.kind === 'list' && signature.algorithm.startsWith('hmac-')))
-    complain(['signature', 'asymmetric'], 'is for a list with an HMAC: use the algorithm "ed25519" instead')
+    addIssue(
+      ['signature', 'asymmetric'],
+      'is only for a list with an HMAC; use the algorithm "ed25519" instead',
+    )
   const listsHeaders = signature.format.kind === 'list' && signature.format.headersField !== undefined
   if (listsHeaders !== signature.content.includes('{signedHeaders}'))
-    complain(['signature', 'format'], '{signedHeaders} and format.headersField need each other')
-  checkDate(signature, timestamp, complain)
+    addIssue(['signature', 'format'], '{signedHeaders} and format.headersField must be used together')
+  checkDate(signature, timestamp, addIssue)
 }
 
 function checkDate(
   signature: DigestSignature,
   timestamp: Timestamp | undefined,
-  complain: (path: string[], message: string) => void,
+  addIssue: (path: string[], message: string) => void,
 ): void {
   const rendered = signature.content.includes('{timestamp}')
-  if (rendered && timestamp === undefined) complain(['timestamp'], '{timestamp} is signed: say where it is')
+  if (rendered && timestamp === undefined)
+    addIssue(['timestamp'], 'is required, because {timestamp} is signed')
   if (timestamp === undefined) return
   const inSignedBody = timestamp.at.startsWith('json:') && signature.covers === 'body'
   if (!rendered && !inSignedBody) {
     // If the date is not signed, anyone can put a fresh date on an old delivery.
-    complain(
+    addIssue(
       ['timestamp'],
-      'a timestamp that is not signed proves nothing: put {timestamp} into signature.content',
+      'must be signed, because anyone can change an unsigned date: add {timestamp} to signature.content',
     )
   }
   if (timestamp.at.startsWith('field:') && signature.format.kind !== 'list')
-    complain(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list"')
+    addIssue(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list"')
 }

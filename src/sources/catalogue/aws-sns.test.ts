@@ -76,12 +76,12 @@ function world(
   keyNames: string[] = [],
 ): World {
   const fetched: string[] = []
-  const fetching: FetchBytes = async (url) => {
+  const fetcher: FetchBytes = async (url) => {
     fetched.push(url)
     if (url === DOWN) throw new Error('no route')
     return url === ISSUER_URL ? new X509Certificate(issuer.pem).raw : Buffer.from(pem)
   }
-  const code = awsSnsCode({ fetching, roots: () => [new X509Certificate(root.pem)] })
+  const code = awsSnsCode({ fetcher, roots: () => [new X509Certificate(root.pem)] })
   const options = checkOptions({ secret: undefined, settings: { topicArn }, confirm, keyNames }, 'aws-sns')
   return { source: compile(checkDescription(awsSns.description), options, code), fetched }
 }

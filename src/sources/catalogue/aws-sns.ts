@@ -3,9 +3,9 @@ import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, HandshakeAnswer, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import {
+  type CertificateSource,
   publicRoots,
   publishedIssuer,
-  type Trusting,
   trustedCertificate,
 } from '../schemes/certificate-chain.ts'
 import type { MakeScheme } from '../schemes/custom-scheme.ts'
@@ -59,7 +59,7 @@ function hostOf(topicArn: string): string {
 }
 
 /** Amazon signs with a certificate. Each message names its address. */
-export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
+export function awsSnsCode({ fetcher, roots }: CertificateSource): MakeScheme {
   return ({ endpoint }) => {
     const topicArn = endpoint.setting('topicArn')
     const host = hostOf(topicArn)
@@ -67,10 +67,10 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     const names = ['sns.amazonaws.com', host].map((name) => `CN=${name}`)
 
     const certificates = remoteKeys(async (url, nowMs) => {
-      const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
+      const certificate = await trustedCertificate((await fetcher(url)).toString('utf8'), {
         roots: roots(),
         nowMs,
-        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
+        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetcher),
       })
       if (!certificate.subject.split('\n').some((line) => names.includes(line)))
         throw new Error('the certificate does not belong to Amazon SNS in this region')
@@ -102,9 +102,9 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     }
 
     const verify: Verify = (delivery) => {
-      const said = read(delivery)
-      if ('ok' in said) return said
-      const { message, certificate } = said
+      const proof = read(delivery)
+      if ('ok' in proof) return proof
+      const { message, certificate } = proof
       const key = certificates.get(certificate)
       if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate has not been fetched')
       const hash = HASHES.get(message.SignatureVersion)
@@ -123,9 +123,9 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     return {
       verify,
       prepare(delivery) {
-        const said = read(delivery)
+        const proof = read(delivery)
         // `verify` reports what is wrong. Nothing is fetched for an invalid message.
-        return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
+        return 'ok' in proof ? undefined : certificates.need(proof.certificate, delivery.receivedAtMs)
       },
       handshake(delivery) {
         const message = messageIn(delivery)
@@ -133,7 +133,7 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
         if (type !== 'SubscriptionConfirmation' && type !== 'UnsubscribeConfirmation') return undefined
         const verified = verify(delivery)
         if (!verified.ok) return verified
-        return confirmation(message ?? {}, endpoint.confirm, { genuine, fetching })
+        return confirmation(message ?? {}, endpoint.confirm, { genuine, fetcher })
       },
     }
   }
@@ -152,14 +152,14 @@ function signedText(message: Message): string | undefined {
   return text
 }
 
-interface Confirming extends Pick<Trusting, 'fetching'> {
+interface ConfirmationInput extends Pick<CertificateSource, 'fetcher'> {
   readonly genuine: (address: unknown) => URL | undefined
 }
 
 function confirmation(
   { Type, SubscribeURL }: Message,
   confirm: 'on' | 'off',
-  { genuine, fetching }: Confirming,
+  { genuine, fetcher }: ConfirmationInput,
 ): HandshakeAnswer | Refusal {
   const answer: HandshakeAnswer = { ok: true, status: 200, headers: {}, body: '' }
   // Following this link would subscribe again after somebody has just unsubscribed.
@@ -172,7 +172,7 @@ function confirmation(
     ...answer,
     async perform() {
       try {
-        await fetching(url.href)
+        await fetcher(url.href)
         return undefined
       } catch (error) {
         return refuse(
@@ -223,7 +223,7 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
     retryWindowHours: 7 * 24,
     answerWithinSeconds: 15,
   },
-  awsSnsCode({ fetching: fetchBytes, roots: publicRoots }),
+  awsSnsCode({ fetcher: fetchBytes, roots: publicRoots }),
 )
 
 export interface AwsSnsMessage {

@@ -51,8 +51,8 @@ const code: MakeScheme = ({ keyring, endpoint }) => {
       const [key] = keyring.keys
       if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
       const text = Buffer.from(sample.body).toString('utf8')
-      const said = parseJsonText(text) as { notification?: unknown } | undefined
-      const xml = said === undefined ? text : writeXml({ notification: said.notification ?? {} })
+      const sampled = parseJsonText(text) as { notification?: unknown } | undefined
+      const xml = sampled === undefined ? text : writeXml({ notification: sampled.notification ?? {} })
       const payload = Buffer.from(xml).toString('base64')
       const form = { bt_signature: `${publicKey}|${mac(key, payload)}`, bt_payload: payload }
       return {

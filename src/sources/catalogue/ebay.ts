@@ -19,7 +19,7 @@ const HOSTS: Readonly<Record<string, string>> = {
 /**
  * eBay signs the body. Its keys are fetched by id, with a token obtained with the API credentials.
  */
-export function ebayCode(fetching: FetchText): MakeScheme {
+export function ebayCode(fetcher: FetchText): MakeScheme {
   return ({ keyring, endpoint }) => {
     const host = HOSTS[endpoint.setting('environment')]
     if (host === undefined)
@@ -29,7 +29,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
     const keys = remoteKeys(async (id) => {
       const secret = keyring.keys[0]?.key.export().toString()
       const credentials = Buffer.from(`${endpoint.setting('clientId')}:${secret}`).toString('base64')
-      const granted = await fetching(`${host}/identity/v1/oauth2/token`, {
+      const granted = await fetcher(`${host}/identity/v1/oauth2/token`, {
         method: 'POST',
         headers: {
           authorization: `Basic ${credentials}`,
@@ -42,7 +42,7 @@ export function ebayCode(fetching: FetchText): MakeScheme {
       })
       const { access_token: token } = (parseJsonText(granted) ?? {}) as { access_token?: unknown }
       if (typeof token !== 'string') throw new Error('eBay returned no access token')
-      const answer = await fetching(`${host}/commerce/notification/v1/public_key/${id}`, {
+      const answer = await fetcher(`${host}/commerce/notification/v1/public_key/${id}`, {
         headers: { authorization: `Bearer ${token}` },
       })
       return publicKeyOf(answer)
@@ -51,8 +51,8 @@ export function ebayCode(fetching: FetchText): MakeScheme {
     function read(delivery: Delivery): { id: string; signature: Buffer } | Refusal {
       const headers = neededHeaders(delivery, [HEADER])
       if ('ok' in headers) return headers
-      const said = parseJsonText(Buffer.from(headers[HEADER], 'base64').toString('utf8'))
-      const { kid, signature } = (said ?? {}) as { kid?: unknown; signature?: unknown }
+      const parsed = parseJsonText(Buffer.from(headers[HEADER], 'base64').toString('utf8'))
+      const { kid, signature } = (parsed ?? {}) as { kid?: unknown; signature?: unknown }
       // Checked before it becomes part of an address.
       if (typeof signature !== 'string' || typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
         return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} contains no signature with a key id`)
@@ -61,17 +61,17 @@ export function ebayCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const key = keys.get(said.id)
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const key = keys.get(proof.id)
         if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
-        return createVerify('sha1').update(delivery.body).verify(key, said.signature)
+        return createVerify('sha1').update(delivery.body).verify(key, proof.signature)
           ? { ok: true, secret: 1 }
           : refuse('SIGNATURE_MISMATCH', 'the key did not make this signature')
       },
       prepare(delivery) {
-        const said = read(delivery)
-        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+        const proof = read(delivery)
+        return 'ok' in proof ? undefined : keys.need(proof.id, delivery.receivedAtMs)
       },
     }
   }

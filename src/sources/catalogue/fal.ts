@@ -25,9 +25,9 @@ interface Said {
 }
 
 /** fal signs with published keys and does not name the key, so each one is tried. */
-export function falCode(fetching: FetchText): MakeScheme {
+export function falCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
-    const published = keySet(KEYS, fetching)
+    const published = keySet(KEYS, fetcher)
     const userId = endpoint.setting('userId')
 
     function read(delivery: Delivery): Said | Refusal {
@@ -54,18 +54,18 @@ export function falCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
         if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys have not been fetched')
-        if (!isSignedByOne(published.keys, said))
+        if (!isSignedByOne(published.keys, proof))
           return refuse('SIGNATURE_MISMATCH', 'none of the keys that fal publishes made this signature')
-        return checkAge(said.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
+        return checkAge(proof.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return undefined
+        const proof = read(delivery)
+        if ('ok' in proof) return undefined
         // If no known key matches, fal may have published a new one.
-        return published.need((keys) => isSignedByOne(keys, said), delivery.receivedAtMs)
+        return published.need((keys) => isSignedByOne(keys, proof), delivery.receivedAtMs)
       },
     }
   }

@@ -40,7 +40,7 @@ interface Signing {
 
 interface Played {
   readonly description: ProviderDescription
-  readonly code: (fetching: FetchText) => MakeScheme
+  readonly code: (fetcher: FetchText) => MakeScheme
   readonly secret?: string
   readonly settings: Record<string, string>
   readonly payload: unknown

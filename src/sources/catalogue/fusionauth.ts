@@ -13,9 +13,9 @@ const HEADER = 'x-fusionauth-signature-jwt'
 const ALGORITHMS: readonly JwsAlgorithm[] = ['EdDSA', 'ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512']
 
 /** Each FusionAuth server publishes its own keys. The token contains the hash of the body. */
-export function fusionauthCode(fetching: FetchText): MakeScheme {
+export function fusionauthCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint }) => {
-    const published = keySet(keySetUrl('fusionauth', 'url', endpoint.setting('url')), fetching)
+    const published = keySet(keySetUrl('fusionauth', 'url', endpoint.setting('url')), fetcher)
 
     function read(delivery: Delivery): { token: Token; algorithm: JwsAlgorithm } | Refusal {
       const headers = neededHeaders(delivery, [HEADER])
@@ -29,9 +29,9 @@ export function fusionauthCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const { token, algorithm } = said
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const { token, algorithm } = proof
         if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys have not been fetched')
         const meant = published.keys.filter(isMeantBy(token))
         if (!meant.some(({ key }) => isSignedBy(key, algorithm, token.signed, token.signature)))
@@ -42,9 +42,9 @@ export function fusionauthCode(fetching: FetchText): MakeScheme {
           : refuse('SIGNATURE_MISMATCH', 'the body does not match the claim request_body_sha256')
       },
       prepare(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return undefined
-        return published.need((keys) => keys.some(isMeantBy(said.token)), delivery.receivedAtMs)
+        const proof = read(delivery)
+        if ('ok' in proof) return undefined
+        return published.need((keys) => keys.some(isMeantBy(proof.token)), delivery.receivedAtMs)
       },
     }
   }

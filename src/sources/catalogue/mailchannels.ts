@@ -24,9 +24,9 @@ interface Said {
 }
 
 /** HTTP Message Signatures (RFC 9421) over the digest of the body (RFC 9530). */
-export function mailchannelsCode(fetching: FetchText): MakeScheme {
+export function mailchannelsCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
-    const keys = remoteKeys(async (id) => publicKeyOf(await fetching(`${KEYS}?id=${id}`)), endpoint.keyNames)
+    const keys = remoteKeys(async (id) => publicKeyOf(await fetcher(`${KEYS}?id=${id}`)), endpoint.keyNames)
 
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, ['content-digest', 'signature', 'signature-input'])
@@ -48,17 +48,17 @@ export function mailchannelsCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const key = keys.get(said.id)
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const key = keys.get(proof.id)
         if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
-        if (!isSignedBy(key, 'EdDSA', said.signed, said.signature))
+        if (!isSignedBy(key, 'EdDSA', proof.signed, proof.signature))
           return refuse('SIGNATURE_MISMATCH', 'the key did not make this signature')
-        return checkAge(said.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
+        return checkAge(proof.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+        const proof = read(delivery)
+        return 'ok' in proof ? undefined : keys.need(proof.id, delivery.receivedAtMs)
       },
     }
   }

@@ -20,9 +20,9 @@ interface Said {
 /**
  * A detached JSON Web Signature: it leaves out its payload, which is date and body, encoded twice.
  */
-export function neonAuthCode(fetching: FetchText): MakeScheme {
+export function neonAuthCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
-    const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetching)
+    const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetcher)
 
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
@@ -51,19 +51,19 @@ export function neonAuthCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
         if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys have not been fetched')
-        const { id, signed, signature, signedAtMs } = said
+        const { id, signed, signature, signedAtMs } = proof
         const meant = published.keys.find((key) => key.id === id)
         if (meant === undefined || !isSignedBy(meant.key, 'EdDSA', signed, signature))
           return refuse('SIGNATURE_MISMATCH', 'none of the keys that Neon publishes made this signature')
         return checkAge(signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return undefined
-        return published.need((keys) => keys.some(({ id }) => id === said.id), delivery.receivedAtMs)
+        const proof = read(delivery)
+        if ('ok' in proof) return undefined
+        return published.need((keys) => keys.some(({ id }) => id === proof.id), delivery.receivedAtMs)
       },
     }
   }

@@ -87,7 +87,7 @@ async function world(certificates: KeyAnswer, webhookId = WEBHOOK): Promise<Worl
     path === '/Issuer.crt' ? new X509Certificate(issuer.pem).raw : certificates,
   )
   onTestFinished(() => server.stop())
-  const code = paypalCode({ fetching: server.fetching, roots: () => [new X509Certificate(root.pem)] })
+  const code = paypalCode({ fetcher: server.fetching, roots: () => [new X509Certificate(root.pem)] })
   const options = checkOptions({ secret: undefined, settings: { webhookId } }, 'paypal')
   return { server, source: compile(checkDescription(paypal.description), options, code) }
 }

@@ -3,9 +3,9 @@ import * as zlib from 'node:zlib'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import {
+  type CertificateSource,
   publicRoots,
   publishedIssuer,
-  type Trusting,
   trustedCertificate,
 } from '../schemes/certificate-chain.ts'
 import type { MakeScheme } from '../schemes/custom-scheme.ts'
@@ -31,15 +31,15 @@ const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
  * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate.
  * Each delivery names the certificate.
  */
-export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
+export function paypalCode({ fetcher, roots }: CertificateSource): MakeScheme {
   return ({ endpoint }) => {
     const webhookId = endpoint.setting('webhookId')
 
     const certificates = remoteKeys(async (url, nowMs) => {
-      const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
+      const certificate = await trustedCertificate((await fetcher(url)).toString('utf8'), {
         roots: roots(),
         nowMs,
-        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
+        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetcher),
       })
       if (!GENUINE_NAME.test(certificate.subject))
         throw new Error('the certificate does not belong to PayPal')
@@ -63,11 +63,11 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const key = certificates.get(said.certificate)
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const key = certificates.get(proof.certificate)
         if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate has not been fetched')
-        return createVerify('sha256').update(said.signed).verify(key, said.signature)
+        return createVerify('sha256').update(proof.signed).verify(key, proof.signature)
           ? { ok: true, secret: 1 }
           : refuse(
               'SIGNATURE_MISMATCH',
@@ -75,9 +75,9 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
             )
       },
       prepare(delivery) {
-        const said = read(delivery)
+        const proof = read(delivery)
         // `verify` reports what is wrong. Nothing is fetched for an invalid delivery.
-        return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
+        return 'ok' in proof ? undefined : certificates.need(proof.certificate, delivery.receivedAtMs)
       },
     }
   }
@@ -120,7 +120,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
     },
     retryWindowHours: 7 * 24,
   },
-  paypalCode({ fetching: fetchBytes, roots: publicRoots }),
+  paypalCode({ fetcher: fetchBytes, roots: publicRoots }),
 )
 
 export interface PayPalEvent {

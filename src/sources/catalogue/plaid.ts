@@ -24,14 +24,14 @@ const HOSTS: Readonly<Record<string, string>> = {
  * Plaid signs a token that contains the hash of the body. Its keys are fetched by id, with the API
  * credentials.
  */
-export function plaidCode(fetching: FetchText): MakeScheme {
+export function plaidCode(fetcher: FetchText): MakeScheme {
   return ({ keyring, endpoint, toleranceSeconds }) => {
     const host = HOSTS[endpoint.setting('environment')]
     if (host === undefined)
       throw new HookonceError('CONFIG_INVALID', "plaid: settings.environment: 'production' or 'sandbox'")
 
     const keys = remoteKeys(async (id) => {
-      const answer = await fetching(`${host}/webhook_verification_key/get`, {
+      const answer = await fetcher(`${host}/webhook_verification_key/get`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({
@@ -61,9 +61,9 @@ export function plaidCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const { token, id } = said
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const { token, id } = proof
         const key = keys.get(id)
         if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
         if (!isSignedBy(key, 'ES256', token.signed, token.signature))
@@ -75,8 +75,8 @@ export function plaidCode(fetching: FetchText): MakeScheme {
         return ageFault({ iat }, delivery, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+        const proof = read(delivery)
+        return 'ok' in proof ? undefined : keys.need(proof.id, delivery.receivedAtMs)
       },
     }
   }

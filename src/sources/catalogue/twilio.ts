@@ -47,9 +47,9 @@ const code: MakeScheme = ({ keyring, endpoint }) => ({
     for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
     if (sample.id !== undefined) headers['i-twilio-idempotency-token'] = sample.id
     const isForm = isFormType(headers['content-type'])
-    const asked = sample.url ?? '/'
-    const mark = asked.includes('?') ? '&' : '?'
-    const url = isForm ? asked : `${asked}${mark}bodySHA256=${hash('sha256', body)}`
+    const target = sample.url ?? '/'
+    const mark = target.includes('?') ? '&' : '?'
+    const url = isForm ? target : `${target}${mark}bodySHA256=${hash('sha256', body)}`
     const draft: Delivery = { method: 'POST', url, header: (name) => headers[name], body, receivedAtMs: 0 }
     const signed = endpoint.urlOf(draft)
     headers[HEADER] = mac(key, signed + (signedFields(draft, signed) ?? '')).toString('base64')

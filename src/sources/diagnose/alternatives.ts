@@ -7,9 +7,9 @@ export interface Alternative {
    * The diagnosis. Contains neither the secret nor anything of the body. A function receives the
    * position of the matching key.
    */
-  readonly says: string | ((secret: number) => string)
+  readonly diagnosis: string | ((secret: number) => string)
   readonly delivery?: Delivery
-  readonly coding?: Partial<SchemeInput>
+  readonly input?: Partial<SchemeInput>
   /** The cost of creating it, in bytes read. The trial itself is charged separately. */
   readonly cost?: number
 }
@@ -21,5 +21,5 @@ export function withBody(delivery: Delivery, body: Uint8Array): Delivery {
 
 /** The delivery with a different value of one header. */
 export function withHeader(delivery: Delivery, name: string, value: string): Delivery {
-  return { ...delivery, header: (asked) => (asked === name ? value : delivery.header(asked)) }
+  return { ...delivery, header: (requested) => (requested === name ? value : delivery.header(requested)) }
 }

@@ -105,14 +105,14 @@ describe.each(every)('$id', ({ id, make, description, options }) => {
       const others = Array.from({ length: 32 }, (_, at) => ({ name: `${at}`, keys: Array(8).fill(theirs) }))
       let bytes = 0
       let trials = 0
-      const coding = {
+      const input = {
         description,
         keyring: { keys: [one] },
         endpoint: endpointOf(description, checked),
         toleranceSeconds: 'off' as const,
       }
       explain({
-        coding,
+        input,
         others,
         verifierOf:
           ({ keyring }) =>
@@ -147,7 +147,7 @@ describe.each(every)('$id', ({ id, make, description, options }) => {
         NOW_MS,
       )
       explain({
-        coding: {
+        input: {
           description,
           keyring: { keys: [] },
           endpoint: endpointOf(description, checked),

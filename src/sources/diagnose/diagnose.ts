@@ -3,7 +3,7 @@ import type { Delivery, NamedSource, Refusal, Source } from '../contract.ts'
 import { looksLike } from './looks-like.ts'
 
 /** A rejected delivery, with the other sources that it may belong to. */
-export interface Refused {
+export interface RefusedBySource {
   readonly source: Source
   readonly others: readonly NamedSource[]
   readonly delivery: Delivery
@@ -34,7 +34,7 @@ const MAX_BYTES_OF_OTHERS = 8 * 1024 * 1024
  * is bounded for every delivery, but many times that of verifying, so it does not belong on the
  * delivery path.
  */
-export async function diagnose(refused: Refused): Promise<string | undefined> {
+export async function diagnose(refused: RefusedBySource): Promise<string | undefined> {
   const { source, delivery, refusal } = refused
   if (!isDiagnosed(refusal.code)) return undefined
   if (!refusal.code.startsWith('TIMESTAMP_')) {
@@ -46,10 +46,10 @@ export async function diagnose(refused: Refused): Promise<string | undefined> {
   const like = await looksLike(delivery, source.provider)
   // If the explanation only repeats the rejection, the likely sender is more helpful.
   if (like === undefined || (explained !== undefined && explained !== refusal.detail)) return explained
-  return `${refusal.detail}, but ${like}; is the URL of this source registered there?`
+  return `${refusal.detail}, but ${like}; check whether the URL of this source is registered there`
 }
 
-function madeByOther({ source, others, delivery }: Refused): string | undefined {
+function madeByOther({ source, others, delivery }: RefusedBySource): string | undefined {
   const affordable = Math.floor(MAX_BYTES_OF_OTHERS / (delivery.body.length + 1))
   for (const other of others.slice(0, Math.min(MAX_OTHERS, affordable))) {
     if (other.source === source || !matches(other.source, delivery)) continue

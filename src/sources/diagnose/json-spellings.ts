@@ -19,7 +19,7 @@ interface Writer {
 const compact = (payload: object): string => JSON.stringify(payload)
 
 const WRITERS: readonly Writer[] = [
-  { how: 'written without white space', write: compact },
+  { how: 'written without whitespace', write: compact },
   { how: 'indented by two spaces', write: (payload) => JSON.stringify(payload, null, 2) },
   { how: 'indented by four spaces', write: (payload) => JSON.stringify(payload, null, 4) },
   { how: 'indented by tabs', write: (payload) => JSON.stringify(payload, null, '\t') },

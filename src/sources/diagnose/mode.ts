@@ -25,9 +25,9 @@ export function modeOf(delivery: Delivery, { body }: CheckedDescription): string
   const live = flag(valueAt(LIVE_FLAGS)(delivery, payload))
   const environment = textAt(ENVIRONMENT)(delivery, payload)?.toLowerCase()
   if (test === true || live === false || environment === 'test' || environment === 'sandbox')
-    return 'the event says it is of the test mode: is the secret that of the live mode?'
+    return 'the event is marked as test mode; check whether the secret is that of the live mode'
   if (test === false || live === true || environment === 'live' || environment === 'production')
-    return 'the event says it is of the live mode: is the secret that of the test mode?'
+    return 'the event is marked as live mode; check whether the secret is that of the test mode'
   return undefined
 }
 

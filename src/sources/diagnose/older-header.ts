@@ -10,7 +10,7 @@ export function olderHeader(delivery: Delivery, { signature }: CheckedDescriptio
   for (const name of [signature.header ?? []].flat()) {
     const other = versionsOf(name).find((version) => delivery.header(version) !== undefined)
     if (other !== undefined)
-      return `another version of the scheme: the header ${other} is there, and ${name} is not; let the sender sign by ${name}`
+      return `another version of the scheme: the header ${other} is present, but ${name} is missing; configure the sender to send ${name}`
   }
   return undefined
 }

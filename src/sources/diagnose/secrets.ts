@@ -13,7 +13,8 @@ export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyri
       const other = key.readAs?.(reading)
       return other === undefined || other.equals(key.key) ? [] : [{ key: other, position: key.position }]
     })
-    if (read.length > 0) yield { says: told(reading, own), coding: { keyring: { keys: read } }, cost: 0 }
+    if (read.length > 0)
+      yield { diagnosis: diagnosisOf(reading, own), input: { keyring: { keys: read } }, cost: 0 }
   }
 }
 
@@ -42,12 +43,12 @@ function readings(own: SecretReading): SecretReading[] {
   ]
 }
 
-function told(reading: SecretReading, own: SecretReading): string {
+function diagnosisOf(reading: SecretReading, own: SecretReading): string {
   const ending = Object.entries(ENDINGS).find(([text]) => text === reading.ending)?.[1]
   if (ending !== undefined)
-    return `the sender's secret ends with ${ending}, which is no part of it: set it there anew, without`
-  if (reading.quoted) return 'the secret was configured with quotes around it: leave them out'
+    return `the secret at the sender ends with ${ending}; set it there again, without it`
+  if (reading.quoted) return 'the configured secret has quotes around it; remove them'
   const as = (one: SecretReading): string =>
     `${one.secretEncoding === 'utf8' ? 'as text' : `decoded from ${one.secretEncoding}`}${one.secretPrefix === '' ? '' : `, without its prefix ${one.secretPrefix}`}`
-  return `the secret is right, but read the wrong way: the signature was made with it ${as(reading)}, and this source takes it ${as(own)}`
+  return `the secret is right, but its encoding is not: the sender uses it ${as(reading)}, this source uses it ${as(own)}`
 }

@@ -29,15 +29,15 @@ export function* otherSignatures(delivery: Delivery, description: CheckedDescrip
   const { format } = signature
   for (const { field, value } of candidates(text, format)) {
     for (const { encoding, algorithm } of readingsOf(value)) {
-      const said = differences(signature, { encoding, algorithm, field })
-      if (said === '') continue
+      const difference = differences(signature, { encoding, algorithm, field })
+      if (difference === '') continue
       const read: DigestSignature =
         format.kind === 'list'
           ? { ...signature, algorithm, encoding, format: { ...format, signatureField: field } }
           : { ...signature, algorithm, encoding, format: { kind: 'bare', prefix: '' } }
       yield {
-        says: `another version of the scheme: ${said}`,
-        coding: { description: { ...description, signature: read } },
+        diagnosis: `another version of the scheme: ${difference}`,
+        input: { description: { ...description, signature: read } },
         ...(format.kind === 'bare' && { delivery: withHeader(delivery, name, value) }),
       }
     }
@@ -62,8 +62,8 @@ export function* otherContents(description: CheckedDescription): Iterable<Altern
     const isDated = content.includes('{timestamp}')
     if (isDated && timestamp === undefined) continue
     yield {
-      says: `another version of the scheme: what was signed is ${content}, and this source expects ${signature.content}`,
-      coding: {
+      diagnosis: `another version of the scheme: the signed content is ${content}, but this source expects ${signature.content}`,
+      input: {
         description: {
           ...description,
           signature: { ...signature, content },
@@ -112,9 +112,9 @@ function differences(
 ): string {
   const field = format.kind === 'list' ? format.signatureField : format.prefix
   return [
-    read.algorithm === algorithm ? '' : `it is ${read.algorithm}, not ${algorithm}`,
-    read.encoding === encoding ? '' : `it is written in ${read.encoding}, not ${encoding}`,
-    read.field === field ? '' : `it stands under "${read.field}", not "${field}"`,
+    read.algorithm === algorithm ? '' : `the algorithm is ${read.algorithm}, not ${algorithm}`,
+    read.encoding === encoding ? '' : `the encoding is ${read.encoding}, not ${encoding}`,
+    read.field === field ? '' : `the signature is under "${read.field}", not "${field}"`,
   ]
     .filter(Boolean)
     .join('; ')

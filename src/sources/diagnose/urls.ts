@@ -26,8 +26,8 @@ export function* otherUrls(
   for (const url of spellings(delivery, own)) {
     yield {
       // The query is not reported, because it may contain a token.
-      says: `the provider signed the URL ${told(url)}, and the option \`url\` makes it ${told(own)}: register and configure the same, and let no proxy change the query`,
-      coding: { endpoint: { ...endpoint, registeredUrl: url, urlOf: () => url } },
+      diagnosis: `the provider signed the URL ${redacted(url)}, but the option \`url\` gives ${redacted(own)}; register and configure the same URL, and let no proxy change the query`,
+      input: { endpoint: { ...endpoint, registeredUrl: url, urlOf: () => url } },
       cost: 0,
     }
   }
@@ -47,9 +47,9 @@ function spellings(delivery: Delivery, own: string): string[] {
   const found = new Map<string, number>()
   for (const [a, name] of hosts.entries())
     for (const [b, where] of paths.entries())
-      for (const [c, asked] of queries.entries())
+      for (const [c, search] of queries.entries())
         for (const [d, how] of [scheme, scheme === 'https' ? 'http' : 'https'].entries()) {
-          const url = `${how}://${name}${where}${asked}`
+          const url = `${how}://${name}${where}${search}`
           if (!found.has(url)) found.set(url, [a, b, c, d].filter(Boolean).length)
         }
   found.delete(own)
@@ -121,6 +121,6 @@ function split(url: string): [path: string, query: string] {
   return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark)]
 }
 
-function told(url: string): string {
+function redacted(url: string): string {
   return `${split(url)[0].slice(0, 200)}${url.includes('?') ? ' with its query' : ''}`
 }

@@ -37,7 +37,7 @@ export function splitter({ batch, body, emptyBatch }: CheckedDescription): Split
     if (json === undefined || parts === undefined)
       return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
     if (parts === 'too-large')
-      return refuse('BATCH_TOO_LARGE', `more than ${MAX_EVENTS} events, or too large an envelope`)
+      return refuse('BATCH_TOO_LARGE', `more than ${MAX_EVENTS} events, or an envelope that is too large`)
     const { field } = json
     return parts.map((part) => ({
       ...delivery,
@@ -67,7 +67,7 @@ function arrayItems(
     const found: string[] = []
     const budget = { chars: text.length * MAX_GROWTH + FREE_CHARS }
     const at = skipSpace(text, 0)
-    const isComplete = cutDown({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
+    const isComplete = findEvents({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
     if (!isComplete) return 'too-large'
     if (found.length > 0) return found
     // A genuine delivery without a known event is one event itself. Otherwise it would not be
@@ -84,7 +84,7 @@ function isEmptyBatch(payload: object, paths: readonly string[][]): boolean {
   })
 }
 
-interface Cutting {
+interface EventSearch {
   readonly text: string
   readonly paths: readonly (readonly string[])[]
   readonly found: string[]
@@ -97,7 +97,7 @@ type Around = readonly [before: string, after: string]
  * Keeps one value as an event, with its envelope. Returns false if there are too many events, or
  * they are too large.
  */
-function keep({ text, found, budget }: Cutting, { at, end }: Span, around: Around): boolean {
+function keep({ text, found, budget }: EventSearch, { at, end }: Span, around: Around): boolean {
   const event = around[0] + text.slice(at, end) + around[1]
   budget.chars -= event.length
   found.push(event)
@@ -109,20 +109,20 @@ function keep({ text, found, budget }: Cutting, { at, end }: Span, around: Aroun
  * contains no event is an event itself: a WhatsApp change without messages, or an element of
  * unknown shape. Returns false if there are too many events, or they are too large.
  */
-function cutDown(cutting: Cutting, span: Span, around: Around): boolean {
-  const { text, paths, found } = cutting
+function findEvents(search: EventSearch, span: Span, around: Around): boolean {
+  const { text, paths, found } = search
   const { at } = span
   const deeper = paths.filter((path) => path.length > 0)
   // No path leads further down, so the value is skipped, however deep it is.
   if (deeper.length === 0) return true
-  if (text[at] === '{') return cutDownObject({ ...cutting, paths: deeper }, span, around)
+  if (text[at] === '{') return findEventsInObject({ ...search, paths: deeper }, span, around)
   if (text[at] !== '[') return true
-  const each = { ...cutting, paths: below(deeper, '[]') }
+  const each = { ...search, paths: below(deeper, '[]') }
   if (each.paths.length === 0) return true
   const inner: Around = [`${around[0]}[`, `]${around[1]}`]
   return children(text, at).every((child) => {
     const known = found.length
-    if (!cutDown(each, child, inner)) return false
+    if (!findEvents(each, child, inner)) return false
     return found.length > known || keep(each, child, inner)
   })
 }
@@ -131,8 +131,8 @@ function below(paths: readonly (readonly string[])[], step: string): (readonly s
   return paths.filter((path) => path[0] === step).map((path) => path.slice(1))
 }
 
-function cutDownObject(cutting: Cutting, { at, end }: Span, around: Around): boolean {
-  const { text, paths, found, budget } = cutting
+function findEventsInObject(search: EventSearch, { at, end }: Span, around: Around): boolean {
+  const { text, paths, found, budget } = search
   // Of duplicate names JSON.parse takes the last.
   const members = new Map(
     children(text, at)
@@ -149,13 +149,13 @@ function cutDownObject(cutting: Cutting, { at, end }: Span, around: Around): boo
     budget.chars -= whole[0].length + whole[1].length
     if (budget.chars < 0) return false
     const known = found.length
-    if (!cutDown({ ...cutting, paths: below(paths, member.name) }, member, whole)) return false
+    if (!findEvents({ ...search, paths: below(paths, member.name) }, member, whole)) return false
     if (found.length === known && !isEmpty(text.slice(member.at, member.end))) unknown.push([member, whole])
   }
   // A member without events is emptied in the other events' envelopes, so it is kept as an event
   // itself. If there is no event at all, the caller keeps the whole body.
   if (found.length === before) return true
-  return unknown.every(([member, whole]) => keep(cutting, member, whole))
+  return unknown.every(([member, whole]) => keep(search, member, whole))
 }
 
 function isEmpty(text: string): boolean {

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
 import type { FetchBytes } from './fetch-text.ts'
 
-export interface Trust {
+export interface TrustCheck {
   /** The certificates in which every chain must end. */
   readonly roots: readonly X509Certificate[]
   readonly nowMs: number
@@ -19,11 +19,11 @@ const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  * Returns the first certificate of a text if a chain of valid issuers leads to a root. Otherwise
  * throws.
  */
-export async function trustedCertificate(pem: string, trust: Trust): Promise<X509Certificate> {
+export async function trustedCertificate(pem: string, trust: TrustCheck): Promise<X509Certificate> {
   const [leaf, ...delivered] = (pem.match(PEM) ?? [])
     .slice(0, 1 + MAX_ISSUERS)
     .map((text) => new X509Certificate(text))
-  if (leaf === undefined) throw new Error('there is no certificate')
+  if (leaf === undefined) throw new Error('no certificate found')
   let certificate = leaf
   for (let issuers = 0; issuers <= MAX_ISSUERS; issuers++) {
     if (!isValidAt(certificate, trust.nowMs)) throw new Error('a certificate of the chain is not valid now')
@@ -34,7 +34,7 @@ export async function trustedCertificate(pem: string, trust: Trust): Promise<X50
     if (issuer === undefined || !hasIssued(issuer, certificate)) break
     certificate = issuer
   }
-  throw new Error('the chain of the certificate ends in no root that is trusted')
+  throw new Error('the certificate chain does not end in a trusted root')
 }
 
 function hasIssued(issuer: X509Certificate, certificate: X509Certificate): boolean {
@@ -52,8 +52,8 @@ function isValidAt({ validFrom, validTo }: X509Certificate, nowMs: number): bool
 }
 
 /** How a provider's certificates are fetched, and their trusted roots. */
-export interface Trusting {
-  readonly fetching: FetchBytes
+export interface CertificateSource {
+  readonly fetcher: FetchBytes
   readonly roots: () => readonly X509Certificate[]
 }
 
@@ -70,9 +70,9 @@ export function publicRoots(): X509Certificate[] {
 export async function publishedIssuer(
   { infoAccess }: X509Certificate,
   address: RegExp,
-  fetching: FetchBytes,
+  fetcher: FetchBytes,
 ): Promise<X509Certificate | undefined> {
   const urls = [...(infoAccess ?? '').matchAll(/^CA Issuers - URI:(.*)$/gm)].map(([, url = '']) => url)
   const url = urls.find((one) => address.test(one))
-  return url === undefined ? undefined : new X509Certificate(await fetching(url))
+  return url === undefined ? undefined : new X509Certificate(await fetcher(url))
 }

@@ -35,14 +35,14 @@ export function compile<Payload, Subject, Type extends string>(
   const keyring = keyringOf(description, options)
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
-  const coding: SchemeInput = { description, keyring, endpoint, toleranceSeconds }
-  const coded = code?.(coding)
+  const input: SchemeInput = { description, keyring, endpoint, toleranceSeconds }
+  const coded = code?.(input)
   if (description.body === 'coded' && coded?.parse === undefined)
-    throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: coded, but without code`)
+    throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: 'coded' requires code`)
   const split = splitter(description)
   const whole = (verifyOne: Verify): Verify =>
     split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
-  const { early, verify } = verifiedEarly(description, whole(coded?.verify ?? describedVerifier(coding)))
+  const { early, verify } = verifiedEarly(description, whole(coded?.verify ?? describedVerifier(input)))
   const { onSecret, mode } = options
   const handshake =
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret, mode, verify: early })
@@ -80,7 +80,7 @@ export function compile<Payload, Subject, Type extends string>(
     ) => Identified<Payload, Subject> | Refusal,
     diagnose: (delivery, refusal, others = []) =>
       explain({
-        coding,
+        input,
         verifierOf: (other) => whole(code ? code(other).verify : describedVerifier(other)),
         delivery,
         refusal,
@@ -104,15 +104,12 @@ function takesForms({ body }: CheckedDescription): boolean {
   return typeof body === 'object' && 'jsonOr' in body && body.jsonOr === 'form'
 }
 
-function describedVerifier(coding: SchemeInput): Verify {
-  const { signature } = coding.description
-  if (isDigest(signature)) return digestVerifier({ ...coding, signature })
-  if (signature.algorithm === 'jwt') return jwtVerifier({ ...coding, signature })
-  if (signature.algorithm !== 'coded') return tokenVerifier({ ...coding, signature })
-  throw new HookonceError(
-    'CONFIG_INVALID',
-    `${coding.description.provider}: signature: coded, but without code`,
-  )
+function describedVerifier(input: SchemeInput): Verify {
+  const { signature } = input.description
+  if (isDigest(signature)) return digestVerifier({ ...input, signature })
+  if (signature.algorithm === 'jwt') return jwtVerifier({ ...input, signature })
+  if (signature.algorithm !== 'coded') return tokenVerifier({ ...input, signature })
+  throw new HookonceError('CONFIG_INVALID', `${input.description.provider}: signature: 'coded' requires code`)
 }
 
 function unsignable({ provider }: CheckedDescription): (sample: Sample) => SignedDelivery {
@@ -154,7 +151,11 @@ function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: V
     if (!first.ok) return first
     const events = split(delivery)
     if ('ok' in events) return events
-    let verified: ReturnType<Verify> = { ok: false, code: 'SIGNATURE_MISSING', detail: 'there is no event' }
+    let verified: ReturnType<Verify> = {
+      ok: false,
+      code: 'SIGNATURE_MISSING',
+      detail: 'the batch contains no event',
+    }
     for (const event of events) {
       verified = verify(event)
       if (!verified.ok) return verified
@@ -211,7 +212,7 @@ function toleranceOf(description: CheckedDescription, { toleranceSeconds }: Chec
     // Reject an option that cannot take effect, instead of ignoring it silently.
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${description.provider}: toleranceSeconds: this provider signs no date, so the age of a delivery is unknown; leave the option out`,
+      `${description.provider}: toleranceSeconds: this provider signs no date, so the age of a delivery is unknown; remove the option`,
     )
   }
   return 'off'

@@ -25,4 +25,4 @@ export interface CustomScheme {
   sign?(sample: Sample): SignedDelivery
 }
 
-export type MakeScheme = (coding: SchemeInput) => CustomScheme
+export type MakeScheme = (input: SchemeInput) => CustomScheme

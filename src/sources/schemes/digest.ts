@@ -99,6 +99,6 @@ export function privateKeyOf({ privateKey }: SigningKey) {
   if (privateKey !== undefined) return privateKey
   throw new HookonceError(
     'CONFIG_INVALID',
-    'only the provider can sign with its private key: to play it in a test, give a private key of your own (PEM, or whsk_… at Standard Webhooks) as `secret`',
+    'only the provider has its private key; to sign in a test, pass your own private key (PEM, or whsk_… for Standard Webhooks) as `secret`',
   )
 }

@@ -12,7 +12,7 @@ import { refuse } from './refuse.ts'
 import { isSameText } from './token.ts'
 import type { Verify } from './verify.ts'
 
-interface Answering {
+interface HandshakeInput {
   readonly description: CheckedDescription
   readonly keyring: Keyring
   readonly endpoint: Endpoint
@@ -29,8 +29,8 @@ const MAX_BODY_BYTES = 64 * 1024
 /**
  * Recognises and answers the handshakes of a provider. Any other delivery is left for verification.
  */
-export function handshaker(answering: Answering): Answer | undefined {
-  const answers = answering.description.handshake?.map((handshake) => answerer(handshake, answering))
+export function handshaker(input: HandshakeInput): Answer | undefined {
+  const answers = input.description.handshake?.map((handshake) => answerer(handshake, input))
   if (answers === undefined) return undefined
   return (delivery) => {
     if (delivery.body.length > MAX_BODY_BYTES) return undefined
@@ -59,14 +59,14 @@ type Fill = (delivery: Delivery, payload: unknown) => string | undefined
 
 function answerer(
   handshake: Handshake,
-  answering: Answering,
+  input: HandshakeInput,
 ): (delivery: Delivery, parsed: Parsed) => HandshakeAnswer | Refusal | undefined {
-  const { description, endpoint, onSecret } = answering
+  const { description, endpoint, onSecret } = input
   const { token, secret, reply } = handshake
-  const recognise = recogniser(handshake, answering)
+  const recognise = recogniser(handshake, input)
   const tokenOf = token && valueAt(token)
   const secretOf = secret && valueAt(secret)
-  const body = bodyFiller(reply, answering)
+  const body = bodyFiller(reply, input)
   const headers = Object.entries(reply.headers).map(
     ([name, template]) => [name, filler(template, endpoint)] as const,
   )
@@ -76,7 +76,7 @@ function answerer(
     if (recognised !== 'handshake') return recognised
     const payload = parsed(description.body)
     if (tokenOf && !isSameText(String(tokenOf(delivery, payload)), endpoint.setting('verifyToken')))
-      return refuse('HANDSHAKE_REFUSED', `the token at ${token} is not the setting verifyToken`)
+      return refuse('HANDSHAKE_REFUSED', `the token at ${token} does not equal settings.verifyToken`)
     const text = body(delivery, payload)
     const filled: Record<string, string> = {}
     for (const [name, fill] of headers) {
@@ -84,7 +84,7 @@ function answerer(
       if (value !== undefined) filled[name] = value
     }
     if (text === undefined || Object.keys(filled).length < headers.length)
-      return refuse('HANDSHAKE_REFUSED', 'what should be echoed is not there, too long, or of a strange form')
+      return refuse('HANDSHAKE_REFUSED', 'the value to echo is missing, too long or malformed')
     const answer: HandshakeAnswer = {
       ok: true,
       status: reply.status,
@@ -93,10 +93,14 @@ function answerer(
     }
     if (secretOf === undefined) return answer
     if (onSecret === undefined)
-      return refuse('HANDSHAKE_REFUSED', 'it brings a secret, and the option onSecret is not set')
-    const brought = secretOf(delivery, payload)
-    if (typeof brought !== 'string') return refuse('HANDSHAKE_REFUSED', `there is no secret at ${secret}`)
-    return { ...answer, perform: () => handOver(onSecret, brought) }
+      return refuse(
+        'HANDSHAKE_REFUSED',
+        'the handshake contains a secret, but the option onSecret is not set',
+      )
+    const newSecret = secretOf(delivery, payload)
+    if (typeof newSecret !== 'string')
+      return refuse('HANDSHAKE_REFUSED', `the secret at ${secret} is missing`)
+    return { ...answer, perform: () => passOnSecret(onSecret, newSecret) }
   }
 }
 
@@ -108,7 +112,7 @@ function answerer(
  */
 function recogniser(
   handshake: Handshake,
-  { description, mode, verify }: Answering,
+  { description, mode, verify }: HandshakeInput,
 ): (delivery: Delivery, parsed: Parsed) => 'handshake' | Refusal | undefined {
   const { method, signed } = handshake
   const { mayBe, isMeant } = matcher(handshake, description)
@@ -123,7 +127,7 @@ function recogniser(
   }
 }
 
-async function handOver(
+async function passOnSecret(
   onSecret: NonNullable<CheckedOptions['onSecret']>,
   secret: string,
 ): Promise<Refusal | undefined> {
@@ -217,7 +221,7 @@ function placeholderReader(placeholder: string, endpoint: Endpoint): Read<unknow
   return () => endpoint.setting(placeholder.slice('setting:'.length))
 }
 
-function valueFiller(value: HandshakeValue, { keyring, endpoint }: Answering): Fill {
+function valueFiller(value: HandshakeValue, { keyring, endpoint }: HandshakeInput): Fill {
   if (typeof value === 'string') return filler(value, endpoint)
   const { algorithm, encoding, prefix } = value
   const of = filler(value.of, endpoint)
@@ -231,11 +235,11 @@ function valueFiller(value: HandshakeValue, { keyring, endpoint }: Answering): F
   }
 }
 
-function bodyFiller(reply: Handshake['reply'], answering: Answering): Fill {
-  if (reply.text !== undefined) return filler(reply.text, answering.endpoint)
+function bodyFiller(reply: Handshake['reply'], input: HandshakeInput): Fill {
+  if (reply.text !== undefined) return filler(reply.text, input.endpoint)
   if (reply.json === undefined) return () => ''
   const members = Object.entries(reply.json).map(([name, value]) => {
-    const fill = typeof value === 'number' ? undefined : valueFiller(value, answering)
+    const fill = typeof value === 'number' ? undefined : valueFiller(value, input)
     return { name, value, fill }
   })
   return (delivery, payload) => {

@@ -5,7 +5,7 @@ import type { Identity } from '../event.ts'
 import { type Locator, partsOf, pathSteps } from '../places.ts'
 import { derivedKey, keyReader } from './event-key.ts'
 import { type Batch, itemIn, itemOf, itemPaths, type Read, textAt, valueAt } from './locate.ts'
-import { bodyParser, describeUnparsable, glanceAt, type ParseBody } from './payload.ts'
+import { bodyParser, describeUnparsable, type ParseBody, partialParser } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
@@ -30,7 +30,7 @@ export function identifier(
   parse: ParseBody = bodyParser(body),
 ): (delivery: Delivery) => Identified | Refusal {
   const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
-  const glance = glanceAt(places, { batch, body }) ?? parse
+  const parsePart = partialParser(places, { batch, body }) ?? parse
   const keyOf = keyReader(event.key, { batch, body })
   const typeOf = event.type === undefined ? () => UNKNOWN_TYPE : typeReader(event.type, batch)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
@@ -43,7 +43,7 @@ export function identifier(
   const noType = unread('EVENT_TYPE_MISSING', `no text at ${JSON.stringify(event.type)}`)
 
   return (delivery) => {
-    const payload = glance(delivery)
+    const payload = parsePart(delivery)
     if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
     const foundType = typeOf(delivery, payload)
@@ -74,7 +74,7 @@ export function identifier(
             ? noType
             : undefined,
     }
-    const whole = glance === parse ? payload : undefined
+    const whole = parsePart === parse ? payload : undefined
     return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
 }
@@ -99,7 +99,7 @@ function locatorsIn(part: unknown): string[] {
   return [Object.keys(when ?? {}), ...Object.values(places)].flatMap(locatorsIn)
 }
 
-interface Reading {
+interface PayloadReader {
   readonly delivery: Delivery
   readonly parse: ParseBody
   readonly objectOf: Read<unknown>
@@ -114,12 +114,12 @@ class IdentifiedEvent implements Identified {
   readonly occurredAtMs: number | undefined
   readonly version: Version | undefined
   readonly unread: Unread | undefined
-  readonly #reading: Reading
+  readonly #reader: PayloadReader
   #payload: object | undefined
 
   constructor(
     identity: Identity & Pick<Identified, 'version' | 'unread'>,
-    reading: Reading,
+    reader: PayloadReader,
     payload: object | undefined,
   ) {
     this.key = identity.key
@@ -128,17 +128,17 @@ class IdentifiedEvent implements Identified {
     this.occurredAtMs = identity.occurredAtMs
     this.version = identity.version
     this.unread = identity.unread
-    this.#reading = reading
+    this.#reader = reader
     this.#payload = payload
   }
 
   get payload(): unknown {
-    this.#payload ??= this.#reading.parse(this.#reading.delivery)
+    this.#payload ??= this.#reader.parse(this.#reader.delivery)
     return this.#payload
   }
 
   get object(): unknown {
-    return this.#reading.objectOf(this.#reading.delivery, this.payload)
+    return this.#reader.objectOf(this.#reader.delivery, this.payload)
   }
 }
 

@@ -23,31 +23,34 @@ export interface PublishedKey {
 // A day limits how long a withdrawn key is still trusted.
 const FRESH_MS = 24 * 3_600_000
 // An unknown key may be new or invented, so the set is fetched at most once a minute.
-const LOOK_AGAIN_MS = 60_000
+const REFETCH_MS = 60_000
 // After a failure: soon enough to recover, rare enough to spare a struggling server.
 const RETRY_MS = 5_000
 // A provider publishes two or three at a time. Each may have to be tried.
 const MAX_KEYS = 16
 
 /** `url` has been checked. Without fresh keys every delivery is rejected. */
-export function keySet(url: string, fetching: FetchText): KeySet {
+export function keySet(url: string, fetcher: FetchText): KeySet {
   let keys: readonly PublishedKey[] = []
   let staleAtMs = 0
   let nextFetchAtMs = 0
-  let underway: Promise<Refusal | undefined> | undefined
+  let pendingFetch: Promise<Refusal | undefined> | undefined
 
   async function fetchKeys(nowMs: number): Promise<Refusal | undefined> {
     try {
-      keys = publishedKeys(await fetching(url))
+      keys = publishedKeys(await fetcher(url))
       staleAtMs = nowMs + FRESH_MS
-      nextFetchAtMs = nowMs + LOOK_AGAIN_MS
+      nextFetchAtMs = nowMs + REFETCH_MS
       return undefined
     } catch (error) {
       nextFetchAtMs = nowMs + RETRY_MS
       // Fresh keys stay valid: the requested key may be invented.
       if (nowMs < staleAtMs) return undefined
       keys = []
-      return refuse('KEYS_UNAVAILABLE', `${url.slice(0, 200)} gave no keys: ${String(error).slice(0, 100)}`)
+      return refuse(
+        'KEYS_UNAVAILABLE',
+        `${url.slice(0, 200)} returned no keys: ${String(error).slice(0, 100)}`,
+      )
     }
   }
 
@@ -59,11 +62,11 @@ export function keySet(url: string, fetching: FetchText): KeySet {
       const isFresh = nowMs < staleAtMs
       if (isFresh && (isEnough(keys) || nowMs < nextFetchAtMs)) return undefined
       if (nowMs < nextFetchAtMs)
-        return Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the keys could not be had a moment ago'))
-      underway ??= fetchKeys(nowMs).finally(() => {
-        underway = undefined
+        return Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the keys could not be fetched a moment ago'))
+      pendingFetch ??= fetchKeys(nowMs).finally(() => {
+        pendingFetch = undefined
       })
-      return underway
+      return pendingFetch
     },
   }
 }
@@ -102,7 +105,7 @@ export function keySetUrl(provider: string, setting: string, base: string): stri
   if (url === undefined || url.search !== '' || url.hash !== '' || !(url.protocol === 'https:' || isLoopback))
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: settings.${setting} must be an https URL without a query: keys that come over plain http prove nothing`,
+      `${provider}: settings.${setting} must be an https URL without a query, because keys fetched over plain http can be forged`,
     )
   return `${url.href.replace(/\/+$/, '')}/.well-known/jwks.json`
 }

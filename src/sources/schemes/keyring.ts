@@ -19,7 +19,7 @@ const FRESH_MS = 60_000
 const RETRY_MS = 5_000
 // A read without an answer counts as failed. Otherwise it would block all later reads, and a
 // rotated secret would never be noticed.
-const ANSWER_MS = 5_000
+const READ_TIMEOUT_MS = 5_000
 
 export function fixedKeyring(description: CheckedDescription, secret: ResolvedSecret): Keyring {
   return { keys: keysOf(description, secret) }
@@ -31,11 +31,11 @@ export function fixedKeyring(description: CheckedDescription, secret: ResolvedSe
 export function refreshedKeyring(description: CheckedDescription, read: SecretReader): Keyring {
   let keys: readonly SigningKey[] = []
   let freshUntilMs = 0
-  let reading: Promise<Refusal | undefined> | undefined
+  let pendingRead: Promise<Refusal | undefined> | undefined
 
-  async function readAgain(nowMs: number): Promise<Refusal | undefined> {
+  async function readSecrets(nowMs: number): Promise<Refusal | undefined> {
     try {
-      keys = keysOf(description, await answered(read))
+      keys = keysOf(description, await withTimeout(read))
       freshUntilMs = nowMs + FRESH_MS
       return undefined
     } catch (error) {
@@ -57,23 +57,23 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
         return keys.length > 0
           ? undefined
           : Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the secret could not be read a moment ago'))
-      reading ??= readAgain(nowMs).finally(() => {
-        reading = undefined
+      pendingRead ??= readSecrets(nowMs).finally(() => {
+        pendingRead = undefined
       })
       // Only a source without any key waits.
-      return keys.length > 0 ? undefined : reading
+      return keys.length > 0 ? undefined : pendingRead
     },
   }
 }
 
-async function answered(read: SecretReader): Promise<ResolvedSecret> {
+async function withTimeout(read: SecretReader): Promise<ResolvedSecret> {
   let timer: NodeJS.Timeout | undefined
-  const silence = new Promise<never>((_, reject) => {
-    const error = new HookonceError('KEYS_UNAVAILABLE', `no answer within ${ANSWER_MS} ms`)
-    timer = setTimeout(() => reject(error), ANSWER_MS)
+  const timeout = new Promise<never>((_, reject) => {
+    const error = new HookonceError('KEYS_UNAVAILABLE', `no answer within ${READ_TIMEOUT_MS} ms`)
+    timer = setTimeout(() => reject(error), READ_TIMEOUT_MS)
   })
   try {
-    return await Promise.race([read(), silence])
+    return await Promise.race([read(), timeout])
   } finally {
     clearTimeout(timer)
   }

@@ -14,7 +14,7 @@ export function neededHeaders<Name extends string>(
   const found: Partial<Record<Name, string>> = {}
   for (const name of names) {
     const value = delivery.header(name)
-    if (!value) return refuse('SIGNATURE_MISSING', `the header ${name} is not there`)
+    if (!value) return refuse('SIGNATURE_MISSING', `the header ${name} is missing`)
     if (value.length > MAX_HEADER_CHARS)
       return refuse('SIGNATURE_MALFORMED', `the header ${name} is longer than ${MAX_HEADER_CHARS} characters`)
     found[name] = value

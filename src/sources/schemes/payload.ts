@@ -70,7 +70,7 @@ export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form
  * Parses only these places of a body. Undefined if the whole body must be parsed: to find one event
  * of a batch, or the fields of a form.
  */
-export function glanceAt(
+export function partialParser(
   places: readonly string[],
   { batch, body }: Pick<CheckedDescription, 'batch' | 'body'>,
 ): ParseBody | undefined {

@@ -21,7 +21,7 @@ export function proofParser(
 ): ParseBody {
   const read = places.filter((place) => place !== undefined).filter(isInBody)
   if (read.length === 0) return () => undefined
-  return glanceAtProof(read, description) ?? bodyParser(description.body)
+  return partialProofParser(read, description) ?? bodyParser(description.body)
 }
 
 /**
@@ -29,7 +29,7 @@ export function proofParser(
  * built. In a batch these are the places of the first event. Undefined if the whole body must be
  * parsed: a form, or a batch that may be the body itself.
  */
-function glanceAtProof(
+function partialProofParser(
   places: readonly string[],
   { body, batch }: Pick<CheckedDescription, 'body' | 'batch'>,
 ): ParseBody | undefined {
@@ -66,7 +66,7 @@ export function signatureTexts(
     const read = textAt(at, batch)
     return (delivery, payload) => {
       const text = read(delivery, payload)
-      return text === undefined ? refuse('SIGNATURE_MISSING', `there is nothing at ${at}`) : [text]
+      return text === undefined ? refuse('SIGNATURE_MISSING', `the signature at ${at} is missing`) : [text]
     }
   }
   const names = [header ?? []].flat()
@@ -74,7 +74,7 @@ export function signatureTexts(
   if (names.length === 1) {
     return (delivery) => {
       const text = delivery.header(only)
-      return text ? [text] : refuse('SIGNATURE_MISSING', `the header ${only} is not there`)
+      return text ? [text] : refuse('SIGNATURE_MISSING', `the header ${only} is missing`)
     }
   }
   return (delivery) => {
@@ -83,6 +83,6 @@ export function signatureTexts(
       .filter((text) => text !== undefined && text !== '')
     return texts.length > 0
       ? (texts as string[])
-      : refuse('SIGNATURE_MISSING', `none of the headers ${names.join(', ')} is there`)
+      : refuse('SIGNATURE_MISSING', `the headers ${names.join(', ')} are all missing`)
   }
 }

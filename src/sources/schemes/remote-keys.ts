@@ -20,7 +20,7 @@ const MAX_KEYS = 16
 // A request may cost only this much before its signature is checked. All new names together share
 // this many fetches per minute, and so do repeated names. A sender retries under one name;
 // strangers invent new ones.
-const FETCHES_A_MINUTE = 12
+const FETCHES_PER_MINUTE = 12
 const MINUTE_MS = 60_000
 // A name that the provider does not know is probably invented, so the pause is long. After other
 // failures, or for a known name, it is short: soon enough to recover, rare enough to spare a
@@ -39,18 +39,18 @@ export function remoteKeys(
   keyNames: readonly string[],
 ): RemoteKeys {
   const keys = new Map<string, { readonly key: KeyObject; readonly freshUntilMs: number }>()
-  const reading = new Map<string, Promise<Refusal | undefined>>()
+  const pendingReads = new Map<string, Promise<Refusal | undefined>>()
   const configured = new Set(keyNames)
   const known = new Map<string, true>()
   const failed = new Map<string, number>()
-  const turnedAway = new Map<string, true>()
+  const refusedNames = new Map<string, true>()
   const mayFetchNew = budget()
   const mayFetchAgain = budget()
 
   function mayFetch(name: string, nowMs: number): boolean {
     if (configured.has(name) || known.has(name)) return true
-    if (turnedAway.has(name) ? mayFetchAgain(nowMs) : mayFetchNew(nowMs)) return true
-    put(turnedAway, name, true, MAX_NAMES)
+    if (refusedNames.has(name) ? mayFetchAgain(nowMs) : mayFetchNew(nowMs)) return true
+    put(refusedNames, name, true, MAX_NAMES)
     return false
   }
 
@@ -63,9 +63,12 @@ export function remoteKeys(
     } catch (error) {
       keys.delete(name)
       const isKnown = configured.has(name) || known.has(name)
-      const isNobodys = !isKnown && error instanceof BadStatus && error.isFinal
-      put(failed, name, nowMs + (isNobodys ? UNKNOWN_MS : RETRY_MS), MAX_NAMES)
-      return refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} gave no key: ${String(error).slice(0, 100)}`)
+      const isUnknownName = !isKnown && error instanceof BadStatus && error.isFinal
+      put(failed, name, nowMs + (isUnknownName ? UNKNOWN_MS : RETRY_MS), MAX_NAMES)
+      return refuse(
+        'KEYS_UNAVAILABLE',
+        `${name.slice(0, 200)} returned no key: ${String(error).slice(0, 100)}`,
+      )
     }
   }
 
@@ -74,20 +77,22 @@ export function remoteKeys(
     need(name, nowMs) {
       const held = keys.get(name)
       if (held !== undefined && nowMs < held.freshUntilMs) return undefined
-      const underway = reading.get(name)
-      if (underway) return underway
+      const pending = pendingReads.get(name)
+      if (pending) return pending
       if (nowMs < (failed.get(name) ?? 0))
-        return Promise.resolve(refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} gave no key a moment ago`))
+        return Promise.resolve(
+          refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} returned no key a moment ago`),
+        )
       if (!mayFetch(name, nowMs))
         return Promise.resolve(
           refuse(
             'KEYS_UNAVAILABLE',
-            `too many unknown keys were named in this minute; if ${name.slice(0, 200)} is the provider's, list it in \`keyNames\``,
+            `too many unknown keys were named within a minute; if ${name.slice(0, 200)} belongs to the provider, list it in \`keyNames\``,
           ),
         )
-      const fetching = fetchKey(name, nowMs).finally(() => reading.delete(name))
-      reading.set(name, fetching)
-      return fetching
+      const fetched = fetchKey(name, nowMs).finally(() => pendingReads.delete(name))
+      pendingReads.set(name, fetched)
+      return fetched
     },
   }
 }
@@ -101,7 +106,7 @@ function budget(): (nowMs: number) => boolean {
       fetches = 0
     }
     fetches += 1
-    return fetches <= FETCHES_A_MINUTE
+    return fetches <= FETCHES_PER_MINUTE
   }
 }
 

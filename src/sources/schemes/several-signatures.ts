@@ -20,28 +20,28 @@ export interface OtherSignature {
  * as described.
  */
 export function severalSignatures(others: readonly OtherSignature[]): MakeScheme {
-  return (coding: SchemeInput) => {
-    const { description } = coding
+  return (input: SchemeInput) => {
+    const { description } = input
     const { signature } = description
     // A diagnosis tries other signatures by changing the description.
     if (!isDigest(signature)) throw new Error(`${description.provider} is not described by a digest`)
-    const verify = digestVerifier({ ...coding, signature })
+    const verify = digestVerifier({ ...input, signature })
     const ways = others.map((other) => ({
       claims: other.claims,
       verify: digestVerifier({
-        ...coding,
+        ...input,
         description: {
           ...description,
           signature: other.signature,
           timestamp: other.isDated ? description.timestamp : undefined,
         },
         signature: other.signature,
-        toleranceSeconds: other.isDated ? coding.toleranceSeconds : 'off',
+        toleranceSeconds: other.isDated ? input.toleranceSeconds : 'off',
       }),
     }))
     return {
       verify: (delivery) => (ways.find(({ claims }) => claims(delivery))?.verify ?? verify)(delivery),
-      sign: signer(coding),
+      sign: signer(input),
     }
   }
 }

@@ -17,14 +17,14 @@ export interface SignedContent {
 }
 
 /** The other fields of the signature header. */
-export interface SaidBySignature {
+export interface SignatureFields {
   readonly timestamp: string
   readonly headers: string | undefined
   /** The text of the secret, for plain hashes. */
   readonly secret: string
 }
 
-type Part = (delivery: Delivery, payload: unknown, said: SaidBySignature) => string | Refusal
+type Part = (delivery: Delivery, payload: unknown, fields: SignatureFields) => string | Refusal
 
 /**
  * Renders a content template such as `{header:webhook-id}.{timestamp}.{body}`, except for the body.
@@ -33,7 +33,7 @@ export function signedContentRenderer(
   content: string,
   description: Pick<CheckedDescription, 'batch'>,
   endpoint: Endpoint,
-): (delivery: Delivery, payload: unknown, said: SaidBySignature) => SignedContent | Refusal {
+): (delivery: Delivery, payload: unknown, fields: SignatureFields) => SignedContent | Refusal {
   const sides: [Part[], Part[]] = [[], []]
   let side = sides[0]
   for (const { literal, placeholder } of templatePieces(content)) {
@@ -48,10 +48,10 @@ export function signedContentRenderer(
   const nothing: SignedContent = { before: '', after: '' }
   if (before.length === 0 && after.length === 0) return () => nothing
 
-  return (delivery, payload, said) => {
-    const left = render(before, delivery, payload, said)
+  return (delivery, payload, fields) => {
+    const left = render(before, delivery, payload, fields)
     if (typeof left !== 'string') return left
-    const right = render(after, delivery, payload, said)
+    const right = render(after, delivery, payload, fields)
     if (typeof right !== 'string') return right
     return { before: left, after: right }
   }
@@ -60,9 +60,9 @@ export function signedContentRenderer(
 function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'>, endpoint: Endpoint): Part {
   switch (placeholder) {
     case 'timestamp':
-      return (_delivery, _payload, said) => said.timestamp
+      return (_delivery, _payload, fields) => fields.timestamp
     case 'secret':
-      return (_delivery, _payload, said) => bytesOf(said.secret)
+      return (_delivery, _payload, fields) => bytesOf(fields.secret)
     case 'method':
       return (delivery) => delivery.method
     case 'url':
@@ -91,11 +91,14 @@ function headerPart(name: string): Part {
 }
 
 function signedValue(name: string, value: string | undefined): string | Refusal {
-  if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
+  if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is missing`)
   // HTTP carries bytes. A character beyond one byte would be truncated, so that two headers shared
   // one signature.
   if (/[\u0100-\uffff]/.test(value))
-    return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
+    return refuse(
+      'SIGNATURE_MALFORMED',
+      `the signed header ${name} contains characters that are not single bytes`,
+    )
   return value
 }
 
@@ -103,11 +106,11 @@ function signedValue(name: string, value: string | undefined): string | Refusal 
 const MAX_SIGNED_HEADERS = 32
 
 /** The listed names, then the values of those headers: `x-event-id x-event-type.42.order.paid`. */
-const signedHeaders: Part = (delivery, _payload, said) => {
-  const names = (said.headers ?? '').split(' ')
-  if (said.headers === undefined || names.length > MAX_SIGNED_HEADERS)
-    return refuse('SIGNATURE_MISSING', 'the list of signed headers is not there')
-  let text = bytesOf(said.headers)
+const signedHeaders: Part = (delivery, _payload, fields) => {
+  const names = (fields.headers ?? '').split(' ')
+  if (fields.headers === undefined || names.length > MAX_SIGNED_HEADERS)
+    return refuse('SIGNATURE_MISSING', 'the list of signed headers is missing or too long')
+  let text = bytesOf(fields.headers)
   for (const name of names) {
     const value = signedValue(name.slice(0, 64), listedHeader(delivery, name))
     if (typeof value !== 'string') return value
@@ -137,11 +140,11 @@ function render(
   parts: readonly Part[],
   delivery: Delivery,
   payload: unknown,
-  said: SaidBySignature,
+  fields: SignatureFields,
 ): string | Refusal {
   let text = ''
   for (const part of parts) {
-    const piece = part(delivery, payload, said)
+    const piece = part(delivery, payload, fields)
     if (typeof piece !== 'string') return piece
     text += piece
   }

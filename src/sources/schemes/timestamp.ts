@@ -33,7 +33,7 @@ export function signedAtReader({
   const readText = dateText(at)
   return (delivery, payload, field) => {
     const text = field ?? readText(delivery, payload)
-    if (!text) return refuse('SIGNATURE_MISSING', `the signed date (${at}) is not there`)
+    if (!text) return refuse('SIGNATURE_MISSING', `the signed date (${at}) is missing`)
     const epochMs = parseTimestamp(text, unit)
     if (epochMs === undefined) {
       return refuse('SIGNATURE_MALFORMED', `the signed date (${at}) is not in the unit ${unit}`)

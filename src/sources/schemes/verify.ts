@@ -16,7 +16,7 @@ import { checkAge, signedAtReader } from './timestamp.ts'
 export type Verify = (delivery: Delivery) => Verified | Refusal
 
 /** The input of a verifier. */
-export interface Verifying<Signature = CheckedDescription['signature']> {
+export interface VerifierInput<Signature = CheckedDescription['signature']> {
   readonly description: CheckedDescription
   readonly signature: Signature
   readonly keyring: Keyring
@@ -31,8 +31,8 @@ const NO_BODY = new Uint8Array()
  * checks the date. The date comes last, so that only a genuine delivery is reported as too old. A
  * wrong secret must not look like a wrong clock.
  */
-export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
-  const { description, signature, keyring, endpoint, toleranceSeconds } = verifying
+export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
+  const { description, signature, keyring, endpoint, toleranceSeconds } = input
   const { algorithm } = signature
   const textsOf = signatureTexts(signature, description)
   const readHeader = signatureHeaderReader(signature, description.timestamp)
@@ -68,20 +68,20 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
       headers ??= read.headers
     }
     if (signatures.length === 0 && asymmetric.length === 0)
-      return refuse('SIGNATURE_MALFORMED', `there is no ${algorithm} signature in what should hold it`)
+      return refuse('SIGNATURE_MALFORMED', `no ${algorithm} signature found`)
     const unfit = signature.asymmetric && unfitKeys(signature, keyring, signatures, asymmetric)
     if (unfit) return unfit
     const payload = parsed ?? parse(delivery)
     const signedAt = readSignedAt(delivery, payload, field)
     if ('ok' in signedAt) return signedAt
     const body = isBodySigned ? delivery.body : NO_BODY
-    const said = { timestamp: signedAt.text, headers, secret: '' }
-    let content = renderContent(delivery, payload, said)
+    const fields = { timestamp: signedAt.text, headers, secret: '' }
+    let content = renderContent(delivery, payload, fields)
     if ('ok' in content) return content
 
     for (const key of keyring.keys) {
       if (isSecretSigned) {
-        content = renderContent(delivery, payload, { ...said, secret: key.key.export().toString() })
+        content = renderContent(delivery, payload, { ...fields, secret: key.key.export().toString() })
         if ('ok' in content) return content
       }
       const isMatch =
@@ -92,7 +92,10 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
       const stale = checkAge(signedAt.epochMs, delivery.receivedAtMs, toleranceSeconds)
       return stale ?? { ok: true, secret: key.position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   }
 }
 
@@ -110,12 +113,12 @@ function unfitKeys(
     (key.type === 'public' ? ofKeyPairs : signatures).length > 0
   if (keys.length === 0 || keys.some(isUsable) || asymmetric === undefined || format.kind !== 'list')
     return undefined
-  const [missing, there, needed] =
+  const [missing, present, needed] =
     signatures.length > 0
       ? [asymmetric.signatureField, format.signatureField, 'the shared secret']
       : [format.signatureField, asymmetric.signatureField, `the public key, ${asymmetric.publicPrefix}…`]
   return refuse(
     'SIGNATURE_MALFORMED',
-    `there is no ${missing} signature for the configured secret, but ${there} is there: it takes ${needed} as \`secret\``,
+    `no ${missing} signature found for the configured secret, but a ${present} signature; to verify that one, set \`secret\` to ${needed}`,
   )
 }
