@@ -161,7 +161,12 @@ test.each<[what: string, source: Source, delivery: Delivery, diagnosis: RegExp]>
     ),
     /the encoding is hex, not base64/,
   ],
-  ['another field of the list', receiving, delivered(signing({}, 'v0')), /the signature is under "v0", not "v1"/],
+  [
+    'another field of the list',
+    receiving,
+    delivered(signing({}, 'v0')),
+    /the signature is under "v0", not "v1"/,
+  ],
   [
     'other content',
     receiving,
