@@ -177,7 +177,7 @@ async function runInTransaction<Value>(task: Task<Value>, held: HeldKey): Promis
 
 const HEARTBEAT = Symbol('heartbeat')
 
-/** One shared accessor. With one accessor per context, every context would get its own hidden class. */
+/** Shared: with one accessor per context, every context would get its own hidden class. */
 const SIGNAL: PropertyDescriptor = {
   enumerable: true,
   get(this: { readonly [HEARTBEAT]: Heartbeat }) {

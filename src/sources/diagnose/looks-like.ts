@@ -19,8 +19,8 @@ interface ProviderHeaders {
 let known: Promise<readonly ProviderHeaders[]> | undefined
 
 /**
- * Guesses the sender from the headers of signatures and keys: `x-github-delivery, …: it looks like
- * github`.
+ * Guesses the sender from the headers of signatures and keys: `x-github-delivery is present: it
+ * looks like github`.
  */
 export async function looksLike(delivery: Delivery, except: string): Promise<string | undefined> {
   // Loads the whole catalogue, once, when a delivery without a signature arrives.
