@@ -8,7 +8,8 @@ import type { KeyStore } from './store.ts'
 import { memoryKeys } from './stores/memory.ts'
 
 /*
- * Time is set, not waited for: the store in memory and the ages of pledges both go by the clock of this process.
+ * The tests set the time instead of waiting. The memory store and the ages of pledges both use this
+ * process's clock.
  */
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -22,7 +23,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const whose = { tenant: 'acme' }
 
-/** Whoever passes says so, and waits until it is opened. */
+/** Reports when a caller arrives, and blocks it until the gate is opened. */
 function gate() {
   let open = (): void => undefined
   let arrive = (): void => undefined
@@ -39,7 +40,7 @@ function gate() {
   return { reached, pass, open }
 }
 
-/** An order of two steps; `trouble` comes between them. */
+/** An order of two steps. `trouble` is thrown between them. */
 function orders(store: KeyStore) {
   const did: string[] = []
   const trouble = { now: new Error('the mail server is down') as Error | undefined }
@@ -54,7 +55,7 @@ function orders(store: KeyStore) {
   return { place, did, trouble, events, complete }
 }
 
-test('what a client began and left is ended without repeating a step, and is there when it comes back after all', async () => {
+test('an abandoned task is completed without repeating a step, and a late retry gets its result', async () => {
   const { place, did, trouble, events, complete } = orders(memoryKeys())
   await expect(place('k', { item: 'tea' }, whose)).rejects.toThrow('mail server')
   trouble.now = undefined
@@ -69,7 +70,7 @@ test('what a client began and left is ended without repeating a step, and is the
   expect(did).toHaveLength(2)
 })
 
-test('nothing is pledged where no step began, and nothing is left of a pledge that was kept', async () => {
+test('no pledge is made before the first step, and completion drops the pledge', async () => {
   const store = memoryKeys()
   const { place, trouble, events, complete } = orders(store)
   trouble.now = undefined
@@ -83,7 +84,7 @@ test('nothing is pledged where no step began, and nothing is left of a pledge th
   expect(events).toEqual([])
 })
 
-test('a step does not begin where its pledge cannot be made', async () => {
+test('a step does not begin if its pledge cannot be saved', async () => {
   const inner = memoryKeys()
   const pledges = { ...inner.pledges, save: () => Promise.reject(new Error('down')) }
   const { place, did } = orders({ ...inner, pledges } as KeyStore)
@@ -91,7 +92,7 @@ test('a step does not begin where its pledge cannot be made', async () => {
   expect(did).toEqual([])
 })
 
-test('what fails again is tried at growing intervals, and given up when it has been for as long as a record lives', async () => {
+test('a task that keeps failing is retried at growing intervals, and given up after the lifetime of a record', async () => {
   const { place, did, events, complete } = orders(memoryKeys())
   await expect(place('k', { item: 'tea' }, whose)).rejects.toThrow('mail server')
   const tried: number[] = []
@@ -107,7 +108,7 @@ test('what fails again is tried at growing intervals, and given up when it has b
   expect(did).toEqual(['charged for tea'])
 })
 
-test('what is in progress elsewhere is left alone, and what has completed meanwhile is dropped', async () => {
+test('a task in progress is left alone, and the pledge of a completed task is dropped', async () => {
   const store = memoryKeys()
   const { place, did, trouble, events, complete } = orders(store)
   await expect(place('k', { item: 'tea' }, whose)).rejects.toThrow('mail server')
@@ -131,7 +132,7 @@ test('what is in progress elsewhere is left alone, and what has completed meanwh
   expect(did).toEqual(['charged for tea'])
 })
 
-test('where the record has expired nothing runs, however the pledge came so far, and the key is as new as before', async () => {
+test('nothing runs if the record has expired, and the key stays unused', async () => {
   const store = memoryKeys()
   const { place, did, trouble } = orders(store)
   await expect(place('k', { item: 'tea' }, whose)).rejects.toThrow('mail server')
@@ -146,7 +147,7 @@ test('where the record has expired nothing runs, however the pledge came so far,
   expect(await place('k', { item: 'other' }, whose)).toEqual({ id: 2 })
 })
 
-test('a pledge that is not of its key is not acted on', async () => {
+test('a pledge that does not belong to its key is ignored', async () => {
   const store = memoryKeys()
   const { place, did } = orders(store)
   await expect(place('k', { item: 'tea' }, whose)).rejects.toThrow('mail server')
@@ -157,7 +158,7 @@ test('a pledge that is not of its key is not acted on', async () => {
   expect(did).toEqual(['charged for tea'])
 })
 
-test('several completers at once end each thing once', async () => {
+test('several concurrent completers complete each task once', async () => {
   const { place, did, trouble, complete } = orders(memoryKeys())
   for (let n = 0; n < 30; n++) await expect(place(`k${n}`, { item: `${n}` }, whose)).rejects.toThrow()
   trouble.now = undefined
@@ -167,7 +168,7 @@ test('several completers at once end each thing once', async () => {
   expect(did).toHaveLength(60)
 })
 
-test('a store that is down costs a round, and no pledge', async () => {
+test('a store outage costs one round and loses no pledge', async () => {
   const inner = memoryKeys()
   const { pledges } = inner
   if (!pledges) throw new Error('the store in memory keeps pledges')
@@ -184,7 +185,7 @@ test('a store that is down costs a round, and no pledge', async () => {
   expect(await complete()).toBe(1)
 })
 
-test('it completes by itself', async () => {
+test('startCompleter() completes tasks in the background', async () => {
   const { place, did, trouble } = orders(memoryKeys())
   await expect(place('k', { item: 'tea' }, whose)).rejects.toThrow('mail server')
   trouble.now = undefined
@@ -197,7 +198,7 @@ test('it completes by itself', async () => {
   expect(did).toEqual(['charged for tea', 'mailed about tea'])
 })
 
-test('stopping waits for what runs, and begins nothing more', async () => {
+test('stop() waits for running tasks and starts no more', async () => {
   const store = memoryKeys()
   const { place, did, trouble } = orders(store)
   for (const key of ['one', 'two'])
@@ -221,18 +222,18 @@ test('stopping waits for what runs, and begins nothing more', async () => {
   expect(did.filter((what) => what.startsWith('mailed'))).toHaveLength(1)
 })
 
-test('what cannot work is refused when it is set up', async () => {
+test('invalid options are rejected at setup', async () => {
   const { pledges: _, ...without } = memoryKeys()
   expect(() => resumable(without, 'x', () => 1)).toThrow(/postgresKeys\(\), redisKeys\(\) or memoryKeys\(\)/)
   expect(() => resumable(memoryKeys(), '', () => 1)).toThrow(HookonceError)
   expect(() => resumable(memoryKeys(), 'x', () => 1, { lockMs: 1 })).toThrow(/lockMs/)
   const task = resumable(memoryKeys(), 'x', () => 1)
-  await expect(task('k', {}, {} as typeof whose)).rejects.toThrow(/tenant: is needed/)
-  expect(() => startCompleter([{ ...task, taskName: 'x', store: without }])).toThrow(/keeps no pledges/)
+  await expect(task('k', {}, {} as typeof whose)).rejects.toThrow(/tenant: is required/)
+  expect(() => startCompleter([{ ...task, taskName: 'x', store: without }])).toThrow(/has no pledges/)
   expect(() => startCompleter([task], { everyMs: 0 })).toThrow(/everyMs/)
 })
 
-test('the same input under the same key is the same task, by whichever of both ways it is run', async () => {
+test('the same input under the same key is the same task, run by resumable() or by once()', async () => {
   const store = memoryKeys()
   const { place, trouble } = orders(store)
   trouble.now = undefined

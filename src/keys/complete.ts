@@ -8,40 +8,40 @@ import { readPledge } from './pledge.ts'
 import type { DuePledge, KeyId, KeyPledges, KeyStore } from './store.ts'
 
 /*
- * The completer: ends what a client began and did not come back for. It acts as that client would,
- * with the same key, so that whatever keeps two clients apart keeps the completer apart from them
- * too. What has become of a key is said by its record alone; a pledge only says where to look.
+ * The completer finishes tasks that a client began and never retried. It acts like that client,
+ * with the same key, so the same locks keep both apart. Only the record says what happened to a
+ * key. A pledge is just a hint where to look.
  */
 
-/** What a completer can end: a `resumable()`, or `requestsTo()` a server. */
+/** A task that a completer can finish: a `resumable()`, or `requestsTo()` a server. */
 export interface Completable {
   readonly store: KeyStore
-  /** The name of its pledges. */
+  /** The name under which its pledges are stored. */
   readonly taskName: string
   /**
-   * Once more, with the key that the pledge says, if its record is still there: else PLEDGE_GONE.
+   * Runs the task again with the key of the pledge. Throws PLEDGE_GONE if the record has expired.
    */
   resume(pledge: DuePledge): Promise<unknown>
 }
 
 export type CompleterEvent =
-  /** `completed`: by this completer. `settled`: it was already, or nothing is left of it. */
-  | { readonly what: 'completed' | 'settled'; readonly task: string; readonly id: KeyId }
   /**
-   * `postponed`: it will be tried again. `gave_up`: it has been tried for as long as a record
-   * lives.
+   * `completed`: this completer finished it. `settled`: it was already settled, or its record has
+   * expired.
    */
+  | { readonly what: 'completed' | 'settled'; readonly task: string; readonly id: KeyId }
+  /** `postponed`: will be retried. `gave_up`: was retried for the whole lifetime of a record. */
   | {
       readonly what: 'postponed' | 'gave_up'
       readonly task: string
       readonly id: KeyId
       readonly error: unknown
     }
-  /** The store did not answer; the next round asks again. */
+  /** The store did not answer. The next round tries again. */
   | { readonly what: 'store_down'; readonly task: string; readonly error: unknown }
 
 const optionsSchema = strict({
-  /** How many are run at the same time. */
+  /** How many tasks run at the same time. */
   concurrency: z.int().positive().max(1000).default(4),
   observe: z
     .custom<(event: CompleterEvent) => void>((value) => typeof value === 'function', 'must be a function')
@@ -50,8 +50,8 @@ const optionsSchema = strict({
 export type CompleteOptions = z.input<typeof optionsSchema>
 
 /**
- * One round: everything that is due now is tried once. Says how many it completed. For cron jobs;
- * else see `startCompleter`.
+ * Runs one round: tries every due task once and returns how many completed. Use it in cron jobs.
+ * For a background loop, use `startCompleter`.
  */
 export async function completeLeft(
   tasks: readonly Completable[],
@@ -63,7 +63,7 @@ export async function completeLeft(
 }
 
 const completerSchema = optionsSchema.extend({
-  /** Between rounds. */
+  /** The pause between rounds. */
   everyMs: z
     .int()
     .min(10)
@@ -73,8 +73,8 @@ const completerSchema = optionsSchema.extend({
 export type CompleterOptions = z.input<typeof completerSchema>
 
 /**
- * Rounds until it is stopped; stopping waits for what is being run. Any number of processes may
- * have one.
+ * Runs rounds until it is stopped. `stop()` waits for running tasks. Any number of processes may
+ * run a completer.
  */
 export function startCompleter(
   tasks: readonly Completable[],
@@ -107,8 +107,8 @@ export function startCompleter(
 }
 
 /**
- * A completer that dies leaves its pledges to others for as long; one that runs longer is kept
- * apart by the key's lock.
+ * When a completer dies, others receive its pledges after this time. If a task runs longer, the
+ * key's lock still prevents a second run.
  */
 const LEASE_MS = MINUTE_MS
 
@@ -130,7 +130,9 @@ async function round(
   return completed
 }
 
-/** What a store that is down leaves undone is due again when its lease has run out. */
+/**
+ * If the store is down, the pledges that were leased here are due again when their lease expires.
+ */
 async function some(task: Completable, limit: number): Promise<readonly CompleterEvent[]> {
   const down = (error: unknown): CompleterEvent => ({ what: 'store_down', task: task.taskName, error })
   try {
@@ -149,7 +151,7 @@ async function end(task: Completable, pledge: DuePledge): Promise<CompleterEvent
     await pledges.drop(id, taskName)
     return { what: 'settled', task: taskName, id }
   }
-  let error: unknown = new Error('it was run, and did not complete')
+  let error: unknown = new Error('the task ran and did not complete')
   try {
     await task.resume(pledge)
   } catch (thrown) {
@@ -166,13 +168,13 @@ async function end(task: Completable, pledge: DuePledge): Promise<CompleterEvent
     await pledges.drop(id, taskName)
     return { what: 'gave_up', task: taskName, id, error }
   }
-  // As long again as it has waited so far.
+  // Waits as long as the pledge is old, so the delay doubles with each retry.
   const dueMs = Math.min(Math.max(ageMs, SECOND_MS), HOUR_MS)
   await pledges.save(id, { name: taskName, bytes }, { dueMs, ttlMs })
   return { what: 'postponed', task: taskName, id, error }
 }
 
-/** Whether somebody may still run it, or is running it. */
+/** Whether the task is running, or may still run. */
 async function isOpen(store: KeyStore, id: KeyId): Promise<boolean> {
   const record = await store.read(id)
   return record?.state === 'locked' || record?.state === 'released'
@@ -180,10 +182,13 @@ async function isOpen(store: KeyStore, id: KeyId): Promise<boolean> {
 
 function pledgesOf({ store, taskName }: Completable): KeyPledges {
   if (store.pledges) return store.pledges
-  throw new HookonceError('CONFIG_INVALID', `"${taskName}": its store keeps no pledges`)
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `the store of "${taskName}" has no pledges: use postgresKeys(), redisKeys() or memoryKeys()`,
+  )
 }
 
-/** Where nobody listens, a failure must still be seen. */
+/** Without an observer, a failure must still be visible. */
 function warn(event: CompleterEvent): void {
   if ('error' in event)
     limitedWarning(

@@ -1,18 +1,19 @@
 import type { KeyRecord } from './record.ts'
 
 /*
- * The protocol, as pure functions from a record to the next one. Stores that decide in JavaScript call them inside
- * their atomic step; stores that decide elsewhere (SQL, Lua) say the same in their language, and the contract suite
- * holds them to it. The model checker explores all interleavings over these very functions.
+ * The protocol as pure functions from one record to the next. Stores that decide in JavaScript call
+ * these functions inside their atomic step. Stores that decide elsewhere (SQL, Lua) implement the
+ * same rules there, and the contract suite checks that they agree. The model checker explores all
+ * interleavings of these functions.
  */
 
 export interface AcquireRequest {
   readonly fingerprint: string
   readonly holder: string
   readonly lockMs: number
-  /** For how long a record outlives its lock, when its holder is never heard of again. */
+  /** How long the record outlives its lock if its holder never reports back. */
   readonly ttlMs: number
-  /** What becomes of a lock that ran out: another run, or a record that says that nobody knows. */
+  /** What happens when a lock expires: another run takes over, or the outcome becomes unknown. */
   readonly onCrash: 'takeover' | 'unknown'
 }
 
@@ -20,11 +21,14 @@ export type AcquireOutcome = 'acquired' | 'mismatch' | 'locked' | 'completed' | 
 
 export interface AcquireDecision {
   readonly outcome: AcquireOutcome
-  /** The record after the decision. It is to be written where it is another one than the record before. */
+  /** The record after the decision. Write it only if it differs from the record before. */
   readonly record: KeyRecord
 }
 
-/** `skewMs`: by how much the clocks of those who decide may differ. A lock counts as run out only when it is for all. */
+/**
+ * `skewMs` is the largest difference between the clocks of the deciding processes. A lock counts as
+ * expired only when it has expired on every clock.
+ */
 export function decideAcquire(
   before: KeyRecord | undefined,
   request: AcquireRequest,
@@ -36,15 +40,15 @@ export function decideAcquire(
     record: locked(before, request, after, now),
   })
   if (before === undefined || isExpired(before, now)) return take('nothing')
-  // Before the state: another request must not learn what became of this one.
+  // Checked before the state, so that a different request cannot learn the outcome of this one.
   if (before.fingerprint !== request.fingerprint) return { outcome: 'mismatch', record: before }
   if (before.state === 'released') return take('release')
   if (before.state !== 'locked') return { outcome: before.state, record: before }
-  // It asks again, because the reply to its acquisition was lost.
+  // The same holder retries because the response to its first acquire was lost.
   if (before.holder === request.holder) return { outcome: 'acquired', record: before }
   if (before.lockUntil + skewMs > now) return { outcome: 'locked', record: before }
   if (request.onCrash === 'takeover') return take('crash')
-  // The fence stays: should the holder come back after all, it may still say how it ended.
+  // The fence does not change, so the holder can still settle the record if it returns.
   return { outcome: 'unknown', record: { ...before, state: 'unknown' } }
 }
 
@@ -59,7 +63,10 @@ export type Settlement =
   | { readonly to: 'released'; readonly ttlMs: number }
   | { readonly to: 'unknown'; readonly ttlMs: number }
 
-/** The record after its holder's last word; undefined where the fence is stale and nothing may change. */
+/**
+ * The record after its holder settles it. Undefined if the fence is stale, because then nothing may
+ * change.
+ */
 export function decideSettle(
   before: KeyRecord | undefined,
   fence: number,
@@ -75,7 +82,7 @@ export function decideSettle(
   }
 }
 
-/** The record after a heartbeat. A lock that ran out is revived where nobody has noticed yet. */
+/** The record after a heartbeat. An expired lock is revived if no other run has taken it over. */
 export function decideExtend(
   before: KeyRecord | undefined,
   fence: number,
@@ -86,12 +93,12 @@ export function decideExtend(
   return { ...before, lockUntil: now + lockMs, expiresAt: now + lockMs + ttlMs }
 }
 
-/** Past its time a record is not there, whether or not it has been swept. */
+/** An expired record counts as absent, whether or not it has been swept. */
 export function isExpired(record: KeyRecord, now: number): boolean {
   return record.expiresAt <= now
 }
 
-/** Whether this fence may still add to the record: a step, or time. */
+/** Whether the holder of this fence may still save a step or extend the lock. */
 export function isLockedBy(record: KeyRecord | undefined, fence: number, now: number): record is KeyRecord {
   return isHeldBy(record, fence, now) && record.state === 'locked'
 }
@@ -113,7 +120,8 @@ function locked(
 ): KeyRecord {
   return {
     state: 'locked',
-    // At least the time: after the record was swept, the fence of its last holder is still too old for the next.
+    // The fence is at least the current time. Even after a record is swept, the next fence is
+    // higher than the last one.
     fence: Math.max((before?.fence ?? 0) + 1, now),
     fingerprint: request.fingerprint,
     holder: request.holder,

@@ -2,9 +2,9 @@ import { HookonceError } from '../model/errors.ts'
 import type { Observe } from './events.ts'
 import type { KeyId, KeyStore } from './store.ts'
 
-/** Keeps a lock alive while its holder works, and says when it is gone. */
+/** Extends a lock while its holder works, and signals when the lock is lost. */
 export interface Heartbeat {
-  /** Aborted when the lock was taken, or may have been: the local clock says that it ran out unrenewed. */
+  /** Aborted when another run took the lock, or when the lock has expired by the local clock. */
   signal(): AbortSignal
   stop(): void
 }
@@ -14,27 +14,27 @@ export interface HeartbeatOptions {
   readonly id: KeyId
   readonly fence: number
   readonly lock: { readonly lockMs: number; readonly ttlMs: number }
-  /** On the monotonic clock, before the acquisition was sent: the lock began later than that. */
+  /** Monotonic time, taken before the acquire was sent, so the lock cannot have begun earlier. */
   readonly heldSince: number
   readonly observe: Observe
 }
 
-/** Three chances to be heard before the lock runs out. */
+/** Three heartbeats per lock, so that a single failed heartbeat does not lose it. */
 const BEATS_PER_LOCK = 3
 
 export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { store, id, fence, lock, observe } = options
-  // Made when it is asked for: most handlers never look, and it is among the dearest things here.
+  // Created on first use: most handlers never use the signal, and creating it is expensive.
   let controller: AbortController | undefined
   let lost: HookonceError | undefined
   let stopped = false
-  // Set at the first beat: most handlers are done before that, and a timer for each would be for nothing.
+  // Set at the first heartbeat: most handlers finish earlier and need no timer.
   let expiry: NodeJS.Timeout | undefined
   const beats = setInterval(beat, lock.lockMs / BEATS_PER_LOCK).unref()
 
   let latest = Number.NEGATIVE_INFINITY
   function expireFrom(renewedAt: number): void {
-    // Replies may overtake each other: one that was long under way says nothing of what came after it was sent.
+    // Responses may arrive out of order. An older response must not shorten the lock.
     if (renewedAt < latest) return
     latest = renewedAt
     clearTimeout(expiry)

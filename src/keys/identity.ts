@@ -3,22 +3,22 @@ import { hash } from '../model/hash.ts'
 import type { KeyId } from './store.ts'
 
 /**
- * The identity of a key: a hash of the tenant and the key, each prefixed by its length so that
- * ("a", "bc") and ("ab", "c") differ. Stores never see the key itself, and ids are spread evenly
+ * The identity of a key: a hash of the tenant and the key. Each part is prefixed by its length, so
+ * that ("a", "bc") and ("ab", "c") differ. Stores never see the key itself, and ids spread evenly
  * over the nodes of any store.
  */
 export function keyId(tenant: string, key: string): KeyId {
   return digest([tenant, key])
 }
 
-/** Up to here, copying into one buffer costs less than a hash object does. */
+/** Up to this size, copying into one buffer is cheaper than creating a hash object. */
 const ONE_SHOT_BYTES = 16 * 1024
 const LENGTH_BYTES = 8
 
-/** Shared by all: it is filled and read in one go. */
+/** Shared between calls: it is filled and hashed synchronously. */
 const scratch = Buffer.allocUnsafeSlow(ONE_SHOT_BYTES)
 
-/** SHA-256 over parts, each prefixed by its length. */
+/** SHA-256 over the parts, each prefixed by its length. */
 export function digest(parts: readonly (string | Uint8Array)[]): string {
   let size = 0
   for (const part of parts) size += LENGTH_BYTES + Buffer.byteLength(part)

@@ -6,7 +6,7 @@ import { memoryKeys } from './stores/memory.ts'
 
 const options = { tenant: 'global' } as const
 
-/** Holds a key as a process did that is no more: its lock runs out at once. */
+/** Holds a key like a crashed process: the lock expires at once. */
 async function crashed(store: KeyStore, key: string): Promise<void> {
   const gone: KeyStore = { ...store, extend: async () => true, settle: () => new Promise(() => undefined) }
   void once(gone, key, () => 'lost', { ...options, lockMs: 100 })
@@ -14,7 +14,7 @@ async function crashed(store: KeyStore, key: string): Promise<void> {
 }
 
 describe('once()', () => {
-  test('runs once, and returns to everyone what the first returned', async () => {
+  test('runs once, and returns the first result to every caller', async () => {
     const store = memoryKeys()
     let runs = 0
     const work = () => ({ order: ++runs })
@@ -23,7 +23,7 @@ describe('once()', () => {
     expect(runs).toBe(1)
   })
 
-  test('a first run asks the store twice, a replay once', async () => {
+  test('a first run calls the store twice, a replay once', async () => {
     const store = memoryKeys()
     const asked: string[] = []
     const counting = new Proxy(store, {
@@ -38,21 +38,21 @@ describe('once()', () => {
     expect(asked).toEqual(['acquire'])
   })
 
-  test.each([undefined, null, 0, '', [], 'text'])('%j comes back as it was', async (value) => {
+  test.each([undefined, null, 0, '', [], 'text'])('%j is returned unchanged', async (value) => {
     const store = memoryKeys()
     await once(store, 'k', () => value, options)
     expect(await once(store, 'k', () => 'another', options)).toEqual(value)
   })
 
-  test('tenants do not meet, and one must be named', async () => {
+  test('keys of different tenants do not collide, and a tenant is required', async () => {
     const store = memoryKeys()
     expect(await once(store, 'k', () => 1, { tenant: 'a' })).toBe(1)
     expect(await once(store, 'k', () => 2, { tenant: 'b' })).toBe(2)
-    // @ts-expect-error: that is the mistake
+    // @ts-expect-error: the tenant is missing on purpose
     await expect(once(store, 'k', () => 3, {})).rejects.toThrow(/CONFIG_INVALID.*tenant/)
   })
 
-  test('another input with the same key is refused', async () => {
+  test('a different input with the same key is rejected', async () => {
     const store = memoryKeys()
     await once(store, 'k', () => 1, { ...options, input: { amount: 1 } })
     await expect(once(store, 'k', () => 1, { ...options, input: { amount: 2 } })).rejects.toMatchObject({
@@ -60,7 +60,7 @@ describe('once()', () => {
     })
   })
 
-  test('while one runs, others are told so, or wait', async () => {
+  test('while one run holds the key, other calls are rejected or wait', async () => {
     const store = memoryKeys()
     let finish: (value: string) => void = () => undefined
     const first = once(
@@ -78,7 +78,7 @@ describe('once()', () => {
     expect(await Promise.all([first, waiting])).toEqual(['first', 'first'])
   })
 
-  test('what throws leaves the key unknown, unless it is known to have left no trace', async () => {
+  test('an error leaves the key unknown, unless the handler is known to have had no effect', async () => {
     const store = memoryKeys()
     const fail = () => Promise.reject(new Error('no'))
     await expect(once(store, 'opaque', fail, options)).rejects.toThrow('no')
@@ -87,7 +87,7 @@ describe('once()', () => {
     expect(await once(store, 'declared', () => 1, { ...options, handler: 'declared' })).toBe(1)
   })
 
-  test('a result that cannot be kept reaches the first; the others are told', async () => {
+  test('a result that cannot be stored reaches the first caller; later callers get an error', async () => {
     const store = memoryKeys()
     const large = 'x'.repeat(1_000)
     expect(await once(store, 'k', () => large, { ...options, maxResultBytes: 100 })).toBe(large)
@@ -96,7 +96,7 @@ describe('once()', () => {
 
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic
-  test('the first gets what the others get: what JSON makes of it', async () => {
+  test('the first caller gets the same JSON value as the others', async () => {
     const store = memoryKeys()
     const work = () => ({ at: new Date(0), ids: new Set([1]), absent: undefined, rows: [{ n: 1 }] })
     const expected = { at: '1970-01-01T00:00:00.000Z', ids: {}, rows: [{ n: 1 }] }
@@ -104,26 +104,32 @@ describe('once()', () => {
     expect(await once(store, 'k', work, options)).toEqual(expected)
   })
 
-  test.each([10n, cyclic])('what has no JSON reaches the first, and has run: case %#', async (value) => {
-    const store = memoryKeys()
-    let runs = 0
-    const work = () => {
-      runs++
-      return value
-    }
-    expect(await once(store, 'k', work, options)).toBe(value)
-    await expect(once(store, 'k', work, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
-    expect(runs).toBe(1)
-  })
+  test.each([10n, cyclic])(
+    'a result without a JSON form reaches the first caller, and the key is completed: case %#',
+    async (value) => {
+      const store = memoryKeys()
+      let runs = 0
+      const work = () => {
+        runs++
+        return value
+      }
+      expect(await once(store, 'k', work, options)).toBe(value)
+      await expect(once(store, 'k', work, options)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' })
+      expect(runs).toBe(1)
+    },
+  )
 
-  test.each([undefined, null, 5, ''])('the key %j is refused in our words, and nothing runs', async (key) => {
-    const run = () => {
-      throw new Error('it ran')
-    }
-    await expect(once(memoryKeys(), key as never, run, options)).rejects.toThrow(
-      /CONFIG_INVALID: once\(\): the key/,
-    )
-  })
+  test.each([undefined, null, 5, ''])(
+    'the key %j is rejected with a clear error, and nothing runs',
+    async (key) => {
+      const run = () => {
+        throw new Error('it ran')
+      }
+      await expect(once(memoryKeys(), key as never, run, options)).rejects.toThrow(
+        /CONFIG_INVALID: once\(\): the key/,
+      )
+    },
+  )
 
   test.each(['with a \0', 'half \ud83d', ''])(
     'a step whose name cannot be kept does not run: %j',
@@ -139,7 +145,7 @@ describe('once()', () => {
     },
   )
 
-  test('an input without JSON is refused in our words, and so is what is no function', async () => {
+  test('an input without a JSON form is rejected with a clear error, and so is a non-function', async () => {
     const store = memoryKeys()
     await expect(once(store, 'k', () => 1, { ...options, input: 1n })).rejects.toThrow(
       /CONFIG_INVALID.*input/,
@@ -147,8 +153,8 @@ describe('once()', () => {
     await expect(once(store, 'k', 5 as never, options)).rejects.toThrow(/CONFIG_INVALID.*function/)
   })
 
-  describe('of a resumable handler, the result of a step', () => {
-    /** Runs twice, because something fails after the step. */
+  describe('the result of a step in a resumable handler', () => {
+    /** Runs the handler twice, because something fails after the step. */
     async function twice(result: unknown) {
       const store = memoryKeys()
       const observed: string[] = []
@@ -185,11 +191,11 @@ describe('once()', () => {
     ])('that is %s reaches the first run; the step is done, and the next one is told', async (_, result) => {
       const { got, charged, observed, second } = await twice(result)
       expect(got).toEqual([result])
-      expect(second).toMatch('RESULT_NOT_STORED: step "charge" has run before')
+      expect(second).toMatch('RESULT_NOT_STORED: step "charge" ran before')
       expect([charged, observed]).toEqual([1, ['not_persisted', 'failed', 'failed']])
     })
 
-    test('is what JSON makes of it, in the first run as in the next', async () => {
+    test('is the same JSON value in the first run and in the next', async () => {
       const { got, charged } = await twice({ at: new Date(0) })
       expect(got).toEqual(Array(2).fill({ at: '1970-01-01T00:00:00.000Z' }))
       expect(charged).toBe(1)
@@ -223,7 +229,7 @@ describe('once()', () => {
     expect(await once(store, 'k', () => 'never', options)).toBe(expected)
   })
 
-  test('after a crash of which nothing can be found out, nobody runs it, and a person may still settle it', async () => {
+  test('after a crash with an unknown outcome no call runs, and an operator may still settle it', async () => {
     let now = 1_000
     const store = memoryKeys({ now: () => now })
     await crashed(store, 'k')
@@ -243,7 +249,7 @@ describe('once()', () => {
     expect(await once(store, 'k', () => 'again', options)).toBe('found')
   })
 
-  test('finding out that throws leaves the lock to run out, and the next one is asked again', async () => {
+  test('a reconcile that throws leaves the lock to expire, and the next call reconciles again', async () => {
     let now = 1_000
     const store = memoryKeys({ now: () => now })
     await crashed(store, 'k')
@@ -268,7 +274,7 @@ describe('once()', () => {
     expect(asked).toBe(2)
   })
 
-  test('a lock that was taken aborts the signal, and the late result does not count', async () => {
+  test('a takeover aborts the signal, and the late result is not stored', async () => {
     let now = 1_000
     const store = memoryKeys({ now: () => now })
     let aborted: Promise<unknown> | undefined
@@ -287,7 +293,7 @@ describe('once()', () => {
     expect(await first).toBe('successor')
   })
 
-  test('replies to heartbeats may overtake each other: a late one does not end the lock', async () => {
+  test('heartbeat responses may arrive out of order: a late one does not end the lock', async () => {
     vi.useFakeTimers({
       toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
     })
@@ -318,7 +324,7 @@ describe('once()', () => {
       },
       { tenant: 'global', lockMs: 300 },
     )
-    // The first of them is older than a lock by then.
+    // By now the first heartbeat is older than the lock.
     await vi.advanceTimersByTimeAsync(450)
     expect(asked).toBe(4)
     hear(true)
@@ -337,7 +343,7 @@ describe('once()', () => {
     expect(String(await warned)).toContain('the metrics are down')
   })
 
-  test('while it works, its lock is kept alive', async () => {
+  test('heartbeats extend the lock while the function runs', async () => {
     const store = memoryKeys()
     let extended: () => void = () => undefined
     const beats = new Promise<void>((resolve) => {
@@ -356,7 +362,7 @@ describe('once()', () => {
       new Promise<string>((resolve) => {
         finish = resolve
       })
-    // Six heartbeats are two locks long.
+    // Six heartbeats last as long as two locks.
     const first = once(beating, 'k', work, { ...options, lockMs: 150 })
     await beats
     await expect(once(store, 'k', () => 'second', options)).rejects.toMatchObject({ code: 'KEY_IN_PROGRESS' })
@@ -364,7 +370,7 @@ describe('once()', () => {
     expect(await first).toBe('first')
   })
 
-  test('an acquisition whose reply was lost is asked for again, and runs once', async () => {
+  test('an acquire whose response was lost is retried, and the function runs once', async () => {
     const store = memoryKeys()
     let lost = 0
     const deaf: KeyStore = {
@@ -379,7 +385,7 @@ describe('once()', () => {
     expect(await once(deaf, 'k', () => ++runs, options)).toBe(1)
   })
 
-  test('an acquisition that came too late is given back', async () => {
+  test('an acquire that succeeds after its timeout is released', async () => {
     const store = memoryKeys()
     let answer: () => void = () => undefined
     const slow: KeyStore = {

@@ -6,24 +6,29 @@ import { digest, keyId } from './identity.ts'
 import { policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
 import { decodeValue, encodeValue } from './result.ts'
-import { type Ended, type RunContext, run, type Task } from './run.ts'
+import { type RunContext, type RunEnd, run, type Task } from './run.ts'
 import type { KeyStore, TransactionalKeyStore } from './store.ts'
 
-/** How a crashed run had ended, as far as can be found out. */
+/** How a crashed run ended, as far as the caller can find out. */
 export type Reconciled<Value> = { readonly complete: Value } | 'release' | 'unknown'
 
 const onceSchema = strict({
   ...policyFields,
-  /** Keys of different tenants never meet. Who has none writes 'global'. */
-  tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
-  /** What belongs to the key: the same key with another input is refused. Anything that has JSON. */
+  /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
+  tenant: z
+    .string({ error: "is required: the owner of the key, or 'global' if there is only one tenant" })
+    .min(1),
+  /**
+   * Compared on every call: the same key with a different input is rejected. Any value that JSON
+   * can represent.
+   */
   input: z.unknown().optional(),
-  /** For people who look at the record: the id of the message or job. */
+  /** The id of the message or job. Stored in the record to help people who inspect it. */
   label: z.string().max(200).optional(),
   reconcile: z.custom<(record: KeyRecord) => Promise<unknown>>(isFunction, 'must be a function').optional(),
   observe: z.custom<(event: KeyEvent) => void>(isFunction, 'must be a function').optional(),
 }).refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
-  error: "`onCrash: 'reconcile'` and the function `reconcile` belong together",
+  error: "`onCrash: 'reconcile'` and the function `reconcile` must be set together",
 })
 
 export type OnceOptions<Value = unknown> = Omit<z.input<typeof onceSchema>, 'reconcile' | 'handler'> & {
@@ -33,14 +38,15 @@ export type OnceContext = Omit<RunContext, 'tx'>
 export type TransactionalContext<Tx> = OnceContext & { readonly tx: Tx }
 
 /**
- * Runs `fn` once for a key, whoever asks and how often: what it returned is kept (as JSON) and returned to the others.
+ * Runs `fn` once per key. The value it returned is stored as JSON and returned to every later call.
  *
- * The first gets what the others will: a Date is a text for it too. What has no JSON, or is larger than `maxResultBytes`,
- * reaches the first only.
+ * The first caller receives the same JSON value as later callers: a Date becomes a string. If the
+ * value has no JSON form, or is larger than `maxResultBytes`, only the first caller receives it.
  *
- * Throws KEY_IN_PROGRESS while another run holds the key, KEY_REUSED when the key came with another input,
- * OUTCOME_UNKNOWN when a run ended without saying how, KEY_STORE_DOWN when nothing could be asked and so nothing was
- * run, LOCK_LOST when it ran but another run has taken the key meanwhile. What `fn` throws is thrown.
+ * Throws KEY_IN_PROGRESS while another run holds the key, KEY_REUSED if the key was used with a
+ * different input, OUTCOME_UNKNOWN if an earlier run ended without a known outcome, KEY_STORE_DOWN
+ * if the store did not answer and `fn` did not run, and LOCK_LOST if `fn` ran but another run took
+ * over the key. Rethrows whatever `fn` throws.
  */
 export function once<Value, Tx>(
   store: TransactionalKeyStore<Tx>,
@@ -63,7 +69,7 @@ export async function once<Value>(
   return runOnce(store, key, fn, check(onceSchema, options, 'once()'))
 }
 
-/** `more`: what a completer needs, or is. */
+/** `more` holds the options that tasks with a completer add. */
 export async function runOnce<Value>(
   store: KeyStore,
   key: string,
@@ -71,12 +77,15 @@ export async function runOnce<Value>(
   { tenant, input, label, observe, reconcile, ...policy }: z.output<typeof onceSchema>,
   more: Pick<Task<Value>, 'pledge' | 'resumes'> = {},
 ): Promise<Value> {
-  // Without types, an id that is not there or is a number comes as it is.
+  // JavaScript callers may pass a missing or numeric id.
   if (typeof key !== 'string' || key === '')
-    throw new HookonceError('CONFIG_INVALID', `once(): the key must be a text, not ${textOf(key)}`)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `once(): the key must be a non-empty string, not ${textOf(key)}`,
+    )
   if (typeof fn !== 'function')
-    throw new HookonceError('CONFIG_INVALID', 'once(): what is to run must be a function')
-  function complete(returned: Value): Ended<Value> {
+    throw new HookonceError('CONFIG_INVALID', 'once(): the third argument must be a function')
+  function complete(returned: Value): RunEnd<Value> {
     const { result, value } = encodeValue(returned, policy.maxResultBytes)
     return { value, settle: { to: 'completed', result, ttlMs: policy.ttlMs } }
   }
@@ -93,7 +102,8 @@ export async function runOnce<Value>(
       ? {}
       : {
           async reconcile(record) {
-            // The schema only knows that it is a function; its type is the caller's promise.
+            // The schema checks only that `reconcile` is a function. The caller guarantees its
+            // result type.
             const found = (await reconcile(record)) as Reconciled<Value>
             if (found === 'release') return 'run'
             return found === 'unknown' ? found : complete(found.complete)
@@ -106,27 +116,37 @@ export async function runOnce<Value>(
     case 'completed':
       return decodeValue<Value>(outcome.record.result ?? new Uint8Array())
     case 'locked':
-      throw new HookonceError('KEY_IN_PROGRESS', `${outcome.record.holder} holds the key`)
+      throw new HookonceError('KEY_IN_PROGRESS', `run "${outcome.record.holder}" holds the key`)
     case 'mismatch':
-      throw new HookonceError('KEY_REUSED', 'the key came before with another input')
+      throw new HookonceError('KEY_REUSED', 'the key was used before with a different input')
     case 'unknown':
-      throw new HookonceError('OUTCOME_UNKNOWN', `${outcome.record.holder} ended without saying how`)
+      throw new HookonceError(
+        'OUTCOME_UNKNOWN',
+        `run "${outcome.record.holder}" ended without a recorded outcome`,
+      )
     case 'lost':
-      throw new HookonceError('LOCK_LOST', 'it ran, but another run has taken the key meanwhile')
+      throw new HookonceError(
+        'LOCK_LOST',
+        'the function ran, but another run took over the key, so its result was not stored',
+      )
   }
 }
 
 function textOf(key: unknown): string {
-  return key === '' ? 'an empty one' : key === null ? 'null' : typeof key
+  return key === '' ? 'an empty string' : key === null ? 'null' : typeof key
 }
 
 function jsonOf(input: unknown): string {
   try {
     return JSON.stringify(input) ?? ''
   } catch (error) {
-    throw new HookonceError('CONFIG_INVALID', 'once(): `input` has no JSON, so it cannot be compared', {
-      cause: error,
-    })
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      'once(): `input` cannot be converted to JSON, so calls cannot be compared',
+      {
+        cause: error,
+      },
+    )
   }
 }
 

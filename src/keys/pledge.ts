@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { MINUTE_MS } from '../model/durations.ts'
 
 /*
- * What a pledge says: all that is needed to run a key's task, or to send its request, once more.
+ * The content of a pledge: everything needed to run a key's task, or send its request, once more.
  */
 
-/** For how long a client is waited for: the usual ones have come back by then, or never will. */
+/**
+ * How long a completer waits for the client. Clients that retry at all have usually done so by
+ * then.
+ */
 export const completeAfterField = z
   .int()
   .positive()
@@ -14,7 +17,7 @@ export const completeAfterField = z
 const pledgeSchema = z.object({
   key: z.string(),
   madeAt: z.number(),
-  /** Of its record. */
+  /** The lifetime of the record. */
   ttlMs: z.number(),
 })
 
@@ -29,16 +32,16 @@ const requestSchema = pledgeSchema.extend({
   method: z.string(),
   target: z.string(),
   headers: z.record(z.string(), z.string()),
-  /** In base64. */
+  /** Base64. */
   body: z.string(),
 })
-/** A request as it came, but for what says who sent it: credentials are not kept. */
+/** A request as it was received, without the credentials of its sender. */
 export type PledgedRequest = z.output<typeof requestSchema>
 
-type Said<What> = Omit<What, 'madeAt'>
+type Unsaved<Pledged> = Omit<Pledged, 'madeAt'>
 
-export function pledgeBytes(what: Said<PledgedTask> | Said<PledgedRequest>): Uint8Array {
-  return Buffer.from(JSON.stringify({ ...what, madeAt: Date.now() }))
+export function pledgeBytes(pledged: Unsaved<PledgedTask> | Unsaved<PledgedRequest>): Uint8Array {
+  return Buffer.from(JSON.stringify({ ...pledged, madeAt: Date.now() }))
 }
 
 export const readPledge = (bytes: Uint8Array) => pledgeSchema.parse(jsonOf(bytes))

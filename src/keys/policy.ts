@@ -3,10 +3,10 @@ import { strict } from '../input/checked.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../model/durations.ts'
 
 /*
- * What may be decided for each route or kind of task, with the reason for each default.
+ * The options that each route or kind of task can set, with the reason for each default.
  */
 
-/** A timer of Node holds 31 bits of milliseconds; beyond that it would fire at once. */
+/** Node timers hold 31 bits of milliseconds. A larger value would fire at once. */
 export const timer = z
   .int()
   .positive()
@@ -15,28 +15,37 @@ const KIB = 1024
 
 const handlerKinds = ['opaque', 'declared', 'resumable', 'transactional'] as const
 /**
- * What is known of what a handler does.
- * `opaque`: nothing. `declared`: whatever reaches the outside is inside `ctx.step`. `resumable`: the same, and finished
- * steps are replayed to the next run. `transactional`: all it does is in `ctx.tx`, which commits with the result.
+ * What hookonce may assume about a handler.
+ * `opaque`: nothing. `declared`: every outside call is inside `ctx.step`. `resumable`: the same,
+ * and the results of finished steps are returned to the next run. `transactional`: all work happens
+ * in `ctx.tx`, which commits together with the result.
  */
 export type HandlerKind = (typeof handlerKinds)[number]
 
 export const policyFields = {
   handler: z.enum(handlerKinds).default('opaque'),
-  /** Longer than most handlers, so that heartbeats are rare; short enough for a crash to be noticed by a retry. */
+  /**
+   * Longer than most handlers run, so heartbeats are rare. Short enough that a retry notices a
+   * crash.
+   */
   lockMs: timer.min(100).default(MINUTE_MS),
-  /** From the completion on. A day is longer than clients go on retrying. */
+  /** Counted from completion. A day is longer than clients keep retrying. */
   ttlMs: z.int().positive().default(DAY_MS),
-  /** `off`: whoever comes while it is in progress is told so at once. */
+  /** `off`: a request whose key is in progress is rejected at once. */
   waitMs: z.union([z.literal('off'), timer]).default('off'),
-  /** `auto`: reexecute where that is safe (resumable, transactional), else unknown. */
+  /** `auto`: re-execute if that is safe (resumable, transactional), otherwise `unknown`. */
   onCrash: z.enum(['auto', 'reexecute', 'unknown', 'reconcile']).default('auto'),
-  /** Results above it are not kept in the store: DynamoDB ends at 400 KB, Firestore at 1 MiB. */
+  /**
+   * Larger results are not stored in the record: DynamoDB allows 400 KB per item, Firestore 1 MiB.
+   */
   maxResultBytes: z
     .int()
     .positive()
     .default(256 * KIB),
-  /** For each call of the store. Clients give up after some ten seconds; a refusal must reach them before. */
+  /**
+   * The timeout of each store call. Clients give up after about ten seconds, so a refusal must
+   * arrive earlier.
+   */
   storeTimeoutMs: timer.default(5 * SECOND_MS),
 }
 
@@ -52,8 +61,8 @@ export function crashPolicy({
 }
 
 /**
- * What becomes of a key whose handler failed. Only what is known to have left no trace may run again: a step that began
- * may have reached the outside, whatever the handler says afterwards.
+ * Decides what happens to a key whose handler failed. Only a handler known to have had no effect
+ * may run again. A step that began may have had an effect, whatever the handler reports.
  */
 export function afterFailure(handler: HandlerKind, stepsBegun: number): 'released' | 'unknown' {
   if (handler === 'resumable') return 'released'

@@ -1,14 +1,15 @@
 /*
- * What a store keeps of one key.
+ * The record that a store keeps for one key.
  *
- *   absent ──acquire──▶ locked ──┬──▶ completed   the result is kept and replayed
- *     ▲                  │  ▲    ├──▶ released    nothing happened: the next one may run
- *     │                  │  │    └──▶ unknown     something may have happened: nobody may run
- *     │         lock ran out│             └──▶ completed | released, when the truth is found out
+ *   absent ──acquire──▶ locked ──┬──▶ completed   the result is stored and replayed
+ *     ▲                  │  ▲    ├──▶ released    no effect: the next request may run
+ *     │                  │  │    └──▶ unknown     there may have been an effect: no request may run
+ *     │      lock expires│  │             └──▶ completed | released, once the outcome is known
  *     │                  └──┴─ taken over (fence + 1), or unknown, by the crash policy
- *     └── past expiresAt, from every state, at that moment, whether or not the store has swept it
+ *     └── after expiresAt, from every state, immediately, whether or not the store has swept it
  *
- * Times are milliseconds since 1970 by the clock of the store, so that the clocks of its clients need not agree.
+ * Times are milliseconds since 1970 by the store's clock, so the clocks of its clients need not
+ * agree.
  */
 
 export const keyStates = ['locked', 'completed', 'released', 'unknown'] as const
@@ -16,18 +17,24 @@ export type KeyState = (typeof keyStates)[number]
 
 export interface KeyRecord {
   readonly state: KeyState
-  /** Raised at every acquisition; every later write carries it, and a stale one changes nothing. */
+  /**
+   * Raised by every acquire. Every later write carries it, and a write with a stale fence changes
+   * nothing.
+   */
   readonly fence: number
-  /** What was asked for with this key, as a hash. The same key with another one is refused. */
+  /** A hash of the request. The same key with a different fingerprint is rejected. */
   readonly fingerprint: string
-  /** Who acquired it last: unique for each run, so that an acquisition whose reply was lost can be asked for again. */
+  /**
+   * The last run to acquire the key. Unique per run, so that an acquire can be retried if its
+   * response was lost.
+   */
   readonly holder: string
-  /** What that acquisition followed: a crash is a lock that ran out. */
+  /** What preceded this acquire. `crash` means that the previous lock expired. */
   readonly after: 'nothing' | 'release' | 'crash'
   readonly lockedAt: number
-  /** Of the last lock; says something only while the state is locked. */
+  /** When the last lock expires. Meaningful only in state `locked`. */
   readonly lockUntil: number
   readonly expiresAt: number
-  /** What the first run left for the others. Only when completed. */
+  /** The stored result. Present only in state `completed`. */
   readonly result: Uint8Array | undefined
 }

@@ -21,20 +21,23 @@ const optionsSchema = strict({
 export type ResumableOptions = z.input<typeof optionsSchema>
 
 const whoseSchema = strict({
-  /** Keys of different tenants never meet. Who has none writes 'global'. */
-  tenant: z.string({ error: "is needed: whose key it is, or 'global' where there is only one" }).min(1),
-  /** For people who look at the record: the id of the message or job. */
+  /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
+  tenant: z
+    .string({ error: "is required: the owner of the key, or 'global' if there is only one tenant" })
+    .min(1),
+  /** The id of the message or job. Stored in the record to help people who inspect it. */
   label: z.string().max(200).optional(),
 })
 
-/** Runs once for a key, as `once()` does; what it began and left is ended by a completer. */
+/** Runs once per key, like `once()`. A completer finishes runs that were left unfinished. */
 export interface Resumable<Input, Value> extends Completable {
   (key: string, input: Input, whose: z.input<typeof whoseSchema>): Promise<Value>
 }
 
 /**
- * A task of a name, whose finished steps are kept: a run that follows a failure or a crash does not repeat them. From its
- * first step on, its input is kept too, so that a completer can run it when nobody comes back for it.
+ * Creates a named task whose finished steps are stored. A run after a failure or crash does not
+ * repeat them. Its input is stored when the first step begins, so that a completer can run the task
+ * if no caller retries it.
  */
 export function resumable<Input, Value>(
   store: KeyStore,
@@ -44,11 +47,12 @@ export function resumable<Input, Value>(
 ): Resumable<Input, Value> {
   const { completeAfterMs, ...policy } = check(optionsSchema, options, 'resumable()')
   const where = `resumable("${taskName}")`
-  if (taskName === '') throw new HookonceError('CONFIG_INVALID', 'resumable(): the name is empty')
+  if (taskName === '')
+    throw new HookonceError('CONFIG_INVALID', 'resumable(): the task name must not be empty')
   if (!store.steps || !store.pledges)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where} needs a store that keeps steps and pledges: postgresKeys(), redisKeys() or memoryKeys()`,
+      `${where} needs a store with steps and pledges: postgresKeys(), redisKeys() or memoryKeys()`,
     )
   const policyOfTask = { ...policy, handler: 'resumable', onCrash: 'auto' } as const
 
@@ -72,11 +76,11 @@ export function resumable<Input, Value>(
   async function resume({ id, bytes }: DuePledge): Promise<Value> {
     const { key, tenant, input, label } = readTask(bytes)
     if (keyId(tenant, key) !== id)
-      throw new HookonceError('PLEDGE_GONE', `the pledge of ${where} is not of its key`)
+      throw new HookonceError('PLEDGE_GONE', `the pledge of ${where} does not belong to its key`)
     return runOnce(
       store,
       key,
-      // It went through JSON, as the input of a message does.
+      // The input has been through JSON, like the input of a message.
       (context) => run(input as Input, context),
       { ...policyOfTask, tenant, input, label },
       { resumes: true },

@@ -6,13 +6,17 @@ import { decodeValue, encodeValue, isNotKept, NOT_KEPT } from './result.ts'
 import type { KeyId, KeySteps } from './store.ts'
 
 export interface StepContext {
-  /** The same in every run of this step of this key: hand it to whatever you call. */
+  /**
+   * The same value in every run of this step for this key. Pass it to the service that you call.
+   */
   readonly idempotencyKey: string
 }
 
 export type Step = <Value>(name: string, run: (step: StepContext) => Value | Promise<Value>) => Promise<Value>
 
-/** The steps of one run: how many began, and, where the handler is resumable, what the finished ones returned. */
+/**
+ * Tracks the steps of one run: how many began and, for a resumable handler, their stored results.
+ */
 export interface Steps {
   readonly step: Step
   begun(): number
@@ -24,11 +28,14 @@ export interface StepsOptions {
   readonly handler: HandlerKind
   readonly maxResultBytes: number
   readonly kept: KeySteps | undefined
-  /** This key has been held before, so that there may be finished steps. */
+  /** The key was held before, so there may be finished steps. */
   readonly again: boolean
-  /** Done before the first step begins, which does not begin where it fails. */
+  /** Runs before the first step. If it fails, the step does not begin. */
   readonly beforeFirst?: (() => Promise<void>) | undefined
-  /** A result that cannot be kept reaches this run; a later one is told that it was not kept. */
+  /**
+   * Called if a step's result cannot be stored. This run still receives the result; a later run
+   * gets an error.
+   */
   readonly onNotKept: (error: HookonceError) => void
 }
 
@@ -46,8 +53,9 @@ export function trackSteps(options: StepsOptions): Steps {
   }
 
   /**
-   * Whatever becomes of its result, a step that has run is done: the next run must not repeat it. Returns what the next
-   * run will get, so that a date that becomes a text is found out by the first run and not by the first retry.
+   * Records that the step has run, even if its result cannot be stored, so the next run does not
+   * repeat it. Returns the value that the next run will receive. A Date that becomes a string is
+   * then noticed in the first run, not in the first retry.
    */
   async function keep<Value>(kept: KeySteps, name: string, returned: Value): Promise<Value> {
     const { result, value } = encodeValue(returned, maxResultBytes)
@@ -57,16 +65,20 @@ export function trackSteps(options: StepsOptions): Steps {
       onNotKept(error)
       return kept.save(id, fence, name, NOT_KEPT)
     })
-    if (!saved) throw new HookonceError('LOCK_LOST', `another run holds the key since step "${name}" began`)
+    if (!saved) throw new HookonceError('LOCK_LOST', `another run took over the key while step "${name}" ran`)
     return value
   }
 
   return {
     begun: () => begun,
     async step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
-      // Before it runs: what cannot be kept would run again.
+      // Checked before the step runs: a step whose name cannot be stored would run again.
       check(keptName, name, 'the name of a step')
-      if (names.has(name)) throw new HookonceError('STEP_REPEATED', `two steps are named "${name}"`)
+      if (names.has(name))
+        throw new HookonceError(
+          'STEP_REPEATED',
+          `two steps are named "${name}"; give each step a unique name`,
+        )
       names.add(name)
       const known = await resultOf(name)
       if (known) return decodeValue<Value>(known, `step "${name}"`)
@@ -84,6 +96,6 @@ export function trackSteps(options: StepsOptions): Steps {
 function notKept(name: string): HookonceError {
   return new HookonceError(
     'STEP_RESULT_TOO_LARGE',
-    `what step "${name}" returned has no JSON, or is larger than maxResultBytes`,
+    `the result of step "${name}" has no JSON form, or is larger than maxResultBytes`,
   )
 }

@@ -2,55 +2,51 @@ import type { AcquireDecision, AcquireRequest, Completion, Settlement } from './
 import type { KeyRecord } from './record.ts'
 
 /**
- * The contract of a store. Every verb is one atomic step and one round trip (acquiring may take
- * another one when it races); each behaves as the function of decide.ts that it names. The suite in
- * contract/ holds a store to it.
+ * The contract of a store. Every verb is one atomic step and one round trip; an acquire may need a
+ * second one after a race. Each verb behaves like the function of decide.ts that it names. The
+ * suite in contract/ verifies a store against it.
  *
- * A store that cannot answer throws: what it throws is passed on as the cause of KEY_STORE_DOWN.
+ * A store that cannot answer throws. Its error becomes the cause of KEY_STORE_DOWN.
  */
 export interface KeyStore {
-  /** `decideAcquire`, by the clock of the store. */
+  /** `decideAcquire`, by the store's clock. */
   acquire(id: KeyId, request: AcquireRequest): Promise<Acquired>
-  /** `decideExtend`: false when the fence is stale. */
+  /** `decideExtend`. Returns false if the fence is stale. */
   extend(id: KeyId, fence: number, lock: Pick<AcquireRequest, 'lockMs' | 'ttlMs'>): Promise<boolean>
-  /** `decideSettle`: false when the fence is stale. */
+  /** `decideSettle`. Returns false if the fence is stale. */
   settle(id: KeyId, fence: number, settlement: Settlement): Promise<boolean>
-  /** The record as it is, unless it has expired. */
+  /** The current record, unless it has expired. */
   read(id: KeyId): Promise<KeyRecord | undefined>
   /**
-   * Deletes up to `limit` expired records, and says how many. Absent where the store does that by
+   * Deletes up to `limit` expired records and returns how many. Absent if the store deletes them by
    * itself.
    */
   sweep?(limit: number): Promise<number>
-  /**
-   * Named results inside one key, for handlers that resume. Absent where the store cannot hold
-   * them.
-   */
+  /** Named results inside one key, for resumable handlers. Absent if the store cannot hold them. */
   readonly steps?: KeySteps
-  /** What a completer needs to end what was left. Absent where the store cannot list it. */
+  /** What a completer needs to finish abandoned tasks. Absent if the store cannot list pledges. */
   readonly pledges?: KeyPledges
-  /**
-   * The largest result that fits into a record. Absent where there is no limit worth speaking of.
-   */
+  /** The largest result that fits into a record. Absent if there is no practical limit. */
   readonly maxResultBytes?: number
   close(): Promise<void>
 }
 
-/** The hash that stands for (tenant, key), in 64 hexadecimal digits: see `keyId`. */
+/** The hash of (tenant, key) in 64 hexadecimal digits: see `keyId`. */
 export type KeyId = string
 
 export interface Acquired extends AcquireDecision {
   /**
-   * The clock of the store when it decided: what `lockUntil` and `expiresAt` are measured against.
+   * The store's clock at the time of the decision. `lockUntil` and `expiresAt` are on the same
+   * clock.
    */
   readonly now: number
 }
 
-/** A store in which the caller's own writes and the completion can be one commit. */
+/** A store that can commit the caller's own writes and the completion in one transaction. */
 export interface TransactionalKeyStore<Tx> extends KeyStore {
   /**
-   * Runs `work` in a transaction and completes in the same commit. Rolled back when `work` throws,
-   * when it completes nothing, and when the fence turns out to be stale.
+   * Runs `work` in a transaction and completes the key in the same commit. Rolls back if `work`
+   * throws, if it returns no completion, or if the fence is stale.
    */
   transaction<Value>(
     id: KeyId,
@@ -62,8 +58,8 @@ export interface TransactionalKeyStore<Tx> extends KeyStore {
 
 export interface TransactionLimits {
   /**
-   * The server ends a transaction that is silent for this long: a frozen holder must not keep its
-   * locks.
+   * The server ends a transaction that is idle for this long, so that a frozen holder does not keep
+   * its row locks.
    */
   readonly idleMs?: number
 }
@@ -77,38 +73,37 @@ export interface TransactionEnd<Value> {
   readonly end: 'committed' | 'rolled back' | 'stale'
 }
 
-/** Results of finished steps: they live as long as the record, and end with its completion. */
+/** Results of finished steps. They live as long as the record and are deleted when it completes. */
 export interface KeySteps {
-  /** False when the fence is stale. */
+  /** Returns false if the fence is stale. */
   save(id: KeyId, fence: number, name: string, result: Uint8Array): Promise<boolean>
   load(id: KeyId): Promise<ReadonlyMap<string, Uint8Array>>
 }
 
 /**
- * How to run again what was begun, in case that nobody comes back for it. A hint beside the record,
- * which alone says what is true: a pledge may outlive what it is about, and whoever acts on it
- * looks at the record first.
+ * Pledges describe how to run an abandoned task again. A pledge is only a hint and may outlive its
+ * task. The record is authoritative, so read the record before acting on a pledge.
  */
 export interface KeyPledges {
-  /** Replaces an earlier one of this key. */
+  /** Replaces an earlier pledge of the same key. */
   save(id: KeyId, pledge: Pledge, times: PledgeTimes): Promise<void>
   /**
-   * Up to `limit` of that name that are due, the longest due first. Each is due again after
-   * `leaseMs`, and not before.
+   * Returns up to `limit` due pledges of that name, the longest due first. A returned pledge is due
+   * again after `leaseMs`.
    */
   due(name: string, limit: number, leaseMs: number): Promise<readonly DuePledge[]>
   drop(id: KeyId, name: string): Promise<void>
 }
 
 export interface Pledge {
-  /** Of those who know how to keep it: completers ask by name. */
+  /** Which completer can handle the pledge: completers look up pledges by name. */
   readonly name: string
   readonly bytes: Uint8Array
 }
 
 export interface PledgeTimes {
   readonly dueMs: number
-  /** After which nobody is told of it any more. */
+  /** After this time `due` no longer returns the pledge. */
   readonly ttlMs: number
 }
 

@@ -9,11 +9,11 @@ const customSchema = strict({
   ...descriptionShape,
   provider: descriptionShape.provider.default('custom'),
   ...optionsShape,
-  // Both have it; of one object there is one.
+  // Both shapes have this field. The merged object needs only one.
   refusedStatus: descriptionShape.refusedStatus,
 }).superRefine(checkAgreement)
 
-/** A provider description and the options of a source, in one object. */
+/** A provider description and the options of a source in one object. */
 export type CustomOptions = z.input<typeof customSchema>
 
 /**
@@ -33,7 +33,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
 ): SigningSource<Payload, Subject, Type> {
   const checked = check(
     customSchema,
-    // A secret that is left out is missing, like one that is empty.
+    // A missing secret is treated like an empty one.
     Object.assign({ secret: undefined }, options),
     options.provider ?? 'custom',
   )
@@ -50,8 +50,8 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     onSecret,
     ...description
   } = checked
-  // One object says both: what `settings` holds are the values, and their names are what the
-  // description asks for.
+  // In this merged object `settings` holds the values, and their names are the ones that the
+  // description requires.
   const { settings } = description
   return compile(description, {
     secret,

@@ -5,33 +5,32 @@ import { headerName, locator, locators, place, settingsOf } from './places.ts'
 import { checkSigned, isDigest, type Signature, signature, timestamp, unit } from './signature.ts'
 
 /**
- * A provider, described: how it signs its deliveries and where it names its events. Pure data; the
- * compiler in schemes/ turns it and the secrets of one endpoint into a source. Whatever it does not
- * know fails here, at construction, and never at a delivery.
+ * The description of a provider: how it signs its deliveries and where it names its events. It is
+ * pure data. The compiler in schemes/ combines it with the secrets of one endpoint into a source.
+ * Invalid descriptions fail here, at construction, and never at a delivery.
  */
 
-// By name only: two events with equal bodies become one, so nobody gets this by leaving something
-// out.
+// Must be requested by name, because two events with equal bodies become one.
 const bodyHash = z.literal('body-hash')
 
 const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { hash: [places] }, 'body-hash', 'item-hash', or 'each-delivery'`
 
-// The one event of a batch, in its sender's bytes, without the envelope: for senders whose envelope
-// changes from attempt to attempt.
+// The hash of a single event of a batch, over the sender's bytes and without the envelope. For
+// senders whose envelope changes from attempt to attempt.
 const itemHash = z.literal('item-hash')
 
-// For pings that say "something changed" and nothing else: a repeat is a second event, for no two
-// can be told apart.
+// For pings that carry no details ("something changed"). A repeat is a second event, because the
+// two cannot be told apart.
 const eachDelivery = z.literal('each-delivery')
 
-/** A part of the JSON as it is written, an object or array too. */
+/** A part of the JSON as the sender wrote it. May be an object or an array. */
 const textOf = strict({
   textOf: locator.refine((place) => /^(?:json|item):/.test(place), 'expected json:<path> or item:<path>'),
 })
 
-// For senders without an event id. Every field must be there: a key made of fewer fields would
-// merge events. What a sender leaves out at times is `optional`, and counts as empty. Where headers
-// tell apart what has one body, 'body-hash' stands among the fields.
+// For senders without an event id. Every field must be present, because a key of fewer fields would
+// merge events. Fields that a sender sometimes omits are `optional` and count as empty. If headers
+// distinguish events with equal bodies, add 'body-hash' to the fields.
 const hashed = strict({
   hash: z.array(z.union([place, bodyHash, itemHash, textOf])).min(1),
   optional: z
@@ -40,7 +39,7 @@ const hashed = strict({
     .optional(),
 })
 
-// For senders that name some of their events and not others.
+// For senders that give an id to some of their events only.
 const conditional = strict({
   when: z.record(locator, z.array(z.string().min(1)).min(1)),
   key: z.union([hashed, bodyHash, itemHash, eachDelivery]),
@@ -60,15 +59,14 @@ const keyPlace = z.union(
   { error: KEY_PLACE },
 )
 
-// The name of the first of these that holds something: Telegram's `message`, `callback_query`, …
+// The name of the first place that holds a value: Telegram's `message`, `callback_query`, …
 const present = strict({ present: locators })
 
 const typePlace = z.union(
   [
     locator,
     locators,
-    // The first part must be there, later ones are left out when they are not: GitHub's `push` has
-    // no action.
+    // The first part is required. Missing later parts are omitted: GitHub's `push` has no action.
     strict({ join: z.array(z.union([place, present])).min(1), separator: z.string().max(8) }),
     present,
   ],
@@ -82,13 +80,11 @@ const event = strict({
   key: keyPlace,
   type: typePlace.optional(),
   objectId: place.optional(),
-  /** `unit` says what a number means; a string in ISO 8601 is understood in any case. */
+  /** `unit` is the unit of a number. ISO 8601 strings are always understood. */
   occurredAt: strict({ at: place, unit }).optional(),
-  /** What tells which of two events about one object is newer; left out, it is `occurredAt`. */
+  /** Decides which of two events about one object is newer. Default: `occurredAt`. */
   version: strict({ at: place, unit: z.enum(['number', 's', 'ms', 'iso', 'text']) }).optional(),
-  /**
-   * The part that the event speaks of; left out, it is the whole payload, or the item of a batch.
-   */
+  /** The part that the event is about. Default: the whole payload, or the item of a batch. */
   object: place.optional(),
 })
 
@@ -97,7 +93,7 @@ const arrayPath = z.custom<`json:${string}[]`>(
   'expected the path of an array, such as json:[], json:events[] or json:entry[].changes[]',
 )
 
-/** Where the events of a batch are: in an array, in one of several, or one a line. */
+/** Where the events of a batch are: in an array, in one of several arrays, or one per line. */
 const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')], {
   error: `expected json:[], json:<path>[], an array of those, or 'lines'`,
 })
@@ -105,8 +101,8 @@ const batch = z.union([arrayPath, z.array(arrayPath).min(1), z.literal('lines')]
 const formWithJson = strict({ form: z.string().min(1) })
 
 /**
- * What the body is. `{ form: 'payload' }`: JSON in a field of a form. `{ jsonOr: … }`: JSON, or
- * such a form.
+ * The kind of the body. `{ form: 'payload' }`: JSON in a form field. `{ jsonOr: … }`: JSON, or such
+ * a form.
  */
 const body = z.union([
   z.enum(['json', 'form', 'xml', 'coded']),
@@ -117,12 +113,15 @@ const body = z.union([
 const about = strict({
   name: z.string().min(1),
   category: z.string().min(1),
-  /** How sure we are: read in the vendor's code, stated in its documents, or hearsay. */
+  /**
+   * The quality of the evidence: read in the vendor's code, stated in its documents, or
+   * second-hand.
+   */
   confidence: z.enum(['verified', 'documented', 'uncertain']),
   evidence: z.array(z.string().min(1)).min(1),
-  /** What of this was not seen in the evidence, in words. */
+  /** Which parts the evidence does not show, in words. */
   unverified: z.array(z.string()).default([]),
-  /** What to know before using it. */
+  /** What a user should know before using this provider. */
   notes: z.array(z.string()).default([]),
 })
 
@@ -136,64 +135,64 @@ export const descriptionShape = {
   body: body.default('json'),
   batch: batch.optional(),
   /**
-   * A batch without events: 'record' keeps it as one event, 'acknowledge' is for providers that
-   * check a URL or send a heartbeat with one.
+   * A batch without events: 'record' keeps it as one event. 'acknowledge' is for providers that use
+   * it to check a URL or as a heartbeat.
    */
   emptyBatch: z.enum(['record', 'acknowledge']).default('record'),
-  /** Whether each event of a batch carries its own signature. */
+  /** Whether each event of a batch has its own signature. */
   signedPer: z.enum(['delivery', 'event']).default('delivery'),
   event,
   handshake: handshakes.optional(),
   /**
-   * How the provider's API keys begin, which are taken for the webhook secret, and what is meant
-   * instead.
+   * Prefixes of the provider's API keys, which are often mistaken for the webhook secret, and
+   * advice on what to use instead.
    */
   apiKeys: strict({ prefixes: z.array(z.string().min(1)).min(1), advice: z.string().min(1) }).optional(),
-  /** Values besides the secret that the options must give, each with what it is. */
+  /** Values besides the secret that the options must provide, each with its meaning. */
   settings: z.record(z.string().regex(/^[A-Za-z]+$/), z.string().min(1)).default({}),
-  // A week where a sender does not say: a Friday's outage is mended on Monday, and some retry for
-  // five days.
+  // Default for senders that do not state it: a week. A Friday outage is fixed on Monday, and some
+  // senders retry for five days.
   retryWindowHours: z.number().positive().default(168),
-  /** How long the sender waits for its answer, where it says so. */
+  /** How long the sender waits for an answer, if documented. */
   answerWithinSeconds: z.number().positive().optional(),
   acceptedStatus: z.int().min(200).max(299).default(202),
-  /** The body of the answer, where the provider wants a certain one. */
+  /** The body of the answer, if the provider requires a certain one. */
   acceptedBody: z.string().optional(),
-  /** Headers of every answer to a genuine delivery; values may hold {setting:name}. */
+  /** Headers of every answer to a genuine delivery. Values may contain {setting:name}. */
   acceptedHeaders: z.record(headerName, z.string()).default({}),
   refusedStatus: z.int().min(400).max(499).default(401),
 }
 
 const descriptionSchema = strict(descriptionShape).superRefine(checkAgreement)
 
-/** A provider as it is written down: what has a default may be left out. */
+/** A provider as written in the catalogue: fields with defaults may be omitted. */
 export type ProviderDescription = z.input<typeof descriptionSchema>
 
-/** A provider as the compiler reads it: checked, every default filled in. */
+/** A checked provider, with every default filled in. */
 export type CheckedDescription = z.output<typeof descriptionSchema>
 
 export function checkDescription(description: ProviderDescription): CheckedDescription {
   return check(descriptionSchema, description, description.provider)
 }
 
-/** What the parts of a description demand of each other. */
-export function checkAgreement(described: Agreement, context: z.RefinementCtx): void {
+/** Checks that the parts of a description are consistent. */
+export function checkAgreement(described: RelatedParts, context: z.RefinementCtx): void {
   checkSigned(described, context)
-  const complain = (path: string[], message: string): void =>
+  const addIssue = (path: string[], message: string): void =>
     context.addIssue({ code: 'custom', path, message })
   if (described.batch === undefined && described.signedPer === 'event')
-    complain(['signedPer'], "'event' is for a batch")
+    addIssue(['signedPer'], "'event' is only for a batch")
   if (described.batch === undefined && JSON.stringify(described.event).includes('"item:'))
-    complain(['event'], 'item:<path> is for a batch: use json:<path>, or say where the batch is')
+    addIssue(['event'], 'item:<path> is only for a batch; use json:<path>, or set `batch`')
   if (described.batch === undefined && JSON.stringify(described.event).includes('"item-hash"'))
-    complain(['event', 'key'], "'item-hash' is for a batch: use 'body-hash'")
+    addIssue(['event', 'key'], "'item-hash' is only for a batch; use 'body-hash'")
   for (const name of settingsRead(described)) {
     if (!Object.hasOwn(described.settings, name))
-      complain(['settings'], `{setting:${name}} is used: say what it is`)
+      addIssue(['settings'], `{setting:${name}} is used; describe it here`)
   }
 }
 
-interface Agreement {
+interface RelatedParts {
   readonly signature: Signature
   readonly timestamp?: z.output<typeof timestamp> | undefined
   readonly batch?: unknown
@@ -204,18 +203,18 @@ interface Agreement {
   readonly acceptedHeaders: Readonly<Record<string, string>>
 }
 
-function settingsRead({ signature, handshake = [], acceptedHeaders }: Agreement): string[] {
+function settingsRead({ signature, handshake = [], acceptedHeaders }: RelatedParts): string[] {
   const templates = [
     ...(isDigest(signature) ? [signature.content] : []),
     ...Object.values(acceptedHeaders),
-    // Every text of the replies, computed ones too.
+    // Every text of the replies, including computed ones.
     ...handshake.map(({ reply }) => JSON.stringify(reply)),
   ]
   const tokens = handshake.some(({ token }) => token !== undefined) ? ['verifyToken'] : []
   return [...templates.flatMap(settingsOf), ...tokens]
 }
 
-/** Whether anything of a description needs the public URL of the endpoint. */
+/** Whether a description needs the public URL of the endpoint. */
 export function needsUrl({ signature, handshake = [] }: CheckedDescription): boolean {
   if (isDigest(signature) && signature.content.includes('{url}')) return true
   if (signature.algorithm === 'jwt' && signature.urlHash !== undefined) return true

@@ -1,17 +1,19 @@
 import type { ProviderDescription } from './description.ts'
 
 /*
- * The variables of the environment that belong to a provider: the commands read them, its page shows them. Nothing else
- * knows how they are named.
+ * The environment variables of a provider. The commands read them and the provider's page shows
+ * them. Only this file knows how they are named.
  */
 
-/** `STRIPE_WEBHOOK_SECRET`; of a name that says it already, `STANDARD_WEBHOOKS_SECRET`. */
+/**
+ * `STRIPE_WEBHOOK_SECRET`, or `STANDARD_WEBHOOKS_SECRET` if the name already ends in `WEBHOOKS`.
+ */
 export function secretVariable(provider: string): string {
   const name = capitals(provider)
   return name.endsWith('_WEBHOOKS') ? `${name}_SECRET` : `${name}_WEBHOOK_SECRET`
 }
 
-/** `SQUARE_WEBHOOK_URL`: the URL as it was registered, for those that sign it. */
+/** `SQUARE_WEBHOOK_URL`: the registered URL, for providers that sign it. */
 export function urlVariable(provider: string): string {
   return `${capitals(provider)}_WEBHOOK_URL`
 }
@@ -27,7 +29,7 @@ export interface EnvironmentOptions {
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** The options of a provider, as far as the environment holds them. */
+/** The options of a provider that are set in the environment. */
 export function environmentOptions(
   { provider, settings = {} }: Pick<ProviderDescription, 'provider' | 'settings'>,
   env: NodeJS.ProcessEnv,

@@ -4,7 +4,7 @@ import { type Version, versionOf } from '../model/version.ts'
 import type { Delivery, Identified, Source } from './contract.ts'
 import { headerLookup, headerRecord, withoutSecrets } from './headers.ts'
 
-/** What a receipt adds to what the delivery says of itself. */
+/** The fields that a receipt adds to the identity of an event. */
 export interface Recorded {
   readonly receiptId: string
   readonly tenant: string
@@ -14,19 +14,18 @@ export interface Recorded {
   readonly body: Uint8Array
 }
 
-/** Who an event is. */
+/** The fields that identify an event. */
 export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs'>
 
-/** The event as a handler sees it. */
+/** The event as a handler receives it. */
 export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded): Event {
   return new RecordedEvent(identified, recorded)
 }
 
 /*
- * What costs something is worked out for who looks at it. Its properties are the event's own all
- * the same, so that it can be spread and logged like the plain object that it seems; the functions
- * behind them are shared by all events, as objects with accessors of their own are slow to make and
- * to collect.
+ * Expensive properties are computed on access. They are still own properties, so the event can be
+ * spread and logged like a plain object. All events share the accessor functions, because objects
+ * with their own accessors are slow to create and to collect.
  */
 class RecordedEvent implements Event {
   readonly receiptId: string
@@ -86,17 +85,17 @@ function versionFrom({
 }
 
 /**
- * The event of a receipt. Who it is was settled when it was recorded, whatever the source's
- * description says today; its payload is read from the recorded bytes when somebody looks at it.
- * They were verified when they came.
+ * The event of a receipt. Its identity was fixed when it was recorded, even if the source's
+ * description has changed since. Its payload is parsed from the recorded bytes on access. The bytes
+ * were verified on arrival.
  */
 export function recordedEvent(source: Source, identity: Identity, recorded: Recorded): Event {
-  const read = new ReadAgain(source, identity, recorded)
+  const read = new StoredIdentity(source, identity, recorded)
   if (source.withholds === undefined) return eventOf(read, recorded)
   return eventOf(read, { ...recorded, headers: withoutSecrets(recorded.headers, source) })
 }
 
-class ReadAgain implements Omit<Identified, 'ok'> {
+class StoredIdentity implements Omit<Identified, 'ok'> {
   readonly key: string
   readonly type: string
   readonly objectId: string | undefined

@@ -3,13 +3,13 @@ import { strict } from '../input/checked.ts'
 import { checkTemplate, headerName, requestLocator } from './places.ts'
 
 /*
- * Handshakes: requests by which a provider asks whether this URL is ready for its deliveries. They are answered
- * and leave nothing in the ledger.
+ * Handshakes: requests by which a provider checks whether this URL is ready for its deliveries.
+ * They are answered and not recorded in the ledger.
  */
 
 const template = z.string().superRefine((text, context) => checkTemplate(text, ['url'], context))
 
-/** A value that only the holder of the secret can make. */
+/** A value that only the holder of the secret can compute. */
 const computed = strict({
   algorithm: z.enum(['hmac-sha1', 'hmac-sha256', 'sha256']),
   of: template,
@@ -21,13 +21,13 @@ const value = z.union([template, computed])
 
 const handshake = strict({
   method: z.enum(['GET', 'HEAD', 'POST']),
-  /** Places and what they hold; `true`: anything, `false`: nothing. */
+  /** Places and their required values. `true`: any text, `false`: absent. */
   when: z.record(requestLocator, z.union([z.string(), z.number(), z.boolean()])).default({}),
-  /** Whether the signature must be right before it is answered. */
+  /** Whether the signature must be valid before the handshake is answered. */
   signed: z.boolean(),
-  /** A token that both sides know: it must equal the setting `verifyToken`. */
+  /** The place of a shared token, which must equal the setting `verifyToken`. */
   token: requestLocator.optional(),
-  /** Brings the secret of later deliveries; it is given to the option `onSecret`. */
+  /** The place of a secret for later deliveries. It is passed to the option `onSecret`. */
   secret: requestLocator.optional(),
   reply: strict({
     status: z.int().min(200).max(299).default(200),

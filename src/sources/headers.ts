@@ -2,13 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Source } from './contract.ts'
 
 /*
- * Headers are kept as lines of `name: value`, as they came: one column of text costs a fraction of
- * JSON, on the way in and in the ledger. A header's value cannot hold a line break.
+ * Headers are stored as lines of `name: value`, as received. One text column is much cheaper than
+ * JSON, to write and to store. The value of a header cannot contain a line break.
  */
 
-/**
- * Never recorded: they concern the connection, or belong to whoever sent them and not to the event.
- */
+/** Not recorded: headers of the connection, and credentials of whoever sent the request. */
 const NOT_RECORDED = new Set([
   'authorization',
   'connection',
@@ -24,7 +22,7 @@ const NOT_RECORDED = new Set([
 ])
 
 /**
- * Looks up what node:http has parsed; own properties only, as a delivery may ask for `constructor`.
+ * Looks up headers parsed by node:http. Own properties only, because the name may be `constructor`.
  */
 export function headerIn(headers: IncomingHttpHeaders): (name: string) => string | undefined {
   return (name) => {
@@ -33,13 +31,13 @@ export function headerIn(headers: IncomingHttpHeaders): (name: string) => string
   }
 }
 
-type Withholding = Pick<Source, 'withholds'>
+type SecretFilter = Pick<Source, 'withholds'>
 
 /**
- * `pairs` alternates names and values, as `rawHeaders` of node:http does. What holds the secret is
- * left out.
+ * `pairs` alternates names and values, like `rawHeaders` of node:http. Headers that contain the
+ * secret are left out.
  */
-export function headerLines(pairs: readonly string[], source: Withholding): string {
+export function headerLines(pairs: readonly string[], source: SecretFilter): string {
   const { withholds } = source
   let lines = ''
   for (let at = 0; at + 1 < pairs.length; at += 2) {
@@ -50,8 +48,8 @@ export function headerLines(pairs: readonly string[], source: Withholding): stri
   return lines
 }
 
-/** Recorded lines without those that hold the secret: earlier versions recorded them. */
-export function withoutSecrets(lines: string, { withholds }: Withholding): string {
+/** Removes headers that contain the secret. Earlier versions recorded them. */
+export function withoutSecrets(lines: string, { withholds }: SecretFilter): string {
   if (withholds === undefined) return lines
   return headerEntries(lines)
     .filter(([name, value]) => !withholds(name, value))
@@ -59,14 +57,14 @@ export function withoutSecrets(lines: string, { withholds }: Withholding): strin
     .join('')
 }
 
-// Looked at first: most headers have a length that none of these has.
+// Checked first, because most headers have a length that none of these has.
 const LENGTHS = new Set([...NOT_RECORDED].map((name) => name.length))
 
 function isRecorded(name: string): boolean {
   return !LENGTHS.has(name.length) || !NOT_RECORDED.has(name.toLowerCase())
 }
 
-/** Repeated headers are joined by `, `, as a Delivery asks for. */
+/** Repeated headers are joined with `, `, as in a Delivery. */
 export function headerRecord(lines: string): Record<string, string> {
   const record: Record<string, string> = Object.create(null)
   for (const [name, value] of headerEntries(lines)) {

@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Delivery } from './contract.ts'
 import { type CustomOptions, custom, type SignedDelivery } from './index.ts'
 
-/* What the language can say and no provider is needed to show: each against node:crypto, or against itself. */
+/*
+ * Features of the description language that need no particular provider. Each is compared with
+ * node:crypto, or with itself.
+ */
 
 const NOW_MS = 1_700_000_000_000
 const BODY = '{"id":"evt_1","at":1700000000000,"name":"grüezi"}'
@@ -158,7 +161,7 @@ describe('what signs', () => {
         const signed = theirs.deliver({ body: BODY })
         expect(ours.verify(arriving(signed))).toEqual({ ok: true, secret: 1 })
         expect(ours.verify(arriving(signed, { body: Buffer.from(`${BODY} `) }))).toMatchObject({ ok: false })
-        expect(() => ours.sign({ body: BODY })).toThrow(/only the provider can sign/)
+        expect(() => ours.sign({ body: BODY })).toThrow(/only the provider has its private key/)
       }
       expect(() => custom({ secret: 'nonsense', signature, event })).toThrow(
         /CONFIG_INVALID.*not a public key/,

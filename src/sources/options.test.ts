@@ -49,13 +49,13 @@ describe.each([
 
   it('refuses names of keys, as none are fetched', () => {
     expect(() => make({ secret: 'c2VjcmV0', keyNames: ['k1'] })).toThrow(
-      /CONFIG_INVALID: .*keyNames: .*leave the option out/,
+      /CONFIG_INVALID: .*keyNames: .*remove the option/,
     )
   })
 
   it('refuses the line break of a file, and more secrets than anyone rotates', () => {
     expect(() => make({ secret: 'c2VjcmV0\n' })).toThrow(
-      /CONFIG_INVALID: .*number 1 begins or ends with white space/,
+      /CONFIG_INVALID: .*number 1 begins or ends with whitespace/,
     )
     expect(() => make({ secret: Array<string>(9).fill('c2VjcmV0') })).toThrow(
       /CONFIG_INVALID: .*at most 8 secrets/,

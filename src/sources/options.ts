@@ -4,23 +4,23 @@ import { check, strict } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /**
- * The text of one secret, or where it is kept. What `process.env` does not hold may be passed on as
- * it is.
+ * The text of one secret, or where it is stored. Undefined is allowed, so `process.env.X` can be
+ * passed directly.
  */
 type OneSecret = string | undefined | { readonly env: string } | { readonly file: string }
 
 /** The secrets as texts. */
 export type ResolvedSecret = string | undefined | readonly (string | undefined)[]
 
-/** Whose secrets a function is asked for. */
+/** The owner of the secrets that a function must return. */
 export interface SecretOwner {
   readonly provider: string
   readonly tenant: string
 }
 
 /**
- * One secret, or several while they are rotated; or a function that fetches them, asked again every
- * minute. A file is read again every minute too.
+ * One secret, or several during a rotation, or a function that fetches them. A function is called,
+ * and a file read, again every minute.
  */
 export type Secret =
   | OneSecret
@@ -34,7 +34,10 @@ export const optionsShape = {
     isSecret,
     'expected a string, { env: name }, { file: path }, an array of those, or a function that returns strings',
   ),
-  /** How far the signed time may lie from the arrival, to both sides; 'off' accepts any age. */
+  /**
+   * The largest allowed difference between the signed time and the arrival, in both directions.
+   * 'off' accepts any age.
+   */
   toleranceSeconds: z
     .union([z.number().positive(TOLERANCE), z.literal('off')], { error: TOLERANCE })
     .optional(),
@@ -42,29 +45,28 @@ export const optionsShape = {
   unwanted: z.enum(['ignore', 'record']).default('ignore'),
   mismatch: z.enum(['keep-first', 'reject']).default('keep-first'),
   /**
-   * The status for a bad signature, where it shall not be the provider's: Mailgun never retries
-   * after 406.
+   * Overrides the provider's status for a bad signature. Example: Mailgun never retries after 406.
    */
   refusedStatus: z.int().min(400).max(499).optional(),
   /**
-   * 'shadow': what cannot be verified is reported and acknowledged, and goes no further; see
-   * contract.ts.
+   * 'shadow': a delivery that cannot be verified is reported and acknowledged, but not processed.
+   * See contract.ts.
    */
   mode: z.enum(['enforce', 'shadow']).default('enforce'),
-  /** The URL as it was registered with the provider, for those that sign it. */
-  url: z.url({ protocol: /^https?$/, error: 'must be the http or https URL that was registered' }).optional(),
-  /** What a provider needs besides its secret; each provider names its own. */
+  /** The URL as registered with the provider, for providers that sign it. */
+  url: z.url({ protocol: /^https?$/, error: 'must be the registered http or https URL' }).optional(),
+  /** Values besides the secret that a provider needs. Each provider names its own. */
   settings: z.record(z.string(), z.string()).default({}),
   /**
-   * Certificates or keys of the provider, by the names that its deliveries give them: they are
-   * always fetched.
+   * Names of the provider's certificates or keys, as its deliveries spell them. These are always
+   * fetched.
    */
   keyNames: z.array(z.string().min(1).max(2_000)).max(16).default([]),
-  /** Whether links by which a sender wants a subscription confirmed are followed. */
+  /** Whether to follow the links with which a sender asks to confirm a subscription. */
   confirm: z.enum(['on', 'off']).default('off'),
   /**
-   * Is given the secret that a handshake brings, to be kept and configured; without it such a
-   * handshake is refused.
+   * Receives the secret of a handshake, so that you can store and configure it. Without it, such a
+   * handshake is rejected.
    */
   onSecret: z
     .custom<(secret: string) => void | Promise<void>>(
@@ -76,21 +78,21 @@ export const optionsShape = {
 
 const optionsSchema = strict(optionsShape)
 
-/** What every source takes. */
+/** The options that every source accepts. */
 export type SourceOptions = z.input<typeof optionsSchema>
 
 export type CheckedOptions = z.output<typeof optionsSchema>
 
 export function checkOptions(options: SourceOptions, provider: string): CheckedOptions {
-  // A secret that is left out is missing, like one that is empty.
+  // A missing secret is treated like an empty one.
   return check(optionsSchema, Object.assign({ secret: undefined }, options), provider)
 }
 
 export type SecretReader = () => ResolvedSecret | Promise<ResolvedSecret>
 
 /**
- * The texts, where they cannot change; else how to read them. Files are read once here: a wrong
- * path fails at once.
+ * Returns the secrets if they cannot change, otherwise a function to read them. Files are read once
+ * here, so that a wrong path fails immediately.
  */
 export function secretOf(
   secret: Secret,
@@ -108,7 +110,10 @@ function textOf(one: OneSecret, provider: string): string | undefined {
   if ('env' in one) {
     const value = process.env[one.env]
     if (value) return value
-    throw new HookonceError('SECRET_MISSING', `${provider}: secret: the environment has no ${one.env}`)
+    throw new HookonceError(
+      'SECRET_MISSING',
+      `${provider}: secret: the environment variable ${one.env} is not set`,
+    )
   }
   try {
     return readFileSync(one.file, 'utf8').trim()
@@ -119,17 +124,17 @@ function textOf(one: OneSecret, provider: string): string | undefined {
   }
 }
 
-/** A secret that is set, with its place in the list as configured, from 1. */
+/** A secret with its position in the configured list, from 1. */
 export interface PlacedSecret {
   readonly text: string
   readonly position: number
 }
 
-// Each secret costs one HMAC for a delivery that matches none: eight bound what a stranger can make
-// us do, and leave room for more rotation than anyone has under way.
+// A delivery that matches no secret costs one HMAC per secret. Eight limits the work that a
+// stranger can cause, and is more than any rotation needs.
 const MAX_SECRETS = 8
 
-/** The secrets that are really there. */
+/** The secrets that are not empty. */
 export function placedSecrets(secret: ResolvedSecret, provider: string): PlacedSecret[] {
   const listed = Array.isArray(secret) ? secret : [secret]
   const placed = listed.flatMap((text: string | undefined, index) =>
@@ -142,15 +147,17 @@ export function placedSecrets(secret: ResolvedSecret, provider: string): PlacedS
     )
   }
   if (placed.length > MAX_SECRETS) {
-    throw new HookonceError('CONFIG_INVALID', `${provider}: secret: at most ${MAX_SECRETS} secrets`)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `${provider}: secret: at most ${MAX_SECRETS} secrets are allowed`,
+    )
   }
-  // The line break of a secrets file is no part of the secret, and would only show as
-  // SIGNATURE_MISMATCH.
+  // A trailing line break from a secrets file would otherwise appear only as SIGNATURE_MISMATCH.
   const padded = placed.find(({ text }) => text !== text.trim() && !text.startsWith('-----BEGIN'))
   if (padded !== undefined) {
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: secret: number ${padded.position} begins or ends with white space`,
+      `${provider}: secret: number ${padded.position} begins or ends with whitespace; remove it`,
     )
   }
   return placed

@@ -2,7 +2,7 @@ import { type CheckedDescription, needsUrl } from './description.ts'
 import { secretVariable, settingVariable, urlVariable } from './environment.ts'
 import { coversBody, isDigest, isPublicKey, type Signature } from './signature.ts'
 
-/** The documentation of a provider, in Markdown: its description is all that it is made of. */
+/** The documentation of a provider in Markdown, generated from its description. */
 export function providerPage(description: CheckedDescription): string {
   const { provider, about, event } = description
   const sections = [
@@ -14,7 +14,9 @@ export function providerPage(description: CheckedDescription): string {
     bullets([
       ...(description.batch === undefined
         ? []
-        : [`a delivery holds many events, at ${words(description.batch)}; each is recorded by itself`]),
+        : [
+            `a delivery contains several events, at ${words(description.batch)}; each is recorded separately`,
+          ]),
       `key: ${words(event.key)}`,
       ...(event.type === undefined ? [] : [`type: ${words(event.type)}`]),
       ...(event.objectId === undefined ? [] : [`object: ${words(event.objectId)}`]),
@@ -30,10 +32,10 @@ export function providerPage(description: CheckedDescription): string {
   return sections.join('\n\n')
 }
 
-const SURE = {
+const EVIDENCE = {
   verified: "read in the vendor's own code or specification",
   documented: "stated in the vendor's documents, or in notes that cite them",
-  uncertain: 'NOT sure: one source that is not the vendor; check before you rely on it',
+  uncertain: 'NOT certain: only one source, which is not the vendor; check before you rely on it',
 } as const
 
 function intro(description: CheckedDescription): string {
@@ -52,13 +54,13 @@ function intro(description: CheckedDescription): string {
   const isKeyless = description.signature.algorithm === 'coded' && description.signature.secret === 'none'
   const options = [...(isKeyless ? [] : [`secret: process.env.${secretVariable(provider)}`]), ...more]
   return [
-    `Provider \`${provider}\`, ${about?.category ?? 'custom'}. How sure: ${SURE[about?.confidence ?? 'uncertain']}.`,
+    `Provider \`${provider}\`, ${about?.category ?? 'custom'}. Evidence: ${EVIDENCE[about?.confidence ?? 'uncertain']}.`,
     '',
     '```ts',
     `${name}({ ${options.join(', ')} })`,
     '```',
     ...(needsUrl(description)
-      ? [`\n\`url\`: as it was registered (for the commands: \`${urlVariable(provider)}\`).`]
+      ? [`\n\`url\`: as registered with the provider (for the commands: \`${urlVariable(provider)}\`).`]
       : []),
     ...Object.entries(settings).map(
       ([setting, meaning]) =>
@@ -72,16 +74,16 @@ function signatureFacts({ signature, timestamp }: CheckedDescription): string[] 
     proof(signature),
     ...(isDigest(signature) ? [`signed: \`${signature.content}\``] : []),
     dateFact(signature, timestamp),
-    ...(coversBody(signature) ? [] : ['the body is NOT covered: TLS protects it, and nothing else']),
+    ...(coversBody(signature) ? [] : ['the body is NOT signed: only TLS protects it']),
   ]
 }
 
 function dateFact(signature: Signature, timestamp: CheckedDescription['timestamp']): string {
   if (timestamp !== undefined)
-    return `date: \`${timestamp.at}\` (${timestamp.unit}), refused after ${timestamp.toleranceSeconds} s`
+    return `date: \`${timestamp.at}\` (${timestamp.unit}), rejected after ${timestamp.toleranceSeconds} s`
   if (signature.algorithm === 'jwt' || (signature.algorithm === 'coded' && signature.dated))
-    return `its date is signed, and refused after ${signature.toleranceSeconds} s`
-  return 'no date is judged: only its key tells an old delivery from a new one'
+    return `the date is signed, and rejected after ${signature.toleranceSeconds} s`
+  return 'the date is not checked: only the event key detects an old delivery'
 }
 
 function proof(signature: Signature): string {
@@ -99,11 +101,13 @@ function answerFacts(description: CheckedDescription): string[] {
   const { acceptedStatus, refusedStatus, retryWindowHours, answerWithinSeconds, handshake = [] } = description
   return [
     `recorded: ${acceptedStatus}; bad signature: ${refusedStatus}`,
-    `keys are needed for ${retryWindowHours} hours: so long it may retry or be resent`,
-    ...(answerWithinSeconds === undefined ? [] : [`it waits ${answerWithinSeconds} s for the answer`]),
+    `keys must be kept for ${retryWindowHours} hours: a delivery may be retried or resent for that long`,
+    ...(answerWithinSeconds === undefined
+      ? []
+      : [`the provider waits ${answerWithinSeconds} s for the answer`]),
     ...handshake.map(
       ({ method, when, signed }) =>
-        `handshake: ${method} with ${Object.keys(when).join(', ') || 'nothing'}${signed ? ', signed' : ''}, is answered`,
+        `handshake: answers ${method} with ${Object.keys(when).join(', ') || 'nothing'}${signed ? ', signed' : ''}`,
     ),
   ]
 }
@@ -124,14 +128,14 @@ function conditions(when: object): string {
     .join(' and ')
 }
 
-/** A place in words. */
+/** Describes a place in words. */
 function words(place: unknown): string {
   if (typeof place === 'string') return place.includes(':') ? `\`${place}\`` : place.replace('-', ' ')
   if (Array.isArray(place)) return place.map(words).join(', else ')
   const { hash, optional, when, key, textOf, join, present } = place as Partial<Record<Part, unknown[]>>
   if (hash) return `hash of ${[...hash, ...(optional ?? [])].map(words).join(', ')}`
-  if (when) return `${words(key)} where ${conditions(when)}`
-  if (textOf) return `${words(textOf)} as it is written`
+  if (when) return `${words(key)} if ${conditions(when)}`
+  if (textOf) return `${words(textOf)} as written`
   if (join) return join.map(words).join(' and ')
-  return `the name of the first of ${(present ?? []).map(words).join(', ')} that is there`
+  return `the name of the first of ${(present ?? []).map(words).join(', ')} that is present`
 }

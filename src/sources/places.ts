@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /*
- * Places: where one value of a delivery lives. `json:` and `form:` read the parsed body, `item:`
- * the one event of a batch, `claim:` the JSON Web Token in a header, `const:` nothing: it is the
- * value itself.
+ * A place says where one value of a delivery is. `json:` and `form:` read the parsed body, `item:`
+ * reads the single event of a batch, `claim:` the JSON Web Token in a header. `const:` is the value
+ * itself.
  */
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
@@ -15,7 +15,7 @@ export function isHeaderName(text: string): boolean {
 export const headerName = z.string().regex(HEADER_NAME, 'expected the name of a header').toLowerCase()
 
 /**
- * Where one value of an event lives: `header:x-event-id`, `json:data.object.id`, `item:id`,
+ * The place of one value of an event: `header:x-event-id`, `json:data.object.id`, `item:id`,
  * `form:name`, `const:push`.
  */
 export type Locator =
@@ -26,11 +26,13 @@ export type Locator =
   | `claim:${string}`
   | `const:${string}`
 
-/** A place of the request; its query is not recorded, so no part of an event may live there. */
+/**
+ * A place in the request. The query is not recorded, so no part of an event may be read from it.
+ */
 export type RequestLocator = Locator | `query:${string}`
 
 /**
- * The steps of a path: `data.id` has two. A dot that is part of a name has a backslash before it:
+ * The steps of a path: `data.id` has two. A dot inside a name is escaped with a backslash:
  * `@odata\\.etag`.
  */
 export function pathSteps(path: string): string[] {
@@ -49,7 +51,7 @@ const CHECKS: Readonly<Record<string, (rest: string) => boolean>> = {
   query: Boolean,
 }
 
-/** `json:data.id` in its two halves. */
+/** Splits `json:data.id` into kind and path. */
 export function partsOf(place: string): [kind: string, rest: string] {
   const colon = place.indexOf(':')
   return [place.slice(0, colon), place.slice(colon + 1)]
@@ -75,11 +77,11 @@ export const requestLocator = z.custom<RequestLocator>(
   'expected header:<name>, json:<path>, item:<path>, form:<name> or query:<name>',
 )
 
-/** One place, or several of which the first that holds something counts. */
+/** One place, or several: the first that holds a value is used. */
 export const place = z.union([locator, locators], { error: `${EXPECTED}, or an array of those` })
 export type Place = z.output<typeof place>
 
-/** `{name}` in a text: literal text is everything between the placeholders. */
+/** A `{name}` in a template. Everything between placeholders is literal text. */
 const PLACEHOLDER = /\{([^{}]*)\}/g
 
 export interface TemplatePiece {
@@ -99,7 +101,7 @@ export function templatePieces(template: string): TemplatePiece[] {
 }
 
 /**
- * Checks that a template holds no stray brace and no placeholder but those named and places of the
+ * Checks that a template has balanced braces, and only the listed placeholders or places of the
  * request.
  */
 export function checkTemplate(template: string, named: readonly string[], context: z.RefinementCtx): void {
@@ -117,7 +119,7 @@ export function placeholdersOf(template: string): string[] {
   return templatePieces(template).flatMap(({ placeholder }) => placeholder ?? [])
 }
 
-/** The names of the settings that a template reads. */
+/** The names of the settings that a template uses. */
 export function settingsOf(template: string): string[] {
   return placeholdersOf(template).flatMap((placeholder) =>
     placeholder.startsWith('setting:') ? [placeholder.slice('setting:'.length)] : [],

@@ -4,7 +4,10 @@ import { compile } from './schemes/compile.ts'
 import type { MakeScheme } from './schemes/custom-scheme.ts'
 import type { SigningSource } from './sign.ts'
 
-/** Makes sources of one provider of the catalogue. It carries its description: that is its documentation too. */
+/**
+ * Creates sources of one provider of the catalogue. Its description also serves as its
+ * documentation.
+ */
 export interface Provider<
   Payload = unknown,
   Subject = unknown,
@@ -15,7 +18,10 @@ export interface Provider<
   readonly description: ProviderDescription
 }
 
-/** Makes the factory of one provider of the catalogue. Nothing is checked or prepared before it is called. */
+/**
+ * Creates the factory of one provider of the catalogue. Nothing is checked or prepared until it is
+ * called.
+ */
 export function provider<Payload = unknown, Subject = unknown, Type extends string = string>(
   description: ProviderDescription,
   code?: MakeScheme,
@@ -25,7 +31,7 @@ export function provider<Payload = unknown, Subject = unknown, Type extends stri
   return Object.assign(make, { description })
 }
 
-/** A provider that shares no secret: its keys are fetched. */
+/** A provider without a shared secret: its keys are fetched. */
 export function keyless<Payload = unknown, Subject = unknown, Type extends string = string>(
   description: ProviderDescription,
   code: MakeScheme,

@@ -6,7 +6,7 @@ import { formatTimestamp } from './schemes/timestamp.ts'
 import type { Sample } from './sign.ts'
 import type { Unit } from './signature.ts'
 
-/** What the sample event shall say of itself. */
+/** The values that the sample event must contain. */
 export interface SampleEvent {
   readonly key: string
   readonly type: string
@@ -15,9 +15,9 @@ export interface SampleEvent {
 }
 
 /**
- * A body and headers that the places of a description find an event in: what `payloadOf` makes,
- * with the event put into it, and without it the least that a delivery of this provider holds. It
- * is not signed yet.
+ * Builds an unsigned body and headers in which the places of a description find the events. With
+ * `payloadOf`, the event is written into that payload. Without it, the body holds only the required
+ * fields.
  */
 export function sampleOf(
   description: CheckedDescription,
@@ -35,13 +35,13 @@ export function sampleOf(
   return { headers, body: writeBody(payload as object, body) }
 }
 
-interface Making {
+interface SampleInput {
   readonly description: CheckedDescription
   readonly headers: Record<string, string>
   readonly payload: object | undefined
 }
 
-function singleBody({ description, headers, payload }: Making, event: SampleEvent): unknown {
+function singleBody({ description, headers, payload }: SampleInput, event: SampleEvent): unknown {
   const { batch } = description
   const empty = batch !== undefined && itemSteps(batch)[0] === '[]' ? [] : {}
   const root: { body: unknown } = { body: payload ?? empty }
@@ -58,8 +58,8 @@ function singleBody({ description, headers, payload }: Making, event: SampleEven
 }
 
 /**
- * Every place of the event with a value, the least important first: where two share a place, the
- * latter wins.
+ * Every place of the event with its value, the least important first. If two share a place, the
+ * later one wins.
  */
 function valuesOf(
   event: CheckedDescription['event'],
@@ -97,7 +97,7 @@ function valuesOf(
 }
 
 /**
- * The parts of a type that is joined of several places: `pull_request.opened` is an event and an
+ * The parts of a type that is joined from several places: `pull_request.opened` is an event and an
  * action.
  */
 function joined({ join, separator }: Joined, type: string): [place: unknown, part: string][] {
@@ -118,7 +118,7 @@ function itemAt(batch: CheckedDescription['batch']): string[] {
   return batch === undefined ? [] : itemSteps(batch).map((step) => (step === '[]' ? '0' : step))
 }
 
-/** The first body with the items of all. */
+/** The first body with the items of all bodies. */
 function mergedBatch(first: unknown, bodies: readonly unknown[], steps: readonly string[]): unknown {
   const path = steps.map((step) => (step === '[]' ? '0' : step))
   const items = bodies.map((body) => valueUnder(body, path))
@@ -135,7 +135,7 @@ function setAt(root: object, path: readonly string[], value: unknown): void {
   let at = root as Record<string, unknown>
   for (const [index, step] of path.entries()) {
     if (index === path.length - 1) {
-      // What is there already is kept: a part was put into it before.
+      // An existing object is kept, because a part of it was written earlier.
       const isKept = typeof value === 'object' && typeof at[step] === 'object' && !Array.isArray(value)
       if (!isKept) at[step] = value
       return

@@ -40,7 +40,8 @@ describe('secrets', () => {
     expect(await receive('first')).toMatchObject({ ok: true })
     writeFileSync(file, 'second\n')
     expect(await receive('second', START_MS + 1_000)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
-    // Who finds it aged has it read again and is judged by what is there: nobody waits for a store.
+    // A delivery that finds the secret stale triggers a read, and is verified with the current keys
+    // without waiting.
     await receive('second', START_MS + 2 * MINUTE_MS)
     expect(await receive('second', START_MS + 2 * MINUTE_MS + 1)).toMatchObject({ ok: true })
     rmSync(file)

@@ -16,20 +16,20 @@ import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
 import { type DigestSignature, isDigest, type Signature } from './signature.ts'
 
-/** A delivery to be signed as the provider would. */
+/** A delivery to sign like the provider does. */
 export interface Sample {
   readonly body: Uint8Array | string
-  /** The date of the signature; now, if it is left out. */
+  /** The date of the signature. Default: now. */
   readonly timestampMs?: number
-  /** Headers that the provider would send besides, such as `x-github-event`. */
+  /** Additional headers of the provider, such as `x-github-event`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The event key, where the provider sends it in a header; a random one, if it is left out. */
+  /** The event key, if the provider sends it in a header. Default: a random key. */
   readonly id?: string
-  /** Path and query of the request; `/`, if they are left out. */
+  /** Path and query of the request. Default: `/`. */
   readonly url?: string
 }
 
-/** A sample with its signature, wherever the provider puts it: a header, the body, the query. */
+/** A sample with its signature in the provider's place: a header, the body or the query. */
 export interface SignedDelivery {
   readonly method: 'POST'
   readonly url: string
@@ -38,16 +38,15 @@ export interface SignedDelivery {
 }
 
 /**
- * A source that can also play its sender: for tests, for `hookonce dev`, for a ready-made curl
- * line.
+ * A source that can also act as its sender: for tests, `hookonce dev`, and ready-made curl lines.
  */
 export interface SigningSource<Payload = unknown, Subject = unknown, Type extends string = string>
   extends Source<Payload, Subject, Type> {
-  /** How its provider signs and names its events. */
+  /** How the provider signs and names its events. */
   readonly description: CheckedDescription
   /** All headers of the signed delivery, by lower-case name. Signs with the first secret. */
   sign(sample: Sample): Record<string, string>
-  /** The whole signed delivery: some providers sign in the body or in the query. */
+  /** The whole signed delivery, because some providers sign in the body or in the query. */
   deliver(sample: Sample): SignedDelivery
 }
 
@@ -63,13 +62,13 @@ export function sign(source: SigningSource, sample: Sample): Record<string, stri
   return source.sign(sample)
 }
 
-interface Signing {
+interface SignerInput {
   readonly description: CheckedDescription
   readonly keyring: Keyring
   readonly endpoint: Endpoint
 }
 
-/** The request while it is being made. */
+/** The request while it is being built. */
 interface Draft {
   readonly description: CheckedDescription
   readonly headers: Record<string, string>
@@ -78,7 +77,7 @@ interface Draft {
   readonly timestampMs: number
 }
 
-export function signer({ description, keyring, endpoint }: Signing): (sample: Sample) => SignedDelivery {
+export function signer({ description, keyring, endpoint }: SignerInput): (sample: Sample) => SignedDelivery {
   return (sample) => {
     const [key] = keyring.keys
     if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
@@ -127,14 +126,14 @@ function draftOf(description: CheckedDescription, sample: Sample): Draft {
   return draft
 }
 
-/** Headers that are signed by name: what a sample does not say of them is made up. */
+/** The names of headers that are part of the signed content. Missing ones get a random value. */
 function signedHeaderNames({ signature }: CheckedDescription): string[] {
   if (!isDigest(signature)) return []
   return templatePieces(signature.content).flatMap(({ placeholder = '' }) => headerOf(placeholder) ?? [])
 }
 
 /**
- * The draft itself, or each event of it where each is signed by itself: `only` is its place in the
+ * The draft, or one event of it if each event is signed on its own: `only` is its index in the
  * batch.
  */
 type Signable = readonly [draft: Draft, only?: number]
@@ -174,7 +173,7 @@ function signatureOf(
   return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator[0])
 }
 
-/** Puts the signature where the provider has it. */
+/** Writes the signature to the provider's place. */
 function put([draft, only]: Signable, text: string): void {
   const [kind, rest] = placeOf(draft.description.signature)
   if (kind === 'header') draft.headers[rest.toLowerCase()] = text
@@ -220,12 +219,12 @@ function payloadOf({ description, headers, body }: Draft): object {
   if (payload === undefined)
     throw new HookonceError(
       'BODY_UNPARSABLE',
-      'this provider signs inside the body: give a sample body of its form',
+      'this provider signs inside the body; pass a sample body in its format',
     )
   return payload
 }
 
-/** Writes the body again with a value in it: only what is signed inside the body needs that. */
+/** Sets a value in the body and serialises it again. Needed only for signatures inside the body. */
 function setInBody(draft: Draft, steps: readonly string[], value: unknown): void {
   const payload = payloadOf(draft)
   const last = steps.at(-1) ?? ''
@@ -238,7 +237,7 @@ function setInBody(draft: Draft, steps: readonly string[], value: unknown): void
   draft.body = Buffer.from(writeBody(payload, draft.description.body))
 }
 
-/** The header that a place names, if it is a header: of several places, the first. */
+/** The header that a place names, if it is a header. Of several places, the first. */
 function headerOf(place: unknown): string | undefined {
   const locator: unknown = Array.isArray(place) ? place[0] : place
   if (typeof locator !== 'string' || !locator.startsWith('header:')) return undefined

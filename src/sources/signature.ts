@@ -3,8 +3,8 @@ import { strict } from '../input/checked.ts'
 import { checkTemplate, headerName, isRequestLocator, requestLocator } from './places.ts'
 
 /*
- * How a provider proves that a delivery is its own. Every kind says where the proof is (`header`,
- * or `at` when it is not in a header) and what it covers.
+ * How a provider proves that it sent a delivery. Every kind defines where the proof is (`header`,
+ * or `at` for other places) and what it covers.
  */
 
 const DIGESTS = [
@@ -13,7 +13,7 @@ const DIGESTS = [
   'hmac-sha256',
   'hmac-sha384',
   'hmac-sha512',
-  // No HMAC, but a plain hash of a text that holds the {secret}: older schemes.
+  // Older schemes: a plain hash over a text that contains the {secret}, instead of an HMAC.
   'sha1',
   'sha256',
   'sha512',
@@ -24,32 +24,32 @@ const PUBLIC_KEYS = ['ed25519', 'ecdsa-p256-sha256', 'rsa-sha1', 'rsa-sha256', '
 const encoding = z.enum(['hex', 'base64', 'base64url'])
 
 const where = {
-  /** The header that holds it; of several, any may. */
+  /** The header with the signature, or several of which any may hold it. */
   header: z.union([headerName, z.array(headerName).min(1).max(16)]).optional(),
   /**
-   * Where it is, when it is not in a header: `json:signature.signature`, `item:`, `form:`,
-   * `query:`.
+   * The place of the signature if it is not in a header: `json:signature.signature`, `item:`,
+   * `form:`, `query:`.
    */
   at: requestLocator.optional(),
 }
 
 const secretText = {
-  /** How the text of the secret becomes the key; a public key is recognised by its form. */
+  /** How the text of the secret becomes the key. A public key is recognised by its form. */
   secretEncoding: z.enum(['utf8', 'utf8-nfkd', 'base64', 'hex']).default('utf8'),
-  /** Taken off the secret first, where it is there. */
+  /** Removed from the secret first, if present. */
   secretPrefix: z.string().default(''),
 }
 
 const format = z.discriminatedUnion('kind', [
   strict({ kind: z.literal('bare'), prefix: z.string().default('') }),
-  // `t=1,v1=aa,v1=bb` and `v1,AA= v1,BB=` alike: named items, of which several may be signatures.
+  // `t=1,v1=aa,v1=bb` or `v1,AA= v1,BB=`: named items, several of which may be signatures.
   strict({
     kind: z.literal('list'),
-    /** One character, or two of which either separates. */
+    /** One separator character, or two alternatives. */
     itemSeparator: z.string().min(1).max(2),
     fieldSeparator: z.string().length(1),
     signatureField: z.string().min(1),
-    /** The item that lists signed headers, for {signedHeaders}. */
+    /** The item that lists the signed headers, for {signedHeaders}. */
     headersField: z.string().min(1).optional(),
   }),
 ])
@@ -62,9 +62,9 @@ const digest = strict({
   encoding,
   format: format.default({ kind: 'bare', prefix: '' }),
   /**
-   * Ed25519 as another item of the list, beside the HMAC: a secret with one of these prefixes is a
-   * key of that kind, and is only held against that item. The public key verifies; the private one
-   * also signs, for tests.
+   * Ed25519 in another item of the list, beside the HMAC. A secret with one of these prefixes is an
+   * Ed25519 key and is compared only with that item. The public key verifies. The private key also
+   * signs, for tests.
    */
   asymmetric: strict({
     signatureField: z.string().min(1),
@@ -72,7 +72,7 @@ const digest = strict({
     privatePrefix: z.string().min(1),
   }).optional(),
   /**
-   * What is signed: literal text with {body}, {timestamp}, {url}, {method}, {header:name},
+   * The signed content: literal text with {body}, {timestamp}, {url}, {method}, {header:name},
    * {json:path}, …
    */
   content: z
@@ -80,50 +80,50 @@ const digest = strict({
     .default('{body}')
     .superRefine((content, context) => checkTemplate(content, NAMED, context)),
   /**
-   * 'not-body' admits that the provider leaves the body unsigned: whoever holds one delivery can
+   * 'not-body' states that the provider does not sign the body: anyone who holds one delivery can
    * change it.
    */
   covers: z.enum(['body', 'not-body']).default('body'),
   ...secretText,
 })
 
-/** The secret itself travels with each delivery. */
+/** The secret itself is sent with each delivery. */
 const token = strict({ algorithm: z.literal('token'), ...where, prefix: z.string().default('') })
 
-/** HTTP basic authentication; the secret is `user:password`. */
+/** HTTP basic authentication. The secret is `user:password`. */
 const basic = strict({ algorithm: z.literal('basic') })
 
 const claim = strict({ claim: z.string().min(1), encoding })
 
-/** A JSON Web Token; its claims may hold the hash of the body. */
+/** A JSON Web Token. Its claims may contain the hash of the body. */
 const jwt = strict({
   algorithm: z.literal('jwt'),
   ...where,
   prefix: z.string().default(''),
   algorithms: z.array(z.enum(['HS256', 'HS384', 'HS512'])).min(1),
   issuer: z.string().optional(),
-  /** The claim with the SHA-256 of the body; left out, the body is not covered. */
+  /** The claim with the SHA-256 of the body. Without it, the body is not covered. */
   bodyHash: claim.optional(),
   /** The claim with the SHA-256 of the URL. */
   urlHash: claim.optional(),
-  // Clocks differ; `exp`, `nbf` and `iat` are judged with this margin.
+  // Clocks differ, so `exp`, `nbf` and `iat` are checked with this margin.
   toleranceSeconds: z.number().positive().default(300),
   ...secretText,
 })
 
-/** What data cannot say. `how` says it in words, for the provider's page. */
+/** A scheme that data cannot express. `how` describes it for the provider's page. */
 const coded = strict({
   algorithm: z.literal('coded'),
   how: z.string().min(1),
-  /** Whether the date of the delivery is judged. */
+  /** Whether the date of the delivery is checked. */
   dated: z.boolean().default(false),
   toleranceSeconds: z.number().positive().default(300),
   /**
-   * 'none': keys are fetched, and no secret is shared. 'credential': the secret opens the place
-   * where the keys are, and signs nothing. 'public-key': it is the key of the provider.
+   * 'none': keys are fetched, and there is no shared secret. 'credential': the secret gives access
+   * to the keys and signs nothing. 'public-key': the secret is the provider's public key.
    */
   secret: z.enum(['needed', 'none', 'credential', 'public-key']).default('needed'),
-  /** Whether each delivery names the key that is fetched for it. */
+  /** Whether each delivery names the key to fetch. */
   namesKey: z.boolean().default(false),
   /** Whether the registered URL is signed. */
   needsUrl: z.boolean().default(false),
@@ -147,14 +147,14 @@ export function isPublicKey(algorithm: string): boolean {
   return (PUBLIC_KEYS as readonly string[]).includes(algorithm)
 }
 
-/** Whether the secret is the public key of the provider. */
+/** Whether the secret is the provider's public key. */
 export function takesPublicKey(signature: Signature): boolean {
   return signature.algorithm === 'coded'
     ? signature.secret === 'public-key'
     : isPublicKey(signature.algorithm)
 }
 
-/** The headers that hold the secret itself, by lower-case name. */
+/** The headers that contain the secret itself, by lower-case name. */
 export function secretHeaders(signature: Signature): string[] {
   if (signature.algorithm === 'basic') return ['authorization']
   if (signature.algorithm !== 'token') return []
@@ -162,15 +162,15 @@ export function secretHeaders(signature: Signature): string[] {
   return [signature.header ?? [], named].flat(2).map((name) => name.toLowerCase())
 }
 
-/** Whether whoever has the secret can sign; else only the provider itself can. */
+/** Whether the holder of the secret can sign. Otherwise only the provider can. */
 export function isSignable(signature: Signature): boolean {
   return signature.algorithm !== 'coded' || signature.secret === 'needed' || signature.secret === 'public-key'
 }
 
-/** Whether a change of the body would be noticed. */
+/** Whether the signature detects a changed body. */
 export function coversBody(signature: Signature): boolean {
   if (signature.algorithm === 'jwt') return signature.bodyHash !== undefined
-  // A form whose fields are all signed is covered, though not byte by byte.
+  // A form whose fields are all signed is covered, although not byte by byte.
   if (isDigest(signature) && signature.content.includes('{sortedForm}')) return true
   return 'covers' in signature && signature.covers === 'body'
 }
@@ -185,70 +185,74 @@ export const timestamp = strict({
     'expected header:<name>, json:<path>, or field:<name> of the signature header',
   ),
   unit,
-  // 300 s: what Stripe, Slack and Standard Webhooks use; enough for clocks that drift, short for a
-  // replay.
+  // Stripe, Slack and Standard Webhooks use 300 s. It tolerates clock drift and leaves little time
+  // for a replay.
   toleranceSeconds: z.number().positive().default(300),
 })
 
 export type Timestamp = z.output<typeof timestamp>
 export type Unit = z.output<typeof unit>
 
-interface Signed {
+interface SignedParts {
   readonly signature: Signature
   readonly timestamp?: Timestamp | undefined
 }
 
-/** What signature and date demand of each other. */
-export function checkSigned({ signature, timestamp }: Signed, context: z.RefinementCtx): void {
-  const complain = (path: string[], message: string): void =>
+/** Checks that signature and date are consistent. */
+export function checkSigned({ signature, timestamp }: SignedParts, context: z.RefinementCtx): void {
+  const addIssue = (path: string[], message: string): void =>
     context.addIssue({ code: 'custom', path, message })
   if ('header' in signature && (signature.header === undefined) === (signature.at === undefined))
-    complain(['signature', 'header'], 'say where the signature is: in a `header`, or `at` another place')
+    addIssue(['signature', 'header'], 'set either `header`, or `at` for another place of the signature')
   if (timestamp !== undefined && !isDigest(signature))
-    complain(['timestamp'], `a signature of the kind "${signature.algorithm}" has no date of its own`)
+    addIssue(['timestamp'], `is not supported for a signature of kind "${signature.algorithm}"`)
   if (!isDigest(signature)) return
 
   const bodies = signature.content.split('{body}').length - 1
-  // A signature that leaves the body out would let anyone change it.
+  // If the body is not signed, anyone can change it.
   if (bodies !== (signature.covers === 'body' ? 1 : 0))
-    complain(
+    addIssue(
       ['signature', 'content'],
       signature.covers === 'body'
-        ? '{body} must be signed, once'
-        : "{body} is signed: leave `covers: 'not-body'` out",
+        ? 'must contain {body} exactly once'
+        : "contains {body}; remove `covers: 'not-body'`",
     )
   const isPlainHash = /^sha\d+$/.test(signature.algorithm)
   if (isPlainHash !== signature.content.includes('{secret}'))
-    complain(
+    addIssue(
       ['signature', 'content'],
       isPlainHash
-        ? 'a plain hash proves nothing without {secret}'
-        : '{secret} is for plain hashes; here it is the key',
+        ? 'must contain {secret}, because a plain hash proves nothing without it'
+        : '{secret} is only for plain hashes; here the secret is the key',
     )
   if (signature.asymmetric && !(signature.format.kind === 'list' && signature.algorithm.startsWith('hmac-')))
-    complain(['signature', 'asymmetric'], 'is for a list with an HMAC: use the algorithm "ed25519" instead')
+    addIssue(
+      ['signature', 'asymmetric'],
+      'is only for a list with an HMAC; use the algorithm "ed25519" instead',
+    )
   const listsHeaders = signature.format.kind === 'list' && signature.format.headersField !== undefined
   if (listsHeaders !== signature.content.includes('{signedHeaders}'))
-    complain(['signature', 'format'], '{signedHeaders} and format.headersField need each other')
-  checkDate(signature, timestamp, complain)
+    addIssue(['signature', 'format'], '{signedHeaders} and format.headersField must be used together')
+  checkDate(signature, timestamp, addIssue)
 }
 
 function checkDate(
   signature: DigestSignature,
   timestamp: Timestamp | undefined,
-  complain: (path: string[], message: string) => void,
+  addIssue: (path: string[], message: string) => void,
 ): void {
   const rendered = signature.content.includes('{timestamp}')
-  if (rendered && timestamp === undefined) complain(['timestamp'], '{timestamp} is signed: say where it is')
+  if (rendered && timestamp === undefined)
+    addIssue(['timestamp'], 'is required, because {timestamp} is signed')
   if (timestamp === undefined) return
   const inSignedBody = timestamp.at.startsWith('json:') && signature.covers === 'body'
   if (!rendered && !inSignedBody) {
-    // Anyone could put a fresh date on an old delivery.
-    complain(
+    // If the date is not signed, anyone can put a fresh date on an old delivery.
+    addIssue(
       ['timestamp'],
-      'a timestamp that is not signed proves nothing: put {timestamp} into signature.content',
+      'must be signed, because anyone can change an unsigned date: add {timestamp} to signature.content',
     )
   }
   if (timestamp.at.startsWith('field:') && signature.format.kind !== 'list')
-    complain(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list"')
+    addIssue(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list"')
 }

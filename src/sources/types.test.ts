@@ -13,7 +13,7 @@ import {
   stripe,
 } from './index.ts'
 
-/** Checked by the compiler: what a handler is given follows from the source. */
+/** Checked by the compiler: the source determines the types that a handler receives. */
 describe('the types of a source', () => {
   it('flow from stripe()', () => {
     const source = stripe({ secret: 'whsec_x' })

@@ -5,7 +5,7 @@ import { HookonceError } from '../model/errors.ts'
 import { clerk, github, openai, paystack, resend, shopify, slack, standardWebhooks, stripe } from './index.ts'
 import { takesPublicKey } from './signature.ts'
 
-/* A secret of the wrong kind is an error when the source is made, and not at every delivery. */
+/* A secret of the wrong kind is an error when the source is created, not at every delivery. */
 
 const KEYS = {
   ed25519: generateKeyPairSync('ed25519'),

@@ -92,7 +92,7 @@ describe.each(Object.entries(stores))('requests that were left, with keys in %s'
   test("are refused by another tenant's right, and nothing runs", async () => {
     const { server, did, events, complete, alice } = await leave('{}')
     await complete('mallory')
-    expect(events).toMatchObject([{ what: 'postponed', error: { message: '/orders was answered 410' } }])
+    expect(events).toMatchObject([{ what: 'postponed', error: { message: '/orders answered 410' } }])
     expect(did).toEqual(['charge {}'])
     expect(server.runs()).toBe(1)
     expect((await server.post('one', '{}', alice)).status).toBe(201)
@@ -168,12 +168,12 @@ test('what cannot work is refused when it is set up', async () => {
   await expect(keyedServer(handler, { pledge: 'x' })).rejects.toThrow(/`pledge` needs `handler: 'resumable'`/)
   await expect(
     keyedServer(handler, { pledge: 'x', handler: 'resumable', onCrash: 'unknown' }),
-  ).rejects.toThrow(/`pledge` is of no use/)
+  ).rejects.toThrow(/`pledge` has no effect/)
   await expect(keyedServer(handler, { pledge: 'x', handler: 'resumable', store: without })).rejects.toThrow(
-    /needs a store that keeps pledges/,
+    /needs a store with pledges/,
   )
   await expect(keyedServer(handler, { pledgeHeaders: ['Cookie'] })).rejects.toThrow(
-    /credentials are not kept/,
+    /credentials, which are never stored/,
   )
   const to = { store: memoryKeys(), name: 'orders' }
   expect(() => requestsTo({ ...to, origin: 'http://127.0.0.1:1/path' })).toThrow(/must have no path/)

@@ -324,7 +324,7 @@ describe('refusals speak to who called the API', () => {
     const reply = await server.post('x'.repeat(300))
     expect(reply.headers.has('idempotency-key')).toBe(false)
     expect(await detailOf(reply)).toBe(
-      'the Idempotency-Key cannot be used: it has 300 characters, and may have 255',
+      'the Idempotency-Key is invalid: it has 300 characters; the maximum is 255',
     )
   })
 

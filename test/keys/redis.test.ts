@@ -150,7 +150,7 @@ test('what is not a record is left alone', async () => {
   onTestFinished(() => client.disconnect())
   const id = keyId('foreign', randomUUID())
   await client.set(`hookonce:key:{${id}}`, 'of somebody else')
-  await expect(redisKeys({ client }).acquire(id, request)).rejects.toThrow('something else than a record')
+  await expect(redisKeys({ client }).acquire(id, request)).rejects.toThrow('does not hold a record')
   expect(await client.get(`hookonce:key:{${id}}`)).toBe('of somebody else')
 })
 

@@ -1,6 +1,7 @@
 /**
- * The canonical JSON of RFC 8785: members sorted by UTF-16 code units, numbers and strings as JavaScript writes them.
- * Numbers are doubles there: integers beyond 2^53 that differ only in their last digits become the same.
+ * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings as JavaScript
+ * serialises them. Numbers are doubles: integers beyond 2^53 that differ only in their last digits
+ * become equal.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`

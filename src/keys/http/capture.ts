@@ -3,132 +3,152 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { ChunkQueue, type Done } from './chunk-queue.ts'
 import { EXPOSED, grouped, isEvents, type Reply, toHeader, withExposedBefore } from './message.ts'
+import { drain } from './read-to-end.ts'
 import { sendBody } from './send-body.ts'
-import { drain } from './to-the-end.ts'
 
 /*
- * Turns what a handler does to its ServerResponse into a Reply, and sends one. In between nothing reaches the client:
- * replies are kept first, then sent. It works for everything that writes to a ServerResponse: Express, Koa, Fastify.
+ * Captures everything that a handler writes to its ServerResponse as a Reply, and later sends a
+ * Reply on the real response. Until then nothing reaches the client: replies are stored first, then
+ * sent. Works for every framework that writes to a ServerResponse, such as Express, Koa and
+ * Fastify. docs/design/capturing-replies.md explains the whole flow.
  */
 export interface Capture {
-  /** As soon as the handler has ended the response, or has begun to stream it. */
+  /** Resolves when the handler ends the response, or begins to stream it. */
   readonly reply: Promise<Reply>
-  /** The handler failed before that. */
+  /** Reports that the handler failed before its reply was complete. */
   fail(error: unknown): void
-  /** Gives the response back as it was, for somebody else to answer with. */
+  /** Restores the response, so that the framework can answer with it. */
   release(): void
-  /** Sends a reply instead of what was captured, which may be the same. */
+  /** Sends a reply on the real response: the captured one, or another one in its place. */
   send(reply: Reply): Promise<void>
 }
 
 type Chunk = Uint8Array | string
 
-/** What a response shows of itself while it is captured. */
-interface Shown {
+/** The state that a captured response shows to its handler. */
+interface VisibleState {
   begun: boolean
   ended: boolean
-  /** It shows the truth again. */
-  over: boolean
-  /** Two may capture the same response, one inside the other. */
-  readonly outer: Shown | undefined
+  /** True once the response shows its real state again. */
+  isReleased: boolean
+  /** The outer capture, if two middlewares capture the same response. */
+  readonly outer: VisibleState | undefined
 }
 
-const SHOWN = Symbol('shown by the capture')
+const VISIBLE_STATE = Symbol('visible state of a captured response')
 
 /*
- * One function for all responses, and never taken away again: an accessor of its own for each, or a deleted one, would
- * make every response an object of another shape, and all of node:http slow.
+ * One shared accessor for all responses, and it is never deleted. An accessor per response, or a
+ * deleted one, would give every response its own hidden class and slow down all of node:http.
  */
-const shows = (property: 'headersSent' | 'writableEnded', as: 'begun' | 'ended'): PropertyDescriptor => ({
+const visibleProperty = (
+  property: 'headersSent' | 'writableEnded',
+  as: 'begun' | 'ended',
+): PropertyDescriptor => ({
   configurable: true,
-  get(this: ServerResponse & { [SHOWN]?: Shown }): boolean {
-    let shown = this[SHOWN]
-    while (shown?.over) shown = shown.outer
-    return shown ? shown[as] : Reflect.get(Object.getPrototypeOf(this), property, this)
+  get(this: ServerResponse & { [VISIBLE_STATE]?: VisibleState }): boolean {
+    let visible = this[VISIBLE_STATE]
+    while (visible?.isReleased) visible = visible.outer
+    return visible ? visible[as] : Reflect.get(Object.getPrototypeOf(this), property, this)
   },
 })
-const onAny = EventEmitter.prototype.on as ServerResponse['on']
-const SHOWS_HEADERS_SENT = shows('headersSent', 'begun')
-const SHOWS_WRITABLE_ENDED = shows('writableEnded', 'ended')
+const plainOn = EventEmitter.prototype.on as ServerResponse['on']
+const VISIBLE_HEADERS_SENT = visibleProperty('headersSent', 'begun')
+const VISIBLE_WRITABLE_ENDED = visibleProperty('writableEnded', 'ended')
 
 export function capture(captured: ServerResponse): Capture {
-  const response: ServerResponse & { [SHOWN]?: Shown } = captured
+  const response: ServerResponse & { [VISIBLE_STATE]?: VisibleState } = captured
   const { writeHead, write, end, flushHeaders, emit, destroy, on, addListener } = response
   const before = response.getHeaders()
-  const shown: Shown = { begun: false, ended: false, over: false, outer: response[SHOWN] }
+  const visible: VisibleState = {
+    begun: false,
+    ended: false,
+    isReleased: false,
+    outer: response[VISIBLE_STATE],
+  }
   let queue: ChunkQueue | undefined
   let closed = false
-  let hidden: ServerResponse['socket'] = null
+  let hiddenSocket: ServerResponse['socket'] = null
   let resolveReply: (reply: Reply) => void
   let rejectReply: (error: unknown) => void
   const reply = new Promise<Reply>((resolve, reject) => {
     resolveReply = resolve
     rejectReply = reject
   })
-  // It may fail while nobody waits for it yet, or any more.
+  // The reply may be rejected when no code is waiting for it.
   reply.catch(() => undefined)
 
-  function streamed(): ChunkQueue {
+  function bodyQueue(): ChunkQueue {
     queue ??= new ChunkQueue(() => emit.call(response, 'drain'))
     return queue
   }
   function begin(body: Reply['body']): void {
-    if (shown.begun) return
-    // Who waits for the head, to add to it, has put itself before writeHead.
+    if (visible.begun) return
+    // Middleware that adds headers at the last moment has replaced writeHead. Call it now.
     if (response.writeHead !== ownWriteHead) response.writeHead(response.statusCode)
-    shown.begun = true
+    visible.begun = true
     resolveReply({ status: response.statusCode, headers: pairsOf(response.getHeaders()), body })
   }
   function fail(error: unknown): void {
     rejectReply(error)
     queue?.break(error)
   }
-  /** A source that breaks off never ends the response: without this, its reply would be awaited forever. */
+  /**
+   * A source stream that breaks off never ends the response. Without this, the reply would never
+   * settle.
+   */
   function watch(source: Readable): void {
     finished(source, { writable: false }, (error) => error && fail(error))
   }
-  /** The head is its own again. What a handler set whose reply is not sent must not go out with another. */
+  /**
+   * Restores the head. Headers that the handler set for a reply that is not sent must not leak into
+   * the reply that is.
+   */
   function releaseHead(headers: Reply['headers']): void {
     response.writeHead = writeHead
     response.flushHeaders = flushHeaders
     setOnly(response, before, headers)
   }
-  /** A handler that has begun to write and not ended goes on to write into the queue, whatever is sent meanwhile. */
+  /**
+   * If the handler is still writing, its writes keep going into the queue, whatever is sent
+   * meanwhile.
+   */
   function releaseBody(): void {
-    if (shown.begun && !shown.ended) return
+    if (visible.begun && !visible.ended) return
     response.write = write
     response.end = end
     response.destroy = destroy
     response.on = on
     response.addListener = addListener
-    shown.over = true
+    visible.isReleased = true
   }
-  /** Pipelines and files look whether their client is still there, and would stop. */
+  /** Pipelines and file streams check whether their client is still connected, and would stop. */
   function hideClose(): void {
-    hidden = response.socket
+    hiddenSocket = response.socket
     Object.assign(response, { destroyed: false, _closed: false, socket: null })
-    // Not by a client that hung up: who destroys the connection of a reply that it has begun cannot end it any more.
-    const isOurs = hidden !== null && !hidden.errored && !hidden.readableEnded
-    if (isOurs && shown.begun && !shown.ended)
+    // The client did not hang up, so the handler destroyed the connection. It can no longer finish
+    // its reply.
+    const isOurs = hiddenSocket !== null && !hiddenSocket.errored && !hiddenSocket.readableEnded
+    if (isOurs && visible.begun && !visible.ended)
       fail(new Error('the connection was destroyed before the reply had ended'))
   }
   function showClose(): void {
-    if (hidden) Object.assign(response, { destroyed: true, _closed: true, socket: hidden })
-    hidden = null
+    if (hiddenSocket) Object.assign(response, { destroyed: true, _closed: true, socket: hiddenSocket })
+    hiddenSocket = null
   }
-  function tellOfClose(): void {
+  function emitHeldClose(): void {
     response.emit = emit
     showClose()
     if (closed) emit.call(response, 'close')
     closed = false
   }
 
-  response[SHOWN] = shown
-  Object.defineProperty(response, 'headersSent', SHOWS_HEADERS_SENT)
-  Object.defineProperty(response, 'writableEnded', SHOWS_WRITABLE_ENDED)
+  response[VISIBLE_STATE] = visible
+  Object.defineProperty(response, 'headersSent', VISIBLE_HEADERS_SENT)
+  Object.defineProperty(response, 'writableEnded', VISIBLE_WRITABLE_ENDED)
   const ownWriteHead: ServerResponse['writeHead'] = (status: number, ...more: unknown[]) => {
-    // As node:http does: an error page must not be written behind the beginning of a reply.
-    if (shown.begun) throw headersSent()
+    // As in node:http: an error page must not follow a reply that has begun.
+    if (visible.begun) throw headersSent()
     response.statusCode = status
     if (typeof more[0] === 'string') response.statusMessage = more[0]
     setAll(response, more.at(-1))
@@ -136,33 +156,34 @@ export function capture(captured: ServerResponse): Capture {
   }
   response.writeHead = ownWriteHead
   response.write = (chunk: Chunk, ...more: unknown[]) => {
-    begin(streamed())
-    return streamed().push(bytesOf(chunk, more), doneOf(more))
+    begin(bodyQueue())
+    return bodyQueue().push(bytesOf(chunk, more), doneOf(more))
   }
   response.end = (...args: unknown[]) => {
     const [chunk, ...more] = typeof args[0] === 'function' ? [undefined, ...args] : args
     const last = chunk === undefined || chunk === null ? new Uint8Array() : bytesOf(chunk as Chunk, more)
     const done = doneOf(more)
     if (done) response.once('finish', done)
-    shown.ended = true
-    if (shown.begun) {
+    visible.ended = true
+    if (visible.begun) {
       if (last.length > 0) queue?.push(last)
       queue?.end()
     } else begin(last)
     return response
   }
-  response.flushHeaders = () => begin(streamed())
+  response.flushHeaders = () => begin(bodyQueue())
   response.destroy = (error?: Error) => {
     fail(error ?? new Error('the response was destroyed before its end'))
     return response
   }
-  // Compression takes `drain` for that of its own stream; who writes into the queue waits for that of the queue.
-  response.on = onAny
-  response.addListener = onAny
+  // Compression middleware redirects `drain` to its own stream. Listeners must get the queue's
+  // `drain`.
+  response.on = plainOn
+  response.addListener = plainOn
   response.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event === 'pipe') watch(args[0] as Readable)
     if (event !== 'close') return emit.call(response, event, ...args)
-    // A client that hangs up must not stop what streams into the response.
+    // A client that hangs up must not stop a stream that writes to the response.
     closed = true
     hideClose()
     return true
@@ -174,14 +195,14 @@ export function capture(captured: ServerResponse): Capture {
     release() {
       releaseHead([])
       releaseBody()
-      tellOfClose()
+      emitHeldClose()
     },
     async send(answer) {
       showClose()
       releaseHead(answer.headers)
       releaseBody()
-      // Events may have no end: their handler must hear at once that nobody listens any more.
-      if (isEvents(answer)) tellOfClose()
+      // Event streams may never end, so their handler must learn at once that the client is gone.
+      if (isEvents(answer)) emitHeldClose()
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status
       await sendBody(response, answer.body, {
@@ -190,9 +211,9 @@ export function capture(captured: ServerResponse): Capture {
         destroy: (error) => void destroy.call(response, error),
         onDrain: (listener) => void on.call(response, 'drain', listener),
       })
-      if (shown.begun && !shown.ended) void drain(streamed())
+      if (visible.begun && !visible.ended) void drain(bodyQueue())
       releaseBody()
-      tellOfClose()
+      emitHeldClose()
     },
   }
 }
@@ -203,7 +224,10 @@ function headersSent(): Error {
   })
 }
 
-/** These headers and no others. Most are there already: the reply that is sent is mostly the one that was captured. */
+/**
+ * Sets exactly these headers. Usually most are already set, because the captured reply is the one
+ * that is sent.
+ */
 function setOnly(response: ServerResponse, before: OutgoingHttpHeaders, headers: Reply['headers']): void {
   const wanted = withExposedBefore(grouped(headers), before[EXPOSED])
   for (const [name, value] of Object.entries(before))
@@ -227,7 +251,7 @@ function setAll(response: ServerResponse, headers: unknown): void {
   for (const [name, values] of grouped(pairs)) response.setHeader(name, values)
 }
 
-/** writeHead takes lists of pairs, and flat lists that alternate. */
+/** writeHead accepts lists of pairs, and flat lists that alternate names and values. */
 function pairwise(list: readonly unknown[]): [string, unknown][] {
   const flat = list.flat()
   return Array.from({ length: flat.length / 2 }, (_, at) => [String(flat[2 * at]), flat[2 * at + 1]])

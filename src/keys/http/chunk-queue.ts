@@ -1,9 +1,9 @@
-/** What a stream may write ahead of who reads it. */
+/** How many bytes a writer may be ahead of the reader. */
 const HIGH_WATER_BYTES = 64 * 1024
 
 export type Done = (error?: Error | null) => void
 
-/** What was written and not yet read. */
+/** Chunks that were written and not yet read. */
 export class ChunkQueue implements AsyncIterable<Uint8Array> {
   readonly #chunks: { bytes: Uint8Array; done: Done | undefined }[] = []
   readonly #onDrain: () => void
@@ -30,7 +30,7 @@ export class ChunkQueue implements AsyncIterable<Uint8Array> {
     this.#wake?.()
   }
 
-  /** No end will come: who reads is told when it has read the rest. */
+  /** Marks the stream as broken. The reader receives the error after the remaining chunks. */
   break(error: unknown): void {
     if (this.#ended) return
     this.#broken ??= { error }

@@ -8,13 +8,14 @@ export function setKeyContext(request: object, context: RunContext): void {
 }
 
 /**
- * What a handler behind keys may use: `step`, `signal`, `fence`, and `tx` where it is transactional. For frameworks whose
- * handlers get nothing but the request; `request` is what `tenant` was given.
+ * The context of a handler behind keys: `step`, `signal`, `fence`, and `tx` if it is transactional.
+ * For frameworks whose handlers receive only the request. `request` is the object that `tenant`
+ * received.
  */
 export function keyContext<Tx = unknown>(request: object): Omit<RunContext, 'tx'> & { readonly tx: Tx } {
   const context = contexts.get(request)
   if (!context)
     throw new HookonceError('CONFIG_INVALID', 'keyContext(): no idempotency keys are mounted on this route')
-  // What the transaction is, is known to whoever chose the store.
+  // The caller knows the transaction type from the store it chose.
   return context as Omit<RunContext, 'tx'> & { readonly tx: Tx }
 }

@@ -3,15 +3,14 @@ import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { readFetchBody } from './read-body.ts'
-import { toTheEnd } from './to-the-end.ts'
+import { readToEnd } from './read-to-end.ts'
 
 export type FetchHandler = (request: Request, context: RunContext) => Response | Promise<Response>
 
 /**
- * Idempotency keys for handlers in the shape of the fetch standard: Bun, Deno, workers, and
- * whatever speaks it.
+ * Idempotency keys for handlers with the fetch signature: Bun, Deno, workers, and others.
  *
- *   export const POST = fetchKeys({ store, tenant: (request) => userOf(request) })(async (request) => …)
+ *   export const POST = fetchKeys({ store, tenant: userOf })(async (request) => …)
  */
 export function fetchKeys(
   options: KeysOptions<Request>,
@@ -28,12 +27,12 @@ export function fetchKeys(
   }
 }
 
-/** One request of the fetch standard, or of a framework over it. */
+/** One request of the fetch standard, or of a framework based on it. */
 export interface FetchExchange {
   readonly request: Request
-  /** The request as the framework knows it. */
+  /** The framework's own request object. */
   readonly origin: object
-  /** `again` is the request with its body unread. */
+  /** `again` is the request with an unread body. */
   handle(context: RunContext, again: Request): Promise<Reply>
 }
 
@@ -48,7 +47,7 @@ export async function answerFetch(
       method: request.method,
       target: `${url.pathname}${url.search}`,
       header: (name) => request.headers.get(name) ?? undefined,
-      // The standard joins repeated headers by `, `, which no key may hold.
+      // The standard joins repeated headers with `, `, which is not allowed in a key.
       keyHeaders: [request.headers.get('idempotency-key') ?? []].flat(),
     },
     origin,
@@ -56,12 +55,15 @@ export async function answerFetch(
       body = await readFetchBody(request, limits)
       return body
     },
-    // Without a key, nobody has read it.
+    // Without a key the body has not been read.
     handle: (context) => handle(context, body ? readAgain(request, body) : request),
   })
 }
 
-/** Its signal is not the client's: one who hangs up must not leave half of the work behind. */
+/**
+ * The new request does not carry the client's signal: a client that hangs up must not interrupt the
+ * handler halfway.
+ */
 function readAgain(request: Request, body: Uint8Array<ArrayBuffer>): Request {
   return new Request(request.url, {
     method: request.method,
@@ -74,7 +76,7 @@ export function replyOf(response: Response): Reply {
   return { status: response.status, headers: [...response.headers], body: response.body ?? new Uint8Array() }
 }
 
-/** A reply of these must not have a body, not even an empty one. */
+/** Responses with these statuses must not have a body, not even an empty one. */
 const BODILESS = new Set([101, 204, 205, 304])
 
 export function responseOf(reply: Reply): Response {
@@ -82,7 +84,7 @@ export function responseOf(reply: Reply): Response {
   const sent = new Headers()
   for (const [name, value] of headers) sent.append(name, value)
   if (BODILESS.has(status)) return new Response(null, { status, headers: sent })
-  const body = toTheEnd(reply)
+  const body = readToEnd(reply)
   return new Response(body instanceof Uint8Array ? Buffer.from(body) : ReadableStream.from(body), {
     status,
     headers: sent,

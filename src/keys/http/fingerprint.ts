@@ -6,28 +6,32 @@ import type { KeyedRequest } from './message.ts'
 import { multipartDigest } from './multipart.ts'
 
 /*
- * What makes two requests the same: method, path with query, media type, declared headers, body. A fingerprint names
- * the recipe it was made by, so that a deploy with another recipe can still recognise the requests of the one before.
+ * The fingerprint decides whether two requests are the same: method, path with query, media type,
+ * declared headers, body. It contains the name of its recipe, so that a deploy with a new recipe
+ * still recognises requests that were stored under the previous one.
  */
 const recipeFields = {
-  /** `bytes`: as they came. `canonical`: JSON whose members may be ordered and spaced in any way. */
+  /** `bytes`: compared as received. `canonical`: JSON; member order and whitespace are ignored. */
   json: z.enum(['bytes', 'canonical']).default('bytes'),
-  /** Only these members of a JSON object count (dots lead inside): for clients that add a timestamp to each retry. */
+  /**
+   * Compare only these members of a JSON object (dots select nested members). For clients that add
+   * a timestamp to each retry.
+   */
   fields: z.array(z.string().min(1)).min(1).optional(),
-  /** Headers that make a request another one, such as an API version. */
+  /** Headers that distinguish requests, such as an API version. */
   headers: z.array(z.string().toLowerCase().min(1)).default([]),
 }
 const recipeSchema = strict(recipeFields)
 export const fingerprintSchema = strict({
   ...recipeFields,
-  /** What this route was configured to before: keys from then are still recognised. */
+  /** Earlier recipes of this route. Keys stored under them are still recognised. */
   previous: z.array(recipeSchema).default([]),
 })
 
 type Recipe = z.output<typeof recipeSchema>
 export type FingerprintOptions = z.output<typeof fingerprintSchema>
 
-/** Raised when the code below changes what it hashes. */
+/** Raise it when the code below changes what it hashes. */
 const VERSION = '1'
 
 export function fingerprint(request: KeyedRequest, recipe: Recipe): string {
@@ -44,7 +48,10 @@ export function fingerprint(request: KeyedRequest, recipe: Recipe): string {
   return `${nameOf(recipe)}:${hash}`
 }
 
-/** The fingerprint of this request by the recipe of a stored one, if that is known here. */
+/**
+ * The fingerprint of this request under the recipe of a stored fingerprint, if that recipe is
+ * configured.
+ */
 export function refingerprint(
   request: KeyedRequest,
   { previous }: FingerprintOptions,
@@ -54,7 +61,7 @@ export function refingerprint(
   return recipe && fingerprint(request, recipe)
 }
 
-/** A recipe is there for as long as its route; its name is worked out once. */
+/** A recipe lives as long as its route, so its name is computed once. */
 const names = new WeakMap<Recipe, string>()
 
 function nameOf(recipe: Recipe): string {
@@ -85,7 +92,7 @@ function parsed(body: Uint8Array): { json: unknown } | undefined {
   try {
     return { json: JSON.parse(Buffer.from(body).toString()) }
   } catch {
-    // Not JSON after all: then its bytes are what it is.
+    // Not valid JSON, so compare its bytes.
     return undefined
   }
 }

@@ -1,31 +1,38 @@
 import { randomUUID } from 'node:crypto'
 import type { Observe } from '../events.ts'
-import type { Ended } from '../run.ts'
+import type { RunEnd } from '../run.ts'
 import type { KeyId } from '../store.ts'
-import { endOf } from './classify.ts'
 import { collect, identityBytes } from './collect.ts'
+import { endByStatus } from './end-by-status.ts'
 import { headerOf, isEvents, type Reply } from './message.ts'
 import type { CheckedKeysOptions } from './options.ts'
-import { type Spill, spillOver } from './spill.ts'
+import { type Spill, spillBody } from './spill.ts'
 import { decodeReply, encodeReply, keptHeaders, type StoredReply } from './stored-reply.ts'
 
 /*
- * From a handler's reply to what is kept of it, and back.
+ * Converts a handler's reply to its stored form, and back.
  */
-export interface About {
+export interface KeepContext {
   readonly id: KeyId
   readonly requestId: string | undefined
-  /** Told where a body could not be kept. */
+  /** Receives `not_persisted` if a body could not be stored. */
   readonly observe: Observe
 }
 
-/** The options that say what is kept. */
-export type Keeping = Pick<CheckedKeysOptions, 'maxResultBytes' | 'storeHeaders' | 'store5xx' | 'ttlMs'> & {
+/** The options that decide what is stored. */
+export type StorageOptions = Pick<
+  CheckedKeysOptions,
+  'maxResultBytes' | 'storeHeaders' | 'store5xx' | 'ttlMs'
+> & {
   readonly spill?: Spill | undefined
 }
 
-export async function keep(reply: Reply, options: Keeping, about: About): Promise<Ended<Reply>> {
-  const end = endOf(reply.status, options.store5xx)
+export async function keep(
+  reply: Reply,
+  options: StorageOptions,
+  about: KeepContext,
+): Promise<RunEnd<Reply>> {
+  const end = endByStatus(reply.status, options.store5xx)
   if (end !== 'completed') return { value: reply, settle: { to: end } }
   const { stored, value } = await store(reply, options, about)
   return { value, settle: { to: 'completed', result: encodeReply(stored), ttlMs: options.ttlMs } }
@@ -33,8 +40,8 @@ export async function keep(reply: Reply, options: Keeping, about: About): Promis
 
 async function store(
   reply: Reply,
-  { maxResultBytes, storeHeaders, spill, ttlMs }: Keeping,
-  { id, requestId, observe }: About,
+  { maxResultBytes, storeHeaders, spill, ttlMs }: StorageOptions,
+  { id, requestId, observe }: KeepContext,
 ): Promise<{ stored: StoredReply; value: Reply }> {
   const head = {
     status: reply.status,
@@ -52,28 +59,31 @@ async function store(
   }
   if (!spill || isEvents(reply) || headerOf(reply, 'content-encoding') !== undefined)
     return { stored: notKept, value: { ...reply, body: collected.body } }
-  // Unique for each run: one that has lost its lock must not write over what its successor has spilled.
+  // Unique per run: a run that lost its lock must not overwrite what its successor spilled.
   const about = { name: `${id}-${randomUUID()}`, expiresInMs: ttlMs }
-  const { spilled, body, error } = await spillOver(spill, collected.body, about)
-  // The handler has done its work, and that is what the key says, with or without the body.
+  const { spilled, body, error } = await spillBody(spill, collected.body, about)
+  // The handler has finished, so the key is completed with or without the body.
   if (spilled === undefined) observe({ what: 'not_persisted', error })
   const stored = spilled === undefined ? notKept : { ...head, body: { spilled }, bytes: nothing }
   return { stored, value: { ...reply, body } }
 }
 
-/** The reply that was kept; undefined where its body was not, and cannot be left out either. */
+/**
+ * Restores the stored reply. `reply` is undefined if the body was not stored and the status needs
+ * one.
+ */
 export async function restore(
   result: Uint8Array,
-  { spill }: Pick<Keeping, 'spill'>,
+  { spill }: Pick<StorageOptions, 'spill'>,
 ): Promise<{ readonly reply: Reply | undefined; readonly location: string | undefined }> {
   const { status, headers, body, bytes } = decodeReply(result)
   const location = headerOf({ headers }, 'location')
   const whole = body === 'inline' ? bytes : body === 'none' ? undefined : await spill?.get(body.spilled)
   if (whole) return { reply: { status, headers, body: whole }, location }
-  return { reply: saysEnough(status, location) ? { status, headers, body: bytes } : undefined, location }
+  return { reply: needsNoBody(status, location) ? { status, headers, body: bytes } : undefined, location }
 }
 
-/** Replies that say what they have to say without a body. */
-function saysEnough(status: number, location: string | undefined): boolean {
+/** Whether a reply is complete without its body. */
+function needsNoBody(status: number, location: string | undefined): boolean {
   return status === 204 || status === 205 || (status >= 300 && status < 400) || (status === 201 && !!location)
 }

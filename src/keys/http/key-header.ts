@@ -1,36 +1,39 @@
 import { HookonceError } from '../../model/errors.ts'
 
 /*
- * `Idempotency-Key: "a1b2"` (a string of structured fields, as the IETF draft has it) and `Idempotency-Key: a1b2` (as
- * nearly everyone sends it) are the same key.
+ * `Idempotency-Key: "a1b2"` (a structured-field string, as in the IETF draft) and `Idempotency-Key:
+ * a1b2` (as most clients send it) are the same key.
  */
-const MOST_CHARACTERS = 255
+const MAX_CHARACTERS = 255
 const VISIBLE = /^[\x21-\x7e]+$/
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/
 
-/** The key of a header, undefined where there is none. `values`: one for each time that the header came. */
+/**
+ * Parses the key. Returns undefined if there is none. `values` has one entry per occurrence of the
+ * header.
+ */
 export function parseKey(values: readonly string[]): string | undefined {
   const [value, ...more] = values
   if (value === undefined) return undefined
-  if (more.length > 0) throw malformed('the header came more than once')
+  if (more.length > 0) throw malformed('the header occurs more than once')
   const text = value.trim()
   const key = text.startsWith('"') ? unquoted(text) : text
   // A proxy may have joined two headers into one.
   if (!text.startsWith('"') && key.includes(','))
-    throw malformed('it holds a comma: quote it, or leave it out')
+    throw malformed('it contains a comma; quote the key, or remove the comma')
   if (key === '') throw malformed('it is empty')
-  if (key.length > MOST_CHARACTERS)
-    throw malformed(`it has ${key.length} characters, and may have ${MOST_CHARACTERS}`)
-  if (!VISIBLE.test(key)) throw malformed('it holds something else than visible ASCII characters')
+  if (key.length > MAX_CHARACTERS)
+    throw malformed(`it has ${key.length} characters; the maximum is ${MAX_CHARACTERS}`)
+  if (!VISIBLE.test(key)) throw malformed('it contains characters other than visible ASCII')
   return key
 }
 
-/** Whether there is a key, and only one. */
+/** Whether the header holds exactly one valid key. */
 export function isKey(values: readonly string[]): boolean {
   try {
     return parseKey(values) !== undefined
   } catch {
-    // What is wrong with it is told by whoever parses it to use it.
+    // The caller that uses the key parses it again and reports the error.
     return false
   }
 }
@@ -42,5 +45,5 @@ function unquoted(text: string): string {
 }
 
 function malformed(why: string): HookonceError {
-  return new HookonceError('KEY_MALFORMED', `the Idempotency-Key cannot be used: ${why}`)
+  return new HookonceError('KEY_MALFORMED', `the Idempotency-Key is invalid: ${why}`)
 }

@@ -23,12 +23,12 @@ import { detailOf, internalError, isProblem, type ProblemCode, problem } from '.
 import type { BodyLimits } from './read-body.ts'
 
 /*
- * One request with a key: parse → tenant → read the body → acquire → handler → keep → answer.
- * Adapters bring the request, the handler and a way to send the reply; everything that matters is
- * decided here and in run.ts.
+ * One request with a key: parse → tenant → read the body → acquire → handler → store → answer.
+ * Adapters supply the request, the handler and a way to send the reply. All decisions are here and
+ * in run.ts.
  */
 
-/** Others are safe to repeat as they are. */
+/** The other methods are idempotent by definition. */
 const KEYED_METHODS = new Set(['POST', 'PATCH'])
 
 export function isKeyedMethod(method: string): boolean {
@@ -37,9 +37,9 @@ export function isKeyedMethod(method: string): boolean {
 
 export interface Exchange {
   readonly request: KeyedHead
-  /** The request as the framework knows it: what the caller's functions get. */
+  /** The framework's own request object. The caller's functions receive it. */
   readonly origin: unknown
-  /** Called only for a request whose key and tenant are known, because anyone can send a body. */
+  /** Called only after the key and the tenant are known, because anyone can send a body. */
   readonly readBody: (limits: BodyLimits) => Promise<Uint8Array>
   readonly handle: (context: RunContext) => Promise<Reply>
 }
@@ -49,10 +49,10 @@ export async function answerKeyed(options: CheckedKeysOptions, exchange: Exchang
   const { key, refused } = keyOf(options, request.keyHeaders)
   if (refused) return refused
   if (key === undefined) return handle(unprotected())
-  return ofKey(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange))
+  return withKeyHeader(request.keyHeaders[0] ?? key, await answerWithKey(key, options, exchange))
 }
 
-/** The key of a request, or the reply to one whose key is missing or malformed. */
+/** The key of a request, or the reply if the key is missing or malformed. */
 export function keyOf(
   { required, problemBase: base }: Pick<CheckedKeysOptions, 'required' | 'problemBase'>,
   keyHeaders: readonly string[],
@@ -66,10 +66,7 @@ export function keyOf(
   }
 }
 
-/**
- * The reply to a request whose body was refused while it was read; undefined where the error is
- * another one.
- */
+/** The reply to a request whose body was rejected while reading. Undefined for any other error. */
 export function refuseBody(
   error: unknown,
   { problemBase: base }: Pick<CheckedKeysOptions, 'problemBase'>,
@@ -84,7 +81,7 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
   const { request, origin, readBody } = exchange
   const id = keyId(await tenantOf(options, origin), key)
   const resumed = request.header(PLEDGE_HEADER)
-  // By other credentials it would be another key, and would run as if it were new.
+  // With other credentials this would be a different key, and the request would run as a new one.
   if (resumed !== undefined && resumed !== id) return problem('PLEDGE_GONE', { base: options.problemBase })
   const share = options.held.share()
   try {
@@ -107,15 +104,15 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
 
 type Refuse = (code: ProblemCode, more?: { headers?: Record<string, string> }) => Reply
 
-interface Known {
+interface KeyIdentity {
   readonly id: KeyId
-  /** Sent by a completer. */
+  /** A completer sent this request. */
   readonly isResumed: boolean
 }
 
 async function answerWithBody(
   request: KeyedRequest,
-  { id, isResumed }: Known,
+  { id, isResumed }: KeyIdentity,
   options: CheckedKeysOptions,
   { origin, handle }: Exchange,
 ): Promise<Reply> {
@@ -124,8 +121,8 @@ async function answerWithBody(
   const requestId = options.requestId?.(origin as never)
   const about = { id, requestId, observe }
   const refuse: Refuse = (code, more = {}) => problem(code, { base: options.problemBase, ...more })
-  let began = false
-  /** What is thrown is kept too, as the 500 that it is answered with. */
+  let hasBegun = false
+  /** Under `store5xx: 'on'` a thrown error is also stored, as the 500 that the client receives. */
   function failed(error: unknown): Reply {
     observe({ what: 'failed', error })
     warnUnobserved(options.observe, error)
@@ -143,7 +140,7 @@ async function answerWithBody(
       resumes: isResumed,
       pledge: isResumed ? undefined : pledgeOf(request, options),
       async run(context) {
-        began = true
+        hasBegun = true
         const handling = handle(context)
         const reply = await (options.store5xx === 'on' ? handling.catch(failed) : handling)
         return keep(reply, options, about)
@@ -152,7 +149,7 @@ async function answerWithBody(
         ? {}
         : {
             async reconcile(record) {
-              began = true
+              hasBegun = true
               const found = await reconcile(record)
               if (found === 'release') return 'run'
               return found === 'unknown' ? found : keep(found.complete, options, about)
@@ -161,17 +158,17 @@ async function answerWithBody(
     })
     return await answer(outcome, options, origin, refuse)
   } catch (error) {
-    // Only before anything ran: afterwards the same error would be the handler's own.
-    if (began || !(error instanceof HookonceError)) throw error
+    // Only before the handler ran: afterwards the same error could be the handler's own.
+    if (hasBegun || !(error instanceof HookonceError)) throw error
     if (error.code === 'PLEDGE_GONE') return refuse(error.code)
     if (error.code !== 'KEY_STORE_DOWN') throw error
-    const runs = options.onStoreDown === 'run' && !isResumed
-    observe({ what: 'store_down', ran: runs, error })
-    return runs ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
+    const runsUnprotected = options.onStoreDown === 'run' && !isResumed
+    observe({ what: 'store_down', ran: runsUnprotected, error })
+    return runsUnprotected ? handle(unprotected()) : refuse('KEY_STORE_DOWN', retryAfter(LAST_RETRY_S))
   }
 }
 
-/** A completer has the pledge that it acts on, and looks after it itself. */
+/** A completer manages the pledge that it acts on, so its requests make none. */
 function pledgeOf(request: KeyedRequest, options: CheckedKeysOptions): TaskPledge | undefined {
   const { pledge: name, completeAfterMs: dueMs } = options
   return name === undefined ? undefined : { name, dueMs, bytes: () => requestPledge(request, options) }
@@ -199,7 +196,7 @@ async function answer(
     }
     case 'mismatch':
       return refuse('KEY_REUSED')
-    // No Retry-After, and not a 5xx: clients would ask forever.
+    // No Retry-After and no 5xx, because clients would retry forever.
     case 'unknown':
       return refuse('OUTCOME_UNKNOWN')
     case 'lost':
@@ -211,10 +208,13 @@ async function tenantOf({ tenant }: CheckedKeysOptions, origin: unknown): Promis
   if (tenant === 'global') return tenant
   const name = await tenant(origin as never)
   if (typeof name === 'string' && name !== '') return name
-  throw new HookonceError('CONFIG_INVALID', 'the function `tenant` named no tenant for this request')
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    'the `tenant` function must return a non-empty string; it returned none for this request',
+  )
 }
 
-/** Soon enough to get the reply while the client still waits, late enough not to be a load. */
+/** Soon enough to reply while the client still waits, late enough not to add load. */
 const FIRST_RETRY_S = 1
 const LAST_RETRY_S = 5
 
@@ -223,18 +223,18 @@ export function retryAfter(seconds: number): { headers: Record<string, string> }
   return { headers: { 'retry-after': String(wait) } }
 }
 
-/** Replies that were made without looking at the key repeat it too, where it is one. */
-export function repeating(keyHeaders: readonly string[], reply: Reply): Reply {
+/** Replies that were made before the key was parsed also repeat the key header, if it is valid. */
+export function withValidKeyHeader(keyHeaders: readonly string[], reply: Reply): Reply {
   const [header] = keyHeaders
-  return header !== undefined && isKey(keyHeaders) ? ofKey(header, reply) : reply
+  return header !== undefined && isKey(keyHeaders) ? withKeyHeader(header, reply) : reply
 }
 
-function ofKey(header: string, reply: Reply): Reply {
+function withKeyHeader(header: string, reply: Reply): Reply {
   const names = exposed(headerOf(reply, EXPOSED), 'Idempotency-Key, Idempotent-Replayed')
   return withHeaders(reply, { 'idempotency-key': header, [EXPOSED]: names })
 }
 
-/** For requests that run without a key: nothing is locked, so nothing can be lost. */
+/** The context of a request without a key: nothing is locked, so no lock can be lost. */
 export function unprotected(): RunContext {
   return {
     signal: new AbortController().signal,

@@ -1,26 +1,26 @@
 /*
- * Requests and replies in the one shape that every adapter turns its framework's into.
+ * The common shape of requests and replies. Every adapter converts its framework's objects to it.
  */
 export interface KeyedHead {
   readonly method: string
-  /** Path and query, as they came. */
+  /** Path and query as received. */
   readonly target: string
-  /** By lower-case name; repeated ones joined by `, `. */
+  /** Looks up a header by lower-case name. Repeated headers are joined with `, `. */
   readonly header: (name: string) => string | undefined
-  /** One for each time that the header came, where the framework can tell. */
+  /** One entry per occurrence of the header, if the framework keeps them apart. */
   readonly keyHeaders: readonly string[]
 }
 
 export interface KeyedRequest extends KeyedHead {
-  /** As it came. */
+  /** As received. */
   readonly body: Uint8Array
 }
 
 export interface Reply {
   readonly status: number
-  /** A repeated header is repeated. */
+  /** A repeated header has several entries. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** Bytes, or a stream where the end has not been seen yet. */
+  /** Bytes, or a stream if the end has not been read yet. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
 }
 
@@ -28,20 +28,21 @@ export function headerOf(reply: Pick<Reply, 'headers'>, name: string): string | 
   return reply.headers.find(([header]) => header.toLowerCase() === name)?.[1]
 }
 
-/** Server-sent events: they are sent as they come, and may have no end. */
+/**
+ * Whether the reply is a stream of server-sent events. They are sent as they come and may never
+ * end.
+ */
 export function isEvents(reply: Pick<Reply, 'headers'>): boolean {
   return headerOf(reply, 'content-type')?.startsWith('text/event-stream') === true
 }
 
-/** With headers, by lower-case name, said anew; what was said before under a name is dropped. */
+/** Replaces headers, given by lower-case name. */
 export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
   const kept = reply.headers.filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()))
   return { status: reply.status, headers: kept.concat(Object.entries(headers)), body: reply.body }
 }
 
-/**
- * By lower-case name, as setHeader of node:http takes them: several values of one name are a list.
- */
+/** Groups headers by lower-case name for setHeader of node:http. Repeated headers become a list. */
 export function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string, string | string[]> {
   const groups = new Map<string, string | string[]>()
   for (const [name, value] of pairs) {
@@ -56,10 +57,10 @@ export function toHeader(value: unknown): string | string[] {
   return Array.isArray(value) ? value.map(String) : String(value)
 }
 
-/** Scripts of other origins see a header only when they are told of it. */
+/** Scripts of other origins can read only the headers listed here. */
 export const EXPOSED = 'access-control-expose-headers'
 
-/** The names of several lists, each once. */
+/** Merges comma-separated lists of names, without duplicates. */
 export function exposed(...lists: readonly unknown[]): string {
   const names = new Map<string, string>()
   for (const list of lists) {
@@ -71,7 +72,10 @@ export function exposed(...lists: readonly unknown[]): string {
   return [...names.values()].join(', ')
 }
 
-/** A reply adds to what was exposed before it, as by CORS middleware outside of the keys. */
+/**
+ * Adds a reply's exposed headers to those already set, for example by CORS middleware outside the
+ * keys.
+ */
 export function withExposedBefore(
   headers: Map<string, string | string[]>,
   before: unknown,

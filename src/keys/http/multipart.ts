@@ -1,8 +1,8 @@
 import { digest } from '../identity.ts'
 
 /**
- * A digest of the parts of a multipart body, that does not depend on its boundary: clients choose a new one for every
- * retry. Undefined where the body is not what its type says.
+ * A digest of the parts of a multipart body. It does not depend on the boundary, which clients
+ * choose anew for every retry. Returns undefined if the body is not valid multipart.
  */
 export function multipartDigest(body: Uint8Array, contentType: string): string | undefined {
   const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType)
@@ -18,7 +18,7 @@ interface Part {
 }
 
 function partsOf(body: Buffer, delimiter: Buffer): Part[] | undefined {
-  // The first delimiter has no line break before it.
+  // Prepend a line break, because the first delimiter has none before it.
   const text = Buffer.concat([Buffer.from('\r\n'), body])
   const parts: Part[] = []
   let at = text.indexOf(delimiter)

@@ -4,7 +4,7 @@ import { warnUnobserved } from '../events.ts'
 import type { RunContext } from '../run.ts'
 import { capture } from './capture.ts'
 import { setKeyContext } from './context.ts'
-import { answerKeyed, isKeyedMethod, repeating, unprotected } from './keyed.ts'
+import { answerKeyed, isKeyedMethod, unprotected, withValidKeyHeader } from './keyed.ts'
 import { type KeyedHead, type Reply, withHeaders } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
 import { internalError, untyped } from './problem.ts'
@@ -31,27 +31,27 @@ export function nodeKeys(
   }
 }
 
-/** One request of node:http, or of a framework over it. */
+/** One request of node:http, or of a framework based on it. */
 export interface NodeExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The request as the framework knows it. */
+  /** The framework's own request object. */
   readonly origin?: object
-  /** Where the framework has cut the URL. */
+  /** The full URL, if the framework has shortened `request.url`. */
   readonly target?: string
-  /** Where the framework has put a body that it read before us. */
+  /** The object that holds the body, if the framework has already read it. */
   readonly parsed?: object
-  /** Makes the framework go on. Whatever is then done to the response is captured. */
+  /** Continues with the framework. Everything written to the response from then on is captured. */
   handle(context: RunContext): unknown
-  /** Sends a reply that no handler made, where the framework has more to add to it. */
+  /** Sends a reply that no handler made. For frameworks that add to such a reply. */
   instead?(reply: Reply): void
-  /** Hands on what went wrong before a handler ran. */
+  /** Reports an error from before the handler ran. */
   fail?(error: unknown): void
 }
 
 /**
- * Whether keys have anything to do with it. What has none and needs none is not even captured:
- * nothing of it is kept.
+ * Whether the request involves keys. Other requests are not captured, because nothing of them is
+ * stored.
  */
 export function isKeyed(
   { required }: CheckedKeysOptions,
@@ -63,9 +63,9 @@ export function isKeyed(
 export async function answerNode(options: CheckedKeysOptions, exchange: NodeExchange): Promise<void> {
   const { request, response, origin = request, target = request.url ?? '/', handle } = exchange
   const captured = capture(response)
-  let began = false
+  let hasBegun = false
   function handleCaptured(context: RunContext): Promise<Reply> {
-    began = true
+    hasBegun = true
     setKeyContext(origin, context)
     Promise.resolve()
       .then(() => handle(context))
@@ -84,19 +84,19 @@ export async function answerNode(options: CheckedKeysOptions, exchange: NodeExch
         }),
       handle: handleCaptured,
     })
-    // What is left of the request is not read, so the connection cannot be used again.
+    // The rest of the request is not read, so the connection cannot be reused.
     return isUnread ? withHeaders(reply, { connection: 'close' }) : reply
   }
   try {
     const reply = await answered()
-    if (began || !exchange.instead) return await captured.send(reply)
+    if (hasBegun || !exchange.instead) return await captured.send(reply)
     captured.release()
     exchange.instead(reply)
   } catch (error) {
-    if (began || !exchange.fail) {
-      // A client that has gone away is no failure of the app.
+    if (hasBegun || !exchange.fail) {
+      // A client that hung up is not a failure of the app.
       if (!response.destroyed) warnUnobserved(options.observe, error)
-      return await captured.send(repeating(keyHeadersOf(request), failure(error)))
+      return await captured.send(withValidKeyHeader(keyHeadersOf(request), failure(error)))
     }
     captured.release()
     exchange.fail(error)
@@ -119,10 +119,7 @@ export function keyHeadersOf(request: IncomingMessage): string[] {
   return headerValues(request, 'idempotency-key')
 }
 
-/**
- * From the raw headers: they are there too where a framework makes requests up, to test its
- * handlers.
- */
+/** Reads the raw headers, which also exist on the fake requests that frameworks create in tests. */
 function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -132,7 +129,7 @@ function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   return values
 }
 
-/** The handler threw; `observe` has heard of it. */
+/** The reply when the handler threw. The error has already been observed. */
 function failure(error: unknown): Reply {
   return error instanceof HookonceError && error.code === 'BODY_INCOMPLETE'
     ? untyped(400, 'The body is incomplete')

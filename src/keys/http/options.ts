@@ -15,11 +15,11 @@ import { PROBLEM_BASE } from './problem.ts'
 import type { Spill } from './spill.ts'
 
 const MIB = 1024 * 1024
-/** They belong to one client or to one transfer: replayed, they would reach another. */
+/** These headers belong to one client or one transfer and must not be replayed to another. */
 const NEVER_STORED =
   /^(set-cookie2?|date|age|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|content-encoding)$/
 
-/** They say who sent a request: they are not kept with it. */
+/** These headers identify the sender and are not stored with a request. */
 export const CREDENTIALS = /^(authorization|proxy-authorization|cookie2?)$/
 
 const callable = <Function_>() =>
@@ -31,12 +31,12 @@ const optionsSchema = strict({
   ...policyFields,
   store: storeField,
   tenant: z.union([z.literal('global'), callable<(origin: never) => string | Promise<string>>()], {
-    error: "must be a function from the request to its tenant, or 'global' where there is only one",
+    error: "must be a function that returns the tenant of a request, or 'global' if there is only one",
   }),
   /** `off`: a request without a key runs unprotected. */
   required: z.enum(['on', 'off']).default('on'),
   fingerprint: fingerprintSchema.prefault({}),
-  /** Beside those of stored-reply.ts. */
+  /** In addition to the headers in stored-reply.ts. */
   storeHeaders: z
     .array(
       z
@@ -44,40 +44,41 @@ const optionsSchema = strict({
         .toLowerCase()
         .refine(
           (name) => !NEVER_STORED.test(name),
-          'belongs to one client or one transfer: it is never stored',
+          'belongs to one client or one transfer, so it is never stored',
         ),
     )
     .default([]),
-  /** `on`: a failure is kept and replayed too, as Stripe's API v1 does. */
+  /** `on`: failures are stored and replayed too, as in Stripe's API v1. */
   store5xx: z.enum(['on', 'off']).default('off'),
   /** `run`: while the store is down, requests run unprotected (and are counted). */
   onStoreDown: z.enum(['refuse', 'run']).default('refuse'),
   /**
-   * Where a client can ask how a request in progress is getting on: it is answered 202 instead of
-   * 409.
+   * The URL where a client can follow a request in progress. With it, such requests get 202 instead
+   * of 409.
    */
   progress: callable<(origin: never) => string>().optional(),
   /**
-   * Where bodies above `maxResultBytes` are kept. Without it, that they were sent is all that is
-   * kept.
+   * Stores bodies larger than `maxResultBytes`. Without it, such a body is not stored and cannot be
+   * replayed.
    */
   spill: z.custom<Spill>(isSpill, 'must have the functions put and get').optional(),
   reconcile: callable<(record: KeyRecord) => Promise<Reconciled<Reply>>>().optional(),
-  /** The id of a request in your logs: kept with the reply. */
+  /** The id of a request in your logs. Stored with the reply. */
   requestId: callable<(origin: never) => string | undefined>().optional(),
   observe: callable<(event: KeyEvent) => void>().optional(),
   problemBase: z.string().min(1).default(PROBLEM_BASE),
-  /** The name under which a completer finds requests that were begun and left. */
+  /** The name under which a completer finds abandoned requests. */
   pledge: z.string().min(1).optional(),
   /**
-   * Beside content-type, content-encoding, accept, accept-language, and those of the fingerprint.
+   * In addition to content-type, content-encoding, accept, accept-language, and the fingerprint's
+   * headers.
    */
   pledgeHeaders: z
     .array(
       z
         .string()
         .toLowerCase()
-        .refine((name) => !CREDENTIALS.test(name), 'says who sent it: credentials are not kept'),
+        .refine((name) => !CREDENTIALS.test(name), 'holds credentials, which are never stored'),
     )
     .default([]),
   completeAfterMs: completeAfterField,
@@ -87,39 +88,38 @@ const optionsSchema = strict({
     .positive()
     .default(5 * MIB),
   /**
-   * Of all requests over one store together: a request that would exceed it is refused with 503.
+   * For all requests of one store together. A request that would exceed it is rejected with 503.
    */
   maxHeldBytes: z
     .int()
     .positive()
     .default(256 * MIB),
   /**
-   * From the headers to the end of the body: 5 MiB come within it over a slow mobile line (1
-   * Mbit/s).
+   * From the headers to the end of the body: enough for 5 MiB over a slow mobile line (1 Mbit/s).
    */
   bodyTimeoutMs: timer.default(MINUTE_MS),
 })
   .refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
-    error: "`onCrash: 'reconcile'` and the function `reconcile` belong together",
+    error: "`onCrash: 'reconcile'` and the function `reconcile` must be set together",
   })
   .refine(({ handler, required }) => handler !== 'transactional' || required === 'on', {
-    error: "`handler: 'transactional'` needs a key, so `required` cannot be off",
+    error: "`handler: 'transactional'` needs a key, so `required` cannot be 'off'",
   })
   .refine(({ handler, store }) => handler !== 'transactional' || isTransactional(store), {
     error: "`handler: 'transactional'` needs a store with transactions, such as postgresKeys()",
   })
   .refine(({ handler, store }) => handler !== 'resumable' || store.steps !== undefined, {
-    error: "`handler: 'resumable'` needs a store that can hold steps",
+    error: "`handler: 'resumable'` needs a store with steps",
   })
 
   .refine(({ pledge, handler }) => pledge === undefined || handler === 'resumable', {
-    error: "`pledge` needs `handler: 'resumable'`: only finished steps make it safe to run again",
+    error: "`pledge` needs `handler: 'resumable'`, because only finished steps make a second run safe",
   })
   .refine(({ pledge, onCrash }) => pledge === undefined || onCrash !== 'unknown', {
-    error: "`pledge` is of no use with `onCrash: 'unknown'`: nobody may run again what crashed",
+    error: "`pledge` has no effect with `onCrash: 'unknown'`, because a crashed request may not run again",
   })
   .refine(({ pledge, store }) => pledge === undefined || store.pledges !== undefined, {
-    error: '`pledge` needs a store that keeps pledges: postgresKeys(), redisKeys() or memoryKeys()',
+    error: '`pledge` needs a store with pledges: postgresKeys(), redisKeys() or memoryKeys()',
   })
 
 export type CheckedKeysOptions = z.output<typeof optionsSchema> & {
@@ -127,9 +127,9 @@ export type CheckedKeysOptions = z.output<typeof optionsSchema> & {
   readonly held: HeldBytes
 }
 
-type Given = z.input<typeof optionsSchema>
-/** `Origin` is the request as the framework knows it. */
-export type KeysOptions<Origin> = Omit<Given, 'tenant' | 'progress' | 'requestId'> & {
+type InputOptions = z.input<typeof optionsSchema>
+/** `Origin` is the framework's own request object. */
+export type KeysOptions<Origin> = Omit<InputOptions, 'tenant' | 'progress' | 'requestId'> & {
   readonly tenant: 'global' | ((origin: Origin) => string | Promise<string>)
   readonly progress?: (origin: Origin) => string
   readonly requestId?: (origin: Origin) => string | undefined
@@ -144,7 +144,10 @@ export function checkKeysOptions(options: unknown, where: string): CheckedKeysOp
   }
 }
 
-/** By store: each route has options of its own, and a limit for each route would be no limit. */
+/**
+ * Counted per store: each route has its own options, and a limit per route would not limit the
+ * process.
+ */
 const heldCounts = new WeakMap<KeyStore, HeldCount>()
 
 function countOf(store: KeyStore): HeldCount {

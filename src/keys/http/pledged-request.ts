@@ -8,14 +8,16 @@ import type { KeyedRequest } from './message.ts'
 import { type CheckedKeysOptions, CREDENTIALS, storeField } from './options.ts'
 
 /*
- * A request that was begun and left, sent again by a completer as its client would have: to the same server, with the same
- * key. Whoever sent it is not kept: the completer says by whose right it acts.
+ * An abandoned request that a completer sends again, as its client would: to the same server, with
+ * the same key. The sender's credentials are not stored, so the completer supplies its own.
  */
 
-/** Says which record is to be resumed: the server refuses where its key turns out to be another one. */
+/**
+ * Names the record to resume. The server rejects the request if its key leads to another record.
+ */
 export const PLEDGE_HEADER = 'idempotency-pledge'
 
-/** What a body means depends on them. */
+/** The meaning of a body depends on these headers. */
 const KEPT = ['content-type', 'content-encoding', 'accept', 'accept-language']
 
 export function requestPledge(
@@ -40,13 +42,16 @@ export function requestPledge(
 
 const optionsSchema = strict({
   store: storeField,
-  /** What `pledge` says in the options of the keys. */
+  /** The `pledge` name from the options of the keys. */
   name: z.string().min(1),
-  /** The server: `http://127.0.0.1:3000`. */
+  /** The server, for example `http://127.0.0.1:3000`. */
   origin: z
     .url({ protocol: /^https?$/, error: 'must be a URL such as http://127.0.0.1:3000' })
     .refine((url) => new URL(url).origin === url.replace(/\/$/, ''), 'must have no path'),
-  /** Who the completer is to that server: the tenant that it finds by them must be the one that sent the request. */
+  /**
+   * The completer's credentials. The server must derive the same tenant from them as for the
+   * original request.
+   */
   headers: z
     .custom<(request: PledgedRequest) => Headers_ | Promise<Headers_>>(
       (value) => typeof value === 'function',
@@ -62,7 +67,7 @@ const optionsSchema = strict({
 type Headers_ = Readonly<Record<string, string>>
 export type RequestsToOptions = z.input<typeof optionsSchema>
 
-/** For a completer: requests that were left at a server whose keys have this `pledge`. */
+/** Tells a completer to send abandoned requests to a server whose keys use this `pledge` name. */
 export function requestsTo(options: RequestsToOptions): Completable {
   const { store, name, origin, headers, timeoutMs } = check(optionsSchema, options, 'requestsTo()')
   return {
@@ -70,9 +75,12 @@ export function requestsTo(options: RequestsToOptions): Completable {
     taskName: name,
     async resume({ id, bytes }) {
       const request = readRequest(bytes)
-      // Anything else would name a server of its own.
+      // Without a leading slash, the target could name a different server.
       if (!request.target.startsWith('/'))
-        throw new HookonceError('PLEDGE_GONE', `the target "${request.target}" is no path`)
+        throw new HookonceError(
+          'PLEDGE_GONE',
+          `the target "${request.target}" of the pledged request is not a path`,
+        )
       const response = await fetch(new URL(origin).origin + request.target, {
         method: request.method,
         headers: {
@@ -85,9 +93,9 @@ export function requestsTo(options: RequestsToOptions): Completable {
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       })
-      // To its end: the server may keep a reply only when it has been sent.
+      // Read to the end: the server may store a reply only after it has been sent.
       await response.arrayBuffer()
-      if (response.status >= 400) throw new Error(`${request.target} was answered ${response.status}`)
+      if (response.status >= 400) throw new Error(`${request.target} answered ${response.status}`)
     },
   }
 }

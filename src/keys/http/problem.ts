@@ -5,26 +5,26 @@ interface Problem {
   readonly slug: string
   readonly title: string
   /**
-   * For who called the API: the advice of the catalogue is for who runs it. Absent where each case
-   * has its own.
+   * For the API's caller; the catalogue's advice is for the operator. Absent if each error has its
+   * own detail.
    */
   readonly detail?: string
 }
 
-/** Problem details (RFC 9457). The types are stable: clients may tell cases apart by them. */
+/** Problem details (RFC 9457). The types are stable, so clients can rely on them. */
 const problems = {
   KEY_MISSING: {
     slug: 'key-missing',
     title: 'Idempotency-Key is missing',
     detail:
-      'Send an Idempotency-Key header: a new random key for each operation, the same for each of its retries.',
+      'Send an Idempotency-Key header: a new random key for each operation, and the same key for its retries.',
   },
   KEY_MALFORMED: { slug: 'key-malformed', title: 'Idempotency-Key is malformed' },
   KEY_REUSED: {
     slug: 'key-reused',
     title: 'Idempotency-Key was used with another request',
     detail:
-      'This key was used with another request. Use a new key for a new operation, and repeat a request exactly as it was.',
+      'This key was used with a different request. Use a new key for a new operation, and send retries unchanged.',
   },
   KEY_IN_PROGRESS: {
     slug: 'in-progress',
@@ -36,38 +36,38 @@ const problems = {
     slug: 'outcome-unknown',
     title: 'The outcome of this request is unknown',
     detail:
-      'The first request with this key did not end properly. It may or may not have taken effect: find out before you send it with a new key.',
+      'The first request with this key did not finish properly. It may or may not have taken effect. Find out before you send it again with a new key.',
   },
   RESULT_NOT_STORED: {
     slug: 'body-not-stored',
     title: 'The reply was not stored',
     detail:
-      'The first request with this key has taken effect, but its reply was not kept. Read what it made where it lives: Location says where, if it is there.',
+      'The first request with this key took effect, but its reply was not stored. Read the resource itself instead: the Location header, if present, names it.',
   },
   LOCK_LOST: {
     slug: 'lock-lost',
     title: 'Another request with this Idempotency-Key took over',
     detail:
-      'Another request with this key took over before this one had ended. Send it again after the time in Retry-After.',
+      'Another request with this key took over before this one finished. Send it again after the time in Retry-After.',
   },
   KEY_STORE_DOWN: {
     slug: 'store-down',
     title: 'Idempotency keys cannot be checked now',
     detail:
-      'Whether this key was used before cannot be told now, so nothing was done. Send it again after the time in Retry-After.',
+      'The server cannot check now whether this key was used before, so nothing was done. Send it again after the time in Retry-After.',
   },
   PLEDGE_GONE: {
     slug: 'pledge-gone',
     title: 'There is nothing to resume',
-    detail:
-      "The request that was to be resumed is not there any more, or is another tenant's. Nothing was done.",
+    detail: 'The request to resume no longer exists, or belongs to another tenant. Nothing was done.',
   },
   BODY_TOO_LARGE: { slug: 'body-too-large', title: 'The body is too large' },
   BODY_STALLED: { slug: 'body-stalled', title: 'The body did not arrive in time' },
   OVERLOADED: {
     slug: 'overloaded',
     title: 'Too many requests are being handled',
-    detail: 'The server has no room for the body of this request now. Send it again after Retry-After.',
+    detail:
+      'The server has no memory for the body of this request now. Send it again after the time in Retry-After.',
   },
 } as const satisfies Partial<Record<ErrorCode, Problem>>
 
@@ -90,7 +90,7 @@ export function problem(
   }
 }
 
-/** What its message says after the code. */
+/** The error message without its code. */
 export function detailOf({ code, message }: HookonceError): string {
   return message.slice(`${code}: `.length)
 }
@@ -99,12 +99,12 @@ export function isProblem(code: ErrorCode): code is ProblemCode {
   return code in problems
 }
 
-/** What a handler threw may hold secrets, so it is not sent. */
+/** An error thrown by a handler may contain secrets, so it is not sent. */
 export function internalError(): Reply {
   return untyped(500, 'Internal Server Error')
 }
 
-/** A problem that is nothing but its status. */
+/** A problem with nothing but a status and a title. */
 export function untyped(status: number, title: string): Reply {
   return {
     status,

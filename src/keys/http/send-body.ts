@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import type { Reply } from './message.ts'
 
-/** The real ends of a response, where what it shows to its handler is captured. */
-export interface Wire {
+/** The real methods of a response whose visible methods are captured. */
+export interface RealResponse {
   write(chunk: Uint8Array): boolean
   end(chunk?: Uint8Array): void
   destroy(error?: Error): void
-  /** For good: middleware that wraps a response may be unable to take a listener away again. */
+  /** The listener stays: some middleware that wraps a response cannot remove listeners. */
   onDrain(listener: () => void): void
 }
 
-function wireOf(response: ServerResponse): Wire {
+function realResponse(response: ServerResponse): RealResponse {
   return {
     write: (chunk) => response.write(chunk),
     end: (chunk) => void response.end(chunk),
@@ -19,30 +19,30 @@ function wireOf(response: ServerResponse): Wire {
   }
 }
 
-/** Sends the body of a reply whose head is set. */
+/** Sends the body of a reply. The head must already be set. */
 export async function sendBody(
   response: ServerResponse,
   body: Reply['body'],
-  wire = wireOf(response),
+  wire = realResponse(response),
 ): Promise<void> {
   if (body instanceof Uint8Array) {
     const mayHaveLength = response.statusCode !== 204 && response.statusCode !== 304
-    // Trailers come behind chunks only.
+    // Trailers require chunked encoding.
     const isChunked = response.hasHeader('transfer-encoding') || response.hasHeader('trailer')
     if (mayHaveLength && !isChunked) response.setHeader('content-length', body.length)
     wire.end(body)
     return
   }
   response.flushHeaders()
-  const pace = pacing(response, wire)
+  const pace = paceOf(response, wire)
   try {
     for await (const chunk of body) {
-      // To the end also when nobody listens any more: the handler is still writing.
+      // Read to the end even if the client is gone: the handler is still writing.
       if (!pace.isClosed() && !wire.write(chunk)) await pace.drained()
     }
     wire.end()
   } catch (error) {
-    // It broke off in the middle: only a broken connection tells the client so.
+    // The body broke off. Only a broken connection shows this to the client.
     wire.destroy(error instanceof Error ? error : undefined)
   } finally {
     pace.stop()
@@ -55,10 +55,10 @@ interface Pace {
   stop(): void
 }
 
-function pacing(response: ServerResponse, wire: Wire): Pace {
+function paceOf(response: ServerResponse, wire: RealResponse): Pace {
   let go: () => void = () => undefined
   const onGo = (): void => go()
-  // Of the socket: that of the response may be held back until the body has ended.
+  // Listens on the socket: the response's own `close` may be held back until the body has ended.
   const { socket } = response
   const isClosed = (): boolean => response.destroyed || socket?.destroyed === true
   socket?.on('close', onGo)

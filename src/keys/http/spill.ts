@@ -1,29 +1,37 @@
-import { remembering } from './remembering.ts'
+import { rewindable } from './rewindable-stream.ts'
 
-/** A blob store for large bodies. `put` keeps a body until `expiresInMs` at least, and names it. */
+/**
+ * A blob store for large bodies. `put` keeps a body for at least `expiresInMs` and returns its
+ * name.
+ */
 export interface Spill {
   put(body: AsyncIterable<Uint8Array>, about: { name: string; expiresInMs: number }): Promise<string>
-  /** Undefined where it is gone. */
+  /** Returns undefined if the body no longer exists. */
   get(name: string): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined>
 }
 
-/** Blob stores mostly fail at once, or within the first part of an upload. */
+/** Blob stores usually fail at once, or within the first part of an upload. */
 const REMEMBERED_BYTES = 1024 * 1024
 
-interface Spilled {
-  /** Undefined where it could not be spilled: `error` says why. */
+interface SpillResult {
+  /**
+   * The name of the blob. Undefined if the body could not be stored; then `error` holds the reason.
+   */
   readonly spilled: string | undefined
   readonly error?: unknown
-  /** To be sent. */
+  /** The body to send to the client. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
 }
 
-/** Spills a body, and says what to send: one that cannot be spilled is sent all the same, as far as it can be. */
-export async function spillOver(
+/**
+ * Spills a body and returns the body to send. If spilling fails, the body is still sent as far as
+ * possible.
+ */
+export async function spillBody(
   spill: Spill,
   body: Uint8Array | AsyncIterable<Uint8Array>,
   about: { name: string; expiresInMs: number },
-): Promise<Spilled> {
+): Promise<SpillResult> {
   if (body instanceof Uint8Array) {
     try {
       return { spilled: await spill.put(oneChunk(body), about), body }
@@ -31,15 +39,15 @@ export async function spillOver(
       return { spilled: undefined, error, body }
     }
   }
-  const source = remembering(body, REMEMBERED_BYTES)
+  const source = rewindable(body, REMEMBERED_BYTES)
   try {
     const spilled = await spill.put(source.body, about)
-    const again = await spill.get(spilled)
-    if (again === undefined)
-      throw new Error(`spill.get does not find ${spilled}, which spill.put has just made`)
-    return { spilled, body: again }
+    const stored = await spill.get(spilled)
+    if (stored === undefined)
+      throw new Error(`spill.get found no "${spilled}", which spill.put has just stored`)
+    return { spilled, body: stored }
   } catch (error) {
-    return { spilled: undefined, error, body: await source.again(error) }
+    return { spilled: undefined, error, body: await source.rewind(error) }
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Reply } from './message.ts'
 
 /*
- * A reply as a store keeps it: a line of JSON, then the bytes of the body. Only headers that
- * describe the result are kept: cookies belong to whoever got the first reply; dates, lengths and
- * encodings belong to one transfer.
+ * The stored form of a reply: one line of JSON, then the bytes of the body. Only headers that
+ * describe the result are stored. Cookies belong to the client of the first reply; dates, lengths
+ * and encodings belong to one transfer.
  */
 const KEPT_HEADERS = new Set([
   'content-type',
@@ -11,8 +11,8 @@ const KEPT_HEADERS = new Set([
   'etag',
   'link',
   'content-language',
-  // They limit what a browser or a cache may do with the body: a replay without them would be less
-  // safe.
+  // These headers restrict what a browser or cache may do with the body. A replay without them
+  // would be less safe.
   'content-disposition',
   'content-security-policy',
   'x-content-type-options',
@@ -23,9 +23,9 @@ const NEWLINE = 0x0a
 export interface StoredReply {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
-  /** `none`: it had one, but it was not kept. Else where it is, beside the bytes that follow. */
+  /** `none`: there was a body, but it was not stored. `inline`: the bytes follow the head. */
   readonly body: 'inline' | 'none' | { readonly spilled: string }
-  /** The id of the request that was answered first. */
+  /** The id of the first request. */
   readonly request?: string
   readonly bytes: Uint8Array
 }

@@ -12,40 +12,47 @@ const optionsSchema = strict({
     .int()
     .positive()
     .default(16 * MIB),
-  /** Whoever deletes a record by hand waits for this long until every process has noticed. */
+  /**
+   * After a record is deleted by hand, other processes may serve it from their caches for this
+   * long.
+   */
   maxAgeMs: z.int().positive().default(MINUTE_MS),
 })
 
 export type CachedKeysOptions = z.input<typeof optionsSchema>
 
 /**
- * A store whose completed records are also kept in this process, so that their replays ask nobody. Only those: they do
- * not change any more until they expire. The fingerprint is compared before anything is handed out.
+ * Wraps a store and caches completed records in this process, so that their replays need no store
+ * call. Only completed records are cached, because they do not change until they expire. A cached
+ * record is returned only if its fingerprint matches.
  */
 export function cachedKeys<Store extends KeyStore>(store: Store, options: CachedKeysOptions = {}): Store {
   const { maxBytes, maxAgeMs } = check(optionsSchema, options, 'cachedKeys()')
   const cache = new Map<KeyId, { record: KeyRecord; until: number; bytes: number }>()
-  let held = 0
+  let cachedBytes = 0
 
   function forget(id: KeyId): void {
-    held -= cache.get(id)?.bytes ?? 0
+    cachedBytes -= cache.get(id)?.bytes ?? 0
     cache.delete(id)
   }
-  /** For many at once: looking for the oldest steps over all the places that were left at the front. */
+  /**
+   * Evicts many entries at once: finding the oldest key of a Map skips every slot deleted before
+   * it.
+   */
   function makeRoom(): void {
     for (const oldest of cache.keys()) {
-      if (held <= maxBytes * LEFT) break
+      if (cachedBytes <= maxBytes * EVICT_TO) break
       forget(oldest)
     }
   }
   function remember(id: KeyId, { record, now }: Acquired, askedAt: number): void {
     forget(id)
     const bytes = OVERHEAD_BYTES + (record.result?.length ?? 0)
-    // On the monotonic clock of this process, from before it was asked: the record's own times are of the clock of the store.
+    // Monotonic time from before the call, because the record's own times are on the store's clock.
     const until = askedAt + Math.min(record.expiresAt - now, maxAgeMs)
     cache.set(id, { record, until, bytes })
-    held += bytes
-    if (held > maxBytes) makeRoom()
+    cachedBytes += bytes
+    if (cachedBytes > maxBytes) makeRoom()
   }
 
   return layerOver(store, {
@@ -61,13 +68,13 @@ export function cachedKeys<Store extends KeyStore>(store: Store, options: Cached
     },
     async close() {
       cache.clear()
-      held = 0
+      cachedBytes = 0
       await store.close()
     },
   })
 }
 
-/** Of its limit, when it was full. */
-const LEFT = 15 / 16
-/** About what a record weighs without its result. */
+/** Evict down to this fraction of `maxBytes`. */
+const EVICT_TO = 15 / 16
+/** Approximate size of a record without its result. */
 const OVERHEAD_BYTES = 512

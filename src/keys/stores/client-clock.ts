@@ -3,12 +3,12 @@ import { MINUTE_MS, SECOND_MS } from '../../model/durations.ts'
 import type { AcquireRequest } from '../decide.ts'
 
 /*
- * For stores whose server does not say what time it is inside its atomic step: times are those of their clients, whose
- * clocks differ. Nobody takes over a lock that another clock may still call live.
+ * For stores whose server cannot read its clock inside the atomic step. Times come from the
+ * clients, whose clocks differ. A lock is taken over only when it has expired on every clock.
  */
 
 export const clientClock = {
-  /** A second is far more than machines differ that keep their time by NTP. */
+  /** Machines that keep time by NTP differ by far less than a second. */
   skewMs: z.int().nonnegative().max(MINUTE_MS).default(SECOND_MS),
   /** Milliseconds since 1970. */
   now: z
@@ -16,7 +16,10 @@ export const clientClock = {
     .default(() => Date.now),
 }
 
-/** A record must outlive its lock by the skew: else a clock that is ahead would call a live one expired. */
+/**
+ * A record must outlive its lock by the skew. Otherwise a clock that runs ahead would treat a live
+ * record as expired.
+ */
 export function unexpiredLock<Request extends Pick<AcquireRequest, 'ttlMs'>>(
   request: Request,
   skew: number,

@@ -1,8 +1,9 @@
 import type { KeyStore } from '../store.ts'
 
 /**
- * A store with some verbs of its own, and all else that the one beneath it has. That may be an instance of a class: its
- * methods are not its own properties, and with private fields they work on nothing but itself.
+ * Wraps a store: some verbs are replaced, everything else is passed through. The wrapped store may
+ * be a class instance. Its methods are on its prototype and, with private fields, must be called on
+ * the instance itself.
  */
 export function layerOver<Store extends KeyStore>(store: Store, own: Partial<KeyStore>): Store {
   const layer = {}
@@ -15,7 +16,7 @@ export function layerOver<Store extends KeyStore>(store: Store, own: Partial<Key
           enumerable: true,
           ...passedOn(beneath, name),
         })
-  // Everything that the store had is there again, under the same types.
+  // The layer has every property of the store, with the same types.
   return Object.defineProperties(layer, Object.getOwnPropertyDescriptors(own)) as Store
 }
 

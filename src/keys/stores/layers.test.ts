@@ -22,12 +22,12 @@ const aes: Seal = {
   },
 }
 
-describe('the contract of key stores, through every layer', () => {
+describe('the key store contract, through every layer', () => {
   const store = cachedKeys(sealedKeys(memoryKeys(), aes))
   test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
 })
 
-/** As someone else may have written theirs. */
+/** A store as a user might write it. */
 class OwnKeys implements KeyStore {
   readonly #inner = memoryKeys()
   readonly pledges = new OwnPledges(this.#inner.pledges)
@@ -54,7 +54,7 @@ class OwnKeys implements KeyStore {
   get maxResultBytes() {
     return 1_000_000
   }
-  /** Of its own, beside the contract. */
+  /** A method beside the contract. */
   flush() {
     return this.#inner.close()
   }
@@ -80,11 +80,11 @@ class OwnPledges implements KeyPledges {
   }
 }
 
-describe('the contract of key stores, through every layer over an instance of a class', () => {
+describe('the key store contract, through every layer over a class instance', () => {
   const store = cachedKeys(sealedKeys(new OwnKeys(), aes))
   test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
 
-  test('what it has beside the contract is there too', async () => {
+  test('members beside the contract are passed through', async () => {
     expect(store.maxResultBytes).toBe(1_000_000)
     await store.flush()
   })
@@ -98,7 +98,7 @@ async function complete(store: KeyStore, text: string): Promise<void> {
   await store.settle(id, record.fence, { to: 'completed', result: Buffer.from(text), ttlMs: 60_000 })
 }
 
-test('a sealed result is not readable in the store, and a moved one does not open', async () => {
+test('a sealed result is unreadable in the store, and cannot be opened under another key', async () => {
   const inner = memoryKeys()
   const store = sealedKeys(inner, aes)
   await complete(store, 'secret')
@@ -108,7 +108,7 @@ test('a sealed result is not readable in the store, and a moved one does not ope
   expect(String((await store.acquire(id, request)).record.result)).toBe('secret')
 })
 
-test('replays of what is cached ask nobody, but another fingerprint is never served from it', async () => {
+test('cached replays do not call the store, and a different fingerprint is never served from the cache', async () => {
   const inner = memoryKeys()
   let asked = 0
   const counting: KeyStore = {
@@ -128,7 +128,7 @@ test('replays of what is cached ask nobody, but another fingerprint is never ser
   expect(asked).toBe(3)
 })
 
-test('the cache stays within its bytes', async () => {
+test('the cache stays within maxBytes', async () => {
   const inner = memoryKeys()
   let asked = 0
   const store = cachedKeys(

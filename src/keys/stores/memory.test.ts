@@ -3,12 +3,12 @@ import { keyStoreContract } from '../contract/index.ts'
 import { keyId } from '../identity.ts'
 import { memoryKeys } from './memory.ts'
 
-describe('the contract of key stores, in memory', () => {
+describe('the key store contract, in memory', () => {
   const store = memoryKeys()
   test.concurrent.each(keyStoreContract(['steps', 'sweep', 'pledges']))('$name', ({ run }) => run(store))
 })
 
-test('memory follows what is live: expired records go as new ones come', async () => {
+test('new records sweep expired ones, so memory follows the number of live records', async () => {
   let now = 1_000
   const store = memoryKeys({ now: () => now })
   const request = { fingerprint: 'f', holder: 'h', lockMs: 100, ttlMs: 100, onCrash: 'unknown' } as const

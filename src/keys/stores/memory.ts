@@ -8,8 +8,9 @@ export interface MemoryKeysOptions {
 }
 
 /**
- * Keys in the memory of this process: for tests, and for programs that are one process and may forget when it ends.
- * Expired records are swept as new ones come, a few at a time, so that memory follows what is live.
+ * Keys in the memory of this process: for tests, and for single-process programs that may lose
+ * their keys on exit. Each new key sweeps a few expired records, so memory follows the number of
+ * live records.
  */
 export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore {
   const records = new Map<KeyId, KeyRecord>()
@@ -17,7 +18,9 @@ export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore
   const pledges = new Map<KeyId, Pledge & { readonly dueAt: number; readonly expiresAt: number }>()
   let cursor = records.entries()
 
-  /** Goes on where it stopped: from the front, it would step over all the places that were left there. */
+  /**
+   * Continues where the last sweep stopped. From the front, it would skip every deleted slot again.
+   */
   function sweep(limit: number, looks: number): number {
     let swept = 0
     for (; swept < limit && looks > 0; looks--) {
@@ -64,7 +67,7 @@ export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore
       return record && !isExpired(record, now()) ? record : undefined
     },
     async sweep(limit) {
-      // Around once, wherever it begins.
+      // One full round, wherever the cursor is.
       return sweep(limit, records.size + 1)
     },
     steps: {
@@ -106,5 +109,5 @@ export function memoryKeys({ now = Date.now }: MemoryKeysOptions = {}): KeyStore
   }
 }
 
-/** Two for each new one: memory shrinks after a burst. */
+/** Two per new record, so that memory shrinks after a burst. */
 const SWEPT_WITH_EACH = 2

@@ -10,15 +10,15 @@ import {
 import { layerOver } from './layer.ts'
 
 /**
- * Encryption of yours. `id` belongs into the authenticated data: a result moved to another key must
- * not open.
+ * Your encryption. Include `id` in the authenticated data, so that a result moved to another key
+ * cannot be opened.
  */
 export interface Seal {
   seal(bytes: Uint8Array, id: KeyId): Uint8Array | Promise<Uint8Array>
   open(bytes: Uint8Array, id: KeyId): Uint8Array | Promise<Uint8Array>
 }
 
-/** A store that holds results and steps only sealed. */
+/** Wraps a store so that results and steps are stored encrypted. */
 export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }: Seal): Store {
   const opened = async (id: KeyId, record: KeyRecord): Promise<KeyRecord> =>
     record.result === undefined ? record : { ...record, result: await open(record.result, id) }
@@ -26,7 +26,7 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
   const sealed: Partial<KeyStore> = {
     async acquire(id, request) {
       const acquired = await store.acquire(id, request)
-      // What belongs to another request is not even opened.
+      // The result of a different request is never decrypted.
       if (acquired.outcome !== 'completed')
         return { ...acquired, record: { ...acquired.record, result: undefined } }
       return { ...acquired, record: await opened(id, acquired.record) }
@@ -73,14 +73,14 @@ export function sealedKeys<Store extends KeyStore>(store: Store, { seal, open }:
             work: TransactionWork<unknown, Value>,
             limits?: TransactionLimits,
           ): Promise<TransactionEnd<Value>> {
-            const sealing: typeof work = async (tx) => {
+            const sealedWork: typeof work = async (tx) => {
               const { value, completion } = await work(tx)
               return {
                 value,
                 completion: completion && { ...completion, result: await seal(completion.result, id) },
               }
             }
-            return store.transaction(id, fence, sealing, limits)
+            return store.transaction(id, fence, sealedWork, limits)
           },
         }
       : {}),

@@ -14,7 +14,7 @@ export const adyen = provider({
     ],
     unverified: ['the size of batches'],
     notes: [
-      'Eight fields of each item are signed, and nothing else of the body.',
+      'Only eight fields of each item are signed.',
       'The secret is the hexadecimal HMAC key of the webhook.',
     ],
   },

@@ -14,10 +14,10 @@ export const aftership = provider({
     ],
     unverified: [
       'where the object is',
-      'the 14 retries, each twice as late as the last, from 30 s: 14 days are counted on',
+      'the 14 retries, at doubling intervals from 30 s; hookonce assumes 14 days',
     ],
     notes: [
-      'Tracking only: Returns signs in `as-signature-hmac-sha256`, Shipping in `am-webhook-signature`.',
+      'For Tracking only: Returns signs in `as-signature-hmac-sha256`, Shipping in `am-webhook-signature`.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'aftership-hmac-sha256', encoding: 'base64' },

@@ -12,9 +12,9 @@ export const airtable = provider({
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
     notes: [
-      'A delivery says that a base has changes, and not which: a handler fetches them with the cursor of the webhook.',
-      'The secret is `macSecretBase64`, shown once when the webhook is made.',
-      'Thirteen retries over a day, then notifications are switched off.',
+      'A delivery only states that a base has changes. Fetch the changes in a handler, with the cursor of the webhook.',
+      'The secret is `macSecretBase64`, shown once when the webhook is created.',
+      'Thirteen retries over a day, then notifications are disabled.',
     ],
   },
   signature: {
@@ -32,6 +32,6 @@ export const airtable = provider({
   },
   retryWindowHours: 48,
   answerWithinSeconds: 25,
-  // Only 200 and 204 count, and the body must be empty.
+  // Airtable accepts only 200 and 204, with an empty body.
   acceptedStatus: 204,
 })

@@ -10,7 +10,7 @@ export const alchemy = provider({
     unverified: ['where id and date are'],
     notes: [
       'The secret is the signing key of the webhook.',
-      'It retries for 10 minutes, for enterprises an hour; a day is counted on.',
+      'It retries for 10 minutes, or an hour for enterprise accounts; hookonce assumes a day.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-alchemy-signature', encoding: 'hex' },

@@ -12,9 +12,9 @@ export const anthropic = provider({
       'npm:@anthropic-ai/sdk@1.8.0:resources/beta/webhooks.d.ts',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['where the date of the event is', 'how long it retries: a week is counted on'],
+    unverified: ['where the date of the event is', 'how long it retries; hookonce assumes a week'],
     notes: [
-      'Some catalogues name a single header `X-Webhook-Signature`; the SDK reads the three headers of Standard Webhooks.',
+      'Some lists name a single header `X-Webhook-Signature`. The SDK reads the three headers of Standard Webhooks.',
     ],
   },
   ...standardSignature('webhook'),

@@ -8,8 +8,8 @@ export const asana = provider({
     confidence: 'documented',
     evidence: ['github.com/Asana/developer-docs:source/includes/markdown/_webhooks.html.md'],
     notes: [
-      'The secret is brought by the handshake, one for each webhook: `onSecret` is given it. Keep it, and configure it.',
-      'A heartbeat is a batch without events.',
+      'The handshake of each webhook contains its secret, which is passed to `onSecret`. Store it and configure it.',
+      'A batch without events is a heartbeat.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-hook-signature', encoding: 'hex' },

@@ -9,8 +9,8 @@ export const attentive = provider({
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
     unverified: ['where the object is'],
     notes: [
-      'There is no id: two equal bodies are one event.',
-      'It retries for 3 days; a week is counted on.',
+      'There is no id: two equal bodies count as one event.',
+      'It retries for 3 days; hookonce assumes a week.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-attentive-hmac-sha256', encoding: 'hex' },

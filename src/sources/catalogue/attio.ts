@@ -12,18 +12,18 @@ export const attio = provider({
     ],
     unverified: [
       'where the object is',
-      'that the events of one delivery can be taken one by one',
-      'retries: a week is counted on',
+      'that the events of one delivery can be processed separately',
+      'the retries; hookonce assumes a week',
     ],
     notes: [
-      'The key is a header, and not signed.',
-      'Events carry no date: two equal ones in one delivery are one.',
+      'The key is in a header, which is not signed.',
+      'Events have no date: two equal events in one delivery count as one.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'attio-signature', encoding: 'hex' },
   batch: 'json:events[]',
   event: {
-    // The header names the delivery; the body of one event tells it from the others of the batch.
+    // The header identifies the delivery. The body distinguishes its events, one per body.
     key: { hash: ['header:idempotency-key', 'body-hash'] },
     type: 'item:event_type',
     objectId: 'item:id.record_id',

@@ -12,9 +12,9 @@ export const auth0 = provider({
     ],
     unverified: ['where id, type and user of a record are'],
     notes: [
-      'Nothing is signed. The secret is the authorization token of the stream, exactly as it is entered there, with `Bearer ` if that is part of it.',
-      'Records come as an array, one a line or alone; all are taken.',
-      'Three retries, over a time that is not stated: a week is counted on.',
+      'Nothing is signed. The secret is the authorization token of the stream, exactly as entered there, including `Bearer ` if it is part of it.',
+      'Records are sent as an array, one per line, or alone. All three are accepted.',
+      'Three retries, over a time that is not documented; hookonce assumes a week.',
     ],
   },
   signature: { algorithm: 'token', header: 'authorization' },

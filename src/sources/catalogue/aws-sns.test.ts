@@ -13,8 +13,7 @@ import type { FetchBytes } from '../schemes/fetch-text.ts'
 import { awsSnsCode } from './aws-sns.ts'
 
 /*
- * Amazon's part is played by an authority of our own; only the fetching is put in the place of the
- * network.
+ * Our own certificate authority plays Amazon. Only the network access is replaced.
  */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-sns-'))
@@ -29,7 +28,7 @@ interface Certified {
 const AUTHORITY = 'basicConstraints=critical,CA:TRUE'
 const LEAF = 'basicConstraints=CA:FALSE'
 
-/** A certificate by an issuer, or by itself. */
+/** A certificate signed by an issuer, or by itself. */
 function certified(name: string, subject: string, issuer?: Certified, extensions = [LEAF]): Certified {
   writeFileSync(join(dir, `${name}.ext`), extensions.join('\n'))
   const openssl = (...args: string[]): void =>
@@ -77,12 +76,12 @@ function world(
   keyNames: string[] = [],
 ): World {
   const fetched: string[] = []
-  const fetching: FetchBytes = async (url) => {
+  const fetcher: FetchBytes = async (url) => {
     fetched.push(url)
     if (url === DOWN) throw new Error('no route')
     return url === ISSUER_URL ? new X509Certificate(issuer.pem).raw : Buffer.from(pem)
   }
-  const code = awsSnsCode({ fetching, roots: () => [new X509Certificate(root.pem)] })
+  const code = awsSnsCode({ fetcher, roots: () => [new X509Certificate(root.pem)] })
   const options = checkOptions({ secret: undefined, settings: { topicArn }, confirm, keyNames }, 'aws-sns')
   return { source: compile(checkDescription(awsSns.description), options, code), fetched }
 }

@@ -3,9 +3,9 @@ import { HookonceError } from '../../model/errors.ts'
 import type { Delivery, HandshakeAnswer, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import {
+  type CertificateSource,
   publicRoots,
   publishedIssuer,
-  type Trusting,
   trustedCertificate,
 } from '../schemes/certificate-chain.ts'
 import type { MakeScheme } from '../schemes/custom-scheme.ts'
@@ -41,12 +41,12 @@ const readMessage = outlineOf(
   [...Object.values(SIGNED).flat(), 'Signature', 'SignatureVersion', 'SigningCertURL'].map((name) => [name]),
 )
 
-// Amazon's own authority; DigiCert issued for it before, and for China.
+// Amazon's own authority, and DigiCert, which issued earlier certificates and those for China.
 const ISSUERS = /^http:\/\/(?:crt\.[a-z0-9]+\.amazontrust|cacerts\.digicert)\.com\/[\w.-]{1,100}$/
 
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{32,64}\.pem$/
 
-/** The one host of Amazon SNS that speaks for a topic: that of its region. */
+/** The only Amazon SNS host that may sign for a topic: the host of its region. */
 function hostOf(topicArn: string): string {
   const [, partition = '', region = ''] =
     /^arn:(aws[a-z-]*):sns:([a-z]{2,}(?:-[a-z0-9]+)+):\d{12}:[\w-]{1,256}(?:\.fifo)?$/.exec(topicArn) ?? []
@@ -58,8 +58,8 @@ function hostOf(topicArn: string): string {
   return `sns.${region}.amazonaws.com${partition === 'aws-cn' ? '.cn' : ''}`
 }
 
-/** Amazon signs with a certificate that each message names by its address. */
-export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
+/** Amazon signs with a certificate. Each message names its address. */
+export function awsSnsCode({ fetcher, roots }: CertificateSource): MakeScheme {
   return ({ endpoint }) => {
     const topicArn = endpoint.setting('topicArn')
     const host = hostOf(topicArn)
@@ -67,17 +67,17 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     const names = ['sns.amazonaws.com', host].map((name) => `CN=${name}`)
 
     const certificates = remoteKeys(async (url, nowMs) => {
-      const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
+      const certificate = await trustedCertificate((await fetcher(url)).toString('utf8'), {
         roots: roots(),
         nowMs,
-        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
+        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetcher),
       })
       if (!certificate.subject.split('\n').some((line) => names.includes(line)))
-        throw new Error('the certificate is not that of Amazon SNS in this region')
+        throw new Error('the certificate does not belong to Amazon SNS in this region')
       return certificate.publicKey
     }, endpoint.keyNames)
 
-    /** Read once, though `prepare`, `handshake` and `verify` all ask for it. */
+    /** Read once, because `prepare`, `handshake` and `verify` all need it. */
     const messages = new WeakMap<Delivery, { readonly message: Message | undefined }>()
     function messageIn(delivery: Delivery): Message | undefined {
       const known = messages.get(delivery) ?? { message: readMessage(delivery.body) as Message | undefined }
@@ -88,29 +88,32 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     function read(delivery: Delivery): { message: Message; certificate: string } | Refusal {
       const message = messageIn(delivery)
       if (message === undefined || !message.Signature)
-        return refuse('SIGNATURE_MISSING', 'the body holds no Signature: raw message delivery must be off')
-      // Anyone may let Amazon sign messages of a topic of their own.
+        return refuse('SIGNATURE_MISSING', 'the body contains no Signature; disable raw message delivery')
+      // Anyone can make Amazon sign messages of their own topic.
       if (message.TopicArn !== topicArn)
-        return refuse('SIGNATURE_MISMATCH', 'the topic is not the setting topicArn')
+        return refuse('SIGNATURE_MISMATCH', 'the topic is not the one in settings.topicArn')
       const url = genuine(message.SigningCertURL)
       if (url === undefined || !CERTIFICATE_PATH.test(url.pathname) || url.search !== '' || url.hash !== '')
         return refuse(
           'SIGNATURE_MALFORMED',
-          `SigningCertURL is no certificate of Amazon SNS at ${host}, the region of the topic`,
+          `SigningCertURL is not a certificate of Amazon SNS at ${host}, the region of the topic`,
         )
       return { message, certificate: url.href }
     }
 
     const verify: Verify = (delivery) => {
-      const said = read(delivery)
-      if ('ok' in said) return said
-      const { message, certificate } = said
+      const proof = read(delivery)
+      if ('ok' in proof) return proof
+      const { message, certificate } = proof
       const key = certificates.get(certificate)
-      if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate is not at hand')
+      if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate has not been fetched')
       const hash = HASHES.get(message.SignatureVersion)
       const signed = signedText(message)
       if (hash === undefined || signed === undefined || typeof message.Signature !== 'string')
-        return refuse('SIGNATURE_MALFORMED', 'SignatureVersion or Type is unknown, or a field is no text')
+        return refuse(
+          'SIGNATURE_MALFORMED',
+          'SignatureVersion or Type is unknown, or a field is not a string',
+        )
       const signature = Buffer.from(message.Signature, 'base64')
       return createVerify(hash).update(signed).verify(key, signature)
         ? { ok: true, secret: 1 }
@@ -120,9 +123,9 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
     return {
       verify,
       prepare(delivery) {
-        const said = read(delivery)
-        // What is wrong with it is said by verify; nothing is fetched for it.
-        return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
+        const proof = read(delivery)
+        // `verify` reports what is wrong. Nothing is fetched for an invalid message.
+        return 'ok' in proof ? undefined : certificates.need(proof.certificate, delivery.receivedAtMs)
       },
       handshake(delivery) {
         const message = messageIn(delivery)
@@ -130,13 +133,13 @@ export function awsSnsCode({ fetching, roots }: Trusting): MakeScheme {
         if (type !== 'SubscriptionConfirmation' && type !== 'UnsubscribeConfirmation') return undefined
         const verified = verify(delivery)
         if (!verified.ok) return verified
-        return confirmation(message ?? {}, endpoint.confirm, { genuine, fetching })
+        return confirmation(message ?? {}, endpoint.confirm, { genuine, fetcher })
       },
     }
   }
 }
 
-/** Names and values, each on a line of its own, in the order of the names. */
+/** Names and values, one per line, in the order of the names. */
 function signedText(message: Message): string | undefined {
   const names = SIGNED[message.Type === 'Notification' ? 'Notification' : 'SubscriptionConfirmation']
   let text = ''
@@ -149,27 +152,27 @@ function signedText(message: Message): string | undefined {
   return text
 }
 
-interface Confirming extends Pick<Trusting, 'fetching'> {
+interface ConfirmationInput extends Pick<CertificateSource, 'fetcher'> {
   readonly genuine: (address: unknown) => URL | undefined
 }
 
 function confirmation(
   { Type, SubscribeURL }: Message,
   confirm: 'on' | 'off',
-  { genuine, fetching }: Confirming,
+  { genuine, fetcher }: ConfirmationInput,
 ): HandshakeAnswer | Refusal {
   const answer: HandshakeAnswer = { ok: true, status: 200, headers: {}, body: '' }
-  // To follow the link of this one would undo what somebody has just done.
+  // Following this link would subscribe again after somebody has just unsubscribed.
   if (Type === 'UnsubscribeConfirmation') return answer
   if (confirm === 'off')
-    return refuse('HANDSHAKE_REFUSED', "a subscription wants to be confirmed, and `confirm: 'on'` is not set")
+    return refuse('HANDSHAKE_REFUSED', "a subscription asks for confirmation, but `confirm: 'on'` is not set")
   const url = genuine(SubscribeURL)
-  if (url === undefined) return refuse('HANDSHAKE_REFUSED', 'SubscribeURL is no address at Amazon SNS')
+  if (url === undefined) return refuse('HANDSHAKE_REFUSED', 'SubscribeURL is not an address at Amazon SNS')
   return {
     ...answer,
     async perform() {
       try {
-        await fetching(url.href)
+        await fetcher(url.href)
         return undefined
       } catch (error) {
         return refuse(
@@ -193,14 +196,14 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
         'https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html',
       ],
       unverified: [
-        'the retries: a customer may set its own policy, a week is counted on',
-        'where the issuers of its certificates are published, for each region: Amazon Trust Services and DigiCert are believed',
+        'the retries: customers can configure them; hookonce assumes a week',
+        'where the issuers of its certificates are published in each region: hookonce trusts Amazon Trust Services and DigiCert',
       ],
       notes: [
-        'Certificates are taken from the host of the region of the topic only, must chain to a public root, and be those of Amazon SNS.',
-        "A subscription is confirmed only with `confirm: 'on'`, and only by a link to Amazon SNS itself.",
-        'Raw message delivery is not signed: leave it off.',
-        'A retry keeps its date, so the age of a message is not judged.',
+        'Certificates must come from the SNS host of the region of the topic, chain to a public root, and belong to Amazon SNS.',
+        "A subscription is confirmed only with `confirm: 'on'`, and only through a link to Amazon SNS itself.",
+        'Raw message delivery is not signed: keep it disabled.',
+        'A retry keeps its date, so the age of a message is not checked.',
       ],
     },
     signature: {
@@ -209,7 +212,7 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
       secret: 'none',
       namesKey: true,
     },
-    settings: { topicArn: 'the ARN of the topic: Amazon signs the messages of every topic alike' },
+    settings: { topicArn: 'the ARN of the topic: Amazon signs the messages of all topics in the same way' },
     event: {
       key: 'json:MessageId',
       type: 'json:Type',
@@ -220,7 +223,7 @@ export const awsSns = keyless<AwsSnsMessage, AwsSnsMessage, string>(
     retryWindowHours: 7 * 24,
     answerWithinSeconds: 15,
   },
-  awsSnsCode({ fetching: fetchBytes, roots: publicRoots }),
+  awsSnsCode({ fetcher: fetchBytes, roots: publicRoots }),
 )
 
 export interface AwsSnsMessage {

@@ -14,9 +14,9 @@ export const bigcommerce = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
     notes: [
-      'The secret is the client secret of the app, as plain text: nothing is taken off and nothing decoded.',
-      'The key is `webhook-id`, which is signed and the same on every retry. The `hash` of the payload, by which older documents tell duplicates apart, stands in where the header is missing: different events are seen to share one.',
-      'Eleven retries over 48 hours, then the webhook is switched off.',
+      'The secret is the client secret of the app as plain text. It is not decoded.',
+      'The key is `webhook-id`, which is signed and the same on every retry. If the header is missing, the `hash` of the payload is used, which older documents recommend. Different events have been seen to share one.',
+      'Eleven retries over 48 hours, then the webhook is disabled.',
     ],
   },
   ...standardSignature('webhook', { secretEncoding: 'utf8', secretPrefix: '' }),

@@ -13,13 +13,13 @@ export const bitbucket = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
     unverified: [
-      'that X-Request-UUID stays the same when a delivery is tried again',
-      'the two retries: a week is counted on',
+      'that X-Request-UUID stays the same when the delivery is sent again',
+      'the two retries; hookonce assumes a week',
     ],
     notes: [
-      'Deliveries are signed only where the webhook has a secret.',
+      'Deliveries are signed only if the webhook has a secret.',
       'Bitbucket Server and Data Center name the event in `X-Request-Id`.',
-      'The signature covers the body only: event id and event name are headers that TLS protects, not the secret.',
+      'The signature covers the body only: event id and event name are headers, which TLS protects but the secret does not.',
     ],
   },
   signature: {

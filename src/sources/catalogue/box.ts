@@ -13,9 +13,9 @@ export const box = provider({
       'github.com/box/developer.box.com:content/guides/webhooks/v2/signatures-v2.md',
     ],
     notes: [
-      'List the primary and the secondary signature key as secrets; either may have signed.',
-      'Version 1 with HMAC-SHA256 is the only scheme that exists, and the only one that is believed.',
-      'The SDK also tries the body with its characters escaped; here it is the bytes as they came.',
+      'List the primary and the secondary signature key as secrets: either may have signed.',
+      'Version 1 with HMAC-SHA256 is the only existing scheme, and the only accepted one.',
+      'The SDK also tries the body with its characters escaped; hookonce verifies the bytes as received.',
       'The key is the `id` of the body: `BOX-DELIVERY-ID` is new at each attempt.',
     ],
   },

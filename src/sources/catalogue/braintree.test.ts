@@ -27,6 +27,6 @@ test('a payload is one event with its last line break and without it: whoever ha
   const [first, second] = deliveries.map((delivery) => source.identify(delivery))
   expect(first).toMatchObject({ ok: true })
   expect(second).toMatchObject({ key: first?.ok ? first.key : '' })
-  // What was signed without one cannot be given one.
+  // If the payload was signed without a line break, one cannot be added.
   expect(source.verify(arriving(payload, trimmed))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
 })

@@ -11,7 +11,7 @@ import { refuse } from '../schemes/refuse.ts'
 import { isSameText } from '../schemes/token.ts'
 import { parseXmlText, withoutAttributes, writeXml, type XmlElement, type XmlValue } from '../schemes/xml.ts'
 
-/** A form with XML in base64 and its signatures, one for each pair of keys. */
+/** A form with base64-encoded XML and one signature per key pair. */
 const code: MakeScheme = ({ keyring, endpoint }) => {
   const publicKey = endpoint.setting('publicKey')
 
@@ -19,25 +19,29 @@ const code: MakeScheme = ({ keyring, endpoint }) => {
     verify(delivery) {
       const { bt_signature: pairs, bt_payload: payload } = formFields(delivery) ?? {}
       if (!pairs || !payload)
-        return refuse('SIGNATURE_MISSING', 'the body is no form with bt_signature and bt_payload')
+        return refuse('SIGNATURE_MISSING', 'the body is not a form with bt_signature and bt_payload')
       if (!/^[A-Za-z0-9+/=\n]+$/.test(payload))
         return refuse('SIGNATURE_MALFORMED', 'bt_payload is not base64')
       const signature = signatureOf(pairs, publicKey)
       if (signature === undefined)
-        return refuse('SIGNATURE_MISMATCH', 'no signature is by the key pair of settings.publicKey')
+        return refuse('SIGNATURE_MISMATCH', 'no signature belongs to the key pair of settings.publicKey')
       for (const key of keyring.keys) {
-        // Of a payload that ends with a line break, some way here may have trimmed it.
+        // A trailing line break of the payload may have been trimmed on the way.
         const expected = [mac(key, payload), mac(key, `${payload}\n`)]
         if (expected.some((one) => isSameText(one, signature))) return { ok: true, secret: key.position }
       }
-      return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+      return refuse(
+        'SIGNATURE_MISMATCH',
+        `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+      )
     },
     parse: (delivery) => payloadOf(delivery),
     handshake({ method, url }): HandshakeAnswer | ReturnType<typeof refuse> | undefined {
       const challenge = new URLSearchParams(url.split('?')[1] ?? '').get('bt_challenge')
       const [key] = keyring.keys
       if (method !== 'GET' || challenge === null || key === undefined) return undefined
-      // Hexadecimal only, as the SDK has it: no payload of a delivery is, so no answer signs one.
+      // Hexadecimal only, as in the SDK. No payload is hexadecimal, so an answer never signs a
+      // payload.
       if (!/^[a-f0-9]{20,32}$/.test(challenge))
         return refuse('HANDSHAKE_REFUSED', 'bt_challenge is not 20 to 32 hexadecimal digits')
       const body = `${publicKey}|${mac(key, challenge)}`
@@ -47,8 +51,8 @@ const code: MakeScheme = ({ keyring, endpoint }) => {
       const [key] = keyring.keys
       if (key === undefined) throw new HookonceError('KEYS_UNAVAILABLE', 'the secret has not been read yet')
       const text = Buffer.from(sample.body).toString('utf8')
-      const said = parseJsonText(text) as { notification?: unknown } | undefined
-      const xml = said === undefined ? text : writeXml({ notification: said.notification ?? {} })
+      const sampled = parseJsonText(text) as { notification?: unknown } | undefined
+      const xml = sampled === undefined ? text : writeXml({ notification: sampled.notification ?? {} })
       const payload = Buffer.from(xml).toString('base64')
       const form = { bt_signature: `${publicKey}|${mac(key, payload)}`, bt_payload: payload }
       return {
@@ -67,17 +71,16 @@ function mac({ key }: SigningKey, text: string): string {
     .digest('hex')
 }
 
-/** `key1|signature1&key2|signature2`: the one of our key. */
+/** `key1|signature1&key2|signature2`: selects the signature of our key. */
 function signatureOf(pairs: string, publicKey: string): string | undefined {
   const pair = pairs.split('&').find((one) => one.startsWith(`${publicKey}|`))
   return pair?.slice(publicKey.length + 1)
 }
 
-/** The fields, for whoever has the SDK of Braintree, and the notification that they hold. */
+/** The form fields, for users of Braintree's SDK, and the decoded notification. */
 function payloadOf(delivery: Delivery): BraintreePayload | undefined {
   const { bt_signature = '', bt_payload: sent = '' } = formFields(delivery) ?? {}
-  // With and without its last line break it is the same event, and the SDK takes it for the same
-  // too.
+  // With and without its last line break it is the same event. The SDK treats both as equal, too.
   const bt_payload = sent.replace(/\n$/, '')
   const document = parseXmlText(Buffer.from(bt_payload, 'base64').toString('utf8'))
   const { notification } = Object(document && withoutAttributes(document)) as { notification?: XmlValue }
@@ -107,18 +110,18 @@ export const braintree = provider<BraintreePayload, XmlElement, string>(
         'npm:braintree@3.40.0:lib/braintree/digest.js',
         'github.com/braintree/braintree_node:test/unit/braintree/webhook_notification_gateway_spec.js',
       ],
-      unverified: ['the retries: 24 hours (3 in the sandbox), a week is counted on'],
+      unverified: ['the retries: 24 hours (3 in the sandbox); hookonce assumes a week'],
       notes: [
         'The secret is the private key of the API, `settings.publicKey` its public key.',
-        'Braintree sends no event id: the key is the hash of the notification, which holds its date to the second.',
-        'event.payload has bt_signature and bt_payload (without a last line break), and the notification read from its XML; ids that are numbers are texts there.',
+        'Braintree sends no event id; the key is the hash of the notification, which contains its date to the second.',
+        'event.payload has bt_signature, bt_payload (without a trailing line break) and the notification parsed from its XML. Numeric ids are strings there.',
       ],
     },
     signature: {
       algorithm: 'coded',
       how: 'HMAC-SHA1 in hex over the form field `bt_payload`, keyed with the SHA-1 of the private key; in `bt_signature`, after the public key',
     },
-    settings: { publicKey: 'the public key of the API, which names the signature that is ours' },
+    settings: { publicKey: 'the public key of the API, which selects our signature' },
     body: 'coded',
     event: {
       key: { hash: ['json:bt_payload'] },

@@ -10,10 +10,10 @@ export const brevo = provider({
       'npm:nuxt-webhook-validators@0.2.12:brevo (secondary)',
       'https://developers.brevo.com/docs/transactional-webhooks',
     ],
-    unverified: ['retries: a week is counted on'],
+    unverified: ['the retries; hookonce assumes a week'],
     notes: [
-      'Nothing is signed: choose token authentication for the webhook, and that token is the secret.',
-      'There is no id: message, event, second, recipient, link and client make one. `ts_epoch` is when the message was sent.',
+      'Nothing is signed. Choose token authentication for the webhook; the token is the secret.',
+      'There is no id; the key is made of message, event, second, recipient, link and client. `ts_epoch` is when the message was sent.',
     ],
   },
   signature: { algorithm: 'token', header: 'authorization', prefix: 'Bearer ' },

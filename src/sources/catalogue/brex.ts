@@ -10,8 +10,8 @@ export const brex = provider({
     evidence: [
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['the names of the headers', 'where the object is', 'retries: a week is counted on'],
-    notes: ['Where your deliveries carry `svix-*` headers, use `svix()`.'],
+    unverified: ['the names of the headers', 'where the object is', 'the retries; hookonce assumes a week'],
+    notes: ['If your deliveries have `svix-*` headers, use `svix()`.'],
   },
   ...standardSignature('webhook'),
   event: {

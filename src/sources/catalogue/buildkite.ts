@@ -11,10 +11,13 @@ export const buildkite = provider({
       'github.com/buildkite/docs:pages/apis/webhooks/_verifying_hmac_signatures.md',
       'github.com/buildkite/docs:pages/apis/webhooks/pipelines.md',
     ],
-    unverified: ['that equal bodies are one event: no id is documented', 'retries: a week is counted on'],
+    unverified: [
+      'that equal bodies are one event: no id is documented',
+      'the retries; hookonce assumes a week',
+    ],
     notes: [
-      'Choose the HMAC signature in the settings of the webhook: the token that can be sent in its place is not believed here.',
-      '`ping` comes as an event when the settings change.',
+      'Choose the HMAC signature in the settings of the webhook. The alternative token is not accepted.',
+      'A `ping` event is sent when the settings change.',
     ],
   },
   signature: {

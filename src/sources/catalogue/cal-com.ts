@@ -7,8 +7,8 @@ export const calCom = provider({
     category: 'scheduling',
     confidence: 'verified',
     evidence: ['github.com/calcom/cal.com:packages/features/webhooks/lib/sendPayload.ts'],
-    unverified: ['the test button and its event PING', 'retries: a week is counted on'],
-    notes: ['A webhook without a secret says `no-secret-provided` in place of a signature, and is refused.'],
+    unverified: ['the test button and its event PING', 'the retries; hookonce assumes a week'],
+    notes: ['A webhook without a secret sends `no-secret-provided` instead of a signature, and is rejected.'],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-cal-signature-256', encoding: 'hex' },
   event: {

@@ -13,10 +13,10 @@ export const calendly = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
     unverified: [
-      'the retries of 24 hours: two days are counted on',
-      'that event, object and date name an event',
+      'the retries of 24 hours; hookonce assumes two days',
+      'that event, object and date identify an event',
     ],
-    notes: ['No event id is sent: the key is made of the event, the URI of its object and the date.'],
+    notes: ['No event id is sent; the key is made of the event, the URI of its object and the date.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -10,10 +10,10 @@ export const cashfree = provider({
       'npm:cashfree-pg@6.0.6:dist/api.js',
       'https://www.cashfree.com/docs/payments/online/webhooks/signature-verification',
     ],
-    unverified: ['that type, order and payment name an event', 'retries: a week is counted on'],
+    unverified: ['that type, order and payment identify an event', 'the retries; hookonce assumes a week'],
     notes: [
       'The secret is the client secret key.',
-      'The SDK judges no date; here a signature is refused after 5 minutes, unless `toleranceSeconds` says otherwise.',
+      'The SDK does not check the date. hookonce rejects signatures older than 5 minutes, unless `toleranceSeconds` is set.',
     ],
   },
   signature: {

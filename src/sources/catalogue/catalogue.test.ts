@@ -11,9 +11,9 @@ import type { SignedDelivery } from '../sign.ts'
 import { coversBody, isSignable, takesPublicKey } from '../signature.ts'
 
 /*
- * Every provider of the catalogue, by its description alone: what is signed verifies and
- * identifies, and whatever is wrong with it is refused. Who fetches its keys can be signed for by
- * nobody else, and has a test of its own.
+ * Tests every provider of the catalogue by its description alone: a signed delivery is verified and
+ * identified, and every defect is rejected. Nobody else can sign for providers whose keys are
+ * fetched, so those have their own tests.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -74,7 +74,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
         if (event.objectId !== undefined) expect(one.objectId).toBeDefined()
       }
       expect(new Set(identified.map((one) => one.ok && one.key)).size).toBe(events.length)
-      // Whoever processes it later reads the recorded event again, and must find the same.
+      // The worker identifies the recorded event again, and must get the same result.
       for (const one of single) expect(source.identify(one)).toEqual(source.identify({ ...one, url: '/' }))
     })
 
@@ -88,20 +88,20 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
       })
     })
 
-    // Not skipped, but left out: there is nothing to refuse.
+    // Left out, not skipped: there is nothing to reject.
     if (coversBody(signature))
       it('refuses a body with any one bit flipped, cut off or written again', () => {
         for (let bit = 0; bit < signed.body.length * 8; bit += takesPublicKey(signature) ? 41 : 1) {
           const body = Buffer.from(signed.body)
           body[bit >> 3] = (body[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-          // A `+` and a space are the same in a form, and both are signed as the space.
+          // In a form, `+` and a space are equal, and both are signed as a space.
           if (description.body !== 'json' && sameForm(body, signed.body)) continue
           expect(source.verify(arriving(signed, { body })).ok).toBe(false)
         }
         for (const body of [Buffer.alloc(0), Buffer.from(`${Buffer.from(signed.body)}\n`)])
           expect(source.verify(arriving(signed, { body })).ok).toBe(false)
         if (description.body !== 'json' || batch === 'lines') return
-        // An empty object looks the same when it is written again, but for the space.
+        // An empty object looks the same when it is serialised again, except for the space.
         const again = JSON.stringify(JSON.parse(Buffer.from(signed.body).toString()), null, 1)
         const body = Buffer.from(`${again} `)
         expect(source.verify(arriving(signed, { body }))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
@@ -131,8 +131,8 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
       })
 
     it('never throws and never believes random headers, bodies and addresses', () => {
-      // A proof that does not cover the body proves any body: then only what is made up must be
-      // refused.
+      // A proof that does not cover the body is valid for any body. Then only invented proofs must
+      // be rejected.
       const genuine = coversBody(signature) ? Object.values(signed.headers) : []
       const values = [...genuine, 'v1=00', `t=${NOW_MS / 1000},v1=${'0'.repeat(64)}`]
       const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...values))

@@ -11,9 +11,9 @@ export const chargebee = provider({
       'github.com/hookdeck/webhook-skills@f8a4801:skills/chargebee-webhooks (secondary)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of some 79 hours: a week is counted on', 'where the id of the object is'],
+    unverified: ['the retries of about 79 hours; hookonce assumes a week', 'where the id of the object is'],
     notes: [
-      'Nothing is signed. Protect the webhook with basic authentication; the secret is `user:password`.',
+      'Nothing is signed. Protect the webhook with basic authentication. The secret is `user:password`.',
     ],
   },
   signature: { algorithm: 'basic' },

@@ -11,7 +11,7 @@ export const checkoutCom = provider({
       'https://checkout.com/docs/workflows/set-up-your-webhook-receiver',
       'github.com/hookdeck/webhook-samples@84a3957 (captured requests)',
     ],
-    unverified: ['the eight retries over 42 hours: a week is counted on', 'where the id of the object is'],
+    unverified: ['the eight retries over 42 hours; hookonce assumes a week', 'where the id of the object is'],
     notes: ['The secret is the signature key of the webhook action in the workflow.'],
   },
   signature: { algorithm: 'hmac-sha256', header: 'cko-signature', encoding: 'hex' },

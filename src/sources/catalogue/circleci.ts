@@ -10,7 +10,7 @@ export const circleci = provider({
       'github.com/circleci/circleci-docs:docs/guides/modules/integration/pages/outbound-webhooks.adoc',
     ],
     unverified: ['where id and date of an event are'],
-    notes: ['Retries come "at a later time", not stated: a week is counted on.'],
+    notes: ['Retries come "at a later time", without details; hookonce assumes a week.'],
   },
   signature: {
     algorithm: 'hmac-sha256',
@@ -21,7 +21,7 @@ export const circleci = provider({
   event: {
     key: 'json:id',
     type: ['json:type', 'header:circleci-event-type'],
-    // A job comes with its workflow, a workflow with its pipeline.
+    // A job is sent with its workflow, and a workflow with its pipeline.
     objectId: ['json:job.id', 'json:workflow.id', 'json:pipeline.id'],
     occurredAt: { at: 'json:happened_at', unit: 'iso' },
   },

@@ -12,7 +12,9 @@ export const clerk = provider({
       'github.com/clerk/clerk-docs:docs/guides/development/webhooks/overview.mdx',
     ],
     unverified: ['where the date of the event is'],
-    notes: ['Sent by Svix, which retries for 28 hours and lets a person resend later: a week is counted on.'],
+    notes: [
+      'Sent by Svix, which retries for 28 hours and lets people resend later; hookonce assumes a week.',
+    ],
   },
   ...standardSignature('svix'),
   apiKeys: {

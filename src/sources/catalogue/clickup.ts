@@ -10,10 +10,10 @@ export const clickup = provider({
       'https://developer.clickup.com/docs/webhooksignature',
       'github.com/simstudioai/sim:apps/sim/lib/webhooks/providers/clickup.ts (secondary)',
     ],
-    unverified: ['the five attempts: a week is counted on', 'where the date of the event is'],
+    unverified: ['the five attempts; hookonce assumes a week', 'where the date of the event is'],
     notes: [
-      'The secret is in the answer that made the webhook, `webhook.secret`.',
-      'The key is made of the webhook and the first entry of the history; without one, equal bodies are one event.',
+      'The secret is `webhook.secret` in the response to creating the webhook.',
+      'The key is made of the webhook and the first history item. Without one, equal bodies count as one event.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-signature', encoding: 'hex' },

@@ -15,7 +15,7 @@ const SHA256: DigestSignature = {
   secretPrefix: '',
 }
 
-/** An account is set to one of two hashes; the length of the signature says which. */
+/** An account uses one of two hashes. The length of the signature shows which one. */
 const code = severalSignatures([
   { signature: SHA256, isDated: true, claims: (delivery) => delivery.header(HEADER)?.length === 64 },
 ])
@@ -32,12 +32,12 @@ export const cloudinary = provider(
         'github.com/cloudinary/cloudinary_npm:test/utils/utils_spec.js',
       ],
       unverified: [
-        'that type, asset and date name an event',
-        'the 3 retries within 9 minutes: a week is counted on',
+        'that type, asset and date identify an event',
+        'the 3 retries within 9 minutes; hookonce assumes a week',
       ],
       notes: [
-        'The secret is the API secret. It is hashed with the body, no HMAC.',
-        'An account may be set to SHA-1, as new ones are, or to SHA-256: either is taken.',
+        'The secret is the API secret. It is hashed together with the body, without an HMAC.',
+        'An account uses SHA-1 (the default) or SHA-256. Both are accepted.',
       ],
     },
     signature: {

@@ -11,12 +11,12 @@ export const coinbaseCdp = provider({
       'https://documentation.hook0.com/tutorials/webhook-authentication',
     ],
     unverified: [
-      'how the signed parts are joined: by a dot, as at Hook0, which sends for Coinbase',
+      'how the signed parts are joined: with a dot, as in Hook0, which sends for Coinbase',
       'where id and type of an event are',
     ],
     notes: [
-      'The signature header lists which other headers are signed.',
-      'Retries are not stated: a week is counted on.',
+      'The signature header lists the other signed headers.',
+      'Retries are not documented; hookonce assumes a week.',
     ],
   },
   signature: {

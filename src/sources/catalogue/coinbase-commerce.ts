@@ -11,8 +11,8 @@ export const coinbaseCommerce = provider({
       'github.com/coinbase/coinbase-commerce-node:test/testWebhook.spec.js',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of three days: a week is counted on'],
-    notes: ['The outer `id` names the delivery; the key is the id of the event inside.'],
+    unverified: ['the retries of three days; hookonce assumes a week'],
+    notes: ['The outer `id` identifies the delivery. The key is the id of the event inside.'],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-cc-webhook-signature', encoding: 'hex' },
   event: {

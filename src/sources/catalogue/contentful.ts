@@ -14,7 +14,9 @@ const SIGNATURE = 'x-contentful-signature'
 const SIGNED_HEADERS = 'x-contentful-signed-headers'
 const TIMESTAMP = 'x-contentful-timestamp'
 
-/** Signed is the request: method, path, the headers that one header lists, and the body. */
+/**
+ * The signature covers the request: method, path, the headers listed in one header, and the body.
+ */
 const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
   verify(delivery) {
     const headers = neededHeaders(delivery, [SIGNATURE, SIGNED_HEADERS, TIMESTAMP])
@@ -23,7 +25,7 @@ const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
     if (!/^[0-9a-f]{64}$/.test(headers[SIGNATURE]) || signedAtMs === undefined)
       return refuse(
         'SIGNATURE_MALFORMED',
-        'the signature or its date is not of the form that Contentful sends',
+        'the signature or its date does not have the form that Contentful sends',
       )
     const signature = Buffer.from(headers[SIGNATURE], 'hex')
     const head = signedHead(delivery, headers[SIGNED_HEADERS].split(','), endpoint)
@@ -34,7 +36,10 @@ const code: MakeScheme = ({ keyring, endpoint, toleranceSeconds }) => ({
         checkAge(signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: key.position }
       )
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   },
   sign(sample) {
     const [key] = keyring.keys
@@ -59,22 +64,22 @@ function mac({ key }: SigningKey, head: string, body: Uint8Array): Buffer {
   return createHmac('sha256', key).update(head).update(body).digest()
 }
 
-/** All that is signed before the body. */
+/** The signed text before the body. */
 function signedHead(delivery: Delivery, listed: readonly string[], endpoint: Endpoint): string | Refusal {
-  // A date that is not among them would prove nothing.
+  // A date that is not signed proves nothing.
   if (![SIGNED_HEADERS, TIMESTAMP].every((name) => listed.includes(name)))
     return refuse('SIGNATURE_MALFORMED', `${SIGNED_HEADERS} does not list itself and the date`)
   const lines: string[] = []
   for (const name of [...new Set(listed)].sort()) {
     const value = listedHeader(delivery, name)
-    if (value === undefined) return refuse('SIGNATURE_MISSING', 'a header that is signed is not there')
+    if (value === undefined) return refuse('SIGNATURE_MISSING', 'a signed header is missing')
     lines.push(`${name}:${value.trim()}`)
   }
   return `${delivery.method}\n${signedPath(endpoint.urlOf(delivery))}\n${lines.join(';')}\n`
 }
 
 /**
- * The path as it was registered; the query is escaped as a whole, and what is escaped once more.
+ * The registered path. The query is escaped as a whole, so escaped characters are escaped twice.
  */
 function signedPath(url: string): string {
   const { pathname, search } = new URL(url)
@@ -92,7 +97,7 @@ export const contentful = provider(
       unverified: [
         'the header X-Contentful-Topic as the type',
         'the header X-Contentful-Idempotency-Key as the key; without it the key is made of id, revision and topic',
-        'the retries: three, a week is counted on',
+        'the three retries; hookonce assumes a week',
       ],
       notes: ['The tolerance of its own library is 30 seconds.'],
     },

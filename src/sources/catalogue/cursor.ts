@@ -11,11 +11,11 @@ export const cursor = provider({
       'github.com/hookdeck/webhook-skills@f8a4801:skills/cursor-webhooks (secondary)',
     ],
     unverified: [
-      'the header with the id: without it a delivery is refused',
+      'the header with the id',
       'where type, object and date are',
-      'retries: a week is counted on',
+      'the retries; hookonce assumes a week',
     ],
-    notes: ['Id and type are headers, and not signed.'],
+    notes: ['Id and type are in headers, which are not signed.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

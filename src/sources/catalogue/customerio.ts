@@ -11,9 +11,9 @@ export const customerio = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['where the id of the object is', 'whether a retry is signed anew'],
+    unverified: ['where the id of the object is', 'whether a retry is signed again'],
     notes: [
-      'No tolerance is stated: a signature is refused after 5 minutes, unless `toleranceSeconds` says otherwise.',
+      'No tolerance is documented. hookonce rejects signatures older than 5 minutes, unless `toleranceSeconds` is set.',
     ],
   },
   signature: {

@@ -12,8 +12,8 @@ export const discord = provider({
     ],
     notes: [
       'The secret is the public key of the application.',
-      'Discord sends wrong signatures on purpose and wants them refused with 401.',
-      'Events carry no id: two with equal bodies are one. Interactions have an id, but want their answer in the reply.',
+      'Discord sends wrong signatures on purpose and expects 401.',
+      'Events have no id: two events with equal bodies count as one. Interactions have an id, but expect their answer in the reply, so they are not supported.',
     ],
   },
   signature: {

@@ -7,8 +7,8 @@ export const dockerHub = provider({
     category: 'registry',
     confidence: 'documented',
     evidence: ['github.com/docker/docs:content/manuals/docker-hub/repos/manage/webhooks.md'],
-    unverified: ['retries: none are documented, a week is counted on'],
-    notes: ['Nothing is signed: register the URL with `?token=…`, and that is the secret.'],
+    unverified: ['the retries; hookonce assumes a week'],
+    notes: ['Nothing is signed. Register the URL with `?token=…`; the token is the secret.'],
   },
   signature: { algorithm: 'token', at: 'query:token' },
   event: {

@@ -116,8 +116,8 @@ const cases: Case[] = [
       'X-Shopify-Event-Id': 'shared-by-subscriptions',
       'X-Shopify-Triggered-At': '2023-11-14T22:13:20.877041743Z',
     },
-    // The number of Shopify's own sample order is beyond what JSON numbers carry: the text id
-    // stands in.
+    // The number of Shopify's own sample order exceeds what JSON numbers hold, so the text id is
+    // used.
     expected: {
       key: 'b54557e4',
       type: 'orders/create',

@@ -1,6 +1,7 @@
 import { provider } from '../provider.ts'
 
-// One signature for each active key. A hundred keys are possible; nobody rotates through more than a few at once.
+// One signature per active key. A hundred keys are possible, but a rotation uses only a few at
+// once.
 const HEADERS = Array.from({ length: 16 }, (_, index) => `x-docusign-signature-${index + 1}`)
 
 export const docusign = provider({
@@ -14,11 +15,11 @@ export const docusign = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'npm:nuxt-webhook-validators@0.2.12:docusign (secondary)',
     ],
-    unverified: ['the time to answer in'],
+    unverified: ['the time limit for an answer'],
     notes: [
-      'The secret is a Connect HMAC key as it is shown. Each active key signs in a header of its own; the first 16 are read.',
-      'No event id is sent: the key is made of event, envelope and date.',
-      'Choose JSON as the data format; XML is refused as BODY_UNPARSABLE.',
+      'The secret is a Connect HMAC key as displayed. Each active key signs in its own header; the first 16 are read.',
+      'No event id is sent; the key is made of event, envelope and date.',
+      'Choose JSON as the data format. XML is rejected with BODY_UNPARSABLE.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: HEADERS, encoding: 'base64' },

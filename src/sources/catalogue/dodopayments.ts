@@ -9,13 +9,13 @@ export const dodopayments = provider({
     confidence: 'verified',
     evidence: ['npm:dodopayments@2.52.0:resources/webhooks/webhooks.mjs'],
     unverified: ['which field names the object', 'where the date of the event is'],
-    notes: ['How long it retries is not stated: a week is counted on.'],
+    notes: ['How long it retries is not documented; hookonce assumes a week.'],
   },
   ...standardSignature('webhook'),
   event: {
     key: 'header:webhook-id',
     type: 'json:type',
-    // A refund or a dispute comes with its payment, a payment with its subscription.
+    // A refund or a dispute is sent with its payment, and a payment with its subscription.
     objectId: [
       'json:data.refund_id',
       'json:data.dispute_id',

@@ -10,9 +10,9 @@ export const dropboxSign = provider({
       'npm:@dropbox/sign@1.11.0:dist (EventCallbackHelper.isValid)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['the 6 retries, up to 20 hours apart: a week is counted on'],
+    unverified: ['the 6 retries, up to 20 hours apart; hookonce assumes a week'],
     notes: [
-      'Time and type of the event are signed, and nothing else: whoever holds one delivery can change the rest. Use TLS.',
+      'Only time and type of the event are signed: anyone who holds one delivery can change the rest. Use TLS.',
       'The secret is the API key.',
     ],
   },
@@ -26,7 +26,7 @@ export const dropboxSign = provider({
   body: { form: 'json' },
   event: {
     key: {
-      // The hash is over time and type only: two requests of one second share it.
+      // The hash covers only time and type, so two requests in the same second share it.
       hash: ['json:event.event_hash'],
       optional: ['json:signature_request.signature_request_id'],
     },

@@ -9,7 +9,7 @@ export const dropbox = provider({
     evidence: ['github.com/dropbox/mdwebhook:app.py'],
     unverified: ['retries'],
     notes: [
-      'A delivery says that accounts have changes, and not which: every delivery is an event of its own, a retry too.',
+      'A delivery only states which accounts have changes. Every delivery is a separate event, including retries.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-dropbox-signature', encoding: 'hex' },

@@ -12,11 +12,11 @@ export const easypost = provider({
       'github.com/EasyPost/examples:official/fixtures/client-library-fixtures.json',
     ],
     unverified: [
-      'the 6 attempts and the time to answer in: a week is counted on',
-      'the newer header X-Hmac-Signature-V2, which is not read',
+      'the 6 attempts and the time limit for an answer; hookonce assumes a week',
+      'the newer header X-Hmac-Signature-V2, which hookonce does not read',
     ],
     notes: [
-      'The SDK writes a whole `weight` as `N.0` before it hashes, for bodies that were parsed and written again; the bytes as they came need no such mending.',
+      'Before hashing, the SDK rewrites an integer `weight` as `N.0`, to repair bodies that were parsed and serialised again. The bytes as received need no repair.',
     ],
   },
   signature: {

@@ -17,20 +17,19 @@ const HOSTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * eBay signs the body; its keys are had by their ids, with a token that the credentials of the API
- * give.
+ * eBay signs the body. Its keys are fetched by id, with a token obtained with the API credentials.
  */
-export function ebayCode(fetching: FetchText): MakeScheme {
+export function ebayCode(fetcher: FetchText): MakeScheme {
   return ({ keyring, endpoint }) => {
     const host = HOSTS[endpoint.setting('environment')]
     if (host === undefined)
       throw new HookonceError('CONFIG_INVALID', "ebay: settings.environment: 'production' or 'sandbox'")
 
-    // A token lives for hours, but a key is fetched once a day: keeping it is not worth it.
+    // A token lives for hours, but a key is fetched once a day, so the token is not cached.
     const keys = remoteKeys(async (id) => {
       const secret = keyring.keys[0]?.key.export().toString()
       const credentials = Buffer.from(`${endpoint.setting('clientId')}:${secret}`).toString('base64')
-      const granted = await fetching(`${host}/identity/v1/oauth2/token`, {
+      const granted = await fetcher(`${host}/identity/v1/oauth2/token`, {
         method: 'POST',
         headers: {
           authorization: `Basic ${credentials}`,
@@ -42,8 +41,8 @@ export function ebayCode(fetching: FetchText): MakeScheme {
         }).toString(),
       })
       const { access_token: token } = (parseJsonText(granted) ?? {}) as { access_token?: unknown }
-      if (typeof token !== 'string') throw new Error('eBay gave no access token')
-      const answer = await fetching(`${host}/commerce/notification/v1/public_key/${id}`, {
+      if (typeof token !== 'string') throw new Error('eBay returned no access token')
+      const answer = await fetcher(`${host}/commerce/notification/v1/public_key/${id}`, {
         headers: { authorization: `Bearer ${token}` },
       })
       return publicKeyOf(answer)
@@ -52,41 +51,41 @@ export function ebayCode(fetching: FetchText): MakeScheme {
     function read(delivery: Delivery): { id: string; signature: Buffer } | Refusal {
       const headers = neededHeaders(delivery, [HEADER])
       if ('ok' in headers) return headers
-      const said = parseJsonText(Buffer.from(headers[HEADER], 'base64').toString('utf8'))
-      const { kid, signature } = (said ?? {}) as { kid?: unknown; signature?: unknown }
-      // Before it becomes a part of an address.
+      const parsed = parseJsonText(Buffer.from(headers[HEADER], 'base64').toString('utf8'))
+      const { kid, signature } = (parsed ?? {}) as { kid?: unknown; signature?: unknown }
+      // Checked before it becomes part of an address.
       if (typeof signature !== 'string' || typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
-        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no signature and id of a key`)
+        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} contains no signature with a key id`)
       return { id: kid, signature: Buffer.from(signature, 'base64') }
     }
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const key = keys.get(said.id)
-        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key is not at hand')
-        return createVerify('sha1').update(delivery.body).verify(key, said.signature)
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const key = keys.get(proof.id)
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
+        return createVerify('sha1').update(delivery.body).verify(key, proof.signature)
           ? { ok: true, secret: 1 }
           : refuse('SIGNATURE_MISMATCH', 'the key did not make this signature')
       },
       prepare(delivery) {
-        const said = read(delivery)
-        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+        const proof = read(delivery)
+        return 'ok' in proof ? undefined : keys.need(proof.id, delivery.receivedAtMs)
       },
     }
   }
 }
 
-/** The PEM comes without its line breaks. */
+/** The PEM is sent without line breaks. */
 function publicKeyOf(answer: string): KeyObject {
   const { key: text } = (parseJsonText(answer) ?? {}) as { key?: unknown }
   const base64 = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*$/.exec(
     String(text),
   )?.[1]
-  if (base64 === undefined) throw new Error('there is no public key in the answer')
+  if (base64 === undefined) throw new Error('the response contains no public key')
   const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
-  if (key.asymmetricKeyType !== 'ec') throw new Error('the key is not of an elliptic curve')
+  if (key.asymmetricKeyType !== 'ec') throw new Error('the key is not an elliptic-curve key')
   return key
 }
 
@@ -103,16 +102,16 @@ export const ebay = provider<EbayNotification, unknown, string>(
         'npm:event-notification-nodejs-sdk@1.0.3:lib/constants.js',
         'github.com/eBay/event-notification-nodejs-sdk:test/test.json',
       ],
-      unverified: ['the statuses that it takes for success', 'the retries: a week is counted on'],
+      unverified: ['the statuses that it accepts as success', 'the retries; hookonce assumes a week'],
       notes: [
-        'The secret is the client secret of the application (Cert ID): it fetches the keys. With several, the first is used.',
-        'The signature is checked over the body as it came; the SDK of eBay writes the JSON anew first.',
-        'SHA-1 is what eBay signs with.',
+        'The secret is the client secret of the application (Cert ID). It is used to fetch the keys. If there are several, the first is used.',
+        'hookonce verifies the body as received. The SDK of eBay serialises the JSON again first.',
+        'eBay signs with SHA-1.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'ECDSA with SHA-1 over the body; `X-EBAY-SIGNATURE` holds it in JSON in base64, and its key is fetched from the API of eBay by its id',
+      how: 'ECDSA with SHA-1 over the body, as base64-encoded JSON in `X-EBAY-SIGNATURE`; the key is fetched by id from the eBay API',
       secret: 'credential',
       namesKey: true,
     },

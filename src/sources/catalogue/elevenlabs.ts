@@ -10,10 +10,10 @@ export const elevenlabs = provider({
       'npm:@elevenlabs/elevenlabs-js@2.73.0:wrapper (WebhooksClient.constructEvent)',
       'github.com/elevenlabs/elevenlabs-docs:fern/docs/pages/product-guides/administration/webhooks.mdx',
     ],
-    unverified: ['`request_id`, where there is no conversation'],
+    unverified: ['`request_id`, if there is no conversation'],
     notes: [
-      'Every event is sent once and never again: what is not answered is lost. After 10 failures in a row the webhook is switched off.',
-      'There is no id: type, conversation and date make one.',
+      'Events are never retried: an event that is not acknowledged is lost. After 10 failures in a row the webhook is disabled.',
+      'There is no id; the key is made of type, conversation and date.',
     ],
   },
   signature: {

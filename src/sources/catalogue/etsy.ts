@@ -11,7 +11,11 @@ export const etsy = provider({
       'https://developers.etsy.com/documentation/essentials/webhooks',
       'https://github.com/etsy/open-api/discussions/1509',
     ],
-    unverified: ['the names of the headers', 'the fields of the payload', 'retries: a week is counted on'],
+    unverified: [
+      'the names of the headers',
+      'the fields of the payload',
+      'the retries; hookonce assumes a week',
+    ],
   },
   ...standardSignature('webhook'),
   event: {

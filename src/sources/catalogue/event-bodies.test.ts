@@ -27,8 +27,7 @@ import {
 } from '../index.ts'
 
 /*
- * Bodies as providers send them, where one sample made of the description would not show what
- * matters.
+ * Bodies as providers send them, for cases that a generated sample does not show.
  */
 
 const secret = 'secret-of-sixteen-characters-and-more'

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { Delivery, Identified, Source } from '../contract.ts'
 import { attio, dropboxSign, grafana, patreon, persona, revolut, youtube } from '../index.ts'
 
-/* Where a plain place does not do: what is one event there and what are two. Bodies are ours, of the documented shape. */
+/*
+ * What counts as one event and what as two, for providers without a simple key. The bodies are
+ * invented, in the documented shape.
+ */
 
 function arriving(body: string, headers: Record<string, string> = {}): Delivery {
   return {

@@ -12,9 +12,9 @@ import { writeBody } from '../schemes/payload.ts'
 import { isSignable } from '../signature.ts'
 
 /*
- * What an event key is for: two events have two keys, and the attempts to deliver one event have
- * one key. A key that merges events loses them; one that changes with the attempt processes them
- * twice.
+ * The purpose of an event key: two events have two keys, and all attempts to deliver one event have
+ * the same key. A key that merges events loses them. A key that changes with the attempt processes
+ * them twice.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -38,7 +38,7 @@ function delivered(
   }
 }
 
-/** Who sends JSON or forms sends flat texts as a form. */
+/** Providers of JSON or forms send flat texts as a form. */
 function isForm(body: CheckedDescription['body'], payload: unknown): boolean {
   if (typeof body !== 'object' || !('jsonOr' in body) || body.jsonOr !== 'form') return false
   return !Array.isArray(payload)
@@ -48,7 +48,7 @@ function formOf(payload: unknown): string {
   return new URLSearchParams(payload as Record<string, string>).toString()
 }
 
-/** The one event that a delivery holds. */
+/** The single event of a delivery. */
 function eventOf(source: Source, delivery: Delivery) {
   const parts = source.split?.(delivery) ?? [delivery]
   if ('ok' in parts) throw new Error(parts.detail)
@@ -77,7 +77,7 @@ describe.each(providers.filter(({ id }) => id in pairs))('$id', ({ id, make, opt
     expect(second).not.toBe(first)
     if (pair.retryIsNew === undefined) expect(again).toBe(first)
     else expect(again).not.toBe(first)
-    // Its key is where the description says, and not made of whatever it holds.
+    // The key comes from the described place, and is not derived from the content.
     expect(unread).toEqual([undefined, undefined, undefined])
   })
 })
@@ -101,15 +101,15 @@ describe.each(signable)('$id', ({ id, make, options, description }) => {
       deliver('evt_2', NOW_MS),
     ].map((delivery) => eventOf(source, delivery).key)
     expect(again).toBe(first)
-    // A sample of the description alone does not say what tells events without an id apart: those
+    // A generated sample does not show what distinguishes events without an id. Those providers
     // have pairs.
     if (!(id in pairs)) expect(other).not.toBe(first)
   })
 })
 
 /**
- * Whose key is made of several things that they send, with no pair above. This list may only become
- * shorter.
+ * Providers whose key combines several fields and that have no pair above. This list may only
+ * shrink.
  */
 const WITHOUT_PAIR = ['braintree', 'plaid']
 

@@ -24,23 +24,26 @@ interface Said {
   readonly signedAtMs: number
 }
 
-/** fal signs with keys that it publishes, and does not say with which: each is tried. */
-export function falCode(fetching: FetchText): MakeScheme {
+/** fal signs with published keys and does not name the key, so each one is tried. */
+export function falCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
-    const published = keySet(KEYS, fetching)
+    const published = keySet(KEYS, fetcher)
     const userId = endpoint.setting('userId')
 
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
       if ('ok' in headers) return headers
-      // Anyone may let fal sign deliveries of an account of their own.
+      // Anyone can make fal sign deliveries of their own account.
       if (headers['x-fal-webhook-user-id'] !== userId)
-        return refuse('SIGNATURE_MISMATCH', 'the user is not the setting userId')
+        return refuse('SIGNATURE_MISMATCH', 'the user is not the one in settings.userId')
       const hex = headers['x-fal-webhook-signature']
       const time = headers['x-fal-webhook-timestamp']
       const signedAtMs = parseTimestamp(time, 's')
       if (!/^[0-9a-f]{128}$/.test(hex) || signedAtMs === undefined)
-        return refuse('SIGNATURE_MALFORMED', 'the signature or its date is not of the form that fal sends')
+        return refuse(
+          'SIGNATURE_MALFORMED',
+          'the signature or its date does not have the form that fal sends',
+        )
       const id = headers['x-fal-webhook-request-id']
       return {
         signed: `${id}\n${userId}\n${time}\n${hash('sha256', delivery.body)}`,
@@ -51,18 +54,18 @@ export function falCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys are not at hand')
-        if (!isSignedByOne(published.keys, said))
-          return refuse('SIGNATURE_MISMATCH', 'no key that fal publishes made this signature')
-        return checkAge(said.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys have not been fetched')
+        if (!isSignedByOne(published.keys, proof))
+          return refuse('SIGNATURE_MISMATCH', 'none of the keys that fal publishes made this signature')
+        return checkAge(proof.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return undefined
-        // A signature of none of the keys may be that of a new one.
-        return published.need((keys) => isSignedByOne(keys, said), delivery.receivedAtMs)
+        const proof = read(delivery)
+        if ('ok' in proof) return undefined
+        // If no known key matches, fal may have published a new one.
+        return published.need((keys) => isSignedByOne(keys, proof), delivery.receivedAtMs)
       },
     }
   }
@@ -83,23 +86,25 @@ export const fal = keyless<FalResult, FalResult, string>(
         'https://docs.fal.ai/model-endpoints/webhooks',
         'npm:@hookflo/tern@4.1.0:dist/platforms/algorithms.js (secondary)',
       ],
-      unverified: ['the text that is signed'],
-      notes: ['fal signs for all its customers with the same keys: the user id is what makes it yours.'],
+      unverified: ['the signed text'],
+      notes: [
+        'fal signs for all customers with the same keys. Only the user id shows that a delivery is yours.',
+      ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'Ed25519 in hex at `X-Fal-Webhook-Signature` over request id, user id, date and SHA-256 of the body; the keys are those that fal publishes',
+      how: 'Ed25519 in hex at `X-Fal-Webhook-Signature` over request id, user id, date and SHA-256 of the body; with the keys that fal publishes',
       dated: true,
       secret: 'none',
     },
-    settings: { userId: 'the id of your account, as `X-Fal-Webhook-User-Id` names it' },
+    settings: { userId: 'the id of your account, as in `X-Fal-Webhook-User-Id`' },
     event: {
       key: ['json:request_id', 'header:x-fal-webhook-request-id'],
       type: 'json:status',
       objectId: 'json:request_id',
       occurredAt: { at: 'header:x-fal-webhook-timestamp', unit: 's' },
     },
-    // It retries for two hours; a day lets someone look.
+    // fal retries for two hours. A day leaves time to investigate.
     retryWindowHours: 24,
     answerWithinSeconds: 15,
   },

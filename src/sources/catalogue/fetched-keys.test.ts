@@ -22,15 +22,15 @@ import { neonAuthCode } from './neon-auth.ts'
 import { plaidCode } from './plaid.ts'
 
 /*
- * Providers whose keys are fetched. Their part is played by key pairs of our own and a real server; PayPal and Amazon,
- * with certificates, have tests of their own.
+ * Providers whose keys are fetched. Our own key pairs and a real server play their part. PayPal and
+ * Amazon use certificates and have their own tests.
  */
 
 const NOW_MS = 1_700_000_000_000
 
 type Headers = Record<string, string>
 
-/** Signs as the provider does, with a key of which the server knows the public half by this id. */
+/** Signs like the provider, with a key whose public half the server publishes under this id. */
 interface Signing {
   readonly key: KeyObject
   readonly id: string
@@ -40,14 +40,14 @@ interface Signing {
 
 interface Played {
   readonly description: ProviderDescription
-  readonly code: (fetching: FetchText) => MakeScheme
+  readonly code: (fetcher: FetchText) => MakeScheme
   readonly secret?: string
   readonly settings: Record<string, string>
   readonly payload: unknown
   readonly makeKey: () => { publicKey: KeyObject; privateKey: KeyObject }
   sign(signing: Signing): Headers
   answer(keys: ReadonlyMap<string, KeyObject>, request: KeyRequest): KeyAnswer
-  /** What may be asked of the network, and nothing else. */
+  /** The only addresses that may be fetched. */
   readonly addresses: RegExp
   readonly key: string | RegExp
 }
@@ -219,7 +219,7 @@ interface World {
   readonly server: KeyServer
   readonly keys: Map<string, KeyObject>
   readonly signing: Signing
-  /** Whether the server is in order; else it answers with this. */
+  /** The answer of a failing server. Undefined while the server works. */
   trouble: KeyAnswer | undefined
 }
 
@@ -329,7 +329,8 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     expect(await atMs(30_000)).toMatchObject({ ok: true })
     await here.server.stop()
     expect(await atMs(31_000)).toMatchObject({ ok: true })
-    // After a day what is known is asked for again: nobody answers, and nothing is believed.
+    // After a day known keys are fetched again. The server does not answer, so no delivery is
+    // accepted.
     const later = NOW_MS + 25 * 3_600_000
     const fresh = one.sign({ ...here.signing, atMs: later })
     expect(await verified(here, arriving(fresh, here.signing.body, later))).toMatchObject({
@@ -448,7 +449,7 @@ describe('what each demands besides', () => {
       const delivery = arriving({ 'x-fusionauth-signature-jwt': token }, here.signing.body)
       expect(await verified(here, delivery)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     }
-    // The public key as the secret of an HMAC is the classic.
+    // Using the public key as the secret of an HMAC is a classic attack.
     for (const alg of ['HS256', 'none']) {
       const token = `${b64url({ alg, kid: 'key-1' })}.${claims}.${proof}`
       const delivery = arriving({ 'x-fusionauth-signature-jwt': token }, here.signing.body)

@@ -11,7 +11,7 @@ export const fireblocks = provider({
     notes: [
       'The secret is the public key of your environment (US, EU, sandbox).',
       'The second header, Fireblocks-Webhook-Signature with fetched keys, is not read.',
-      'It retries for 8 hours, and only after 5xx, 429 or 408; a day is counted on.',
+      'It retries for 8 hours, and only after 5xx, 429 or 408; hookonce assumes a day.',
     ],
   },
   signature: { algorithm: 'rsa-sha512', header: 'fireblocks-signature', encoding: 'base64' },

@@ -12,10 +12,10 @@ export const flutterwave = provider({
     ],
     unverified: [
       'the signature of v4',
-      'what names an event',
-      '3 retries, 30 minutes apart: a week is counted on',
+      'what identifies an event',
+      '3 retries, 30 minutes apart; hookonce assumes a week',
     ],
-    notes: ['For v4. In v3 the secret itself comes in the header `verif-hash`: use `custom()`.'],
+    notes: ['For v4. In v3 the header `verif-hash` contains the secret itself: use `custom()`.'],
   },
   signature: { algorithm: 'hmac-sha256', header: 'flutterwave-signature', encoding: 'base64' },
   event: {

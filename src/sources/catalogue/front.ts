@@ -12,9 +12,9 @@ export const front = provider({
     unverified: [
       'where id, object and date are',
       'the handshake, and that it is signed',
-      'retries: a week is counted on',
+      'the retries; hookonce assumes a week',
     ],
-    notes: ['For webhooks of applications; those of rules sign the body with SHA-1, and are refused.'],
+    notes: ['For webhooks of applications. Webhooks of rules sign the body with SHA-1 and are rejected.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -10,7 +10,7 @@ export const gemini = provider({
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
     unverified: ['where object and date are'],
     notes: [
-      'For webhooks of a project. Those of one job (dynamic) bring a token signed with fetched keys, and are not covered.',
+      'For webhooks of a project. Webhooks of a single job (dynamic) use tokens signed with fetched keys and are not supported.',
       'It retries for 24 hours.',
     ],
   },

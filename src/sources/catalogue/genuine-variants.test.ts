@@ -6,8 +6,7 @@ import type { Delivery } from '../contract.ts'
 import { bigcommerce, cloudinary, github, hubspot, shopify, twilio } from '../index.ts'
 
 /*
- * Genuine deliveries in a form that is not the usual one: another signature, another content type,
- * other headers.
+ * Genuine deliveries in an unusual form: another signature, another content type, other headers.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -45,7 +44,7 @@ describe('hubspot', () => {
     }
     expect(source.verify(arriving('', v2, { method: 'GET' }))).toEqual({ ok: true, secret: 1 })
     expect(source.verify(arriving('', v2))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
-    // One version is not taken for the other, and none for an unknown one.
+    // One version is not accepted as the other, and an unknown version is not accepted at all.
     for (const version of ['v2', 'v9', ''])
       expect(source.verify(arriving(body, { ...v1, 'x-hubspot-signature-version': version })).ok).toBe(false)
   })

@@ -12,13 +12,13 @@ export const gethook = provider({
       'https://docs.gethook.to/reference/destinations.html',
     ],
     unverified: [
-      'that the id and type which a sender gave to GetHook come along to its destinations',
-      'how long it retries: a week is counted on',
-      'which status it takes for success',
+      'that GetHook passes on the id and type of the original sender',
+      'how long it retries; hookonce assumes a week',
+      'which status it accepts as success',
     ],
     notes: [
-      'Deliveries are signed only where the destination has a signing secret.',
-      'The id is the one that the first sender gave, in a header or in the body as `event.id`. `X-Request-Id` is not read: any proxy on the way may set it anew.',
+      'Deliveries are signed only if the destination has a signing secret.',
+      'The id is that of the original sender, in a header or in the body as `event.id`. `X-Request-Id` is not used, because any proxy may replace it.',
     ],
   },
   signature: {

@@ -12,13 +12,13 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
     ],
     unverified: ['redelivery for 3 days'],
     notes: [
-      '`X-GitHub-Delivery` stays the same when a delivery is sent again; every hook gets its own.',
-      'The signature covers the body only: delivery id and event name are headers that TLS protects, not the secret.',
-      'The legacy SHA-1 header is sent beside the SHA-256 one and not believed.',
-      'The type is `pull_request.opened` where the payload has an action, `push` where it has none.',
-      'No date in the envelope: `occurredAt` stays empty rather than guessed.',
-      'Hooks of either content type are taken: `application/json`, or a form with the JSON in `payload`. The signature covers the form as it is sent.',
-      "There is no automatic retry. A person or the API can redeliver for 3 days at github.com and for longer on a server of one's own: a week is counted on.",
+      '`X-GitHub-Delivery` stays the same when the delivery is sent again; every hook gets its own.',
+      'The signature covers the body only: delivery id and event name are headers, which TLS protects but the secret does not.',
+      'The legacy SHA-1 header is sent beside the SHA-256 one and ignored.',
+      'The type is `pull_request.opened` if the payload has an action, and `push` if it has none.',
+      'There is no date in the envelope, so `occurredAt` stays empty.',
+      'Both content types are accepted: `application/json`, or a form with the JSON in `payload`. The signature covers the form as sent.',
+      'There is no automatic retry. A person or the API can redeliver for 3 days on github.com, and for longer on your own server; hookonce assumes a week.',
     ],
   },
   signature: {
@@ -29,13 +29,13 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
   },
   apiKeys: {
     prefixes: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_'],
-    advice: 'give the secret of the webhook, as you set it in its settings',
+    advice: 'use the secret of the webhook, as set in its settings',
   },
   body: { jsonOr: { form: 'payload' } },
   event: {
     key: 'header:x-github-delivery',
     type: { join: ['header:x-github-event', 'json:action'], separator: '.' },
-    // What is nearest to the event first: a comment comes with its issue, a review with its pull
+    // The most specific object first: a comment is sent with its issue, a review with its pull
     // request.
     objectId: [
       'json:comment.id',
@@ -63,7 +63,7 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
   retryWindowHours: 7 * 24,
 })
 
-/** What GitHub's payloads have in common. There is no envelope: the payload is the object. */
+/** The common fields of GitHub's payloads. There is no envelope: the payload is the object. */
 export interface GitHubEvent {
   readonly action?: string
   readonly repository?: GitHubNamed & { readonly full_name: string }
@@ -78,7 +78,7 @@ interface GitHubNamed {
   readonly [field: string]: unknown
 }
 
-/** Well-known types, for completion; any other is allowed. */
+/** Well-known types, for completion. Any other type is allowed. */
 export type GitHubEventType =
   | 'check_run.completed'
   | 'check_run.created'

@@ -12,18 +12,21 @@ export const gocardless = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
     unverified: [
-      'the eight retries: a week is counted on',
+      'the eight retries; hookonce assumes a week',
       'the size of batches',
-      'that a bad signature wants 498: it gets 401',
+      'that a bad signature should get 498: hookonce answers 401',
     ],
-    notes: ['A batch that is not taken is sent again as a whole; what is known of it stays recorded once.'],
+    notes: [
+      'A batch that is not acknowledged is sent again as a whole. Events that are already recorded stay recorded once.',
+    ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'webhook-signature', encoding: 'hex' },
   batch: 'json:events[]',
   event: {
     key: 'item:id',
     type: { join: ['item:resource_type', 'item:action'], separator: '.' },
-    // What is nearest to the event first: a refund comes with its payment, a payment with its mandate.
+    // The most specific object first: a refund is sent with its payment, a payment with its
+    // mandate.
     objectId: [
       'item:links.refund',
       'item:links.payment',

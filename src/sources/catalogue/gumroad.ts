@@ -12,8 +12,8 @@ export const gumroad = provider({
       'github.com/antiwork/gumroad:app/models/resource_subscription.rb',
     ],
     notes: [
-      'Nothing is signed: register the URL with `?token=…`, and that is the secret.',
-      'There is no id: of two events of one kind for one sale the first is kept, the other shows as a mismatch. Events of a subscription are told apart by their body.',
+      'Nothing is signed. Register the URL with `?token=…`; the token is the secret.',
+      'There is no id. Of two events of one kind for one sale, the first is kept and the other is reported as a mismatch. Events of a subscription are distinguished by their body.',
       'Retries come after 1, 3 and 10 minutes, and only after a 5xx or a timeout.',
     ],
   },

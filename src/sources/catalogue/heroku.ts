@@ -7,7 +7,10 @@ export const heroku = provider({
     category: 'hosting',
     confidence: 'uncertain',
     evidence: ['npm:nuxt-webhook-validators@0.2.12:heroku (secondary)'],
-    unverified: ['what names an event and its type', '10 attempts within 72 hours: a week is counted on'],
+    unverified: [
+      'what identifies an event and its type',
+      '10 attempts within 72 hours; hookonce assumes a week',
+    ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'heroku-webhook-hmac-sha256', encoding: 'base64' },
   event: {

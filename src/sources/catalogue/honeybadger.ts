@@ -6,9 +6,9 @@ export const honeybadger = provider({
     name: 'Honeybadger',
     category: 'observability',
     confidence: 'uncertain',
-    evidence: ['recalled: no source was found'],
-    unverified: ['everything: it was not seen in any source', 'retries: a week is counted on'],
-    notes: ['The secret itself is sent with each delivery; the body is not signed.'],
+    evidence: ['from memory: no source was found'],
+    unverified: ['everything: no source confirms it', 'the retries; hookonce assumes a week'],
+    notes: ['The secret itself is sent with each delivery. The body is not signed.'],
   },
   signature: { algorithm: 'token', header: 'honeybadger-token' },
   event: {

@@ -11,10 +11,10 @@ export const hook0 = provider({
       'npm:hook0-client@1.1.0:dist/lib.js',
       'https://documentation.hook0.com/tutorials/webhook-authentication',
     ],
-    unverified: ['the headers with id and type', 'the tolerance', 'retries: a week is counted on'],
+    unverified: ['the headers with id and type', 'the tolerance', 'the retries; hookonce assumes a week'],
     notes: [
-      'The older `v0`, which signs no headers, is not believed.',
-      'Id and type are signed where the header lists them (`h=`).',
+      'The older `v0`, which signs no headers, is ignored.',
+      'Id and type are signed if the header lists them (`h=`).',
     ],
   },
   signature: {

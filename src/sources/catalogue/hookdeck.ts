@@ -11,12 +11,12 @@ export const hookdeck = provider({
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the time to answer in'],
+    unverified: ['the time limit for an answer'],
     notes: [
-      'The body is the one of the provider behind it: where its types are wanted, use `custom()` with this signature.',
-      'The second header is there while a secret is rotated.',
-      'The prefix of the headers can be configured: leave it.',
-      'Retries are as configured: a week is counted on. The key is a header, and not signed.',
+      'The body is that of the original provider. To use its event types, use `custom()` with this signature.',
+      'The second header is sent during a rotation.',
+      'The prefix of the headers is configurable: keep the default.',
+      'Retries are as configured; hookonce assumes a week. The key is in a header, which is not signed.',
     ],
   },
   signature: {

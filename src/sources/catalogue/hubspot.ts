@@ -18,9 +18,9 @@ function older(content: string): DigestSignature {
 }
 
 /**
- * The older versions count only where there is no signature of version 3: it alone is dated. Bytes
- * can be appended to what a plain hash covers, but the first of them is never valid UTF-8 after
- * JSON, and such a body is refused.
+ * The older versions are used only without a version 3 signature, which alone is dated. A plain
+ * hash allows appending bytes, but the first appended byte is never valid UTF-8 after JSON, and
+ * such a body is rejected.
  */
 const code = severalSignatures(
   [
@@ -48,9 +48,9 @@ export const hubspot = provider(
       ],
       unverified: ['the size of batches', 'that eventId alone may repeat'],
       notes: [
-        'Signatures of version 3 where there is one. Without it, those of versions 1 and 2 are taken: plain hashes without a date, so that only its key tells an old delivery from a new one.',
-        'Webhooks of workflows come as one object with the type `workflow`. They have no id: `callbackId`, or else the whole body, is the key.',
-        '`eventId` is said not to be unique by itself: subscription and date are part of the key.',
+        'Uses the version 3 signature if present. Otherwise versions 1 and 2 are accepted: plain hashes without a date, so only the event key detects an old delivery.',
+        'Webhooks of workflows are one object, with the type `workflow`. They have no id: the key is `callbackId`, or else the whole body.',
+        '`eventId` is reportedly not unique on its own, so subscription and date are part of the key.',
       ],
     },
     signature: {

@@ -10,10 +10,10 @@ export const huggingface = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['retries: a week is counted on'],
+    unverified: ['the retries; hookonce assumes a week'],
     notes: [
-      'The secret itself is sent with each delivery; the body is not signed.',
-      'There is no id and no date: two equal bodies are one event.',
+      'The secret itself is sent with each delivery. The body is not signed.',
+      'There is no id and no date: two equal bodies count as one event.',
     ],
   },
   signature: { algorithm: 'token', header: 'x-webhook-secret' },

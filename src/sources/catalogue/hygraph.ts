@@ -12,17 +12,17 @@ import { checkAge } from '../schemes/timestamp.ts'
 const HEADER = 'gcms-signature'
 const FORM = /^sign=([A-Za-z0-9+/]{43}=), env=([^,]{1,255}), t=([1-9]\d{0,14})$/
 
-/** Signed is JSON with the body as a text in it. */
+/** The signed content is JSON that contains the body as a string. */
 const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
     const headers = neededHeaders(delivery, [HEADER])
     if ('ok' in headers) return headers
     const [, proof = '', environment = '', time = ''] = FORM.exec(headers[HEADER]) ?? []
-    // Bytes that are no text would be replaced, and two bodies could read the same.
+    // Decoding would replace invalid bytes, and two different bodies could become equal.
     if (proof === '' || !buffer.isUtf8(delivery.body))
       return refuse(
         'SIGNATURE_MALFORMED',
-        `the header ${HEADER} or the body is not of the form that Hygraph sends`,
+        `the header ${HEADER} or the body does not have the form that Hygraph sends`,
       )
     const signature = Buffer.from(proof, 'base64')
     for (const key of keyring.keys) {
@@ -31,7 +31,10 @@ const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
         checkAge(Number(time), delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: key.position }
       )
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   },
   sign(sample) {
     const [key] = keyring.keys
@@ -65,13 +68,13 @@ export const hygraph = provider(
         'npm:nuxt-webhook-validators@0.2.12:hygraph (secondary)',
       ],
       unverified: [
-        'the fields that name the event; without an id of its own, the key is made of operation, id and date of the entry',
-        'whether a retry is dated anew, and for how long it retries: a week is counted on',
+        'the fields that identify the event; there is no event id, so the key is made of operation, id and date of the entry',
+        'whether a retry has a new date, and how long it retries; hookonce assumes a week',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'HMAC-SHA256 in base64 at `gcms-signature` over JSON that holds the body as a text, the environment and the date',
+      how: 'HMAC-SHA256 in base64 at `gcms-signature` over JSON that contains the body as a string, the environment and the date',
       dated: true,
     },
     event: {

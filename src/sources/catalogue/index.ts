@@ -3,8 +3,8 @@ import type { Provider } from '../provider.ts'
 import { secretHeaders } from '../signature.ts'
 
 /*
- * The catalogue: every provider by its id, loaded when it is asked for. A process that names two
- * providers loads two. One line a provider, in alphabetical order; its module exports the factory.
+ * The catalogue: every provider by its id, loaded on demand. A process that uses two providers
+ * loads two. One line per provider, in alphabetical order. Its module exports the factory.
  */
 const catalogue = {
   adyen: () => import('./adyen.ts'),
@@ -171,7 +171,7 @@ const catalogue = {
 /** The ids of all providers, in alphabetical order. */
 export const providerIds: readonly string[] = Object.keys(catalogue)
 
-/** The provider of an id; nothing, where the catalogue has none of that name. */
+/** The provider with this id, or undefined if the catalogue has none. */
 export async function findProvider(id: string): Promise<Provider | undefined> {
   if (!Object.hasOwn(catalogue, id)) return undefined
   const exported = Object.values(await catalogue[id as keyof typeof catalogue]())
@@ -179,8 +179,8 @@ export async function findProvider(id: string): Promise<Provider | undefined> {
 }
 
 /**
- * The headers by which providers of the catalogue send the secret itself. All of them are loaded
- * for it.
+ * The headers in which providers of the catalogue send the secret itself. Loads the whole
+ * catalogue.
  */
 export async function knownSecretHeaders(): Promise<ReadonlySet<string>> {
   const providers = await Promise.all(providerIds.map(findProvider))

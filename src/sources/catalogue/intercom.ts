@@ -12,14 +12,14 @@ export const intercom = provider({
       'github.com/simstudioai/sim:apps/sim/lib/webhooks/providers/intercom.ts (secondary)',
     ],
     unverified: [
-      'the one retry after a minute: a day is counted on',
+      'the one retry after a minute; hookonce assumes a day',
       'where the date of the event is',
       'the HEAD request and the `ping` when a webhook is set up',
     ],
     notes: [
       'The secret is the client secret of the app.',
-      'A `ping` is an event like any other.',
-      'An answer of 410 would end the subscription; it is never given.',
+      'A `ping` is recorded like any other event.',
+      'An answer of 410 would end the subscription, so hookonce never sends it.',
     ],
   },
   signature: {

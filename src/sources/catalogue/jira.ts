@@ -13,12 +13,12 @@ export const jira = provider({
       'github.com/simstudioai/sim:apps/sim/lib/webhooks/providers/jira.ts (secondary)',
     ],
     unverified: [
-      'the five retries within an hour or two: a day is counted on',
-      'that the identifier stays the same when a delivery is tried again',
+      'the five retries within an hour or two; hookonce assumes a day',
+      'that the identifier stays the same when the delivery is sent again',
     ],
     notes: [
-      'Deliveries are signed only where the webhook has a secret; Connect apps send a JSON Web Token instead and are not covered.',
-      'The type is `webhookEvent`; `issue_event_type_name` says more and is in the payload.',
+      'Deliveries are signed only if the webhook has a secret. Connect apps send a JSON Web Token instead and are not supported.',
+      'The type is `webhookEvent`; `issue_event_type_name`, in the payload, is more specific.',
     ],
   },
   signature: {
@@ -33,7 +33,7 @@ export const jira = provider({
       { hash: ['json:webhookEvent', 'json:issue.id', 'json:timestamp'] },
     ],
     type: 'json:webhookEvent',
-    // A comment or a worklog comes with its issue.
+    // A comment or a worklog is sent with its issue.
     objectId: [
       'json:comment.id',
       'json:worklog.id',

@@ -7,7 +7,7 @@ export const kick = provider({
     category: 'social',
     confidence: 'uncertain',
     evidence: ['npm:nuxt-webhook-validators@0.2.12:kick (secondary)'],
-    unverified: ['where type and object are', 'the tolerance', 'retries: a week is counted on'],
+    unverified: ['where type and object are', 'the tolerance', 'the retries; hookonce assumes a week'],
     notes: ['The secret is the public key that Kick publishes.'],
   },
   signature: {

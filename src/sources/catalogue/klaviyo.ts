@@ -11,9 +11,9 @@ export const klaviyo = provider({
       'https://www.skills.sh/hookdeck/webhook-skills/klaviyo-webhooks (secondary)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['where object and date of an event are', 'how long it retries: a week is counted on'],
+    unverified: ['where object and date of an event are', 'how long it retries; hookonce assumes a week'],
     notes: [
-      'The date is signed as it is sent. Its unit and a tolerance are not stated, so it is not judged: only its key tells an old event from a new one.',
+      'The date is signed as sent. Its unit and tolerance are not documented, so it is not checked: only the event key detects an old delivery.',
     ],
   },
   signature: {

@@ -7,7 +7,7 @@ export const knock = provider({
     category: 'notifications',
     confidence: 'documented',
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
-    unverified: ['where the date is', 'how long the 8 attempts take: a week is counted on'],
+    unverified: ['where the date is', 'how long the 8 attempts take; hookonce assumes a week'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -6,10 +6,10 @@ export const kofi = provider({
     name: 'Ko-fi',
     category: 'commerce',
     confidence: 'uncertain',
-    evidence: ['recalled: no source was found'],
-    unverified: ['everything: it was not seen in any source', 'retries: a week is counted on'],
+    evidence: ['from memory: no source was found'],
+    unverified: ['everything: no source confirms it', 'the retries; hookonce assumes a week'],
     notes: [
-      'The secret itself is in each delivery; the body is not signed. It is recorded with the event: keep the ledger as safe as the secret.',
+      'Each body contains the secret itself, and nothing is signed. The secret is recorded with the event, so protect the ledger like the secret.',
     ],
   },
   signature: { algorithm: 'token', at: 'json:verification_token' },

@@ -11,10 +11,10 @@ export const lemonsqueezy = provider<LemonSqueezyEvent, LemonSqueezyObject, Lemo
       'https://docs.lemonsqueezy.com/help/webhooks/webhook-requests',
     ],
     notes: [
-      'No event id is sent. The key is made of what the event is about and when: event name, kind and id of the resource, and its `updated_at`. That date has a resolution of one second: of two equal events of one resource in one second the first is kept, and the other shows as a mismatch.',
-      'The event name is read from the body, which is signed, and not from `X-Event-Name`, which is not.',
-      'Any status but 200 is retried.',
-      'Retries end after some three minutes, but a person can resend from the dashboard at any time: a week is counted on.',
+      'No event id is sent. The key is made of event name, kind and id of the resource, and its `updated_at`. That date has a resolution of one second: of two equal events of one resource in one second, the first is kept and the other is reported as a mismatch.',
+      'The event name is read from the signed body, not from the unsigned header `X-Event-Name`.',
+      'Any status other than 200 is retried.',
+      'Retries end after some three minutes, but people can resend from the dashboard at any time; hookonce assumes a week.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-signature', encoding: 'hex' },
@@ -31,7 +31,7 @@ export const lemonsqueezy = provider<LemonSqueezyEvent, LemonSqueezyObject, Lemo
   acceptedStatus: 200,
 })
 
-/** A resource of JSON:API: an order, a subscription, … */
+/** A JSON:API resource: an order, a subscription, … */
 export interface LemonSqueezyObject {
   readonly type: string
   readonly id: string
@@ -42,14 +42,14 @@ export interface LemonSqueezyObject {
 export interface LemonSqueezyEvent {
   readonly meta: {
     readonly event_name: LemonSqueezyEventType
-    /** What you passed to the checkout. */
+    /** The data that you passed to the checkout. */
     readonly custom_data?: Readonly<Record<string, unknown>>
     readonly test_mode?: boolean
   }
   readonly data: LemonSqueezyObject
 }
 
-/** Documented types, for completion; any other is allowed. */
+/** Documented types, for completion. Any other type is allowed. */
 export type LemonSqueezyEventType =
   | 'license_key_created'
   | 'license_key_updated'

@@ -11,12 +11,12 @@ export const line = provider({
       'github.com/line/line-bot-sdk-nodejs:lib/webhook/model/event.ts',
     ],
     unverified: [
-      'how long it redelivers: a week is counted on',
-      'that the check of the URL is a batch without events',
+      'how long it redelivers; hookonce assumes a week',
+      'that the URL check is a batch without events',
     ],
     notes: [
       'The secret is the channel secret.',
-      'Redelivery must be switched on in the console. `deliveryContext.isRedelivery` marks it; the id stays the same.',
+      'Enable redelivery in the console. `deliveryContext.isRedelivery` marks a redelivery; the id stays the same.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-line-signature', encoding: 'base64' },

@@ -11,10 +11,10 @@ export const linear = provider({
       'https://developers.linear.app/docs/graphql/webhooks',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['that Linear-Delivery stays the same when a delivery is tried again'],
+    unverified: ['that Linear-Delivery stays the same when the delivery is sent again'],
     notes: [
-      'The date is in the signed body; the header `Linear-Timestamp` is not signed and not believed.',
-      'Three retries, the last after 6 hours; the tolerance of a minute is that of the SDK.',
+      'The date is in the signed body; the header `Linear-Timestamp` is not signed and is ignored.',
+      'Three retries, the last after 6 hours; the tolerance of one minute is that of the SDK.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'linear-signature', encoding: 'hex' },

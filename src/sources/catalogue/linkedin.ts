@@ -8,12 +8,12 @@ export const linkedin = provider({
     confidence: 'documented',
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
     unverified: [
-      'that every kind of notification names itself by `notificationId`: what does not is told apart by its body',
+      'that every kind of notification has a `notificationId`: others are distinguished by their body',
     ],
     notes: [
       'The secret is the client secret of the app.',
-      'The URL is validated anew every 2 hours; that is answered here, within the 3 s that it has.',
-      'It retries every 5 minutes for 8 hours; a day is counted on.',
+      'LinkedIn validates the URL every 2 hours and expects an answer within 3 s. hookonce answers it.',
+      'It retries every 5 minutes for 8 hours; hookonce assumes a day.',
     ],
   },
   signature: {

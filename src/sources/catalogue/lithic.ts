@@ -8,7 +8,7 @@ export const lithic = provider({
     category: 'fintech',
     confidence: 'verified',
     evidence: ['npm:lithic@0.145.0:resources/webhooks.js'],
-    unverified: ['where type and object are', 'retries: a week is counted on'],
+    unverified: ['where type and object are', 'the retries; hookonce assumes a week'],
   },
   ...standardSignature('webhook'),
   event: {

@@ -7,8 +7,11 @@ export const livekit = provider({
     category: 'realtime',
     confidence: 'verified',
     evidence: ['npm:livekit-server-sdk@2.19.2:dist/WebhookReceiver.js'],
-    unverified: ['that `id` stays the same when an event is sent again', 'retries: a week is counted on'],
-    notes: ['The secret is the API secret; which API key issued the token is not judged.'],
+    unverified: [
+      'that `id` stays the same when the event is sent again',
+      'the retries; hookonce assumes a week',
+    ],
+    notes: ['The secret is the API secret. The API key that issued the token is not checked.'],
   },
   signature: {
     algorithm: 'jwt',

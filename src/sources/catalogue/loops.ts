@@ -8,7 +8,7 @@ export const loops = provider({
     category: 'email',
     confidence: 'documented',
     evidence: ['npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)'],
-    unverified: ['where object and date are', 'retries: a week is counted on'],
+    unverified: ['where object and date are', 'the retries; hookonce assumes a week'],
   },
   ...standardSignature('webhook'),
   event: {

@@ -24,9 +24,9 @@ interface Said {
 }
 
 /** HTTP Message Signatures (RFC 9421) over the digest of the body (RFC 9530). */
-export function mailchannelsCode(fetching: FetchText): MakeScheme {
+export function mailchannelsCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
-    const keys = remoteKeys(async (id) => publicKeyOf(await fetching(`${KEYS}?id=${id}`)), endpoint.keyNames)
+    const keys = remoteKeys(async (id) => publicKeyOf(await fetcher(`${KEYS}?id=${id}`)), endpoint.keyNames)
 
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, ['content-digest', 'signature', 'signature-input'])
@@ -34,10 +34,10 @@ export function mailchannelsCode(fetching: FetchText): MakeScheme {
       const [, name, parameters, created, id] = INPUT.exec(headers['signature-input']) ?? []
       const [, signedAs, proof = ''] = /^(sig_\d{1,4})=:([A-Za-z0-9+/]{86}==):$/.exec(headers.signature) ?? []
       if (id === undefined || name !== signedAs)
-        return refuse('SIGNATURE_MALFORMED', 'the signature is not of the form that MailChannels sends')
+        return refuse('SIGNATURE_MALFORMED', 'the signature does not have the form that MailChannels sends')
       const digest = headers['content-digest']
       if (!isSameText(digest, `sha-256=:${hash('sha256', delivery.body, 'base64')}:`))
-        return refuse('SIGNATURE_MISMATCH', 'the body is not the one of content-digest')
+        return refuse('SIGNATURE_MISMATCH', 'the body does not match content-digest')
       return {
         id,
         signed: `"content-digest": ${digest}\n"@signature-params": ${parameters}`,
@@ -48,17 +48,17 @@ export function mailchannelsCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const key = keys.get(said.id)
-        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key is not at hand')
-        if (!isSignedBy(key, 'EdDSA', said.signed, said.signature))
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const key = keys.get(proof.id)
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
+        if (!isSignedBy(key, 'EdDSA', proof.signed, proof.signature))
           return refuse('SIGNATURE_MISMATCH', 'the key did not make this signature')
-        return checkAge(said.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
+        return checkAge(proof.signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+        const proof = read(delivery)
+        return 'ok' in proof ? undefined : keys.need(proof.id, delivery.receivedAtMs)
       },
     }
   }
@@ -66,7 +66,7 @@ export function mailchannelsCode(fetching: FetchText): MakeScheme {
 
 function publicKeyOf(answer: string): KeyObject {
   const { key: text } = (parseJsonText(answer) ?? {}) as { key?: unknown }
-  if (typeof text !== 'string') throw new Error('there is no public key in the answer')
+  if (typeof text !== 'string') throw new Error('the response contains no public key')
   const der = Buffer.from(text.replace(/-----[A-Z ]+-----/g, ''), 'base64')
   return createPublicKey({ key: der, format: 'der', type: 'spki' })
 }
@@ -79,15 +79,15 @@ export const mailchannels = keyless(
       category: 'email',
       confidence: 'uncertain',
       evidence: ['npm:nuxt-webhook-validators@0.2.12:mailchannels (secondary)'],
-      unverified: ['the fields of the events', 'the retries: a week is counted on'],
+      unverified: ['the fields of the events', 'the retries; hookonce assumes a week'],
       notes: [
-        'It sends no event id: the key is the hash of each event.',
-        'MailChannels signs for all its customers alike: check that an event is of your account before you act.',
+        'It sends no event id; the key is the hash of each event.',
+        'MailChannels signs for all customers with the same keys. Check that an event belongs to your account before you act on it.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'HTTP Message Signatures (RFC 9421, Ed25519) over `Content-Digest`; the key is fetched from MailChannels by its id',
+      how: 'HTTP Message Signatures (RFC 9421, Ed25519) over `Content-Digest`; the key is fetched by id from MailChannels',
       dated: true,
       secret: 'none',
       namesKey: true,

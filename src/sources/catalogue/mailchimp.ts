@@ -11,10 +11,10 @@ export const mailchimp = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['where the date of the event is', 'the retries of some 75 minutes: a day is counted on'],
+    unverified: ['where the date of the event is', 'the retries of about 75 minutes; hookonce assumes a day'],
     notes: [
-      'Nothing is signed. Register the URL with `?token=<secret>` at its end.',
-      'Events carry no id: two with equal bodies are one.',
+      'Nothing is signed. Register the URL with `?token=<secret>` at the end.',
+      'Events have no id: two events with equal bodies count as one.',
     ],
   },
   signature: { algorithm: 'token', at: 'query:token' },
@@ -25,7 +25,7 @@ export const mailchimp = provider({
     objectId: ['form:data[id]', 'form:data[email]', 'form:data[list_id]'],
     occurredAt: { at: 'form:fired_at', unit: 'iso' },
   },
-  // When the webhook is saved the URL is asked for by GET, with the token in it.
+  // When the webhook is saved, Mailchimp sends a GET to the URL, including the token.
   handshake: [{ method: 'GET', signed: true }],
   retryWindowHours: 24,
   acceptedStatus: 200,

@@ -7,11 +7,11 @@ export const mailgun = provider({
     category: 'email',
     confidence: 'verified',
     evidence: ['github.com/mailgun/documentation:source/user_manual.rst'],
-    unverified: ['whether a retry is signed anew'],
+    unverified: ['whether a retry is signed again'],
     notes: [
-      'Only a date and a random token are signed, not the event: whoever holds one delivery can put another event into it until its date is too old. Use TLS.',
-      'A bad signature is answered 401, after which Mailgun retries. It never retries after 406: with a wrong secret every event would be lost. Ask for that with `refusedStatus: 406` once the secret is known to be right.',
-      'The tolerance is as long as the retries, 8 hours: a retry that keeps its date must not be lost.',
+      'Only a date and a random token are signed, not the event: anyone who holds one delivery can replace its event until the date is too old. Use TLS.',
+      'A bad signature is answered with 401, and Mailgun retries. After 406 it never retries, so with a wrong secret every event would be lost. Set `refusedStatus: 406` once you know that the secret is right.',
+      'The tolerance is as long as the retries, 8 hours, so that a retry with its original date is not lost.',
     ],
   },
   signature: {

@@ -9,10 +9,10 @@ export const mandrill = provider({
     evidence: [
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['the HEAD request at set-up', 'retries: a week is counted on'],
+    unverified: ['the HEAD request at set-up', 'the retries; hookonce assumes a week'],
     notes: [
-      'The URL is signed as it was registered, then every field of the form.',
-      '`_id` names the message: event, date, link and client are part of the key. Mail that comes in and changes of the deny list have no id; they are told apart by their content.',
+      'The signature covers the registered URL, then every field of the form.',
+      '`_id` identifies the message, so event, date, link and client are part of the key. Inbound mail and deny-list changes have no id; they are distinguished by their content.',
     ],
   },
   signature: {

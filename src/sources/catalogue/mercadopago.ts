@@ -9,14 +9,14 @@ export const mercadopago = provider({
     evidence: ['npm:mercadopago@3.6.1:dist/utils/webhook/index.js'],
     unverified: [
       'the fields of the payload',
-      'retries every 15 minutes and then later: a week is counted on',
-      'that a retry is signed anew: an old date is refused',
+      'retries every 15 minutes and then later; hookonce assumes a week',
+      'that a retry is signed again: an old date is rejected',
     ],
     notes: [
-      'The body is not signed, only the `data.id` of the query: fetch the object by its id from the API before you act on it.',
-      'A delivery without `data.id` in its query or without X-Request-Id is refused, though the SDK would take it; QR code notifications are not signed, and refused.',
-      'Its documents lower-case ids of letters; the SDK takes them as they come, and so does this.',
-      'The SDK judges no date unless told to; here a signature is refused after 5 minutes.',
+      'Only `data.id` of the query is signed, not the body. Fetch the object by its id from the API before you act on it.',
+      'A delivery without `data.id` in its query or without X-Request-Id is rejected, although the SDK would accept it. QR code notifications are not signed and are rejected.',
+      'The documents convert alphabetic ids to lower case. The SDK does not, and neither does hookonce.',
+      'The SDK does not check the date by default. hookonce rejects signatures older than 5 minutes.',
     ],
   },
   signature: {

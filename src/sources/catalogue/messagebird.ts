@@ -10,11 +10,11 @@ export const messagebird = provider({
       'npm:messagebird@4.0.1:lib/webhook-signature-jwt.js',
       'npm:messagebird@4.0.1:lib/testdata/webhook-signature-jwt-reference.json',
     ],
-    unverified: ['where type, object and date are', 'retries: a week is counted on'],
+    unverified: ['where type, object and date are', 'the retries; hookonce assumes a week'],
     notes: [
       'The URL is signed with its query, as it was registered.',
-      'The clock must be right to 5 s, as in the SDK; `toleranceSeconds` widens it.',
-      'Callbacks without a body (GET) are not taken.',
+      'The clock must be accurate to 5 s, as in the SDK. `toleranceSeconds` widens this.',
+      'Callbacks without a body (GET) are not accepted.',
     ],
   },
   signature: {

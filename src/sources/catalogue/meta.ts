@@ -10,11 +10,11 @@ export const meta = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'npm:whatsapp-api-js@6.3.0:lib/index.js (secondary)',
     ],
-    unverified: ['the time to answer in', 'what names a change'],
+    unverified: ['the time limit for an answer', 'what identifies a change'],
     notes: [
-      'A message is named by its `mid`; deleting it on Instagram repeats the `mid`, so `is_deleted` is part of the key.',
-      'A change carries no id: two changes of one object with the same field and value are one event. `entry.time` is the time of sending, and no part of their key.',
-      'Names of changed fields without values (`changed_fields`) tell nothing else apart: there the time of sending is part of the key, and a retry may be a second event.',
+      'The key of a message is its `mid`. Deleting it on Instagram repeats the `mid`, so `is_deleted` is part of the key.',
+      'A change has no id: two changes of one object with the same field and value count as one event. `entry.time` is the time of sending and not part of the key.',
+      'Changes without values (`changed_fields`) cannot be distinguished otherwise. Their key includes the time of sending, so a retry may be a second event.',
       'The type is `<object>.<field>` of a change, `<object>.messaging`, `<object>.standby` or `<object>.changed_fields`. An entry of any other shape has the type `<object>`.',
     ],
   },
@@ -28,7 +28,7 @@ export const meta = provider({
     'json:entry[].changes[]',
     'json:entry[].messaging[]',
     'json:entry[].standby[]',
-    // Instagram's `field` and `value`, or only the names of what changed.
+    // Instagram's `field` and `value`, or only the names of the changed fields.
     'json:entry[]',
   ],
   event: {

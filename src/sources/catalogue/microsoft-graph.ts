@@ -8,9 +8,9 @@ export const microsoftGraph = provider({
     confidence: 'documented',
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
     notes: [
-      'The secret is the `clientState` of the subscription; it travels with each notification and nothing is signed.',
-      'Many notifications have no id. They are told apart by the version (`@odata.etag`) of the resource. One without either says only that something changed: each delivery of it is an event, a retry too.',
-      'Rich notifications, which bring encrypted content, are recorded as they come and not decrypted.',
+      'The secret is the `clientState` of the subscription. It is sent with each notification, and nothing is signed.',
+      'Many notifications have no id. They are distinguished by the version (`@odata.etag`) of the resource. A notification with neither only states that something changed: each delivery of it is an event, including retries.',
+      'Rich notifications, which contain encrypted content, are recorded as received and not decrypted.',
     ],
   },
   signature: { algorithm: 'token', at: 'item:clientState' },

@@ -7,8 +7,8 @@ export const modernTreasury = provider({
     category: 'fintech',
     confidence: 'verified',
     evidence: ['npm:modern-treasury@3.3.0:resources/webhooks.js'],
-    unverified: ['the headers with id and topic', 'retries: a week is counted on'],
-    notes: ['Id and topic are headers, and not signed.'],
+    unverified: ['the headers with id and topic', 'the retries; hookonce assumes a week'],
+    notes: ['Id and topic are in headers, which are not signed.'],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-signature', encoding: 'hex' },
   event: {

@@ -13,7 +13,7 @@ export const mollie = provider({
     ],
     unverified: ['where id, type, object and date of an event are'],
     notes: [
-      'Classic webhooks (`id=tr_…` in a form) are not signed and not covered: they say which payment to fetch, and nothing else.',
+      'Classic webhooks (`id=tr_…` in a form) are not signed and not supported. They only name the payment to fetch.',
       'Ten attempts over 26 hours.',
     ],
   },
@@ -21,7 +21,7 @@ export const mollie = provider({
     algorithm: 'hmac-sha256',
     header: 'x-mollie-signature',
     encoding: 'hex',
-    // A list: while secrets are rotated the header comes twice, and HTTP joins the two with a comma.
+    // A list: during a rotation the header is sent twice, and HTTP joins both with a comma.
     format: { kind: 'list', itemSeparator: ',', fieldSeparator: '=', signatureField: 'sha256' },
   },
   event: {

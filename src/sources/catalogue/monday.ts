@@ -12,9 +12,9 @@ export const monday = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
     notes: [
-      'The secret is the signing secret of the app that made the webhook; for events of the life of the app it is the client secret.',
-      'Webhooks that a person or a personal token made carry no token: they are refused.',
-      'Retries go on once a minute for half an hour.',
+      'The secret is the signing secret of the app that created the webhook. For app lifecycle events it is the client secret.',
+      'Webhooks created by a person or a personal token have no token and are rejected.',
+      'It retries once a minute for half an hour.',
     ],
   },
   signature: { algorithm: 'jwt', header: 'authorization', algorithms: ['HS256'] },

@@ -10,8 +10,8 @@ export const mux = provider({
       'npm:@mux/mux-node@15.3.0:resources/webhooks/webhooks.js',
       'npm:@mux/mux-node@15.3.0:resources/webhooks/webhooks.d.ts',
     ],
-    unverified: ['retries for 24 hours: a week is counted on', 'the time to answer in'],
-    notes: ['`attempts` in the body grows with each retry: the same event has another body then.'],
+    unverified: ['retries for 24 hours; hookonce assumes a week', 'the time limit for an answer'],
+    notes: ['`attempts` in the body grows with each retry, so retries of an event have different bodies.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -17,10 +17,12 @@ interface Said {
   readonly signedAtMs: number
 }
 
-/** A detached JSON Web Signature: its payload, date and body encoded twice, is left out of it. */
-export function neonAuthCode(fetching: FetchText): MakeScheme {
+/**
+ * A detached JSON Web Signature: it leaves out its payload, which is date and body, encoded twice.
+ */
+export function neonAuthCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
-    const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetching)
+    const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetcher)
 
     function read(delivery: Delivery): Said | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
@@ -34,7 +36,10 @@ export function neonAuthCode(fetching: FetchText): MakeScheme {
         signature === undefined ||
         signedAtMs === undefined
       )
-        return refuse('SIGNATURE_MALFORMED', 'the signature or its date is not of the form that Neon sends')
+        return refuse(
+          'SIGNATURE_MALFORMED',
+          'the signature or its date does not have the form that Neon sends',
+        )
       const payload = `${time}.${Buffer.from(delivery.body).toString('base64url')}`
       return {
         id: headers['x-neon-signature-kid'],
@@ -46,19 +51,19 @@ export function neonAuthCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys are not at hand')
-        const { id, signed, signature, signedAtMs } = said
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        if (published.keys.length === 0) return refuse('KEYS_UNAVAILABLE', 'the keys have not been fetched')
+        const { id, signed, signature, signedAtMs } = proof
         const meant = published.keys.find((key) => key.id === id)
         if (meant === undefined || !isSignedBy(meant.key, 'EdDSA', signed, signature))
-          return refuse('SIGNATURE_MISMATCH', 'no key that Neon publishes made this signature')
+          return refuse('SIGNATURE_MISMATCH', 'none of the keys that Neon publishes made this signature')
         return checkAge(signedAtMs, delivery.receivedAtMs, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return undefined
-        return published.need((keys) => keys.some(({ id }) => id === said.id), delivery.receivedAtMs)
+        const proof = read(delivery)
+        if ('ok' in proof) return undefined
+        return published.need((keys) => keys.some(({ id }) => id === proof.id), delivery.receivedAtMs)
       },
     }
   }
@@ -74,19 +79,19 @@ export const neonAuth = keyless(
       evidence: [
         'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary: notes that cite the documents of the vendor)',
       ],
-      unverified: ['that user.id names the object', 'the retries: three attempts, a week is counted on'],
+      unverified: ['that user.id identifies the object', 'the three attempts; hookonce assumes a week'],
       notes: [
-        'For events that are told. Those that block a sign-in until they are answered (send.otp, send.magic_link, user.before_create) want a reply that is not given.',
+        'For notification events only. Events that block a sign-in until they are answered (send.otp, send.magic_link, user.before_create) expect a reply that hookonce does not send.',
         'Event id and type are in headers, which are not signed.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'a detached JSON Web Signature (EdDSA) at `X-Neon-Signature` over date and body, each encoded in base64url; its key is among those that your Neon Auth publishes',
+      how: 'a detached JSON Web Signature (EdDSA) at `X-Neon-Signature` over date and body, each encoded in base64url; with a key that your Neon Auth publishes',
       dated: true,
       secret: 'none',
     },
-    settings: { authUrl: 'the https URL of your Neon Auth, where its keys are fetched' },
+    settings: { authUrl: 'the https URL of your Neon Auth, from which its keys are fetched' },
     event: {
       key: 'header:x-neon-event-id',
       type: 'header:x-neon-event-type',

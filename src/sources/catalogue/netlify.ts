@@ -10,8 +10,8 @@ export const netlify = provider({
       'github.com/n8n-io/n8n:packages/nodes-base/nodes/Netlify/NetlifyTriggerHelpers.ts (secondary)',
       'npm:nuxt-webhook-validators@0.2.12:netlify (secondary)',
     ],
-    unverified: ['the header with the type', 'that id, state and date name an event', 'retries'],
-    notes: ['The token is dated by nothing: an old delivery can be told from a new one by its key only.'],
+    unverified: ['the header with the type', 'that id, state and date identify an event', 'retries'],
+    notes: ['The token has no date: only the event key detects an old delivery.'],
   },
   signature: {
     algorithm: 'jwt',

@@ -11,9 +11,9 @@ export const notion = provider({
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
     ],
-    unverified: ['the retries of 24 hours: two days are counted on', 'where the id of the object is'],
+    unverified: ['the retries of 24 hours; hookonce assumes two days', 'where the id of the object is'],
     notes: [
-      'The secret is the verification token, which the first request brings unsigned: `onSecret` is given it. Enter it in the settings of the integration, and configure it.',
+      'The secret is the verification token. The first, unsigned request contains it, and it is passed to `onSecret`. Enter it in the settings of the integration, and configure it here.',
     ],
   },
   signature: {

@@ -7,8 +7,8 @@ export const npmHooks = provider({
     category: 'registry',
     confidence: 'verified',
     evidence: ['github.com/npm/npm-hook-receiver:index.js'],
-    unverified: ['where the name of the package and the date are', 'retries: a week is counted on'],
-    notes: ['There is no id: event, name, payload and date make one, and that is the whole body.'],
+    unverified: ['where the name of the package and the date are', 'the retries; hookonce assumes a week'],
+    notes: ['There is no id; the key is made of event, name, payload and date, which is the whole body.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -13,9 +13,9 @@ export const nylas = provider({
     ],
     unverified: ['the unit of `time`'],
     notes: [
-      'A compressed delivery is signed as it is sent, and refused here as BODY_UNPARSABLE: leave compression off.',
-      'Each attempt counts itself in the body, so a retry has another body under the same id.',
-      'A retry comes within 20 minutes; a day is counted on.',
+      'A compressed delivery is signed in its compressed form and rejected with BODY_UNPARSABLE: keep compression disabled.',
+      'Each body contains its attempt number, so a retry has a different body under the same id.',
+      'A retry comes within 20 minutes; hookonce assumes a day.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-nylas-signature', encoding: 'hex' },

@@ -12,8 +12,8 @@ export const okta = provider({
     unverified: ['where the id of the object is'],
     notes: [
       'Nothing is signed. The secret is the value of the `Authorization` header that you choose when the hook is registered.',
-      'The key is the `uuid` of each event: `eventId` names the delivery, which may hold several.',
-      'One retry after a timeout or a 5xx, none after a refusal; a day is counted on.',
+      'The key is the `uuid` of each event. `eventId` identifies the delivery, which may contain several events.',
+      'One retry after a timeout or a 5xx, none after a rejection; hookonce assumes a day.',
     ],
   },
   signature: { algorithm: 'token', header: 'authorization' },

@@ -12,10 +12,10 @@ export const onfido = provider({
     ],
     unverified: [
       'the name of the header',
-      'the retries after 30 s, 2 and 15 minutes, 2 and 10 hours: a week is counted on',
+      'the retries after 30 s, 2 and 15 minutes, 2 and 10 hours; hookonce assumes a week',
     ],
     notes: [
-      'There is no id: resource, action and date make one. What has no date is told apart by its body.',
+      'There is no id; the key is made of resource, action and date. Events without a date are distinguished by their body.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-sha2-signature', encoding: 'hex' },

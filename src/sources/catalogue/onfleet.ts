@@ -12,9 +12,9 @@ export const onfleet = provider({
     unverified: [
       'the fields of the payload',
       'the handshake',
-      '10 attempts within 2 hours: a week is counted on',
+      '10 attempts within 2 hours; hookonce assumes a week',
     ],
-    notes: ['The secret is hexadecimal, and decoded.'],
+    notes: ['The secret is hexadecimal and is decoded.'],
   },
   signature: {
     algorithm: 'hmac-sha512',

@@ -12,9 +12,9 @@ export const openai = provider({
       'npm:openai@6.49.0:resources/webhooks/webhooks.d.ts',
       'github.com/openai/openai-node:tests/api-resources/webhooks.test.ts',
     ],
-    unverified: ['the retries of 72 hours: a week is counted on'],
+    unverified: ['the retries of 72 hours; hookonce assumes a week'],
     notes: [
-      'The secret is `whsec_<base64>`. The SDK takes one without that prefix as plain text; here it is base64.',
+      'The secret is `whsec_<base64>`. The SDK uses a secret without that prefix as plain text; hookonce decodes it as base64.',
     ],
   },
   ...standardSignature('webhook'),

@@ -10,7 +10,7 @@ export const orb = provider({
       'npm:orb-billing@6.11.0:resources/webhooks.js',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['where the object is', 'retries: a week is counted on'],
+    unverified: ['where the object is', 'the retries; hookonce assumes a week'],
   },
   signature: {
     algorithm: 'hmac-sha256',

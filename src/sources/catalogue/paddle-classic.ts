@@ -6,20 +6,23 @@ import { privateKeyOf } from '../schemes/digest.ts'
 import { formFields } from '../schemes/form.ts'
 import { refuse } from '../schemes/refuse.ts'
 
-/** Signed are the fields of the form in the order of their names, as PHP writes an array down. */
+/** The signed content is the form fields in the order of their names, serialised as a PHP array. */
 const code: MakeScheme = ({ keyring }) => ({
   verify(delivery) {
     const { p_signature: proof, ...fields } = formFields(delivery) ?? {}
-    if (!proof) return refuse('SIGNATURE_MISSING', 'the body is no form with p_signature')
+    if (!proof) return refuse('SIGNATURE_MISSING', 'the body is not a form with p_signature')
     const signature = Buffer.from(proof, 'base64')
-    // One spelling only: the spare bits of the last letter could be anything else.
+    // Accepts only the canonical spelling: the unused bits of the last character could vary.
     if (signature.toString('base64') !== proof)
       return refuse('SIGNATURE_MALFORMED', 'p_signature is not base64')
     const signed = serialized(fields)
     for (const { key, position } of keyring.keys) {
       if (createVerify('sha1').update(signed).verify(key, signature)) return { ok: true, secret: position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} public key(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured public key(s) made this signature`,
+    )
   },
   sign(sample) {
     const [key] = keyring.keys
@@ -54,14 +57,12 @@ export const paddleClassic = provider<Readonly<Record<string, string>>, unknown,
         'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
         'github.com/hookdeck/webhook-samples@84a3957 (captured real requests)',
       ],
-      unverified: ['the text that is signed', 'the id of the object', 'the retries: a week is counted on'],
-      notes: [
-        'For accounts of Paddle from before Paddle Billing. The secret is the public key of the vendor.',
-      ],
+      unverified: ['the signed text', 'the id of the object', 'the retries; hookonce assumes a week'],
+      notes: ['For Paddle accounts from before Paddle Billing. The secret is the public key of the vendor.'],
     },
     signature: {
       algorithm: 'coded',
-      how: 'RSA-SHA1 in base64 in the form field `p_signature` over the other fields, sorted by name and serialized as PHP does',
+      how: 'RSA-SHA1 in base64 in the form field `p_signature` over the other fields, sorted by name and serialised like a PHP array',
       secret: 'public-key',
     },
     body: 'form',

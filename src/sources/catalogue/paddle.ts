@@ -11,8 +11,8 @@ export const paddle = provider({
       'https://developer.paddle.com/webhooks/about/respond-to-webhooks',
     ],
     notes: [
-      'The tolerance is 5 seconds, as in the SDK: keep the clock right, or widen `toleranceSeconds`.',
-      '`notification_id` differs for each destination; `event_id` does not, and is the key.',
+      'The tolerance is 5 seconds, as in the SDK. Keep the clock accurate, or raise `toleranceSeconds`.',
+      'The key is `event_id`, because `notification_id` differs for each destination.',
     ],
   },
   signature: {

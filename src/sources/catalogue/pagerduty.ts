@@ -13,8 +13,8 @@ export const pagerduty = provider({
     ],
     unverified: ['the event `pagey.ping` of a test'],
     notes: [
-      '`X-Webhook-Id` is what the documents tell duplicates apart by. It is a header that TLS protects, not the secret.',
-      'A refused delivery is not tried again, and three in a row switch the webhook off for a day: set the secret before the webhook.',
+      'The documents recommend `X-Webhook-Id` for detecting duplicates. It is a header, which TLS protects but the secret does not.',
+      'A rejected delivery is not retried, and three in a row disable the webhook for a day. Configure the secret before you create the webhook.',
     ],
   },
   signature: {

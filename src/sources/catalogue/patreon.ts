@@ -11,14 +11,14 @@ export const patreon = provider({
       'github.com/Patreon/platform-documentation:source/includes/_webhooks_v2.md',
     ],
     notes: [
-      'HMAC-MD5 is what Patreon signs with: weak as a hash, not known to be broken as an HMAC.',
-      'The name of the event is a header, and not signed.',
-      'Seven retries take up to five weeks; what waits is sent with the next success.',
+      'Patreon signs with HMAC-MD5. MD5 is weak as a hash, but not known to be broken as an HMAC.',
+      'The name of the event is in a header, which is not signed.',
+      'Seven retries take up to five weeks. Waiting events are sent after the next success.',
     ],
   },
   signature: { algorithm: 'hmac-md5', header: 'x-patreon-signature', encoding: 'hex' },
   event: {
-    // One change is sent under several names, with one body.
+    // One change is sent under several event names, with the same body.
     key: { hash: ['header:x-patreon-event', 'body-hash'] },
     type: 'header:x-patreon-event',
     objectId: 'json:data.id',

@@ -14,7 +14,7 @@ import { checkOptions } from '../options.ts'
 import { compile } from '../schemes/compile.ts'
 import { paypalCode } from './paypal.ts'
 
-/* PayPal's part is played by an authority of our own, and a real server that has its certificates. */
+/* Our own certificate authority plays PayPal, with a real server for its certificates. */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-paypal-'))
 afterAll(() => rmSync(dir, { recursive: true }))
@@ -29,7 +29,7 @@ function openssl(...args: string[]): void {
   execFileSync('openssl', args, { stdio: 'ignore', cwd: dir })
 }
 
-/** A certificate by an issuer, or by itself. */
+/** A certificate signed by an issuer, or by itself. */
 function certified(name: string, subject: string, issuer?: Certified, extensions: string[] = []): Certified {
   const [key, request, pem] = [`${name}.key`, `${name}.csr`, `${name}.pem`]
   writeFileSync(join(dir, `${name}.ext`), extensions.join('\n'))
@@ -87,7 +87,7 @@ async function world(certificates: KeyAnswer, webhookId = WEBHOOK): Promise<Worl
     path === '/Issuer.crt' ? new X509Certificate(issuer.pem).raw : certificates,
   )
   onTestFinished(() => server.stop())
-  const code = paypalCode({ fetching: server.fetching, roots: () => [new X509Certificate(root.pem)] })
+  const code = paypalCode({ fetcher: server.fetching, roots: () => [new X509Certificate(root.pem)] })
   const options = checkOptions({ secret: undefined, settings: { webhookId } }, 'paypal')
   return { server, source: compile(checkDescription(paypal.description), options, code) }
 }

@@ -3,9 +3,9 @@ import * as zlib from 'node:zlib'
 import type { Delivery, Refusal } from '../contract.ts'
 import { keyless } from '../provider.ts'
 import {
+  type CertificateSource,
   publicRoots,
   publishedIssuer,
-  type Trusting,
   trustedCertificate,
 } from '../schemes/certificate-chain.ts'
 import type { MakeScheme } from '../schemes/custom-scheme.ts'
@@ -28,20 +28,21 @@ const ISSUERS = /^http:\/\/cacerts\.digicert\.com\/[\w.-]{1,100}$/
 const GENUINE_NAME = /^CN=(?:[a-z0-9-]+\.)+paypal\.com$/m
 
 /**
- * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate
- * that each delivery names.
+ * PayPal signs its own headers, the webhook's id and a checksum of the body, with a certificate.
+ * Each delivery names the certificate.
  */
-export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
+export function paypalCode({ fetcher, roots }: CertificateSource): MakeScheme {
   return ({ endpoint }) => {
     const webhookId = endpoint.setting('webhookId')
 
     const certificates = remoteKeys(async (url, nowMs) => {
-      const certificate = await trustedCertificate((await fetching(url)).toString('utf8'), {
+      const certificate = await trustedCertificate((await fetcher(url)).toString('utf8'), {
         roots: roots(),
         nowMs,
-        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetching),
+        fetchIssuer: (issued) => publishedIssuer(issued, ISSUERS, fetcher),
       })
-      if (!GENUINE_NAME.test(certificate.subject)) throw new Error('the certificate is not that of PayPal')
+      if (!GENUINE_NAME.test(certificate.subject))
+        throw new Error('the certificate does not belong to PayPal')
       return certificate.publicKey
     }, endpoint.keyNames)
 
@@ -50,7 +51,7 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
       if ('ok' in headers) return headers
       const url = genuineUrl(headers['paypal-cert-url'], GENUINE_HOST)
       if (url === undefined || !CERTIFICATE_PATH.test(url.pathname) || url.search !== '')
-        return refuse('SIGNATURE_MALFORMED', 'PAYPAL-CERT-URL is no certificate at PayPal')
+        return refuse('SIGNATURE_MALFORMED', 'PAYPAL-CERT-URL is not an address at PayPal')
       const id = headers['paypal-transmission-id']
       const time = headers['paypal-transmission-time']
       return {
@@ -62,21 +63,21 @@ export function paypalCode({ fetching, roots }: Trusting): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const key = certificates.get(said.certificate)
-        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate is not at hand')
-        return createVerify('sha256').update(said.signed).verify(key, said.signature)
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const key = certificates.get(proof.certificate)
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the certificate has not been fetched')
+        return createVerify('sha256').update(proof.signed).verify(key, proof.signature)
           ? { ok: true, secret: 1 }
           : refuse(
               'SIGNATURE_MISMATCH',
-              'the certificate did not make this signature: is settings.webhookId that of this URL?',
+              'the certificate did not make this signature; check that settings.webhookId belongs to this URL',
             )
       },
       prepare(delivery) {
-        const said = read(delivery)
-        // What is wrong with it is said by verify; nothing is fetched for it.
-        return 'ok' in said ? undefined : certificates.need(said.certificate, delivery.receivedAtMs)
+        const proof = read(delivery)
+        // `verify` reports what is wrong. Nothing is fetched for an invalid delivery.
+        return 'ok' in proof ? undefined : certificates.need(proof.certificate, delivery.receivedAtMs)
       },
     }
   }
@@ -95,12 +96,12 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
         'github.com/hookdeck/webhook-samples@84a3957 (captured real requests)',
       ],
       unverified: [
-        'the retries: 3 days, a week is counted on',
-        'whether a retry is dated anew: so the age of a delivery is not judged',
+        'the retries of 3 days; hookonce assumes a week',
+        'whether a retry has a new date: the age of a delivery is therefore not checked',
       ],
       notes: [
-        'The body is signed by its CRC-32, a checksum of 32 bits that can be forged for a delivery one already holds: see to TLS.',
-        'Certificates are taken from PayPal only, must chain to a public root, and be kept by a name under paypal.com.',
+        'Only the CRC-32 of the body is signed. Anyone who holds a delivery can forge another body with this 32-bit checksum: use TLS.',
+        'Certificates must come from PayPal, chain to a public root, and be issued to a name under paypal.com.',
       ],
     },
     signature: {
@@ -109,7 +110,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
       secret: 'none',
       namesKey: true,
     },
-    settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of what is signed' },
+    settings: { webhookId: 'the id that PayPal shows for the webhook; it is part of the signed text' },
     event: {
       key: 'json:id',
       type: 'json:event_type',
@@ -119,7 +120,7 @@ export const paypal = keyless<PayPalEvent, unknown, string>(
     },
     retryWindowHours: 7 * 24,
   },
-  paypalCode({ fetching: fetchBytes, roots: publicRoots }),
+  paypalCode({ fetcher: fetchBytes, roots: publicRoots }),
 )
 
 export interface PayPalEvent {

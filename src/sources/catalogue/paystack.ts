@@ -19,8 +19,8 @@ export const paystack = provider({
     ],
     notes: [
       'The secret is the secret key of the account, `sk_…`.',
-      'No event id is sent: the key is made of the event and its object, so that the same event of one object is taken once. Where the object has no id, equal bodies are one event.',
-      'The sample of the documents signs the body written again; here it is the bytes as they came.',
+      'No event id is sent; the key is made of the event and its object, so the same event of one object is recorded once. If the object has no id, equal bodies count as one event.',
+      'The sample code in the documentation signs the body after serialising it again; hookonce verifies the bytes as received.',
     ],
   },
   signature: { algorithm: 'hmac-sha512', header: 'x-paystack-signature', encoding: 'hex' },

@@ -11,10 +11,10 @@ export const persona = provider({
       'https://docs.withpersona.com/webhooks-best-practices#checking-signatures (cited)',
     ],
     unverified: [
-      'that `data.id` stays the same when an event is sent again',
-      'how long the 7 retries take: a week is counted on',
+      'that `data.id` stays the same when the event is sent again',
+      'how long the 7 retries take; hookonce assumes a week',
       'the tolerance',
-      'that both signatures of a rotation carry one date',
+      'that both signatures of a rotation have the same date',
     ],
     notes: ['The whole `wbhsec_…` text is the key.'],
   },
@@ -22,7 +22,7 @@ export const persona = provider({
     algorithm: 'hmac-sha256',
     header: 'persona-signature',
     encoding: 'hex',
-    // While a secret is rotated, a second `t=…,v1=…` follows after a space.
+    // During a rotation, a second `t=…,v1=…` follows after a space.
     format: { kind: 'list', itemSeparator: ', ', fieldSeparator: '=', signatureField: 'v1' },
     content: '{timestamp}.{body}',
   },

@@ -21,17 +21,17 @@ const HOSTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Plaid signs a token that holds the hash of the body; its keys are had by their ids, with the
- * credentials of the API.
+ * Plaid signs a token that contains the hash of the body. Its keys are fetched by id, with the API
+ * credentials.
  */
-export function plaidCode(fetching: FetchText): MakeScheme {
+export function plaidCode(fetcher: FetchText): MakeScheme {
   return ({ keyring, endpoint, toleranceSeconds }) => {
     const host = HOSTS[endpoint.setting('environment')]
     if (host === undefined)
       throw new HookonceError('CONFIG_INVALID', "plaid: settings.environment: 'production' or 'sandbox'")
 
     const keys = remoteKeys(async (id) => {
-      const answer = await fetching(`${host}/webhook_verification_key/get`, {
+      const answer = await fetcher(`${host}/webhook_verification_key/get`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({
@@ -41,7 +41,7 @@ export function plaidCode(fetching: FetchText): MakeScheme {
         }),
       })
       const { key } = (parseJsonText(answer) ?? {}) as { key?: Record<string, unknown> }
-      if (key === undefined) throw new Error('there is no key in the answer')
+      if (key === undefined) throw new Error('the response contains no key')
       if (key.expired_at !== null && key.expired_at !== undefined) throw new Error('the key has expired')
       return publicKeyOf(key)
     }, endpoint.keyNames)
@@ -51,9 +51,9 @@ export function plaidCode(fetching: FetchText): MakeScheme {
       if ('ok' in headers) return headers
       const token = parseToken(headers[HEADER])
       if (token === undefined || algorithmOf(token.header, ['ES256']) === undefined)
-        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no token that is signed with ES256`)
+        return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} contains no token signed with ES256`)
       const { kid } = token.header
-      // Before it is asked for: what strangers may write into a request of ours.
+      // Checked before it is fetched: an unverified sender controls this part of our request.
       if (typeof kid !== 'string' || !/^[\w-]{1,64}$/.test(kid))
         return refuse('SIGNATURE_MALFORMED', 'the token names no key')
       return { token, id: kid }
@@ -61,22 +61,22 @@ export function plaidCode(fetching: FetchText): MakeScheme {
 
     return {
       verify(delivery) {
-        const said = read(delivery)
-        if ('ok' in said) return said
-        const { token, id } = said
+        const proof = read(delivery)
+        if ('ok' in proof) return proof
+        const { token, id } = proof
         const key = keys.get(id)
-        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key is not at hand')
+        if (key === undefined) return refuse('KEYS_UNAVAILABLE', 'the key has not been fetched')
         if (!isSignedBy(key, 'ES256', token.signed, token.signature))
           return refuse('SIGNATURE_MISMATCH', 'the key did not make this token')
         const { request_body_sha256: bodyHash, iat } = token.claims
         if (typeof bodyHash !== 'string' || !isSameText(bodyHash, hash('sha256', delivery.body)))
-          return refuse('SIGNATURE_MISMATCH', 'the body is not the one of the claim request_body_sha256')
+          return refuse('SIGNATURE_MISMATCH', 'the body does not match the claim request_body_sha256')
         if (iat === undefined) return refuse('SIGNATURE_MALFORMED', 'the token has no date')
         return ageFault({ iat }, delivery, toleranceSeconds) ?? { ok: true, secret: 1 }
       },
       prepare(delivery) {
-        const said = read(delivery)
-        return 'ok' in said ? undefined : keys.need(said.id, delivery.receivedAtMs)
+        const proof = read(delivery)
+        return 'ok' in proof ? undefined : keys.need(proof.id, delivery.receivedAtMs)
       },
     }
   }
@@ -95,18 +95,18 @@ export const plaid = provider<PlaidWebhook, PlaidWebhook, string>(
         'https://gist.github.com/skylarmb/0cecf20afe16ba1959681c838ce9b3a2 (sample of a Plaid engineer)',
       ],
       unverified: [
-        'the retries: 24 hours, a week is counted on',
-        'whether a retry keeps the date of its token: where it does not, it is a second event',
+        'the retries of 24 hours; hookonce assumes a week',
+        'whether a retry keeps the date of its token: if not, it is a second event',
       ],
       notes: [
-        'The secret is that of the API: it fetches the keys. With several, the first is used.',
+        'The secret is the API secret. It is used to fetch the keys. If there are several, the first is used.',
         'Plaid sends no event id, and equal bodies are different events: the key is made of the body and the date of its token.',
-        'Nothing that is signed names your account: look up the item before you act.',
+        'The signed content does not name your account. Look up the item before you act on it.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'a JSON Web Token (ES256) at `Plaid-Verification` with the SHA-256 of the body; its key is fetched from the API of Plaid by its id',
+      how: 'a JSON Web Token (ES256) at `Plaid-Verification` with the SHA-256 of the body; its key is fetched by id from the Plaid API',
       dated: true,
       secret: 'credential',
       namesKey: true,

@@ -13,8 +13,8 @@ export const polar = provider({
       'github.com/polarsource/polar:docs/integrate/webhooks/delivery.mdx',
     ],
     notes: [
-      'Standard Webhooks but for the secret: the whole text is the key, nothing is taken off and nothing decoded.',
-      'Ten retries with growing pauses, over a time that is not stated: a week is counted on. Ten failures in a row switch the endpoint off.',
+      'Standard Webhooks, except for the secret: the whole text is the key, and it is not decoded.',
+      'Ten retries with growing pauses, over a time that is not documented; hookonce assumes a week. Ten failures in a row disable the endpoint.',
     ],
   },
   ...standardSignature('webhook', { secretEncoding: 'utf8', secretPrefix: '' }),

@@ -12,10 +12,10 @@ export const postmark = provider({
       'https://postmarkapp.com/developer/webhooks/webhooks-overview (cited by a secondary source)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of 10 hours: a day is counted on', 'which field holds the date'],
+    unverified: ['the retries of 10 hours; hookonce assumes a day', 'which field holds the date'],
     notes: [
       'Nothing is signed. Register the URL as `https://user:password@host/…`; the secret is `user:password`.',
-      'Only bounces carry an id; the key of the others is made of kind, message, recipient, date, link and client. Mail that comes in is named by its message.',
+      'Only bounces have an id. The key of other events is made of kind, message, recipient, date, link and client. The key of inbound mail is its message id.',
     ],
   },
   signature: { algorithm: 'basic' },

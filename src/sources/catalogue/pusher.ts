@@ -12,8 +12,8 @@ export const pusher = provider({
       'github.com/pusher/docs:docs/channels/server_api/webhooks.md',
     ],
     notes: [
-      '`X-Pusher-Key` says which key of the app signed: list the secrets of all, each is tried.',
-      'Events carry no id: two with the same content and the same date, to the millisecond, are one.',
+      '`X-Pusher-Key` names the signing key of the app. List the secrets of all keys; each is tried.',
+      'Events have no id: two events with the same content and the same date, to the millisecond, count as one.',
       'Retries end after 5 minutes.',
     ],
   },

@@ -11,12 +11,12 @@ export const quickbooks = provider({
       'github.com/IntuitDeveloper/SampleApp-Webhooks-nodejs:routes/routes.js',
     ],
     unverified: [
-      'what names an event, above all in the newer form of CloudEvents',
-      'the retries of some 4 hours: a week is counted on',
+      'what identifies an event, especially in the newer CloudEvents form',
+      'the retries of about 4 hours; hookonce assumes a week',
     ],
     notes: [
       'The secret is the verifier token of the webhook.',
-      'Entities carry no event id: the key is made of company, entity, operation and date. In the newer form (CloudEvents) it is the id of the event with its source.',
+      'Entities have no event id; the key is made of company, entity, operation and date. In the newer CloudEvents form it is made of id and source of the event.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'intuit-signature', encoding: 'base64' },

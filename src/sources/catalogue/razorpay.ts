@@ -11,17 +11,17 @@ export const razorpay = provider({
       'github.com/razorpay/razorpay-node:test/utils/razorpay-utils.spec.js',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of 24 hours: two days are counted on'],
+    unverified: ['the retries of 24 hours; hookonce assumes two days'],
     notes: [
-      'The secret is the one of the webhook, not the API key.',
-      'The signature covers the body only: the event id is a header that TLS protects, not the secret.',
+      'The secret is that of the webhook, not the API key.',
+      'The signature covers the body only: the event id is a header, which TLS protects but the secret does not.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'x-razorpay-signature', encoding: 'hex' },
   event: {
     key: 'header:x-razorpay-event-id',
     type: 'json:event',
-    // What is nearest to the event first: a refund comes with its payment, a payment with its order.
+    // The most specific object first: a refund is sent with its payment, a payment with its order.
     objectId: [
       'json:payload.refund.entity.id',
       'json:payload.subscription.entity.id',

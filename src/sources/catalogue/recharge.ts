@@ -11,9 +11,9 @@ export const recharge = provider({
     notes: [
       'The secret is the client secret of the API.',
       'The tolerance is as long as the retries, 48 hours; after 20 failures the webhook is deleted.',
-      'There is no id: topic and body make one.',
-      'The legacy header X-Recharge-Hmac-Sha256, a plain hash, is sent beside it and not believed.',
-      'The object is under a name of its own kind (`charge`, `subscription`, …), so that no id of it is read.',
+      'There is no id; the key is made of topic and body.',
+      'The legacy header X-Recharge-Hmac-Sha256, a plain hash, is sent beside it and ignored.',
+      'The object is under the name of its kind (`charge`, `subscription`, …), so its id is not read.',
     ],
   },
   signature: {

@@ -10,7 +10,7 @@ export const render = provider({
     evidence: [
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
-    unverified: ['where the object is', 'retries: a week is counted on'],
+    unverified: ['where the object is', 'the retries; hookonce assumes a week'],
   },
   ...standardSignature('webhook'),
   event: {

@@ -14,7 +14,7 @@ export const resend = provider({
     ],
     unverified: [
       'which field names the object',
-      'the retries of some 18 hours: a week is counted on',
+      'the retries of about 18 hours; hookonce assumes a week',
       'that only 200 is success',
     ],
     notes: ['The headers are those of Svix, `svix-*`.'],

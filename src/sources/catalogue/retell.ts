@@ -11,10 +11,10 @@ export const retell = provider({
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
       'https://docs.retellai.com/features/webhook-overview',
     ],
-    unverified: ['that a call has each other event once', 'the 3 attempts: a week is counted on'],
+    unverified: ['that every other event occurs once per call', 'the 3 attempts; hookonce assumes a week'],
     notes: [
       'The secret is the API key with the webhook badge.',
-      'A call has many `transcript_updated`, and may be transferred more than once: transcript and destination are part of the key.',
+      'A call has many `transcript_updated` events and may be transferred more than once, so transcript and destination are part of the key.',
     ],
   },
   signature: {

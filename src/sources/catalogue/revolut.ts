@@ -1,6 +1,6 @@
 import { provider } from '../provider.ts'
 
-/** What an order may have several of, in bodies without an id or date. */
+/** Events that an order may have several times, with bodies that contain no id or date. */
 const REPEATED = ['ORDER_PAYMENT_AUTHENTICATED', 'ORDER_PAYMENT_DECLINED', 'ORDER_PAYMENT_FAILED']
 
 export const revolut = provider({
@@ -16,9 +16,9 @@ export const revolut = provider({
     unverified: ['where object and date are'],
     notes: [
       'The whole `wsk_…` text is the key.',
-      'There is no id: event, order and, where there are any, date and data make one.',
-      'The payments of one order may be declined, fail or be authenticated several times, and those deliveries differ in nothing but the time of sending. Each delivery of them is an event, a retry too.',
-      'Three retries, 10 minutes apart; a day is counted on.',
+      'There is no id; the key is made of event, order and, if present, date and data.',
+      'The payments of one order may be declined, fail or be authenticated several times. Those deliveries differ only in the time of sending, so each delivery is an event, including retries.',
+      'Three retries, 10 minutes apart; hookonce assumes a day.',
     ],
   },
   signature: {

@@ -14,9 +14,9 @@ export const sanity = provider({
     ],
     unverified: ['the headers sanity-operation and sanity-document-id'],
     notes: [
-      'The library judges no date; here a signature is refused after 5 minutes, unless `toleranceSeconds` says otherwise.',
-      'The payload is what the projection of the webhook makes of the document: leave `_updatedAt` in it, if the date matters.',
-      'Two retries within a minute; a day is counted on.',
+      'The library does not check the date. hookonce rejects signatures older than 5 minutes, unless `toleranceSeconds` is set.',
+      'The projection of the webhook defines the payload. Keep `_updatedAt` in it if the date matters.',
+      'Two retries within a minute; hookonce assumes a day.',
     ],
   },
   signature: {

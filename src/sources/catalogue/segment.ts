@@ -11,9 +11,9 @@ export const segment = provider({
       'github.com/segmentio/segment-docs:src/connections/destinations/catalog/actions-webhook/index.md',
     ],
     notes: [
-      'Keep batching off in the Actions destination: of a batch only the first event is signed, and it is refused.',
+      'Keep batching disabled in the Actions destination: only the first event of a batch is signed, so batches are rejected.',
       'The type is `track`, `identify`, …; the name of a tracked event is in the payload.',
-      'Retries go on for 4 hours.',
+      'It retries for 4 hours.',
     ],
   },
   signature: { algorithm: 'hmac-sha1', header: 'x-signature', encoding: 'hex' },

@@ -7,8 +7,8 @@ export const sendcloud = provider({
     category: 'shipping',
     confidence: 'verified',
     evidence: ['https://sendcloud.dev/api/v2/webhooks'],
-    unverified: ['where type, parcel and date are', 'retries: a week is counted on'],
-    notes: ['There is no id: action, parcel and date make one.'],
+    unverified: ['where type, parcel and date are', 'the retries; hookonce assumes a week'],
+    notes: ['There is no id; the key is made of action, parcel and date.'],
   },
   signature: { algorithm: 'hmac-sha256', header: 'sendcloud-signature', encoding: 'hex' },
   event: {

@@ -10,11 +10,11 @@ export const sendgrid = provider<readonly SendGridEvent[], SendGridEvent, string
       'npm:@sendgrid/eventwebhook@8.0.0:src/eventwebhook.js',
       'https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event',
     ],
-    unverified: ['the retry window of 24 hours: a week is counted on'],
+    unverified: ['the retry window of 24 hours; hookonce assumes a week'],
     notes: [
       'The secret is the public key that Mail Settings shows.',
       'The line break at the end of the body is signed: a proxy that trims it breaks every signature.',
-      'The SDK judges no date; here a signature is refused after 5 minutes, unless `toleranceSeconds` says otherwise.',
+      'The SDK does not check the date. hookonce rejects signatures older than 5 minutes, unless `toleranceSeconds` is set.',
     ],
   },
   signature: {

@@ -8,14 +8,14 @@ export const sentry = provider({
     confidence: 'verified',
     evidence: ['github.com/getsentry/sentry-docs:docs/integrations/integration-platform/webhooks.mdx'],
     unverified: [
-      'that Request-ID stays the same when a delivery is sent again',
+      'that Request-ID stays the same when the delivery is sent again',
       'where the id of the object is',
     ],
     notes: [
       'The secret is the client secret of the integration.',
-      'The date is in a header that is not signed, and not judged.',
-      'The sample of the documents signs the body written again; here it is the bytes as they came.',
-      'No retries are stated: a week is counted on.',
+      'The date is in a header that is not signed, so it is not checked.',
+      'The sample code in the documentation signs the body after serialising it again; hookonce verifies the bytes as received.',
+      'Retries are not documented; hookonce assumes a week.',
     ],
   },
   signature: { algorithm: 'hmac-sha256', header: 'sentry-hook-signature', encoding: 'hex' },

@@ -7,9 +7,9 @@ export const shippo = provider({
     category: 'shipping',
     confidence: 'uncertain',
     evidence: ['npm:shippo@2.18.0 (no verification helper present)'],
-    unverified: ['every field', 'retries: a week is counted on'],
+    unverified: ['every field', 'the retries; hookonce assumes a week'],
     notes: [
-      'Nothing is signed: register the URL with `?token=…`, and that is the secret.',
+      'Nothing is signed. Register the URL with `?token=…`; the token is the secret.',
       'Signatures (`Shippo-Auth-Signature`) are for those who ask Shippo for them, and not covered.',
     ],
   },

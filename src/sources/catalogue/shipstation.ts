@@ -7,10 +7,10 @@ export const shipstation = provider({
     category: 'shipping',
     confidence: 'documented',
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
-    unverified: ['retries: a week is counted on'],
+    unverified: ['the retries; hookonce assumes a week'],
     notes: [
-      'Nothing is signed: register the URL with `?token=…`, and that is the secret.',
-      'The event holds a `resource_url` to fetch with the API key, and nothing else.',
+      'Nothing is signed. Register the URL with `?token=…`; the token is the secret.',
+      'The event contains only a `resource_url`, which you fetch with the API key.',
       'V2 (ShipEngine) signs with RSA and fetched keys; it is not covered.',
     ],
   },

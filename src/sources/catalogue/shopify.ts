@@ -14,10 +14,10 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
       'github.com/hookdeck/webhook-samples@84a3957 (captured requests)',
     ],
     notes: [
-      "The key is `X-Shopify-Webhook-Id`: the same on every retry and not shared between subscriptions. `X-Shopify-Event-Id` is one for all subscriptions that matched a merchant's event, so that with it two subscriptions at one URL would lose each other's deliveries.",
-      'The signature covers the body only: id, topic and date are headers that TLS protects, not the secret.',
-      'Retries go on for 4 hours since 2024-09, and went on for 48 before: the longer time is counted on.',
-      'The newer "Events" deliveries have headers named `shopify-*`. Their key is `Shopify-Webhook-Id`, their type topic and action: `Product/update`.',
+      "The key is `X-Shopify-Webhook-Id`: the same on every retry and not shared between subscriptions. `X-Shopify-Event-Id` is shared by all subscriptions that match a merchant's event, so two subscriptions at one URL would lose each other's deliveries.",
+      'The signature covers the body only: id, topic and date are headers, which TLS protects but the secret does not.',
+      'It retries for 4 hours since 2024-09, and for 48 hours before; hookonce assumes the longer time.',
+      'The newer "Events" deliveries have headers named `shopify-*`. Their key is `Shopify-Webhook-Id`. Their type is topic and action: `Product/update`.',
     ],
   },
   apiKeys: {
@@ -51,7 +51,7 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
       'json:company_contact.admin_graphql_api_id',
       'json:product.id',
       'json:customer.id',
-      // Topics that name it by its kind.
+      // Topics that name the id after its kind.
       'json:inventory_item_id',
       'json:customer_id',
       'json:order_id',
@@ -70,14 +70,14 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
   retryWindowHours: 48,
 })
 
-/** The resource itself: Shopify wraps it in nothing. Deletions carry little more than `id`. */
+/** The resource itself, without an envelope. Deletions contain little more than `id`. */
 export interface ShopifyPayload {
   readonly id?: number
   readonly admin_graphql_api_id?: string
   readonly [field: string]: unknown
 }
 
-/** Well-known topics, for completion; any other is allowed. */
+/** Well-known topics, for completion. Any other topic is allowed. */
 export type ShopifyTopic =
   | 'app/uninstalled'
   | 'app_subscriptions/update'

@@ -8,7 +8,7 @@ export const slack = provider<SlackEvent, SlackEvent['event'], string>({
     confidence: 'verified',
     evidence: ['npm:@slack/bolt@5.1.0:dist/receivers/verify-request.js'],
     notes: [
-      'Only the Events API: slash commands and interactions are forms, and want their answer in the reply.',
+      'Only for the Events API. Slash commands and interactions are forms, and expect their answer in the reply.',
       'Retries end after 6 minutes.',
     ],
   },
@@ -27,7 +27,7 @@ export const slack = provider<SlackEvent, SlackEvent['event'], string>({
   event: {
     key: [
       'json:event_id',
-      // `app_rate_limited`: the only one without an id.
+      // `app_rate_limited` is the only event without an id.
       { hash: ['json:type', 'json:team_id', 'json:api_app_id', 'json:minute_rate_limited'] },
     ],
     type: ['json:event.type', 'json:type'],

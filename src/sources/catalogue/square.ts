@@ -12,7 +12,7 @@ export const square = provider({
       'https://developer.squareup.com/docs/webhooks/troubleshooting',
     ],
     unverified: ['the number of retries'],
-    notes: ['Retries go on for 24 hours, and went on for 72 before: the longer time is counted on.'],
+    notes: ['It retries for 24 hours, and earlier for 72 hours; hookonce assumes the longer time.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

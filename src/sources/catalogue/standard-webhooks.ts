@@ -1,14 +1,17 @@
 import type { ProviderDescription } from '../description.ts'
 import { provider } from '../provider.ts'
 
-/** `whsec_<base64>` but for a few: some use the text itself, some another prefix. */
+/**
+ * `whsec_<base64>`, with a few exceptions: some senders use the text itself, some another prefix.
+ */
 interface SecretForm {
   readonly secretEncoding?: 'utf8' | 'base64'
   readonly secretPrefix?: string
 }
 
 /**
- * How everyone signs who follows the specification; Svix's own senders name the headers `svix-*`.
+ * The signature of every sender that follows the specification. Svix's own senders name the headers
+ * `svix-*`.
  */
 export function standardSignature(
   prefix: 'webhook' | 'svix',
@@ -21,7 +24,8 @@ export function standardSignature(
       encoding: 'base64',
       format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
       content: `{header:${prefix}-id}.{timestamp}.{body}`,
-      // A secret that is taken as text may begin with anything: it names no kind of key.
+      // A secret that is used as text may begin with anything, so its prefix says nothing about its
+      // kind.
       ...(secretEncoding === 'base64' && {
         asymmetric: { signatureField: 'v1a', publicPrefix: 'whpk_', privatePrefix: 'whsk_' },
       }),
@@ -44,11 +48,11 @@ export const standardWebhooks = provider<StandardWebhooksEvent, unknown, string>
       'github.com/svix/svix-webhooks:server/svix-server/src/worker.rs (the vector of v1a)',
     ],
     notes: [
-      'The key is what `whsec_<base64>` holds, decoded; the prefix may be missing.',
-      '`webhook-signature: v1,<base64>[ v1a,<base64>]`, several of each; `v1a` is Ed25519, and its secret the public key, `whpk_<base64>`.',
+      'The secret is `whsec_<base64>`. The decoded bytes are the key, and the prefix may be missing.',
+      '`webhook-signature: v1,<base64>[ v1a,<base64>]`, several of each; `v1a` is Ed25519, and its secret is the public key, `whpk_<base64>`.',
       'The key of the event, `webhook-id`, is signed.',
       '`type`, `timestamp` and `data` in the body are recommended, not required.',
-      "The specification's own example retries for 75 hours and leaves the rest to the sender: a week is counted on.",
+      'The example in the specification retries for 75 hours, and senders may differ; hookonce assumes a week.',
     ],
   },
   ...standardSignature('webhook'),

@@ -6,9 +6,9 @@ export const statuspage = provider({
     name: 'Atlassian Statuspage',
     category: 'observability',
     confidence: 'uncertain',
-    evidence: ['recalled: no source was found'],
-    unverified: ['everything: it was not seen in any source', 'retries: a week is counted on'],
-    notes: ['Nothing is signed: register the URL with `?token=…`, and that is the secret.'],
+    evidence: ['from memory: no source was found'],
+    unverified: ['everything: no source confirms it', 'the retries; hookonce assumes a week'],
+    notes: ['Nothing is signed. Register the URL with `?token=…`; the token is the secret.'],
   },
   signature: { algorithm: 'token', at: 'query:token' },
   event: {

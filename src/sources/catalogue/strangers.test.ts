@@ -6,9 +6,9 @@ import { sampleOf } from '../sample.ts'
 import { isSignable } from '../signature.ts'
 
 /*
- * Anyone can send anything to any source: verifying never throws, and never accepts what was not
- * made with the secret. Deliveries are signed with the secret of a stranger, so that they have the
- * form of genuine ones, and then changed.
+ * Anyone can send anything to any source. Verification never throws, and never accepts a delivery
+ * that was not signed with the secret. The deliveries are signed with a stranger's secret, so that
+ * they look genuine, and then changed.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -44,7 +44,7 @@ const SEPARATORS = /([=,;:. "&?/()]+)/
 const nasty = fc.constantFrom(...NAMES, ...ODD, ...HUGE)
 const every = await everyProvider()
 
-/** The text with one of its parts, between the separators that headers use, in place of another. */
+/** The text with one of its parts, between the separators of headers, replaced by another. */
 function withPart(text: string): fc.Arbitrary<string> {
   const parts = text.split(SEPARATORS)
   return fc
@@ -75,7 +75,7 @@ const nastyJson = fc
   .map((value) => JSON.stringify(value))
 
 /**
- * Looks headers up as the adapters do: in the plain object of node:http, or by fetch, which throws
+ * Looks up headers like the adapters: in the plain object of node:http, or with fetch, which throws
  * for an invalid name.
  */
 function looker(headers: Record<string, string>, how: 'object' | 'fetch'): Delivery['header'] {

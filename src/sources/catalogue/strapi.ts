@@ -8,9 +8,9 @@ export const strapi = provider({
     confidence: 'documented',
     evidence: ['github.com/strapi/documentation:docusaurus/docs/cms/backend-customization/webhooks.md'],
     notes: [
-      'Nothing is signed. Give the webhook an `Authorization` header; the secret is its value as it is entered there.',
-      'Events carry no id: the key is made of event, date, model and entry.',
-      'Nothing is retried: a delivery that was not taken is lost.',
+      'Nothing is signed. Give the webhook an `Authorization` header. The secret is its value, exactly as entered there.',
+      'Events have no id; the key is made of event, date, model and entry.',
+      'There are no retries: a delivery that is not accepted is lost.',
     ],
   },
   signature: { algorithm: 'token', header: 'authorization' },

@@ -7,9 +7,9 @@ export const strava = provider({
     category: 'fitness',
     confidence: 'documented',
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
-    unverified: ['how long the 3 attempts take: a week is counted on'],
+    unverified: ['how long the 3 attempts take; hookonce assumes a week'],
     notes: [
-      'Nothing is signed: subscribe with a callback URL that ends in `?token=…`, and that is the secret.',
+      'Nothing is signed. Subscribe with a callback URL that ends in `?token=…`; the token is the secret.',
     ],
   },
   signature: { algorithm: 'token', at: 'query:token' },

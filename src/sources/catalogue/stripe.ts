@@ -10,10 +10,10 @@ export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
     unverified: ['resending for 30 days'],
     notes: [
       'The whole `whsec_…` text is the key; it is not decoded.',
-      '`Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 for each live secret; v0 is for tests and not believed.',
-      'The SDK lets future dates pass; here the tolerance counts to both sides.',
-      'Thin events (`object: "v2.core.event"`) carry `related_object` in place of `data.object`, and `created` as ISO text.',
-      'Retries go on for 3 days; a person can resend for 30, so 30 days is what is counted on.',
+      '`Stripe-Signature: t=…,v1=…[,v1=…]`: one v1 per live secret. v0 is for tests and is ignored.',
+      'The SDK accepts future dates. In hookonce the tolerance applies in both directions.',
+      'Thin events (`object: "v2.core.event"`) have `related_object` instead of `data.object`, and `created` as ISO text.',
+      'It retries for 3 days, and people can resend for 30 days; hookonce assumes 30 days.',
     ],
   },
   signature: {
@@ -38,14 +38,14 @@ export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
   retryWindowHours: 30 * 24,
 })
 
-/** The object that an event speaks of: an invoice, a charge, … */
+/** The object that an event is about: an invoice, a charge, … */
 export type StripeObject = Readonly<Record<string, unknown>> & { readonly id: string }
 
 export interface StripeEvent {
   readonly id: string
   readonly object: string
   readonly type: StripeEventType
-  /** Seconds: two events of one second cannot be ordered by it. */
+  /** In seconds: two events of the same second cannot be ordered by it. */
   readonly created: number
   readonly livemode: boolean
   readonly api_version?: string | null
@@ -55,12 +55,12 @@ export interface StripeEvent {
   readonly request?: { readonly id: string | null; readonly idempotency_key: string | null } | null
   readonly data: {
     readonly object: StripeObject
-    /** What changed, with the values before; at `*.updated` only. */
+    /** The previous values of the changed fields. Only in `*.updated` events. */
     readonly previous_attributes?: Readonly<Record<string, unknown>>
   }
 }
 
-/** Well-known types, for completion; any other is allowed. */
+/** Well-known types, for completion. Any other type is allowed. */
 export type StripeEventType =
   | 'account.updated'
   | 'charge.captured'

@@ -10,8 +10,8 @@ export const stytch = provider({
     evidence: [
       'github.com/svix/svix-webhooks:python/svix/models/ingest_source_in.py (Stytch listed as an ingest source)',
     ],
-    unverified: ['everything: it was not seen in any source', 'retries: a week is counted on'],
-    notes: ['It is said to deliver by way of Svix.'],
+    unverified: ['everything: no source confirms it', 'the retries; hookonce assumes a week'],
+    notes: ['Stytch reportedly delivers through Svix.'],
   },
   ...standardSignature('svix'),
   event: {

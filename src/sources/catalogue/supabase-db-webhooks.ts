@@ -7,10 +7,10 @@ export const supabaseDbWebhooks = provider({
     category: 'database',
     confidence: 'uncertain',
     evidence: ['npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)'],
-    unverified: ['where the id of the row is', 'retries: a week is counted on'],
+    unverified: ['where the id of the row is', 'the retries; hookonce assumes a week'],
     notes: [
-      'Nothing is signed: give the webhook a header `Authorization: Bearer …`, and that is the secret.',
-      'There is no id and no date: a row that is written twice in the same way is one event, unless it has a column that tells.',
+      'Nothing is signed. Give the webhook a header `Authorization: Bearer …`; the token is the secret.',
+      'There is no id and no date: a row that is written twice with the same values counts as one event, unless a column differs.',
     ],
   },
   signature: { algorithm: 'token', header: 'authorization', prefix: 'Bearer ' },

@@ -10,7 +10,7 @@ export const svix = provider({
     evidence: ['npm:svix@1.99.1:dist/webhook.js'],
     notes: [
       'For senders that use Svix and are not in the catalogue by name.',
-      'Retries go on for 28 hours; a person can resend later: a week is counted on.',
+      'It retries for 28 hours, and people can resend later; hookonce assumes a week.',
     ],
   },
   ...standardSignature('svix'),

@@ -43,7 +43,7 @@ export const telegram = provider({
     notes: [
       'Nothing is signed. The secret is the `secret_token` given to `setWebhook`.',
       'The type is the kind of the update: `message`, `callback_query`, …',
-      'Updates that are not taken expire after a day.',
+      'Updates that are not accepted expire after a day.',
     ],
   },
   signature: { algorithm: 'token', header: 'x-telegram-bot-api-secret-token' },
@@ -54,6 +54,6 @@ export const telegram = provider({
     occurredAt: { at: 'json:message.date', unit: 's' },
   },
   retryWindowHours: 48,
-  // What stands in the body of the answer may be taken for a call of the Bot API.
+  // Telegram may interpret the body of the answer as a Bot API call.
   acceptedBody: '',
 })

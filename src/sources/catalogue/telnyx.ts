@@ -10,10 +10,10 @@ export const telnyx = provider({
       'npm:telnyx@7.24.0:lib/webhooks.js',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['where the object is', 'how long it retries: a week is counted on'],
+    unverified: ['where the object is', 'how long it retries; hookonce assumes a week'],
     notes: [
       'The secret is the public key of the account.',
-      'The URL and its failover get the same event: give both to one source.',
+      'The URL and its failover URL receive the same event: use one source for both.',
     ],
   },
   signature: {

@@ -7,10 +7,10 @@ export const tiktok = provider({
     category: 'social',
     confidence: 'uncertain',
     evidence: ['github.com/simstudioai/sim:apps/sim/lib/webhooks/providers (secondary)/tiktok.ts'],
-    unverified: ['retries for 72 hours: a week is counted on', 'the tolerance'],
+    unverified: ['retries for 72 hours; hookonce assumes a week', 'the tolerance'],
     notes: [
       'The secret is the client secret of the app.',
-      'There is no id: the body with event, user, content and date is the key.',
+      'There is no id; the key is the body, which contains event, user, content and date.',
     ],
   },
   signature: {

@@ -13,8 +13,8 @@ export const trello = provider({
     ],
     unverified: ['that 410 deletes the webhook'],
     notes: [
-      'The secret is the one of the application. `url` must be the callback URL exactly as it was registered: it is signed.',
-      'Three retries within four minutes; a day is counted on.',
+      'The secret is that of the application. `url` must be the callback URL exactly as it was registered: it is signed.',
+      'Three retries within four minutes; hookonce assumes a day.',
     ],
   },
   signature: {

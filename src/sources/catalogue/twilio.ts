@@ -12,26 +12,29 @@ import { isSameText } from '../schemes/token.ts'
 const HEADER = 'x-twilio-signature'
 
 /**
- * Signed is the URL, then every field of the form in the order of their names. A body that is no
- * form is signed by its hash in the query of the URL. Which port Twilio saw is not known, so the
- * URL is tried as it is, with and without one.
+ * The signed content is the URL, then every form field in the order of their names. For a body that
+ * is not a form, the URL's query contains its signed hash. The port that Twilio used is unknown, so
+ * the URL is tried with and without one.
  */
 const code: MakeScheme = ({ keyring, endpoint }) => ({
   verify(delivery) {
     const header = delivery.header(HEADER)
-    if (!header) return refuse('SIGNATURE_MISSING', `the header ${HEADER} is not there`)
+    if (!header) return refuse('SIGNATURE_MISSING', `the header ${HEADER} is missing`)
     if (!/^[A-Za-z0-9+/]{27}=$/.test(header))
-      return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} holds no hmac-sha1 signature`)
+      return refuse('SIGNATURE_MALFORMED', `the header ${HEADER} contains no hmac-sha1 signature`)
     const signature = Buffer.from(header, 'base64')
     const url = endpoint.urlOf(delivery)
     const fields = signedFields(delivery, url)
     if (fields === undefined)
-      return refuse('SIGNATURE_MISMATCH', 'the body is neither a form nor the one of bodySHA256')
+      return refuse('SIGNATURE_MISMATCH', 'the body is not a form and does not match bodySHA256')
     for (const key of keyring.keys) {
       if (spellings(url).some((spelling) => timingSafeEqual(mac(key, spelling + fields), signature)))
         return { ok: true, secret: key.position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   },
   sign(sample) {
     const [key] = keyring.keys
@@ -44,9 +47,9 @@ const code: MakeScheme = ({ keyring, endpoint }) => ({
     for (const [name, value] of Object.entries(sample.headers ?? {})) headers[name.toLowerCase()] = value
     if (sample.id !== undefined) headers['i-twilio-idempotency-token'] = sample.id
     const isForm = isFormType(headers['content-type'])
-    const asked = sample.url ?? '/'
-    const mark = asked.includes('?') ? '&' : '?'
-    const url = isForm ? asked : `${asked}${mark}bodySHA256=${hash('sha256', body)}`
+    const target = sample.url ?? '/'
+    const mark = target.includes('?') ? '&' : '?'
+    const url = isForm ? target : `${target}${mark}bodySHA256=${hash('sha256', body)}`
     const draft: Delivery = { method: 'POST', url, header: (name) => headers[name], body, receivedAtMs: 0 }
     const signed = endpoint.urlOf(draft)
     headers[HEADER] = mac(key, signed + (signedFields(draft, signed) ?? '')).toString('base64')
@@ -58,7 +61,7 @@ function mac({ key }: SigningKey, text: string): Buffer {
   return createHmac('sha1', key).update(text).digest()
 }
 
-/** What follows the URL; nothing at all: this body is not covered by any signature. */
+/** The signed text after the URL. Undefined if no signature covers this body. */
 function signedFields(delivery: Delivery, url: string): string | undefined {
   const query = url.indexOf('?')
   const bodyHash = query < 0 ? null : new URLSearchParams(url.slice(query)).get('bodySHA256')
@@ -117,17 +120,17 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
       ],
       unverified: [
         'that I-Twilio-Idempotency-Token is always sent',
-        'the retry window: a week is counted on',
+        'the retry window; hookonce assumes a week',
       ],
       notes: [
         'The secret is the auth token of the account.',
-        'For status callbacks, Event Streams and Verify Push: a call or message that waits for TwiML in the reply gets none.',
-        'Event Streams come as batches of CloudEvents in JSON, everything else as one event in a form or JSON.',
+        'For status callbacks, Event Streams and Verify Push. Calls or messages that expect TwiML in the reply are not supported.',
+        'Event Streams are batches of CloudEvents in JSON. Everything else is one event, in a form or in JSON.',
       ],
     },
     signature: {
       algorithm: 'coded',
-      how: 'HMAC-SHA1 in base64 over the registered URL and the form fields sorted by name; a body that is no form by `bodySHA256` in the URL',
+      how: 'HMAC-SHA1 in base64 over the registered URL and the form fields sorted by name; a body that is not a form is covered by `bodySHA256` in the URL',
       needsUrl: true,
     },
     body: { jsonOr: 'form' },
@@ -135,7 +138,7 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
     batch: 'json:[]',
     event: {
       key: [
-        // A CloudEvent first: the token in the header is one for all of a batch.
+        // CloudEvents first: the token in the header is shared by a whole batch.
         { hash: ['item:specversion', 'item:source', 'item:id'] },
         'item:uid',
         'header:i-twilio-idempotency-token',
@@ -154,5 +157,5 @@ export const twilio = provider<TwilioParameters, TwilioParameters, string>(
   code,
 )
 
-/** The fields of the form. */
+/** The form fields. */
 export type TwilioParameters = Readonly<Record<string, string>>

@@ -10,9 +10,9 @@ export const twitch = provider({
       'npm:@twurple/eventsub-http@8.1.4:lib/EventSubHttpBase.js (community SDK)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['how long it retries: a week is counted on'],
+    unverified: ['how long it retries; hookonce assumes a week'],
     notes: [
-      'A revocation is an event of the type of its subscription, without `event` in it; `subscription.status` says why.',
+      'A revocation has the type of its subscription and no `event`. `subscription.status` gives the reason.',
       'The key is signed.',
     ],
   },

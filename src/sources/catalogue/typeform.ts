@@ -12,8 +12,8 @@ export const typeform = provider({
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
       'github.com/n8n-io/n8n:packages/nodes-base/nodes/Typeform/TypeformTriggerHelpers.ts (secondary)',
     ],
-    unverified: ['the time to answer in'],
-    notes: ['Retries go on for 10 hours; 404 and 410 switch the webhook off at once.'],
+    unverified: ['the time limit for an answer'],
+    notes: ['It retries for 10 hours. 404 and 410 disable the webhook at once.'],
   },
   signature: {
     algorithm: 'hmac-sha256',

@@ -7,9 +7,9 @@ export const uberEats = provider({
     category: 'delivery',
     confidence: 'documented',
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
-    unverified: ['where id, object and date are', 'how long the 7 attempts take: a week is counted on'],
+    unverified: ['where id, object and date are', 'how long the 7 attempts take; hookonce assumes a week'],
     notes: [
-      'The secret is the client secret of the app; for Uber Direct the signing key of the webhook.',
+      'The secret is the client secret of the app; for Uber Direct it is the signing key of the webhook.',
       'Retries come only after 500, 502, 503, 504 and timeouts.',
     ],
   },

@@ -5,9 +5,8 @@ import type { CheckedDescription } from '../description.ts'
 import { arraySteps } from '../schemes/locate.ts'
 
 /*
- * A genuine delivery of a shape that nobody foresaw must leave a trace. So every batch splits into
- * at least one part, each part is identified, and no element of a batch is missing from all of the
- * parts.
+ * A genuine delivery of an unknown shape must be recorded. Every batch splits into at least one
+ * part, each part is identified, and every element of a batch is in one of the parts.
  */
 
 const batches = (await everyProvider()).filter(({ description }) => description.batch !== undefined)
@@ -40,7 +39,7 @@ function textsOf(description: CheckedDescription, parts: readonly Delivery[]): s
 }
 
 /**
- * The value, put where the path leads: `entry[].changes[]` becomes {"entry":[{"changes":[value]}]}.
+ * Puts the value at the end of a path: `entry[].changes[]` becomes {"entry":[{"changes":[value]}]}.
  */
 function nested(steps: readonly string[], value: unknown): unknown {
   const [first, ...rest] = steps
@@ -65,7 +64,8 @@ describe.each(batches)('$id', ({ make, options, description }) => {
     for (const steps of paths) {
       const lasting = steps.lastIndexOf('[]')
       for (let depth = steps.indexOf('[]'); depth >= 0 && depth <= lasting; depth = nextArray(steps, depth)) {
-        // An array on the way to the events, with an element that leads on and one that does not.
+        // An array on the path to the events, with one element that leads further and one that does
+        // not.
         const known = nested(steps.slice(depth + 1), { id: 'known' })
         const body = JSON.stringify(withElements(steps.slice(0, depth), [known, { odd: 'unknown' }]))
         const texts = textsOf(description, partsOf(source, delivered(description, body)))

@@ -19,8 +19,8 @@ import {
 } from '../index.ts'
 
 /*
- * Signatures that providers publish, as given: each case names where it is from. Those of libraries that are too large to
- * install for a test, or need a newer Node, were made with them.
+ * Signatures that providers publish, unchanged. Each case names its origin. Signatures of libraries
+ * that are too large to install for a test, or need a newer Node, were generated with them.
  */
 
 interface Vector {
@@ -216,7 +216,7 @@ function arriving({ headers = {}, body, atMs = 0 }: Vector, changed = body): Del
 describe.each(vectors)('$evidence', (vector) => {
   it('verifies as published, and not when its body is changed', () => {
     expect(vector.source.verify(arriving(vector))).toEqual({ ok: true, secret: 1 })
-    // Some word that is signed: of Adyen's body not all is.
+    // Some signed word: Adyen does not sign the whole body.
     const changed = vector.body.replace(
       /EVENT"|email|xyzz|14158675309|property|evt_1|tracker|"id"|"test"|"a"|World|channel/,
       (text) => `${text.slice(1)}x`,

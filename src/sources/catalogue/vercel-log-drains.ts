@@ -9,9 +9,9 @@ export const vercelLogDrains = provider({
     evidence: ['github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)'],
     unverified: ['where id and deployment of a log record are'],
     notes: [
-      'The check of the URL is not signed. A request without a signature is taken for it: it is answered, and nothing of it is recorded. So give the drain a secret.',
-      'Records come as an array or one a line; both are taken.',
-      'Retries are not stated: a week is counted on.',
+      'The URL check is not signed. A request without a signature is treated as the check: it is answered and not recorded. Therefore give the drain a secret.',
+      'Records are sent as an array or one per line. Both are accepted.',
+      'Retries are not documented; hookonce assumes a week.',
     ],
   },
   signature: { algorithm: 'hmac-sha1', header: 'x-vercel-signature', encoding: 'hex' },

@@ -12,10 +12,10 @@ export const vercel = provider({
       'npm:@trigger.dev/core@4.8.3:dist/esm/v3/webhooks/index.js (secondary)',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of 24 hours: two days are counted on'],
+    unverified: ['the retries of 24 hours; hookonce assumes two days'],
     notes: [
-      'The secret is the one of the webhook, or the client secret of the integration.',
-      'It is SHA-1, whatever other catalogues say.',
+      'The secret is that of the webhook, or the client secret of the integration.',
+      'The algorithm is SHA-1, although other lists differ.',
     ],
   },
   signature: { algorithm: 'hmac-sha1', header: 'x-vercel-signature', encoding: 'hex' },

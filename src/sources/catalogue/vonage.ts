@@ -11,12 +11,12 @@ export const vonage = provider({
       'npm:@vonage/jwt@1.14.0:dist/cjs/verifySignature.js',
       'https://developer.vonage.com/en/voice/voice-api/webhook-reference',
     ],
-    unverified: ['retries for 24 hours: a week is counted on', 'the time to answer in'],
+    unverified: ['retries for 24 hours; hookonce assumes a week', 'the time limit for an answer'],
     notes: [
-      'The secret is the signature secret of the account; with several accounts list them all, each is tried.',
-      'The token must carry the hash of the body: the SDK leaves that open, here it is demanded.',
-      'A message that came in has no status; its type is `inbound`.',
-      'For status and message callbacks: a call that waits for instructions in the reply gets none.',
+      'The secret is the signature secret of the account; with several accounts, list all secrets; each is tried.',
+      'The token must contain the hash of the body. The SDK does not require it, but hookonce does.',
+      'An inbound message has no status; its type is `inbound`.',
+      'For status and message callbacks. Calls that expect instructions in the reply are not supported.',
     ],
   },
   signature: {

@@ -14,12 +14,12 @@ export const webflow = provider({
     ],
     unverified: [
       'where the object is',
-      '3 attempts, 10 minutes apart: a week is counted on',
-      'that a retry is signed anew: an old date is refused',
+      '3 attempts, 10 minutes apart; hookonce assumes a week',
+      'that a retry is signed again: an old date is rejected',
     ],
     notes: [
-      'Webhooks made in the dashboard are not signed, and refused: make them by the API.',
-      'The secret is the client secret of the app, or the one of the webhook.',
+      'Webhooks created in the dashboard are not signed and are rejected: create them with the API.',
+      'The secret is the client secret of the app, or the secret of the webhook.',
     ],
   },
   signature: {

@@ -15,9 +15,9 @@ export const whatsapp = provider({
     ],
     notes: [
       'The secret is the app secret.',
-      'Every message and every status is an event; a change with neither (templates, account, …) is one by itself.',
+      'Every message and every status is an event. A change with neither (templates, account, …) is an event itself.',
       'The type is the field of the change: `messages` for a message, `messages.delivered` for a status.',
-      'A status is named by its message and its value: each value comes once.',
+      'The key of a status is its message and its value: each value is sent once.',
     ],
   },
   signature: {

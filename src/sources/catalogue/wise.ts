@@ -11,13 +11,13 @@ export const wise = provider({
       'github.com/transferwise/digital-signatures-examples:verify-webhook-signature/README.md',
     ],
     unverified: [
-      'that X-Delivery-Id stays the same when an event is sent again',
-      '25 attempts within 2 weeks: 30 days are counted on',
-      'the time to answer in',
+      'that X-Delivery-Id stays the same when the event is sent again',
+      'the 25 attempts within 2 weeks; hookonce assumes 30 days',
+      'the time limit for an answer',
     ],
     notes: [
       'The secret is the public key that Wise publishes; sandbox and production have different ones.',
-      'The test notification at set-up (`X-Test-Notification: true`) is signed and recorded like any other.',
+      'The test notification at setup (`X-Test-Notification: true`) is signed and recorded like any other event.',
     ],
   },
   signature: { algorithm: 'rsa-sha256', header: 'x-signature-sha256', encoding: 'base64' },

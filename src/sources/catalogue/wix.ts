@@ -8,21 +8,23 @@ import { ageFault } from '../schemes/jwt.ts'
 import { parseJsonText, textOf } from '../schemes/payload.ts'
 import { refuse } from '../schemes/refuse.ts'
 
-/** The body is a token; what it says is JSON within JSON within JSON. */
+/** The body is a token that contains JSON within JSON within JSON. */
 const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   verify(delivery) {
-    if (delivery.body.length === 0)
-      return refuse('SIGNATURE_MISSING', 'the body is empty, and should be a token')
+    if (delivery.body.length === 0) return refuse('SIGNATURE_MISSING', 'the body is empty; expected a token')
     const token = splitToken(textOf(delivery.body))
     if (token === undefined || algorithmOf(token.header, ['RS256']) === undefined)
-      return refuse('SIGNATURE_MALFORMED', 'the body is no JSON Web Token that is signed with RS256')
+      return refuse('SIGNATURE_MALFORMED', 'the body is not a JSON Web Token signed with RS256')
     for (const { key, position } of keyring.keys) {
       if (!isSignedBy(key, 'RS256', token.signed, token.signature)) continue
       const claims = parsePart(token.payload)
-      if (claims === undefined) return refuse('SIGNATURE_MALFORMED', 'the claims of the token are no JSON')
+      if (claims === undefined) return refuse('SIGNATURE_MALFORMED', 'the claims of the token are not JSON')
       return ageFault(claims, delivery, toleranceSeconds) ?? { ok: true, secret: position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} public key(s) made this token`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured public key(s) made this token`,
+    )
   },
   parse: (delivery) => unfolded(parseToken(textOf(delivery.body))?.claims),
   sign(sample) {
@@ -46,7 +48,7 @@ const code: MakeScheme = ({ keyring, toleranceSeconds }) => ({
   },
 })
 
-/** The claims with the JSON that their texts hold in the place of these texts. */
+/** The claims, with JSON texts replaced by their parsed values. */
 function unfolded(claims: Claims | undefined): WixPayload | undefined {
   const event = inside(claims?.data) as Record<string, unknown> | undefined
   if (claims === undefined || event === undefined) return undefined
@@ -76,13 +78,13 @@ export const wix = provider<WixPayload, unknown, string>(
         'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary: notes that cite the documents of the vendor)',
       ],
       unverified: [
-        'where an event says when it occurred',
-        'how long it retries: 12 times within hours, a week is counted on',
-        'how old the token of a retry is: one that has expired is refused',
+        'where the date of an event is',
+        'how long it retries (12 times within hours); hookonce assumes a week',
+        'how old the token of a retry is: an expired token is rejected',
       ],
       notes: [
         'The secret is the public key of the app, as its dashboard shows it.',
-        'It gives up after 1.25 seconds: keep the database near.',
+        'It waits only 1.25 seconds for the answer: keep the database close.',
       ],
     },
     signature: {

@@ -10,10 +10,10 @@ export const workos = provider({
       'npm:@workos-inc/node@8.13.0:lib/factory-HM2NchXm.mjs',
       'github.com/garethx/webhook-skills@0147101:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['the retries of three days: a week is counted on', 'the tolerance of 180 seconds'],
+    unverified: ['the retries of three days; hookonce assumes a week', 'the tolerance of 180 seconds'],
     notes: [
-      'The SDK signs the payload written again by JSON.stringify; here it is the bytes as they came.',
-      'Actions want an answer of their own and are not covered.',
+      'The SDK verifies the payload after JSON.stringify; hookonce verifies the bytes as received.',
+      'Actions expect a special answer and are not supported.',
     ],
   },
   signature: {

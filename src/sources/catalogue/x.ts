@@ -28,8 +28,8 @@ export const x = provider({
     unverified: ['where id and date of an event are', 'the full list of kinds of events'],
     notes: [
       'A post reaches each subscribed user: the user is part of the key.',
-      'A user who takes the permission back comes as `user_event`.',
-      'The challenge (CRC) is answered with a signature over its token; only tokens that could not be a delivery are signed.',
+      'When a user revokes the permission, a `user_event` is sent.',
+      'The challenge (CRC) is answered with a signature over its token. Only tokens that cannot be a delivery body are signed.',
     ],
   },
   signature: {

@@ -13,9 +13,9 @@ export const zendesk = provider({
       'github.com/n8n-io/n8n:packages/nodes-base/nodes/Zendesk/ZendeskTriggerHelpers.ts (secondary)',
     ],
     notes: [
-      'Webhooks of event subscriptions name the event in the body. Those of triggers and automations send a body of your own making, in which `id` may be a ticket: their key is the id of the invocation.',
-      'Tests from the admin centre are signed with a fixed secret that Zendesk publishes; they are refused.',
-      'No tolerance is stated: a signature is refused after 5 minutes, unless `toleranceSeconds` says otherwise.',
+      'Webhooks of event subscriptions name the event in the body. Webhooks of triggers and automations send a body that you define, in which `id` may be a ticket. Their key is the id of the invocation.',
+      'Tests from the admin centre are signed with a fixed, public secret and are rejected.',
+      'No tolerance is documented. hookonce rejects signatures older than 5 minutes, unless `toleranceSeconds` is set.',
     ],
   },
   signature: {

@@ -8,13 +8,13 @@ export const zoom = provider({
     confidence: 'verified',
     evidence: ['github.com/zoom/webhook-sample:index.js'],
     unverified: [
-      'the retries after 5, 30 and 90 minutes: a day is counted on',
+      'the retries after 5, 30 and 90 minutes; hookonce assumes a day',
       'the tolerance',
       'that a retry repeats `payload` byte by byte',
     ],
     notes: [
-      'The URL is validated anew every 72 hours; that is answered here.',
-      'There is no id: name, date and `payload` make one. So two participants who join in one millisecond are two events.',
+      'Zoom validates the URL every 72 hours. hookonce answers it.',
+      'There is no id; the key is made of name, date and `payload`, so two participants who join in the same millisecond are two events.',
     ],
   },
   signature: {

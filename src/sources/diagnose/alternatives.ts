@@ -1,28 +1,25 @@
 import type { Delivery } from '../contract.ts'
 import type { SchemeInput } from '../schemes/custom-scheme.ts'
 
-/**
- * One way in which things may be other than they should: if the signature is right under it, that
- * was the fault.
- */
+/** One possible deviation. If the signature is valid under it, it was the fault. */
 export interface Alternative {
   /**
-   * The diagnosis; names neither the secret nor anything of the body. A function gets the position
-   * of the key that matched.
+   * The diagnosis. Contains neither the secret nor anything of the body. A function receives the
+   * position of the matching key.
    */
-  readonly says: string | ((secret: number) => string)
+  readonly diagnosis: string | ((secret: number) => string)
   readonly delivery?: Delivery
-  readonly coding?: Partial<SchemeInput>
-  /** What making it took, in bytes looked at: trying it is charged apart. */
+  readonly input?: Partial<SchemeInput>
+  /** The cost of creating it, in bytes read. The trial itself is charged separately. */
   readonly cost?: number
 }
 
-/** The delivery with another body. */
+/** The delivery with a different body. */
 export function withBody(delivery: Delivery, body: Uint8Array): Delivery {
   return { ...delivery, body }
 }
 
-/** The delivery with another value of one header. */
+/** The delivery with a different value of one header. */
 export function withHeader(delivery: Delivery, name: string, value: string): Delivery {
-  return { ...delivery, header: (asked) => (asked === name ? value : delivery.header(asked)) }
+  return { ...delivery, header: (requested) => (requested === name ? value : delivery.header(requested)) }
 }

@@ -8,35 +8,35 @@ import { jsonSpellings } from './json-spellings.ts'
 import { otherOrders } from './key-order.ts'
 
 /*
- * Bodies that this one may have been before somebody on the way touched it: frameworks that parse
- * and write again, proxies that trim, editors and shells that add a line break, decoders that take
- * one charset for another.
+ * Bodies that this one may have been before it was changed on the way: frameworks parse and
+ * serialise again, proxies trim, editors and shells add a line break, decoders use the wrong
+ * charset.
  */
 
 const LF = 0x0a
 const CR = 0x0d
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Writing JSON again costs about this many times what reading its bytes does. */
+/** Serialising JSON again costs about this many times as much as reading its bytes. */
 const JSON_COST = 10
 
-/** Indented, a payload grows with its depth: both bound what writing one again can come to. */
+/** Indented JSON grows with its depth. Both limits bound the cost of serialising it again. */
 const MAX_JSON_BYTES = 256 * 1024
 const MAX_DEPTH = 16
 
-/** What a body that was never the sender's looks like, without trying anything. */
+/** Recognises bodies that cannot be the sender's, without trying anything. */
 export function parsedBody(delivery: Delivery): string | undefined {
   const { body } = delivery
   if (body.length === 0) {
     return Number(delivery.header('content-length') ?? 0) > 0
-      ? 'the body was read before it reached us: hand over the raw bytes, mount hookonce before any body parser'
-      : 'the body is empty: something on the way read it, or a redirect dropped it'
+      ? 'the body was already read: mount hookonce before any body parser, and pass the raw bytes'
+      : 'the body is empty: a middleware read it, or a redirect dropped it'
   }
   const start = textOf(body.subarray(0, 32))
   if (start.startsWith('[object Object]'))
-    return 'the body is "[object Object]": a parsed body was turned into text; hand over the raw bytes'
+    return 'the body is "[object Object]": a parsed body was converted to text; pass the raw bytes'
   if (/^\{"type":"Buffer","data":\[/.test(start))
-    return 'the body is a Buffer written as JSON: hand over the Buffer itself'
+    return 'the body is a Buffer serialised as JSON: pass the Buffer itself'
   return undefined
 }
 
@@ -60,7 +60,8 @@ function* otherLineBreaks(delivery: Delivery): Iterable<Alternative> {
   const bare = body.subarray(0, endWithoutBreaks(body))
   if (last === LF || last === CR)
     yield {
-      says: 'a line break was added to the end of the body on its way (curl --data-binary keeps bytes as they are)',
+      diagnosis:
+        'a line break was added to the end of the body on the way (curl --data-binary does not change the bytes)',
       delivery: withBody(delivery, bare),
       cost,
     }
@@ -69,20 +70,20 @@ function* otherLineBreaks(delivery: Delivery): Iterable<Alternative> {
     ['CR LF', '\r\n'],
   ] as const)
     yield {
-      says: `the line break at the end of the body (${name}) was cut off on its way`,
+      diagnosis: `the line break at the end of the body (${name}) was removed on the way`,
       delivery: withBody(delivery, Buffer.concat([bare, Buffer.from(added)])),
       cost,
     }
   const text = Buffer.from(body).toString('latin1')
   if (text.includes('\r\n'))
     yield {
-      says: 'the line breaks of the body were changed from LF to CR LF on its way',
+      diagnosis: 'the line breaks of the body were changed from LF to CR LF on the way',
       delivery: withBody(delivery, Buffer.from(text.replaceAll('\r\n', '\n'), 'latin1')),
       cost,
     }
   else if (text.includes('\n'))
     yield {
-      says: 'the line breaks of the body were changed from CR LF to LF on its way',
+      diagnosis: 'the line breaks of the body were changed from CR LF to LF on the way',
       delivery: withBody(delivery, Buffer.from(text.replaceAll('\n', '\r\n'), 'latin1')),
       cost,
     }
@@ -99,7 +100,7 @@ function* otherCharsets(delivery: Delivery): Iterable<Alternative> {
   const cost = body.length
   if (BOM.equals(body.subarray(0, BOM.length)))
     yield {
-      says: 'a byte order mark was put before the body on its way',
+      diagnosis: 'a byte order mark was added before the body on the way',
       delivery: withBody(delivery, body.subarray(BOM.length)),
       cost,
     }
@@ -108,13 +109,13 @@ function* otherCharsets(delivery: Delivery): Iterable<Alternative> {
     const text = textOf(body)
     if (!/[^\u0000-\u00ff]/.test(text))
       yield {
-        says: 'the body was taken for ISO 8859-1 and written again as UTF-8 on its way',
+        diagnosis: 'the body was decoded as ISO 8859-1 and encoded as UTF-8 on the way',
         delivery: withBody(delivery, Buffer.from(text, 'latin1')),
         cost,
       }
   } else {
     yield {
-      says: 'the body was written again in ISO 8859-1 on its way: it was UTF-8',
+      diagnosis: 'the body was converted from UTF-8 to ISO 8859-1 on the way',
       delivery: withBody(delivery, Buffer.from(Buffer.from(body).toString('latin1'), 'utf8')),
       cost,
     }
@@ -133,10 +134,10 @@ function* otherJson(delivery: Delivery): Iterable<Alternative> {
   const came = textOf(body)
   let write = (other: object): string => JSON.stringify(other)
   for (const { text, how, write: writeSo } of jsonSpellings(payload)) {
-    // Other orders are written as the body that came is.
+    // Other orders use the same spelling as the received body.
     if (text === came) write = writeSo
     yield {
-      says: `the body was parsed and written again before it reached us: it was ${how}; hand over the raw bytes`,
+      diagnosis: `the body was parsed and serialised again before it reached hookonce (the original was ${how}); pass the raw bytes`,
       delivery: withBody(delivery, Buffer.from(text)),
       cost: text.length * JSON_COST,
     }
@@ -144,19 +145,20 @@ function* otherJson(delivery: Delivery): Iterable<Alternative> {
   for (const other of otherOrders(payload)) {
     const text = write(other)
     yield {
-      says: 'the body was parsed and written again before it reached us: its names stood in another order; hand over the raw bytes',
+      diagnosis:
+        'the body was parsed and serialised again before it reached hookonce (its names were in a different order); pass the raw bytes',
       delivery: withBody(delivery, Buffer.from(text)),
       cost: text.length * JSON_COST,
     }
   }
 }
 
-/** Whether valid JSON may be written again: both its size and its depth bound what that takes. */
+/** Whether valid JSON may be serialised again. Its size and its depth bound the cost. */
 export function isWritable(body: Uint8Array): boolean {
   return body.length <= MAX_JSON_BYTES && depthOf(body) <= MAX_DEPTH
 }
 
-/** How deep valid JSON is nested: known before it is written again, for that recurses. */
+/** The nesting depth of valid JSON. Checked before serialising, which is recursive. */
 function depthOf(body: Uint8Array): number {
   let depth = 0
   let deepest = 0
@@ -172,7 +174,7 @@ function depthOf(body: Uint8Array): number {
   return deepest
 }
 
-/** JSON that came as the one field of a form, as `curl -d` and some proxies make it. */
+/** JSON that arrived as the only field of a form, as `curl -d` and some proxies send it. */
 function formAsJson(delivery: Delivery): Alternative | undefined {
   const { body } = delivery
   if (!buffer.isUtf8(body)) return undefined
@@ -181,12 +183,13 @@ function formAsJson(delivery: Delivery): Alternative | undefined {
   try {
     const decoded = decodeURIComponent(text.replace(/^payload=/, '').replaceAll('+', ' '))
     return {
-      says: 'the body is JSON that was encoded as a form on its way: set the content type to application/json',
+      diagnosis:
+        'the body is JSON that was encoded as a form on the way: set the content type to application/json',
       delivery: withBody(delivery, Buffer.from(decoded)),
       cost: body.length,
     }
   } catch {
-    // A percent sign that encodes nothing: it is no such form.
+    // An invalid percent escape: not such a form.
     return undefined
   }
 }
@@ -199,20 +202,20 @@ function* otherForms(delivery: Delivery): Iterable<Alternative> {
   const spellings: [text: string, how: string][] = [
     [text.replaceAll('%20', '+'), 'spaces were written as +'],
     [text.replaceAll('+', '%20'), 'spaces were written as %20'],
-    [new URLSearchParams(text).toString(), 'it was encoded as browsers do'],
+    [new URLSearchParams(text).toString(), 'it was encoded like browsers do'],
   ]
   const parsed = parseJson(body)
   if (parsed !== undefined && !Array.isArray(parsed)) {
-    // Nothing but text: turning a stranger's object into text can throw.
+    // Strings only: converting an unknown sender's object to text can throw.
     const fields = Object.entries(parsed).filter(
       (field): field is [string, string] => typeof field[1] === 'string',
     )
-    spellings.push([new URLSearchParams(fields).toString(), 'it was a form, and is JSON now'])
+    spellings.push([new URLSearchParams(fields).toString(), 'it was a form and is now JSON'])
   }
   for (const [spelling, how] of spellings) {
     if (spelling !== text)
       yield {
-        says: `the form was parsed and written again before it reached us: ${how}; hand over the raw bytes`,
+        diagnosis: `the form was parsed and serialised again before it reached hookonce (${how}); pass the raw bytes`,
         delivery: withBody(delivery, Buffer.from(spelling)),
         cost,
       }

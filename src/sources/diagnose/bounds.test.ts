@@ -12,13 +12,13 @@ import { diagnose } from './diagnose.ts'
 import { explain } from './explain.ts'
 
 /*
- * Whatever a stranger sends to any provider: no exception, no empty reason, and work that is
- * bounded by its size.
+ * For any input to any provider: no exception, no empty reason, and work bounded by the size of the
+ * input.
  */
 
 const NOW_MS = 1_700_000_000_000
 const FILLER = Array.from({ length: 15_000 }, (_, at) => at)
-// Who fetches its keys has such a test of its own, with a server to fetch them from.
+// Providers with fetched keys have their own test, with a server for the keys.
 const every = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
 
 const shapes: [what: string, body: Buffer][] = [
@@ -105,14 +105,14 @@ describe.each(every)('$id', ({ id, make, description, options }) => {
       const others = Array.from({ length: 32 }, (_, at) => ({ name: `${at}`, keys: Array(8).fill(theirs) }))
       let bytes = 0
       let trials = 0
-      const coding = {
+      const input = {
         description,
         keyring: { keys: [one] },
         endpoint: endpointOf(description, checked),
         toleranceSeconds: 'off' as const,
       }
       explain({
-        coding,
+        input,
         others,
         verifierOf:
           ({ keyring }) =>
@@ -147,7 +147,7 @@ describe.each(every)('$id', ({ id, make, description, options }) => {
         NOW_MS,
       )
       explain({
-        coding: {
+        input: {
           description,
           keyring: { keys: [] },
           endpoint: endpointOf(description, checked),

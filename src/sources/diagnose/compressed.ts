@@ -2,46 +2,46 @@ import { gunzipSync, inflateSync } from 'node:zlib'
 import type { Delivery } from '../contract.ts'
 import { type Alternative, withBody } from './alternatives.ts'
 
-/** What a few bytes may unpack to is the sender's choice: more than this is not looked at. */
+/** The sender decides how large a few bytes unpack. Larger results are not examined. */
 const MAX_BYTES = 1024 * 1024
 
-/** Unpacking takes about as long as hashing so many times the bytes that come out. */
+/** Unpacking takes about as long as hashing this many times the resulting bytes. */
 const COST = 4
 
-interface Packing {
+interface Compression {
   readonly name: 'gzip' | 'deflate'
   readonly unpack: (body: Uint8Array) => Buffer
 }
 
 /**
- * How a body is compressed, by its first bytes. It came without a `content-encoding`, which is
- * refused at once.
+ * Detects compression by the first bytes. There is no `content-encoding`, because such a delivery
+ * is rejected earlier.
  */
-export function packingOf({ body }: Pick<Delivery, 'body'>): Packing | undefined {
+export function compressionOf({ body }: Pick<Delivery, 'body'>): Compression | undefined {
   const options = { maxOutputLength: MAX_BYTES }
   if (body[0] === 0x1f && body[1] === 0x8b)
     return { name: 'gzip', unpack: (bytes) => gunzipSync(bytes, options) }
-  // The header of zlib at its four levels.
+  // The zlib header at its four levels.
   if (body[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(body[1] ?? 0))
     return { name: 'deflate', unpack: (bytes) => inflateSync(bytes, options) }
   return undefined
 }
 
 export function compressedHint(name: string): string {
-  return `the body is compressed with ${name} and no content-encoding says so: something on its way compressed it after it was signed; turn that off for this URL`
+  return `the body is compressed with ${name}, but there is no content-encoding header: it was compressed on the way, after signing; disable that compression for this URL`
 }
 
 export function* unpackedBody(delivery: Delivery): Iterable<Alternative> {
-  const packing = packingOf(delivery)
-  if (packing === undefined) return
+  const compression = compressionOf(delivery)
+  if (compression === undefined) return
   try {
-    const body = packing.unpack(delivery.body)
+    const body = compression.unpack(delivery.body)
     yield {
-      says: compressedHint(packing.name),
+      diagnosis: compressedHint(compression.name),
       delivery: withBody(delivery, body),
       cost: delivery.body.length + body.length * COST,
     }
   } catch {
-    // Cut off, damaged, or too large: it cannot be tried.
+    // Truncated, damaged or too large: it cannot be tried.
   }
 }

@@ -18,7 +18,7 @@ function delivered(
   return arriving(sender.deliver({ body: BODY, timestampMs: NOW_MS, ...sample }), NOW_MS, changed)
 }
 
-/** What the receiver would be told; the delivery must be refused. */
+/** The diagnosis for a delivery, which must be rejected. */
 async function told(source: Source, delivery: Delivery, others: NamedSource[] = []): Promise<string> {
   const refusal = source.verify(delivery)
   if (refusal.ok) throw new Error('it was not refused')
@@ -28,12 +28,12 @@ async function told(source: Source, delivery: Delivery, others: NamedSource[] = 
 const receiving = stripe({ secret: SECRET })
 const compact = Buffer.from(JSON.stringify(JSON.parse(BODY)))
 
-test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
+test.each<[what: string, source: Source, delivery: Delivery, diagnosis: RegExp]>([
   [
     'another provider',
     receiving,
     delivered(github({ secret: SECRET })),
-    /stripe-signature is not there, but x-hub-signature-256.*: it looks like github;/,
+    /stripe-signature is missing, but x-hub-signature-256.* are present: it looks like github;/,
   ],
   [
     'an older header',
@@ -42,13 +42,13 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
       ...delivered(github({ secret: SECRET })),
       header: (name) => (name === 'x-hub-signature' ? 'sha1=aa' : undefined),
     },
-    /x-hub-signature is there, and x-hub-signature-256 is not/,
+    /x-hub-signature is present, but x-hub-signature-256 is missing/,
   ],
   [
     'a body written again',
     receiving,
     delivered(receiving, {}, { body: compact }),
-    /parsed and written again .* indented by two spaces;/,
+    /parsed and serialised again .* indented by two spaces\);/,
   ],
   [
     'a body written again as Python does',
@@ -70,7 +70,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
     'a body that was read before',
     receiving,
     delivered(receiving, { headers: { 'content-length': '90' } }, { body: Buffer.alloc(0) }),
-    /read before it reached us/,
+    /the body was already read/,
   ],
   [
     'a body turned into text',
@@ -88,7 +88,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
     'a line break cut off',
     receiving,
     delivered(receiving, { body: `${BODY}\n` }, { body: Buffer.from(BODY) }),
-    /the line break at the end of the body \(LF\) was cut off/,
+    /the line break at the end of the body \(LF\) was removed/,
   ],
   [
     'line breaks changed',
@@ -100,7 +100,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
     'another charset',
     receiving,
     delivered(receiving, { body: Buffer.from(BODY, 'utf8') }, { body: Buffer.from(BODY, 'latin1') }),
-    /written again in ISO 8859-1/,
+    /converted from UTF-8 to ISO 8859-1/,
   ],
   [
     'one charset taken for another',
@@ -110,7 +110,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
       { body: Buffer.from(BODY, 'utf8') },
       { body: Buffer.from(Buffer.from(BODY, 'utf8').toString('latin1'), 'utf8') },
     ),
-    /taken for ISO 8859-1/,
+    /decoded as ISO 8859-1/,
   ],
   [
     'a byte order mark',
@@ -122,13 +122,13 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
     'a secret that is decoded',
     stripe({ secret: SECRET.slice('whsec_'.length) }),
     delivered(signing({ secretEncoding: 'base64' })),
-    /made with it decoded from base64, and this source takes it as text/,
+    /the sender uses it decoded from base64, this source uses it as text/,
   ],
   [
     'a secret that is not decoded',
     signing({ secretEncoding: 'base64', secretPrefix: 'whsec_' }),
     delivered(receiving),
-    /made with it as text, and this source takes it decoded from base64, without its prefix whsec_/,
+    /the sender uses it as text, this source uses it decoded from base64, without its prefix whsec_/,
   ],
   ['a secret in quotes', stripe({ secret: `"${SECRET}"` }), delivered(receiving), /quotes around it/],
   [
@@ -147,7 +147,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
     'an old algorithm',
     github({ secret: SECRET }),
     delivered(hub('hmac-sha1', 'hex', 'sha1=')),
-    /hmac-sha1, not hmac-sha256; it stands under "sha1="/,
+    /hmac-sha1, not hmac-sha256; the signature is under "sha1="/,
   ],
   [
     'another encoding',
@@ -159,14 +159,19 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
         event: { key: 'body-hash' },
       }),
     ),
-    /written in hex, not base64/,
+    /the encoding is hex, not base64/,
   ],
-  ['another field of the list', receiving, delivered(signing({}, 'v0')), /stands under "v0", not "v1"/],
+  [
+    'another field of the list',
+    receiving,
+    delivered(signing({}, 'v0')),
+    /the signature is under "v0", not "v1"/,
+  ],
   [
     'other content',
     receiving,
     delivered(signing({ content: '{timestamp}{body}' })),
-    /what was signed is \{timestamp\}\{body\}, and this source expects \{timestamp\}\.\{body\}/,
+    /the signed content is \{timestamp\}\{body\}, but this source expects \{timestamp\}\.\{body\}/,
   ],
   [
     'another URL',
@@ -175,7 +180,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
       url: '/in/square',
       headers: { host: 'shop.example' },
     }),
-    /signed the URL https:\/\/shop\.example\/in\/square, and the option `url` makes it http:\/\/internal:8080/,
+    /signed the URL https:\/\/shop\.example\/in\/square, but the option `url` gives http:\/\/internal:8080/,
   ],
   [
     'another URL of a coded provider',
@@ -189,7 +194,7 @@ test.each<[what: string, source: Source, delivery: Delivery, says: RegExp]>([
     'another secret',
     stripe({ secret: 'another' }),
     delivered(receiving),
-    /none of \d+ alternatives .* test mode: is the secret that of the live mode\?/,
+    /none of the \d+ tried alternatives .* test mode; check whether the secret is that of the live mode/,
   ],
 ])('%s is told', async (_what, source, delivery, says) => {
   expect(await told(source, delivery)).toMatch(says)
@@ -204,7 +209,7 @@ test('the secret of another source is recognised: of the same provider, and of a
   expect(await told(live, delivered(receiving), others)).toMatch(
     /secret of the source "stripe-test": .*test, live/,
   )
-  // Also when it is late: its date is not what is asked.
+  // Also for a late delivery: its date is irrelevant here.
   expect(await told(live, delivered(receiving, {}, { receivedAtMs: NOW_MS + 1e9 }), others)).toContain(
     'stripe-test',
   )
@@ -220,7 +225,7 @@ test('neither the secret nor anything of the body is told', async () => {
   }
 })
 
-/** Stripe's scheme, but for one thing. */
+/** Stripe's scheme with one difference. */
 function signing(changed: object, signatureField = 'v1'): SigningSource {
   return custom({
     secret: SECRET.slice('secretEncoding' in changed && !('secretPrefix' in changed) ? 'whsec_'.length : 0),

@@ -2,15 +2,15 @@ import type { ErrorCode } from '../../model/errors.ts'
 import type { Delivery, NamedSource, Refusal, Source } from '../contract.ts'
 import { looksLike } from './looks-like.ts'
 
-/** A delivery that a source refused, with the sources whose it may be instead. */
-export interface Refused {
+/** A rejected delivery, with the other sources that it may belong to. */
+export interface RefusedBySource {
   readonly source: Source
   readonly others: readonly NamedSource[]
   readonly delivery: Delivery
   readonly refusal: Refusal
 }
 
-/** Refusals that have a cause to be found. */
+/** Error codes whose cause can be diagnosed. */
 const DIAGNOSED: ReadonlySet<ErrorCode> = new Set([
   'SIGNATURE_MISSING',
   'SIGNATURE_MALFORMED',
@@ -23,18 +23,18 @@ export function isDiagnosed(code: ErrorCode): boolean {
   return DIAGNOSED.has(code)
 }
 
-/** Enough for the endpoints of one provider in all its modes and regions. */
+/** Enough for the endpoints of one provider in all modes and regions. */
 const MAX_OTHERS = 32
-/** Verifying with all of them may hash this much. */
+/** The limit of bytes hashed while verifying with the other sources. */
 const MAX_BYTES_OF_OTHERS = 8 * 1024 * 1024
 
 /**
- * Says in a sentence why a delivery was refused: for our own log, never for the sender. It tries
- * the secrets of the other sources, then what else may have happened to the delivery; see
- * explain.ts. Its work is bounded whatever the delivery holds, but it is many times that of
- * verifying: not for the path of a delivery.
+ * Explains in one sentence why a delivery was rejected, for our own log and never for the sender.
+ * It tries the secrets of the other sources, then other possible causes (see explain.ts). The work
+ * is bounded for every delivery, but many times that of verifying, so it does not belong on the
+ * delivery path.
  */
-export async function diagnose(refused: Refused): Promise<string | undefined> {
+export async function diagnose(refused: RefusedBySource): Promise<string | undefined> {
   const { source, delivery, refusal } = refused
   if (!isDiagnosed(refusal.code)) return undefined
   if (!refusal.code.startsWith('TIMESTAMP_')) {
@@ -44,12 +44,12 @@ export async function diagnose(refused: Refused): Promise<string | undefined> {
   const explained = source.diagnose?.(delivery, refusal, refused.others.slice(0, MAX_OTHERS))
   if (refusal.code !== 'SIGNATURE_MISSING') return explained
   const like = await looksLike(delivery, source.provider)
-  // Where it only repeats the refusal, what the delivery looks like says more.
+  // If the explanation only repeats the rejection, the likely sender is more helpful.
   if (like === undefined || (explained !== undefined && explained !== refusal.detail)) return explained
-  return `${refusal.detail}, but ${like}; is the URL of this source registered there?`
+  return `${refusal.detail}, but ${like}; check whether the URL of this source is registered there`
 }
 
-function madeByOther({ source, others, delivery }: Refused): string | undefined {
+function madeByOther({ source, others, delivery }: RefusedBySource): string | undefined {
   const affordable = Math.floor(MAX_BYTES_OF_OTHERS / (delivery.body.length + 1))
   for (const other of others.slice(0, Math.min(MAX_OTHERS, affordable))) {
     if (other.source === source || !matches(other.source, delivery)) continue
@@ -60,7 +60,7 @@ function madeByOther({ source, others, delivery }: Refused): string | undefined 
   return undefined
 }
 
-/** Too old is right but for its date. */
+/** A delivery that is only too old still has a valid signature. */
 function matches(source: Source, delivery: Delivery): boolean {
   const verified = source.verify(delivery)
   return verified.ok || verified.code === 'TIMESTAMP_TOO_OLD' || verified.code === 'TIMESTAMP_IN_FUTURE'

@@ -4,8 +4,8 @@ export interface Spelling extends Writer {
 }
 
 /**
- * The common ways to write one payload. What JSON.parse has lost cannot be had back: the order of
- * numbers as names, a name that came twice, the digits of 1.0.
+ * The common spellings of one payload. Some details are lost in JSON.parse: the order of numeric
+ * names, duplicate names, the digits of 1.0.
  */
 export function* jsonSpellings(payload: object): Iterable<Spelling> {
   for (const writer of WRITERS) yield { ...writer, text: writer.write(payload) }
@@ -19,7 +19,7 @@ interface Writer {
 const compact = (payload: object): string => JSON.stringify(payload)
 
 const WRITERS: readonly Writer[] = [
-  { how: 'written without white space', write: compact },
+  { how: 'written without whitespace', write: compact },
   { how: 'indented by two spaces', write: (payload) => JSON.stringify(payload, null, 2) },
   { how: 'indented by four spaces', write: (payload) => JSON.stringify(payload, null, 4) },
   { how: 'indented by tabs', write: (payload) => JSON.stringify(payload, null, '\t') },
@@ -42,8 +42,7 @@ const WRITERS: readonly Writer[] = [
 ]
 
 /**
- * `{"a": 1, "b": [2, 3]}`: what Python writes by default. Line breaks stand only where
- * JSON.stringify put them.
+ * `{"a": 1, "b": [2, 3]}`, Python's default. Line breaks exist only where JSON.stringify put them.
  */
 function spaced(payload: object): string {
   return JSON.stringify(payload, null, 1)

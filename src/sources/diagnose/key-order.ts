@@ -1,10 +1,11 @@
 /*
- * The order of names in JSON means nothing to those who parse it, and everything to a signature:
- * who parses a body and writes it again may sort them, or keep them in a map that has an order of
- * its own.
+ * Parsers ignore the order of names in JSON, but a signature depends on it. Software that parses a
+ * body and serialises it again may sort the names, or store them in a map with its own order.
  */
 
-/** Of so many names every order is tried; of more, each that differs by one name that was moved. */
+/**
+ * Up to this many names, every order is tried. Above it, only orders in which one name was moved.
+ */
 const MAX_PERMUTED = 4
 const MAX_MOVED = 10
 
@@ -20,8 +21,8 @@ const ORDERS: readonly { readonly how: string; readonly order: Order }[] = [
 ]
 
 /**
- * The same payload with its names in other orders, the likeliest first. It must not be nested
- * deeply.
+ * The same payload with its names in other orders, the likeliest first. The payload must not be
+ * deeply nested.
  */
 export function* otherOrders(payload: object): Iterable<object> {
   for (const { order } of ORDERS) yield sorted(payload, order) as object
@@ -34,10 +35,7 @@ export function* otherOrders(payload: object): Iterable<object> {
   yield Object.fromEntries(entries.toReversed())
 }
 
-/**
- * The order in which all names stand, if it is one that senders seldom choose. Needs at least five
- * names.
- */
+/** The order of all names, if it is one that senders rarely choose. Needs at least five names. */
 export function orderOf(payload: object): string | undefined {
   const objects = objectsIn(payload).map((object) => Object.keys(object))
   if (!objects.some((names) => names.length >= MIN_NAMES)) return undefined
@@ -46,7 +44,7 @@ export function orderOf(payload: object): string | undefined {
   )?.how
 }
 
-// By chance five names stand in a certain order once in 120 times.
+// Five names are in a given order by chance once in 120 times.
 const MIN_NAMES = 5
 
 function objectsIn(value: unknown): object[] {
@@ -71,7 +69,7 @@ function* permutations<Item>(items: readonly Item[]): Iterable<Item[]> {
     for (const rest of permutations(items.toSpliced(at, 1))) yield [first, ...rest]
 }
 
-/** The first or the last of them put anywhere else. */
+/** Moves the first or the last item to every other position. */
 function* movedOnce<Item>(items: readonly Item[]): Iterable<Item[]> {
   const [first, last] = [items.slice(0, 1), items.slice(-1)]
   for (let at = 1; at < items.length; at += 1) {

@@ -3,7 +3,7 @@ import type { CheckedDescription } from '../description.ts'
 import { textAt, valueAt } from '../schemes/locate.ts'
 import { bodyParser } from '../schemes/payload.ts'
 
-/** Where payloads say that they are of a test, and what they say then. */
+/** Fields in which payloads mark test events. */
 const TEST_FLAGS = [
   'json:test_mode',
   'json:meta.test_mode',
@@ -14,7 +14,10 @@ const TEST_FLAGS = [
 const LIVE_FLAGS = ['json:livemode', 'json:live_mode', 'json:live'] as const
 const ENVIRONMENT = ['json:environment', 'json:data.environment', 'json:mode'] as const
 
-/** Which mode an event says it is of. Nothing of it is proven: it only hints at whose secret is missing. */
+/**
+ * Guesses the mode of an event from its payload. This is not proven. It only hints at which secret
+ * is missing.
+ */
 export function modeOf(delivery: Delivery, { body }: CheckedDescription): string | undefined {
   const payload = bodyParser(body)(delivery)
   if (payload === undefined) return undefined
@@ -22,9 +25,9 @@ export function modeOf(delivery: Delivery, { body }: CheckedDescription): string
   const live = flag(valueAt(LIVE_FLAGS)(delivery, payload))
   const environment = textAt(ENVIRONMENT)(delivery, payload)?.toLowerCase()
   if (test === true || live === false || environment === 'test' || environment === 'sandbox')
-    return 'the event says it is of the test mode: is the secret that of the live mode?'
+    return 'the event is marked as test mode; check whether the secret is that of the live mode'
   if (test === false || live === true || environment === 'live' || environment === 'production')
-    return 'the event says it is of the live mode: is the secret that of the test mode?'
+    return 'the event is marked as live mode; check whether the secret is that of the test mode'
   return undefined
 }
 

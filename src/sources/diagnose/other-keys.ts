@@ -11,12 +11,12 @@ export interface OtherKeys {
   readonly keys: readonly SigningKey[]
 }
 
-/** Tried together: who signed is told by the place of the key. */
-const TOGETHER = 8
+/** This many keys are tried together. The position of the matching key identifies its owner. */
+const KEYS_PER_TRIAL = 8
 
 /**
- * The secrets of the other sources, in the scheme of this one: they are easily swapped where they
- * are configured.
+ * Tries the secrets of the other sources with this source's scheme, because secrets are easily
+ * swapped in a configuration.
  */
 export function* keysOfOthers(
   { signature }: CheckedDescription,
@@ -26,19 +26,19 @@ export function* keysOfOthers(
   const type = takesPublicKey(signature) ? 'public' : 'secret'
   const reading = readingOf(signature)
   const owners: string[] = []
-  const candidates = others.flatMap(({ name, keys: theirs }) =>
-    theirs.flatMap((their) => {
-      const key = type === 'public' ? their.key : their.readAs?.(reading)
+  const candidates = others.flatMap(({ name, keys: otherKeys }) =>
+    otherKeys.flatMap((other) => {
+      const key = type === 'public' ? other.key : other.readAs?.(reading)
       const isFit = key?.type === type && key.asymmetricKeyType === keys[0]?.key.asymmetricKeyType
       if (!key || !isFit || keys.some((own) => own.key.equals(key))) return []
       return [{ key, position: owners.push(name) }]
     }),
   )
-  for (let at = 0; at < candidates.length; at += TOGETHER) {
+  for (let at = 0; at < candidates.length; at += KEYS_PER_TRIAL) {
     yield {
-      says: (secret) =>
-        `the signature was made with the secret of the source "${owners[secret - 1]}", which is configured there: are the two secrets swapped?`,
-      coding: { keyring: { keys: candidates.slice(at, at + TOGETHER) } },
+      diagnosis: (secret) =>
+        `the signature was made with the secret of the source "${owners[secret - 1]}"; check whether the two secrets are swapped`,
+      input: { keyring: { keys: candidates.slice(at, at + KEYS_PER_TRIAL) } },
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Keyring } from '../schemes/keyring.ts'
 import { isPublicKey, type Signature } from '../signature.ts'
 import type { Alternative } from './alternatives.ts'
 
-/** The same secrets, read another way: decoded or not, with their prefix or without it. */
+/** The same secrets, read differently: decoded or not, with or without their prefix. */
 export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyring): Iterable<Alternative> {
   if (isPublicKey(signature.algorithm)) return
   const own = readingOf(signature)
@@ -13,7 +13,8 @@ export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyri
       const other = key.readAs?.(reading)
       return other === undefined || other.equals(key.key) ? [] : [{ key: other, position: key.position }]
     })
-    if (read.length > 0) yield { says: told(reading, own), coding: { keyring: { keys: read } }, cost: 0 }
+    if (read.length > 0)
+      yield { diagnosis: diagnosisOf(reading, own), input: { keyring: { keys: read } }, cost: 0 }
   }
 }
 
@@ -27,7 +28,7 @@ export function readingOf(signature: Signature): SecretReading {
   return { secretEncoding, secretPrefix }
 }
 
-/** What a file or a form leaves behind a secret. */
+/** Characters that a file or a form may append to a secret. */
 const ENDINGS = { '\n': 'a line break (LF)', '\r\n': 'a line break (CR LF)', ' ': 'a space' } as const
 
 function readings(own: SecretReading): SecretReading[] {
@@ -42,12 +43,12 @@ function readings(own: SecretReading): SecretReading[] {
   ]
 }
 
-function told(reading: SecretReading, own: SecretReading): string {
+function diagnosisOf(reading: SecretReading, own: SecretReading): string {
   const ending = Object.entries(ENDINGS).find(([text]) => text === reading.ending)?.[1]
   if (ending !== undefined)
-    return `the sender's secret ends with ${ending}, which is no part of it: set it there anew, without`
-  if (reading.quoted) return 'the secret was configured with quotes around it: leave them out'
+    return `the secret at the sender ends with ${ending}; set it there again, without it`
+  if (reading.quoted) return 'the configured secret has quotes around it; remove them'
   const as = (one: SecretReading): string =>
     `${one.secretEncoding === 'utf8' ? 'as text' : `decoded from ${one.secretEncoding}`}${one.secretPrefix === '' ? '' : `, without its prefix ${one.secretPrefix}`}`
-  return `the secret is right, but read the wrong way: the signature was made with it ${as(reading)}, and this source takes it ${as(own)}`
+  return `the secret is right, but its encoding is not: the sender uses it ${as(reading)}, this source uses it ${as(own)}`
 }

@@ -6,7 +6,7 @@ import { type Alternative, withHeader } from './alternatives.ts'
 type Encoding = DigestSignature['encoding']
 type Algorithm = DigestSignature['algorithm']
 
-/** By the length of what they make. */
+/** By digest length. */
 const HMACS: ReadonlyMap<number, Algorithm> = new Map([
   [16, 'hmac-md5'],
   [20, 'hmac-sha1'],
@@ -17,7 +17,9 @@ const HMACS: ReadonlyMap<number, Algorithm> = new Map([
 
 const MAX_CANDIDATES = 8
 
-/** What the header holds, read as another encoding, algorithm, field or prefix than this source expects. */
+/**
+ * Reads the header with a different encoding, algorithm, field or prefix than this source expects.
+ */
 export function* otherSignatures(delivery: Delivery, description: CheckedDescription): Iterable<Alternative> {
   const { signature } = description
   if (!isDigest(signature) || !signature.algorithm.startsWith('hmac-')) return
@@ -27,22 +29,22 @@ export function* otherSignatures(delivery: Delivery, description: CheckedDescrip
   const { format } = signature
   for (const { field, value } of candidates(text, format)) {
     for (const { encoding, algorithm } of readingsOf(value)) {
-      const said = differences(signature, { encoding, algorithm, field })
-      if (said === '') continue
+      const difference = differences(signature, { encoding, algorithm, field })
+      if (difference === '') continue
       const read: DigestSignature =
         format.kind === 'list'
           ? { ...signature, algorithm, encoding, format: { ...format, signatureField: field } }
           : { ...signature, algorithm, encoding, format: { kind: 'bare', prefix: '' } }
       yield {
-        says: `another version of the scheme: ${said}`,
-        coding: { description: { ...description, signature: read } },
+        diagnosis: `another version of the scheme: ${difference}`,
+        input: { description: { ...description, signature: read } },
         ...(format.kind === 'bare' && { delivery: withHeader(delivery, name, value) }),
       }
     }
   }
 }
 
-/** The texts around the body that senders commonly sign. */
+/** The content templates that senders commonly sign. */
 const CONTENTS = [
   '{body}',
   '{timestamp}.{body}',
@@ -51,7 +53,7 @@ const CONTENTS = [
   'v0:{timestamp}:{body}',
 ]
 
-/** The same signature over other content. */
+/** The same signature over different content. */
 export function* otherContents(description: CheckedDescription): Iterable<Alternative> {
   const { signature, timestamp } = description
   if (!isDigest(signature) || signature.covers !== 'body' || signature.content.includes('{secret}')) return
@@ -60,8 +62,8 @@ export function* otherContents(description: CheckedDescription): Iterable<Altern
     const isDated = content.includes('{timestamp}')
     if (isDated && timestamp === undefined) continue
     yield {
-      says: `another version of the scheme: what was signed is ${content}, and this source expects ${signature.content}`,
-      coding: {
+      diagnosis: `another version of the scheme: the signed content is ${content}, but this source expects ${signature.content}`,
+      input: {
         description: {
           ...description,
           signature: { ...signature, content },
@@ -73,7 +75,7 @@ export function* otherContents(description: CheckedDescription): Iterable<Altern
 }
 
 interface Candidate {
-  /** The name of the list's item, or the prefix. */
+  /** The name of the list item, or the prefix. */
   readonly field: string
   readonly value: string
 }
@@ -110,9 +112,9 @@ function differences(
 ): string {
   const field = format.kind === 'list' ? format.signatureField : format.prefix
   return [
-    read.algorithm === algorithm ? '' : `it is ${read.algorithm}, not ${algorithm}`,
-    read.encoding === encoding ? '' : `it is written in ${read.encoding}, not ${encoding}`,
-    read.field === field ? '' : `it stands under "${read.field}", not "${field}"`,
+    read.algorithm === algorithm ? '' : `the algorithm is ${read.algorithm}, not ${algorithm}`,
+    read.encoding === encoding ? '' : `the encoding is ${read.encoding}, not ${encoding}`,
+    read.field === field ? '' : `the signature is under "${read.field}", not "${field}"`,
   ]
     .filter(Boolean)
     .join('; ')

@@ -9,12 +9,12 @@ import type { Alternative } from './alternatives.ts'
  */
 const MAX_URLS = 40
 
-/** Of a header that a stranger sends; longer ones are no part of a URL that anyone registered. */
+/** The limit for headers of unknown senders. No registered URL has a longer part. */
 const MAX_CHARS = 2_000
 
 /**
- * The endpoint under the other URLs by which the provider may know it: proxies change scheme, host,
- * port and path.
+ * Other URLs under which the provider may know the endpoint: proxies change scheme, host, port and
+ * path.
  */
 export function* otherUrls(
   delivery: Delivery,
@@ -25,9 +25,9 @@ export function* otherUrls(
   const own = endpoint.urlOf(delivery)
   for (const url of spellings(delivery, own)) {
     yield {
-      // A query may hold a token: it is not told.
-      says: `the provider signed the URL ${told(url)}, and the option \`url\` makes it ${told(own)}: register and configure the same, and let no proxy change the query`,
-      coding: { endpoint: { ...endpoint, registeredUrl: url, urlOf: () => url } },
+      // The query is not reported, because it may contain a token.
+      diagnosis: `the provider signed the URL ${redacted(url)}, but the option \`url\` gives ${redacted(own)}; register and configure the same URL, and let no proxy change the query`,
+      input: { endpoint: { ...endpoint, registeredUrl: url, urlOf: () => url } },
       cost: 0,
     }
   }
@@ -47,9 +47,9 @@ function spellings(delivery: Delivery, own: string): string[] {
   const found = new Map<string, number>()
   for (const [a, name] of hosts.entries())
     for (const [b, where] of paths.entries())
-      for (const [c, asked] of queries.entries())
+      for (const [c, search] of queries.entries())
         for (const [d, how] of [scheme, scheme === 'https' ? 'http' : 'https'].entries()) {
-          const url = `${how}://${name}${where}${asked}`
+          const url = `${how}://${name}${where}${search}`
           if (!found.has(url)) found.set(url, [a, b, c, d].filter(Boolean).length)
         }
   found.delete(own)
@@ -59,7 +59,7 @@ function spellings(delivery: Delivery, own: string): string[] {
     .map(([url]) => url)
 }
 
-/** Every part as it is configured, then as the request and the headers of proxies say it. */
+/** Every part of the URL: as configured, then as in the request and in the headers of proxies. */
 function seenParts(delivery: Delivery, { host, path, query }: UrlParts) {
   const header = (name: string): string | undefined => {
     const value = delivery.header(name)?.split(',', 1)[0]?.trim()
@@ -88,7 +88,7 @@ function seenParts(delivery: Delivery, { host, path, query }: UrlParts) {
   }
 }
 
-/** Where proxies keep the path and query that they were asked for. */
+/** Headers in which proxies store the original path and query. */
 const ORIGINALS = [
   'x-original-uri',
   'x-original-url',
@@ -97,7 +97,7 @@ const ORIGINALS = [
   'x-envoy-original-path',
 ]
 
-/** A query as it may have been before a proxy encoded it again, added to it, or sorted it. */
+/** Queries that a proxy may have re-encoded, extended or sorted. */
 function otherQueries(query: string): string[] {
   if (query === '') return []
   const fields = query.slice(1).split('&')
@@ -121,6 +121,6 @@ function split(url: string): [path: string, query: string] {
   return mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark)]
 }
 
-function told(url: string): string {
+function redacted(url: string): string {
   return `${split(url)[0].slice(0, 200)}${url.includes('?') ? ' with its query' : ''}`
 }

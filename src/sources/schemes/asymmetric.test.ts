@@ -4,9 +4,9 @@ import { everyProvider } from '../../../test/support/catalogue.ts'
 import { custom, type Delivery, standardWebhooks, svix } from '../index.ts'
 import { isDigest } from '../signature.ts'
 
-/* Standard Webhooks `v1a`: Ed25519 beside HMAC, chosen by the form of the secret. */
+/* Standard Webhooks `v1a`: Ed25519 beside HMAC, selected by the form of the secret. */
 
-// The vector of Svix: github.com/svix/svix-webhooks, server/svix-server/src/worker.rs.
+// Svix's test vector: github.com/svix/svix-webhooks, server/svix-server/src/worker.rs.
 const PRIVATE =
   'whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=='
 const PUBLIC = 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4='
@@ -14,7 +14,7 @@ const V1A = 'v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7A
 const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 const BODY = '{"test": 2432232314}'
 const AT_MS = 1_614_265_330_000
-// The vector of the same content in the Go tests of Standard Webhooks.
+// The vector for the same content from the Go tests of Standard Webhooks.
 const SYMMETRIC = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const V1 = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
 
@@ -85,13 +85,13 @@ describe('v1a', () => {
   it('is never taken for v1, nor v1 for it: the refusal names what is missing', () => {
     expect(verify(PUBLIC, delivered(V1))).toMatchObject({
       code: 'SIGNATURE_MALFORMED',
-      detail: expect.stringMatching(/no v1a signature .* v1 is there.*secret/),
+      detail: expect.stringMatching(/no v1a signature .* a v1 signature.*secret/),
     })
     expect(verify(SYMMETRIC, delivered(V1A))).toMatchObject({
       code: 'SIGNATURE_MALFORMED',
-      detail: expect.stringMatching(/no v1 signature .* v1a is there.*whpk_/),
+      detail: expect.stringMatching(/no v1 signature .* a v1a signature.*whpk_/),
     })
-    // The bytes of a public key are known to everyone: as an HMAC secret they must prove nothing.
+    // The bytes of a public key are public. As an HMAC secret they must prove nothing.
     const known = standardWebhooks({ secret: `whsec_${PUBLIC.slice('whpk_'.length)}` })
     const { headers } = known.deliver({ body: BODY, id: ID, timestampMs: AT_MS })
     expect(verify(PUBLIC, delivered(headers['webhook-signature'] ?? ''))).toMatchObject({ ok: false })

@@ -6,21 +6,20 @@ import { describeUnparsable, jsonReader, parseJsonText } from './payload.ts'
 import { refuse } from './refuse.ts'
 
 /*
- * A batch is split into the deliveries that the provider would have sent had it sent each event
- * alone: the body with every array of events cut down to the one. So a recorded event of a batch is
- * read by the same places as the batch, forwards in a shape that the provider's own libraries take,
- * and keeps the sender's bytes: numbers that JSON.parse would round stay as they were written.
+ * Splits a batch into the deliveries that the provider would have sent for each event alone: the
+ * body with every event array reduced to one event. A recorded event is therefore read by the same
+ * places as the batch, and can be forwarded to the provider's own libraries. It keeps the sender's
+ * bytes, including numbers that JSON.parse would round.
  *
- * A genuine delivery always leaves a trace. Every element of unknown shape is an event, and so is a
- * whole delivery in which no event is found. The exception is an empty batch from a provider that
- * checks its URL with one.
+ * A genuine delivery is always recorded. Every element of unknown shape is an event, and so is a
+ * whole delivery without any event. The exception is an empty batch from a provider that checks its
+ * URL with one.
  */
 
 // The largest documented batch holds 1,000 events.
 const MAX_EVENTS = 5_000
 
-// Every event keeps the envelope. A large envelope around many events would make the work grow as
-// their product.
+// Every event keeps the envelope, so a large envelope times many events would multiply the work.
 const MAX_GROWTH = 8
 const FREE_CHARS = 1024 * 1024
 
@@ -32,13 +31,13 @@ export function splitter({ batch, body, emptyBatch }: CheckedDescription): Split
   const jsonOf = jsonReader(body)
   return (delivery) => {
     const json = jsonOf(delivery)
-    // A form that is no JSON holds one event.
+    // A form without JSON holds one event.
     if (json === 'form') return [delivery]
     const parts = json === undefined ? undefined : texts(json.text)
     if (json === undefined || parts === undefined)
       return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
     if (parts === 'too-large')
-      return refuse('BATCH_TOO_LARGE', `more than ${MAX_EVENTS} events, or too large an envelope`)
+      return refuse('BATCH_TOO_LARGE', `more than ${MAX_EVENTS} events, or an envelope that is too large`)
     const { field } = json
     return parts.map((part) => ({
       ...delivery,
@@ -51,7 +50,7 @@ export function splitter({ batch, body, emptyBatch }: CheckedDescription): Split
 type Parts = string[] | 'too-large' | undefined
 
 function lines(text: string): Parts {
-  // The same sources send arrays too, as configured.
+  // Depending on their configuration, the same senders also send arrays.
   if (text.trimStart().startsWith('[')) return arrayItems([['[]']], 'record')(text)
   const parts = text.split('\n').filter((line) => line.trim() !== '')
   if (parts.length === 0) return undefined
@@ -68,16 +67,16 @@ function arrayItems(
     const found: string[] = []
     const budget = { chars: text.length * MAX_GROWTH + FREE_CHARS }
     const at = skipSpace(text, 0)
-    const isComplete = cutDown({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
+    const isComplete = findEvents({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
     if (!isComplete) return 'too-large'
     if (found.length > 0) return found
-    // A genuine delivery without a known event is one event by itself: otherwise it would leave no
-    // trace.
+    // A genuine delivery without a known event is one event itself. Otherwise it would not be
+    // recorded.
     return emptyBatch === 'acknowledge' && isEmptyBatch(payload, paths) ? [] : [text]
   }
 }
 
-/** Whether the array of events is there and holds none. */
+/** Whether the event array exists and is empty. */
 function isEmptyBatch(payload: object, paths: readonly string[][]): boolean {
   return paths.some((path) => {
     const array = valueIn(payload, path.slice(0, path.indexOf('[]')))
@@ -85,7 +84,7 @@ function isEmptyBatch(payload: object, paths: readonly string[][]): boolean {
   })
 }
 
-interface Cutting {
+interface EventSearch {
   readonly text: string
   readonly paths: readonly (readonly string[])[]
   readonly found: string[]
@@ -94,8 +93,11 @@ interface Cutting {
 
 type Around = readonly [before: string, after: string]
 
-/** Keeps one value as an event, with what encloses it. False: too many, or too large. */
-function keep({ text, found, budget }: Cutting, { at, end }: Span, around: Around): boolean {
+/**
+ * Keeps one value as an event, with its envelope. Returns false if there are too many events, or
+ * they are too large.
+ */
+function keep({ text, found, budget }: EventSearch, { at, end }: Span, around: Around): boolean {
   const event = around[0] + text.slice(at, end) + around[1]
   budget.chars -= event.length
   found.push(event)
@@ -103,24 +105,24 @@ function keep({ text, found, budget }: Cutting, { at, end }: Span, around: Aroun
 }
 
 /**
- * Finds the events under a value; `around` is what encloses it. Every element of an array on the
- * way is an event when it holds none: a change of WhatsApp without messages, or an element of a
- * shape that nobody foresaw. False: too many, or too large.
+ * Finds the events under a value. `around` is its envelope. An array element on the path that
+ * contains no event is an event itself: a WhatsApp change without messages, or an element of
+ * unknown shape. Returns false if there are too many events, or they are too large.
  */
-function cutDown(cutting: Cutting, span: Span, around: Around): boolean {
-  const { text, paths, found } = cutting
+function findEvents(search: EventSearch, span: Span, around: Around): boolean {
+  const { text, paths, found } = search
   const { at } = span
   const deeper = paths.filter((path) => path.length > 0)
-  // Nothing is looked for below: however deep it goes, it is stepped over.
+  // No path leads further down, so the value is skipped, however deep it is.
   if (deeper.length === 0) return true
-  if (text[at] === '{') return cutDownObject({ ...cutting, paths: deeper }, span, around)
+  if (text[at] === '{') return findEventsInObject({ ...search, paths: deeper }, span, around)
   if (text[at] !== '[') return true
-  const each = { ...cutting, paths: below(deeper, '[]') }
+  const each = { ...search, paths: below(deeper, '[]') }
   if (each.paths.length === 0) return true
   const inner: Around = [`${around[0]}[`, `]${around[1]}`]
   return children(text, at).every((child) => {
     const known = found.length
-    if (!cutDown(each, child, inner)) return false
+    if (!findEvents(each, child, inner)) return false
     return found.length > known || keep(each, child, inner)
   })
 }
@@ -129,9 +131,9 @@ function below(paths: readonly (readonly string[])[], step: string): (readonly s
   return paths.filter((path) => path[0] === step).map((path) => path.slice(1))
 }
 
-function cutDownObject(cutting: Cutting, { at, end }: Span, around: Around): boolean {
-  const { text, paths, found, budget } = cutting
-  // Of a name that is there twice, JSON.parse takes the last.
+function findEventsInObject(search: EventSearch, { at, end }: Span, around: Around): boolean {
+  const { text, paths, found, budget } = search
+  // Of duplicate names JSON.parse takes the last.
   const members = new Map(
     children(text, at)
       .filter(({ name }) => paths.some(([step]) => step === name))
@@ -143,17 +145,17 @@ function cutDownObject(cutting: Cutting, { at, end }: Span, around: Around): boo
   for (const member of inOrder) {
     const inner = withOthersEmptied(text, { at, end }, inOrder, member)
     const whole: Around = [around[0] + inner[0], inner[1] + around[1]]
-    // Text that is built for nothing counts too.
+    // Text that is built and not used counts too.
     budget.chars -= whole[0].length + whole[1].length
     if (budget.chars < 0) return false
     const known = found.length
-    if (!cutDown({ ...cutting, paths: below(paths, member.name) }, member, whole)) return false
+    if (!findEvents({ ...search, paths: below(paths, member.name) }, member, whole)) return false
     if (found.length === known && !isEmpty(text.slice(member.at, member.end))) unknown.push([member, whole])
   }
-  // Beside events, what is no event is emptied in theirs: so it is kept as one. Without any, who
-  // called keeps the whole.
+  // A member without events is emptied in the other events' envelopes, so it is kept as an event
+  // itself. If there is no event at all, the caller keeps the whole body.
   if (found.length === before) return true
-  return unknown.every(([member, whole]) => keep(cutting, member, whole))
+  return unknown.every(([member, whole]) => keep(search, member, whole))
 }
 
 function isEmpty(text: string): boolean {
@@ -161,7 +163,7 @@ function isEmpty(text: string): boolean {
 }
 
 /**
- * What is around one member, with the other arrays of events emptied: its deliveries are about one
+ * The envelope of one member, with the other event arrays emptied, so that each delivery holds one
  * event.
  */
 function withOthersEmptied(text: string, span: Span, members: readonly Child[], member: Child): Around {

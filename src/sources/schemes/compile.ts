@@ -21,12 +21,11 @@ import { digestVerifier, type Verify } from './verify.ts'
 import { withholder } from './withhold.ts'
 
 /**
- * Binds a description to the secrets and options of one endpoint. Everything that can be prepared
- * or can be wrong is dealt with here, once; a delivery then only costs one HMAC and one pass over
- * its JSON.
+ * Combines a description with the secrets and options of one endpoint. Everything that can be
+ * prepared or checked is done here, once. A delivery then costs one HMAC and one pass over its
+ * JSON.
  *
- * The types are the provider's promise: a delivery that carries its signature has the shape it
- * documents.
+ * The types rely on the provider: a delivery with its signature has the documented shape.
  */
 export function compile<Payload, Subject, Type extends string>(
   description: CheckedDescription,
@@ -36,14 +35,14 @@ export function compile<Payload, Subject, Type extends string>(
   const keyring = keyringOf(description, options)
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
-  const coding: SchemeInput = { description, keyring, endpoint, toleranceSeconds }
-  const coded = code?.(coding)
+  const input: SchemeInput = { description, keyring, endpoint, toleranceSeconds }
+  const coded = code?.(input)
   if (description.body === 'coded' && coded?.parse === undefined)
-    throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: coded, but without code`)
+    throw new HookonceError('CONFIG_INVALID', `${description.provider}: body: 'coded' requires code`)
   const split = splitter(description)
   const whole = (verifyOne: Verify): Verify =>
     split && description.signedPer === 'event' ? eachVerified(split, verifyOne) : verifyOne
-  const { early, verify } = verifiedEarly(description, whole(coded?.verify ?? describedVerifier(coding)))
+  const { early, verify } = verifiedEarly(description, whole(coded?.verify ?? describedVerifier(input)))
   const { onSecret, mode } = options
   const handshake =
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret, mode, verify: early })
@@ -71,7 +70,7 @@ export function compile<Payload, Subject, Type extends string>(
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
     ...(withholds && { withholds }),
-    // What a source does not need it does not have: the receiver asks by looking.
+    // Optional members are absent if unneeded. The receiver checks for their presence.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
     ...(split && { split, alwaysBatches: !takesForms(description) }),
@@ -81,7 +80,7 @@ export function compile<Payload, Subject, Type extends string>(
     ) => Identified<Payload, Subject> | Refusal,
     diagnose: (delivery, refusal, others = []) =>
       explain({
-        coding,
+        input,
         verifierOf: (other) => whole(code ? code(other).verify : describedVerifier(other)),
         delivery,
         refusal,
@@ -96,24 +95,21 @@ export function compile<Payload, Subject, Type extends string>(
 
 /**
  * The keys of each source, for the diagnosis of other sources. They are not a property of the
- * source, so nobody else can read them.
+ * source, so other code cannot read them.
  */
 const keyrings = new WeakMap<object, Keyring>()
 
-/** Forms hold one event each, also where the same provider sends its JSON in batches. */
+/** Each form holds one event, even if the same provider sends its JSON in batches. */
 function takesForms({ body }: CheckedDescription): boolean {
   return typeof body === 'object' && 'jsonOr' in body && body.jsonOr === 'form'
 }
 
-function describedVerifier(coding: SchemeInput): Verify {
-  const { signature } = coding.description
-  if (isDigest(signature)) return digestVerifier({ ...coding, signature })
-  if (signature.algorithm === 'jwt') return jwtVerifier({ ...coding, signature })
-  if (signature.algorithm !== 'coded') return tokenVerifier({ ...coding, signature })
-  throw new HookonceError(
-    'CONFIG_INVALID',
-    `${coding.description.provider}: signature: coded, but without code`,
-  )
+function describedVerifier(input: SchemeInput): Verify {
+  const { signature } = input.description
+  if (isDigest(signature)) return digestVerifier({ ...input, signature })
+  if (signature.algorithm === 'jwt') return jwtVerifier({ ...input, signature })
+  if (signature.algorithm !== 'coded') return tokenVerifier({ ...input, signature })
+  throw new HookonceError('CONFIG_INVALID', `${input.description.provider}: signature: 'coded' requires code`)
 }
 
 function unsignable({ provider }: CheckedDescription): (sample: Sample) => SignedDelivery {
@@ -123,8 +119,8 @@ function unsignable({ provider }: CheckedDescription): (sample: Sample) => Signe
 }
 
 /**
- * A signed handshake is verified before it is parsed. What turns out to be a delivery would be
- * verified twice, so the outcome of `early` is kept for the one call of `verify` that follows.
+ * A signed handshake is verified before it is parsed. If it turns out to be a delivery, it would be
+ * verified twice. The outcome of `early` is therefore kept for the following call of `verify`.
  */
 function verifiedEarly(
   { handshake = [] }: CheckedDescription,
@@ -147,15 +143,19 @@ function verifiedEarly(
   }
 }
 
-/** Every event carries its own signature: all must be right, and there must be one. */
+/** Every event has its own signature. All must be valid, and there must be at least one. */
 function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: Verify): Verify {
   return (delivery) => {
-    // The first event at a glance: an unsigned batch is neither parsed as a whole nor split.
+    // Check the first event alone: an unsigned batch is neither fully parsed nor split.
     const first = verify(delivery)
     if (!first.ok) return first
     const events = split(delivery)
     if ('ok' in events) return events
-    let verified: ReturnType<Verify> = { ok: false, code: 'SIGNATURE_MISSING', detail: 'there is no event' }
+    let verified: ReturnType<Verify> = {
+      ok: false,
+      code: 'SIGNATURE_MISSING',
+      detail: 'the batch contains no event',
+    }
     for (const event of events) {
       verified = verify(event)
       if (!verified.ok) return verified
@@ -209,10 +209,10 @@ function toleranceOf(description: CheckedDescription, { toleranceSeconds }: Chec
   if (signature.algorithm === 'coded' && signature.dated)
     return toleranceSeconds ?? signature.toleranceSeconds
   if (typeof toleranceSeconds === 'number') {
-    // A guard that is asked for and cannot be kept must not look as if it were.
+    // Reject an option that cannot take effect, instead of ignoring it silently.
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${description.provider}: toleranceSeconds: this provider signs no date, so the age of a delivery is unknown; leave the option out`,
+      `${description.provider}: toleranceSeconds: this provider signs no date, so the age of a delivery is unknown; remove the option`,
     )
   }
   return 'off'

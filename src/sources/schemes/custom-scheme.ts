@@ -14,15 +14,15 @@ export interface SchemeInput {
   readonly toleranceSeconds: number | 'off'
 }
 
-/** The parts of a scheme that are code, where a description cannot express them. */
+/** The parts of a scheme that are code, because a description cannot express them. */
 export interface CustomScheme {
   readonly verify: Verify
   prepare?(delivery: Delivery): Promise<Refusal | undefined> | undefined
   handshake?(delivery: Delivery): HandshakeAnswer | Refusal | undefined
-  /** The payload, where the body is neither JSON nor a form: `body: 'coded'`. */
+  /** Parses the payload, if the body is neither JSON nor a form: `body: 'coded'`. */
   readonly parse?: ParseBody
-  /** Left out where only the provider itself can sign. */
+  /** Absent if only the provider itself can sign. */
   sign?(sample: Sample): SignedDelivery
 }
 
-export type MakeScheme = (coding: SchemeInput) => CustomScheme
+export type MakeScheme = (input: SchemeInput) => CustomScheme

@@ -13,9 +13,9 @@ import { type Hmac, hmacOf } from './hmac.ts'
 import type { SigningKey } from './key.ts'
 import type { SignedContent } from './signed-content.ts'
 
-/** One way to sign bytes: text before, body, text after, as they came. */
+/** One way to sign bytes: text before, body, text after. */
 interface Digest {
-  /** The length of a signature; undefined: it varies. */
+  /** The length of a signature. Undefined if it varies. */
   readonly bytes: number | undefined
   /** Whether this key made one of these signatures. */
   matches(key: SigningKey, content: SignedContent, body: Uint8Array, signatures: readonly Buffer[]): boolean
@@ -34,7 +34,7 @@ export function digester(algorithm: DigestSignature['algorithm']): Digest {
 }
 
 function hmac(hash: Hash): Digest {
-  // The pads of a key are made once; a key that is rotated away takes them with it.
+  // The pads of a key are computed once, and collected together with a rotated key.
   const made = new WeakMap<KeyObject, Hmac>()
   return symmetric(hash, ({ key }, { before, after }, body) => {
     let sign = made.get(key)
@@ -46,7 +46,7 @@ function hmac(hash: Hash): Digest {
   })
 }
 
-/** The secret is part of the content here. */
+/** Here the secret is part of the content. */
 function plainHash(hash: Hash): Digest {
   return symmetric(hash, (_key, { before, after }, body) =>
     createHash(hash).update(before, 'latin1').update(body).update(after, 'latin1').digest(),
@@ -61,7 +61,7 @@ function symmetric(hash: Hash, make: Digest['make']): Digest {
   }
 }
 
-// Decoding has made sure of equal lengths, which timingSafeEqual demands.
+// Decoding has ensured equal lengths, which timingSafeEqual requires.
 function isOneOf(signatures: readonly Buffer[], expected: Buffer): boolean {
   for (const signature of signatures) if (timingSafeEqual(signature, expected)) return true
   return false
@@ -90,7 +90,7 @@ const ed25519: Digest = {
   make: (key, content, body) => signWhole(null, whole(content, body), privateKeyOf(key)),
 }
 
-// Ed25519 hashes what it signs twice, so it takes it in one piece.
+// Ed25519 hashes its input twice, so it needs the input in one piece.
 function whole({ before, after }: SignedContent, body: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(before, 'latin1'), body, Buffer.from(after, 'latin1')])
 }
@@ -99,6 +99,6 @@ export function privateKeyOf({ privateKey }: SigningKey) {
   if (privateKey !== undefined) return privateKey
   throw new HookonceError(
     'CONFIG_INVALID',
-    'only the provider can sign with its private key: to play it in a test, give a private key of your own (PEM, or whsk_… at Standard Webhooks) as `secret`',
+    'only the provider has its private key; to sign in a test, pass your own private key (PEM, or whsk_… for Standard Webhooks) as `secret`',
   )
 }

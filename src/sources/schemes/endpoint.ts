@@ -4,16 +4,15 @@ import { type CheckedDescription, needsUrl } from '../description.ts'
 import type { CheckedOptions } from '../options.ts'
 
 /**
- * What a source knows of itself besides its secrets: the URL that was registered, and the
- * provider's own settings.
+ * The configuration of a source besides its secrets: the registered URL and the provider's
+ * settings.
  */
 export interface Endpoint {
   readonly confirm: 'on' | 'off'
-  /** The URL as it was registered, word for word. */
+  /** The URL exactly as registered. */
   readonly registeredUrl: string
   /**
-   * The URL as the provider knows it: what reaches us has passed proxies that changed host and
-   * path.
+   * The URL as the provider knows it. Proxies may have changed host and path of the received one.
    */
   urlOf(delivery: Delivery): string
   setting(name: string): string
@@ -23,8 +22,8 @@ export interface Endpoint {
 
 export function endpointOf(description: CheckedDescription, options: CheckedOptions): Endpoint {
   const { provider, settings } = description
-  const { url, settings: given } = options
-  for (const name of Object.keys(given)) {
+  const { url, settings: configured } = options
+  for (const name of Object.keys(configured)) {
     if (!Object.hasOwn(settings, name))
       throw new HookonceError(
         'CONFIG_INVALID',
@@ -32,31 +31,30 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
       )
   }
   for (const [name, meaning] of Object.entries(settings)) {
-    if (!given[name])
+    if (!configured[name])
       throw new HookonceError('CONFIG_INVALID', `${provider}: settings.${name} is missing: ${meaning}`)
   }
   if (url === undefined && needsUrl(description))
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: url is missing: this provider signs the URL that was registered with it; give it as registered`,
+      `${provider}: url is missing: this provider signs the registered URL; pass it exactly as registered`,
     )
   const { signature } = description
   if (options.keyNames.length > 0 && !(signature.algorithm === 'coded' && signature.namesKey))
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: keyNames: deliveries of this provider name no key that is fetched; leave the option out`,
+      `${provider}: keyNames: deliveries of this provider do not name a key to fetch; remove the option`,
     )
   const registered = url ?? ''
   return {
     confirm: options.confirm,
     registeredUrl: registered,
-    urlOf({ url: seen }) {
-      const mark = seen.indexOf('?')
-      // A query that was registered comes with every delivery; one that is written out is taken at
-      // its word.
-      return registered.includes('?') || mark < 0 ? registered : registered + seen.slice(mark)
+    urlOf({ url: received }) {
+      const mark = received.indexOf('?')
+      // A registered query is part of every delivery, so a configured query is used as it is.
+      return registered.includes('?') || mark < 0 ? registered : registered + received.slice(mark)
     },
-    setting: (name) => given[name] ?? '',
+    setting: (name) => configured[name] ?? '',
     keyNames: options.keyNames,
   }
 }

@@ -8,10 +8,10 @@ import { jsonReader } from './payload.ts'
 
 type EventDescription = CheckedDescription['event']
 
-/** What reading a key takes besides its places. */
+/** The parts of a description that reading a key needs besides its places. */
 type Shape = Pick<CheckedDescription, 'batch' | 'body'>
 
-/** Reads the key of an event; nothing where its places are empty. */
+/** Reads the key of an event. Undefined if its places are empty. */
 export function keyReader(key: EventDescription['key'], shape: Shape): Read<string> {
   const reads = [key].flat().map((one) => {
     if (one === 'each-delivery') return stampHash
@@ -34,7 +34,7 @@ export function keyReader(key: EventDescription['key'], shape: Shape): Read<stri
 type KeyPart = Extract<EventDescription['key'], readonly unknown[]>[number]
 type ConditionalKey = Extract<KeyPart, { readonly when: unknown }>
 
-/** A key of some events only: those whose places hold one of the texts. */
+/** A key for some events only: those whose places hold one of the given texts. */
 function conditionalReader({ when, key }: ConditionalKey, shape: Shape): Read<string> {
   const conditions = Object.entries(when).map(([place, texts]) => ({
     read: textAt(place as Locator, shape.batch),
@@ -49,10 +49,7 @@ function conditionalReader({ when, key }: ConditionalKey, shape: Shape): Read<st
 
 const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
 
-/**
- * Set by the receiver where nothing that the sender says tells two events apart; recorded with the
- * headers.
- */
+/** Set by the receiver if the sender's events cannot be told apart. Recorded with the headers. */
 export const STAMP_HEADER = 'hookonce-delivery'
 
 const stampHash: Read<string> = (delivery, payload) => {
@@ -64,10 +61,7 @@ const stampHash: Read<string> = (delivery, payload) => {
 type HashedPlaces = Extract<EventDescription['key'], { readonly hash: unknown }>
 type HashedPlace = HashedPlaces['hash'][number]
 
-/**
- * A key from fields, for senders that give no id: the hash of all of them, or nothing if one is
- * missing.
- */
+/** A key for senders without an id: the hash of all fields. Undefined if one is missing. */
 function hashReader({ hash: places, optional = [] }: HashedPlaces, shape: Shape): Read<string> {
   const reads = places.map((place) => hashedReader(place, shape))
   const optionalReads = optional.map((place) => hashedReader(place, shape))
@@ -75,7 +69,7 @@ function hashReader({ hash: places, optional = [] }: HashedPlaces, shape: Shape)
     const fields: (string | null | undefined)[] = reads.map((read) => read(delivery, payload))
     if (fields.includes(undefined)) return undefined
     for (const read of optionalReads) fields.push(read(delivery, payload) ?? null)
-    // As a JSON array, so that ("a", "bc") and ("ab", "c") differ.
+    // Hashed as a JSON array, so that ("a", "bc") and ("ab", "c") differ.
     return hash('sha256', JSON.stringify(fields), 'hex')
   }
 }
@@ -88,7 +82,8 @@ function hashedReader(place: HashedPlace, shape: Shape): Read<string> {
 }
 
 /**
- * The event of a batch, or a part of any, in its sender's bytes: parsing would round large numbers.
+ * The single event of a batch, or a part of an event, in the sender's bytes. Parsing would round
+ * large numbers.
  */
 function itemText({ batch, body }: Shape): Read<string> {
   const jsonOf = jsonReader(body)
@@ -114,7 +109,7 @@ function textOfReader(place: Locator, shape: Shape): Read<string> {
   }
 }
 
-/** As text; a yes or no counts too, for it tells two events of one object apart. */
+/** The value as text. Booleans count too, because they distinguish two events of one object. */
 function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string> {
   const text = textAt(place, batch)
   const value = valueAt(place, batch)
@@ -126,7 +121,9 @@ function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string
   }
 }
 
-/** Of all that a delivery says: the type may stand in a header, and two types share a body. */
+/**
+ * Derived from the type and the body: the type may be in a header, and two types may share a body.
+ */
 export function derivedKey(type: string, delivery: Delivery): string {
   return hash('sha256', JSON.stringify(['unread', type, hash('sha256', delivery.body, 'hex')]), 'hex')
 }

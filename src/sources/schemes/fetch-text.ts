@@ -1,19 +1,16 @@
-/** What is asked, where a plain GET does not say it. */
+/** The request, if it is not a plain GET. */
 export interface FetchRequest {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-/**
- * Fetches a small text from an address that was checked before. Anything but a plain 200 is an
- * error.
- */
+/** Fetches a small text from a checked address. Throws for any status other than 200. */
 export type FetchText = (url: string, request?: FetchRequest) => Promise<string>
 
 export type FetchBytes = (url: string, request?: FetchRequest) => Promise<Buffer>
 
-/** The server answered with another status than 200. */
+/** The server returned a status other than 200. */
 export class BadStatus extends Error {
   readonly status: number
 
@@ -23,15 +20,15 @@ export class BadStatus extends Error {
     this.status = status
   }
 
-  /** Whether asking again will not help: nothing is there, and it is not the server's trouble. */
+  /** Whether a retry cannot help: the resource does not exist, and the server is not failing. */
   get isFinal(): boolean {
     return this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429
   }
 }
 
-// A provider waits for our answer meanwhile; the strictest give three seconds.
+// The provider waits for our answer meanwhile. The strictest allow three seconds.
 const TIMEOUT_MS = 2_500
-// A certificate chain or a set of keys; more is neither.
+// More than any certificate chain or key set needs.
 const MAX_BYTES = 64 * 1024
 
 export const fetchBytes: FetchBytes = async (url, request) => {

@@ -31,8 +31,8 @@ test('a body without a field is none', () => {
 })
 
 /*
- * Nobody has said yet who sent it. Read with the care of a friend, five megabytes of these take hours: whoever makes this
- * cost more than its size again will see it time out.
+ * The sender is not verified yet. A careless parser needs hours for five megabytes of these bodies.
+ * If parsing costs more than linear time again, this test times out.
  */
 const FIVE_MB = 5 * 1024 * 1024
 test.each([

@@ -1,11 +1,12 @@
 import * as buffer from 'node:buffer'
 import type { Delivery } from '../contract.ts'
 
-// More fields than any form of a provider has; each costs an entry.
+// More fields than any provider's form has. Each field costs an entry.
 const MAX_FIELDS = 1_000
 
 /**
- * The fields of a form body, urlencoded or multipart; the first of each name. Files are left out.
+ * The fields of a form body, urlencoded or multipart. Of duplicate names the first is used, and
+ * files are left out.
  */
 export function formFields(delivery: Delivery): Record<string, string> | undefined {
   const { body } = delivery
@@ -24,8 +25,8 @@ export function formFields(delivery: Delivery): Record<string, string> | undefin
 type Fields = [name: string, value: string][]
 
 /**
- * In their order; undefined where there are more than a form has. They are counted first: whoever
- * sent it is not known yet.
+ * In their order. Undefined if there are too many. They are counted first, because the sender is
+ * not verified yet.
  */
 export function urlencodedFields(text: string): Fields | undefined {
   let count = 0
@@ -42,9 +43,9 @@ function multipartFields(text: string, boundary: string): Fields | undefined {
     const begin = at + mark.length
     const end = text.indexOf(`\r\n${mark}`, begin)
     if (end < 0) break
-    // With or without a name: each costs the same.
+    // Parts without a name count too, because they cost the same.
     if (++count > MAX_FIELDS) return undefined
-    // Looked for inside the part: beyond it, a part without a head would be searched to the end of
+    // Search only inside the part. Otherwise a part without a head would be searched to the end of
     // the body.
     const part = text.slice(begin, end)
     const head = part.indexOf('\r\n\r\n')

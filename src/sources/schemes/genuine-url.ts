@@ -1,6 +1,6 @@
 /**
- * An https address at a host of the provider itself, from what a stranger sent: no port, no user,
- * nothing odd.
+ * Accepts an address from an unverified request only if it is plain https at a host of the
+ * provider: no port, no credentials.
  */
 export function genuineUrl(address: unknown, host: RegExp | string): URL | undefined {
   if (typeof address !== 'string' || address.length > 2_000 || !URL.canParse(address)) return undefined

@@ -12,7 +12,7 @@ import { refuse } from './refuse.ts'
 import { isSameText } from './token.ts'
 import type { Verify } from './verify.ts'
 
-interface Answering {
+interface HandshakeInput {
   readonly description: CheckedDescription
   readonly keyring: Keyring
   readonly endpoint: Endpoint
@@ -23,15 +23,14 @@ interface Answering {
 
 type Answer = (delivery: Delivery) => HandshakeAnswer | Refusal | undefined
 
-// Handshakes are small, and most come unsigned: no larger body is searched or parsed for one.
+// Handshakes are small, and most are unsigned. Larger bodies are not searched or parsed for one.
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Recognises the handshakes of a provider and answers them. Any other delivery is left to be
- * verified.
+ * Recognises and answers the handshakes of a provider. Any other delivery is left for verification.
  */
-export function handshaker(answering: Answering): Answer | undefined {
-  const answers = answering.description.handshake?.map((handshake) => answerer(handshake, answering))
+export function handshaker(input: HandshakeInput): Answer | undefined {
+  const answers = input.description.handshake?.map((handshake) => answerer(handshake, input))
   if (answers === undefined) return undefined
   return (delivery) => {
     if (delivery.body.length > MAX_BODY_BYTES) return undefined
@@ -44,7 +43,7 @@ export function handshaker(answering: Answering): Answer | undefined {
   }
 }
 
-/** The body as this kind of body, parsed when it is first asked for. */
+/** Returns the body parsed as the given kind. Parses it on first use. */
 type Parsed = (kind: CheckedDescription['body']) => object | undefined
 
 function parsedOnce(delivery: Delivery): Parsed {
@@ -60,14 +59,14 @@ type Fill = (delivery: Delivery, payload: unknown) => string | undefined
 
 function answerer(
   handshake: Handshake,
-  answering: Answering,
+  input: HandshakeInput,
 ): (delivery: Delivery, parsed: Parsed) => HandshakeAnswer | Refusal | undefined {
-  const { description, endpoint, onSecret } = answering
+  const { description, endpoint, onSecret } = input
   const { token, secret, reply } = handshake
-  const recognise = recogniser(handshake, answering)
+  const recognise = recogniser(handshake, input)
   const tokenOf = token && valueAt(token)
   const secretOf = secret && valueAt(secret)
-  const body = bodyFiller(reply, answering)
+  const body = bodyFiller(reply, input)
   const headers = Object.entries(reply.headers).map(
     ([name, template]) => [name, filler(template, endpoint)] as const,
   )
@@ -77,7 +76,7 @@ function answerer(
     if (recognised !== 'handshake') return recognised
     const payload = parsed(description.body)
     if (tokenOf && !isSameText(String(tokenOf(delivery, payload)), endpoint.setting('verifyToken')))
-      return refuse('HANDSHAKE_REFUSED', `the token at ${token} is not the setting verifyToken`)
+      return refuse('HANDSHAKE_REFUSED', `the token at ${token} does not equal settings.verifyToken`)
     const text = body(delivery, payload)
     const filled: Record<string, string> = {}
     for (const [name, fill] of headers) {
@@ -85,7 +84,7 @@ function answerer(
       if (value !== undefined) filled[name] = value
     }
     if (text === undefined || Object.keys(filled).length < headers.length)
-      return refuse('HANDSHAKE_REFUSED', 'what should be echoed is not there, too long, or of a strange form')
+      return refuse('HANDSHAKE_REFUSED', 'the value to echo is missing, too long or malformed')
     const answer: HandshakeAnswer = {
       ok: true,
       status: reply.status,
@@ -94,21 +93,26 @@ function answerer(
     }
     if (secretOf === undefined) return answer
     if (onSecret === undefined)
-      return refuse('HANDSHAKE_REFUSED', 'it brings a secret, and the option onSecret is not set')
-    const brought = secretOf(delivery, payload)
-    if (typeof brought !== 'string') return refuse('HANDSHAKE_REFUSED', `there is no secret at ${secret}`)
-    return { ...answer, perform: () => handOver(onSecret, brought) }
+      return refuse(
+        'HANDSHAKE_REFUSED',
+        'the handshake contains a secret, but the option onSecret is not set',
+      )
+    const newSecret = secretOf(delivery, payload)
+    if (typeof newSecret !== 'string')
+      return refuse('HANDSHAKE_REFUSED', `the secret at ${secret} is missing`)
+    return { ...answer, perform: () => passOnSecret(onSecret, newSecret) }
   }
 }
 
 /**
- * Whether this is the handshake, and signed where it must be. The signature is checked before the
- * body is parsed. So an unsigned body is not known to be a handshake, and is refused as a delivery;
- * only in shadow mode, where deliveries are not refused, it is parsed to tell.
+ * Whether this is the handshake, and signed if required. The signature is checked before the body
+ * is parsed. An unsigned body is therefore not recognised as a handshake and is rejected as a
+ * delivery. In shadow mode deliveries are not rejected, so there the body is parsed to recognise
+ * it.
  */
 function recogniser(
   handshake: Handshake,
-  { description, mode, verify }: Answering,
+  { description, mode, verify }: HandshakeInput,
 ): (delivery: Delivery, parsed: Parsed) => 'handshake' | Refusal | undefined {
   const { method, signed } = handshake
   const { mayBe, isMeant } = matcher(handshake, description)
@@ -123,7 +127,7 @@ function recogniser(
   }
 }
 
-async function handOver(
+async function passOnSecret(
   onSecret: NonNullable<CheckedOptions['onSecret']>,
   secret: string,
 ): Promise<Refusal | undefined> {
@@ -131,15 +135,15 @@ async function handOver(
     await onSecret(secret)
     return undefined
   } catch (error) {
-    // Its message might hold the secret.
+    // The error message might contain the secret.
     return refuse('KEYS_UNAVAILABLE', `onSecret threw (${error instanceof Error ? error.name : 'unknown'})`)
   }
 }
 
 interface Matcher {
-  /** Whether it can be the handshake, as far as is known without parsing the body. */
+  /** Whether this can be the handshake, judged without parsing the body. */
   mayBe(delivery: Delivery): boolean
-  /** Whether it is, where only the parsed body tells. */
+  /** Whether this is the handshake, if only the parsed body can tell. */
   readonly isMeant: ((delivery: Delivery, parsed: Parsed) => boolean) | undefined
 }
 
@@ -153,7 +157,7 @@ function matcher({ when }: Handshake, { body }: Pick<CheckedDescription, 'body'>
       typeof value === 'string' ? value : (partsOf(place)[1].split('.').at(-1) ?? ''),
     )
   const compareBody = inBody.map(comparer)
-  // A handshake may be a form where deliveries are JSON.
+  // A handshake may be a form even if deliveries are JSON.
   const kind = inBody.some(({ place }) => place.startsWith('form:')) ? 'form' : body
   return {
     mayBe(delivery) {
@@ -186,11 +190,11 @@ function comparer({
   }
 }
 
-// Challenges are ids or short tokens. Longer ones are nobody's challenge, and nothing to send back.
+// Challenges are ids or short tokens. A longer text is not a challenge and is not echoed.
 const MAX_ECHO_CHARS = 1024
 
-// What we sign here must not pass for a delivery: an answer to a token that looks like a body would
-// be its signature.
+// The text signed here must not look like a delivery body: the answer would be a valid signature
+// for it.
 const CHALLENGE = /^[\w.~+/=-]+$/
 
 function filler(template: string, endpoint: Endpoint): Fill {
@@ -217,7 +221,7 @@ function placeholderReader(placeholder: string, endpoint: Endpoint): Read<unknow
   return () => endpoint.setting(placeholder.slice('setting:'.length))
 }
 
-function valueFiller(value: HandshakeValue, { keyring, endpoint }: Answering): Fill {
+function valueFiller(value: HandshakeValue, { keyring, endpoint }: HandshakeInput): Fill {
   if (typeof value === 'string') return filler(value, endpoint)
   const { algorithm, encoding, prefix } = value
   const of = filler(value.of, endpoint)
@@ -231,11 +235,11 @@ function valueFiller(value: HandshakeValue, { keyring, endpoint }: Answering): F
   }
 }
 
-function bodyFiller(reply: Handshake['reply'], answering: Answering): Fill {
-  if (reply.text !== undefined) return filler(reply.text, answering.endpoint)
+function bodyFiller(reply: Handshake['reply'], input: HandshakeInput): Fill {
+  if (reply.text !== undefined) return filler(reply.text, input.endpoint)
   if (reply.json === undefined) return () => ''
   const members = Object.entries(reply.json).map(([name, value]) => {
-    const fill = typeof value === 'number' ? undefined : valueFiller(value, answering)
+    const fill = typeof value === 'number' ? undefined : valueFiller(value, input)
     return { name, value, fill }
   })
   return (delivery, payload) => {
@@ -249,7 +253,7 @@ function bodyFiller(reply: Handshake['reply'], answering: Answering): Fill {
   }
 }
 
-// Never as a page: what is echoed came from outside.
+// Never HTML, because the echoed text comes from outside.
 function contentType({ text, json }: Handshake['reply']): Record<string, string> {
   if (json !== undefined) return { 'content-type': 'application/json' }
   return text === undefined ? {} : { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }

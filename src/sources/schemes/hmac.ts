@@ -4,8 +4,8 @@ import { hash } from '../../model/hash.ts'
 export type HmacHash = 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512'
 
 /**
- * The HMAC over text before, body and text after; the texts are byte strings (one character a
- * byte).
+ * The HMAC over the text before, the body and the text after. The texts are byte strings (one
+ * character per byte).
  */
 export type Hmac = (before: string, body: Uint8Array, after: string) => Buffer
 
@@ -13,18 +13,18 @@ const BLOCK_BYTES = { md5: 64, sha1: 64, sha256: 64, sha384: 128, sha512: 128 } 
 const DIGEST_BYTES = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const
 
 /**
- * Up to here a copy of the content is cheaper than an object of node:crypto, and what that leaves
- * to the collector.
+ * Up to this size, copying the content is cheaper than creating and collecting a node:crypto
+ * object.
  */
 const SCRATCH_BYTES = 16 * 1024
 
-/** Shared by all: it is filled and read in one go. */
+/** Shared between calls: it is filled and hashed synchronously. */
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
 
 /**
- * HMAC as RFC 2104 composes it of two hashes, with both pads made once for each key. `createHmac`
- * derives them anew for every delivery and builds three native objects on the way: 1.4 to 1.8 times
- * the time for a common delivery.
+ * HMAC composed of two hashes (RFC 2104), with both pads prepared once per key. `createHmac`
+ * derives them for every delivery and builds three native objects, which takes 1.4 to 1.8 times as
+ * long for a typical delivery.
  */
 export function hmacOf(algorithm: HmacHash, key: KeyObject): Hmac {
   const block = BLOCK_BYTES[algorithm]

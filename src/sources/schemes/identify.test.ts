@@ -62,7 +62,7 @@ describe('the body', () => {
 })
 
 /**
- * Genuine, but without what names the event: it is recorded under a key made of its type and body.
+ * Genuine, but without a documented key or type: recorded under a key derived from type and body.
  */
 const withoutKey = {
   ok: true,

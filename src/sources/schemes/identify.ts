@@ -5,32 +5,32 @@ import type { Identity } from '../event.ts'
 import { type Locator, partsOf, pathSteps } from '../places.ts'
 import { derivedKey, keyReader } from './event-key.ts'
 import { type Batch, itemIn, itemOf, itemPaths, type Read, textAt, valueAt } from './locate.ts'
-import { bodyParser, describeUnparsable, glanceAt, type ParseBody } from './payload.ts'
+import { bodyParser, describeUnparsable, type ParseBody, partialParser } from './payload.ts'
 import { refuse } from './refuse.ts'
 import { parseOccurredAt } from './timestamp.ts'
 
 type EventDescription = CheckedDescription['event']
 
-// A key leads an index of the ledger and a type is a label of a metric: neither may grow with what
-// a sender puts in.
+// A key is part of an index of the ledger, and a type is a metric label. Neither may grow without
+// limit.
 const MAX_KEY_BYTES = 1024
 const MAX_TYPE_BYTES = 255
 
-/** The type of an event whose sender names none: it can be subscribed to like any other. */
+/** The type of an event whose sender names none. Subscribers can use it like any other. */
 const UNKNOWN_TYPE = 'unknown'
 
 /**
- * Who the event is: key, type and the rest, read from where the description says.
+ * Reads the identity of the event: key, type and the rest, from the places in the description.
  *
- * A genuine delivery is never refused for want of a key or type. Its key is then the hash of its
- * type and body, and `unread` says what is missing.
+ * A genuine delivery is never rejected because its key or type is missing. Its key is then the hash
+ * of its type and body, and `unread` reports what is missing.
  */
 export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
   parse: ParseBody = bodyParser(body),
 ): (delivery: Delivery) => Identified | Refusal {
   const places = locatorsIn([event.key, event.type, event.objectId, event.occurredAt?.at, event.version?.at])
-  const glance = glanceAt(places, { batch, body }) ?? parse
+  const parsePart = partialParser(places, { batch, body }) ?? parse
   const keyOf = keyReader(event.key, { batch, body })
   const typeOf = event.type === undefined ? () => UNKNOWN_TYPE : typeReader(event.type, batch)
   const objectIdOf = event.objectId === undefined ? () => undefined : textAt(event.objectId, batch)
@@ -43,15 +43,15 @@ export function identifier(
   const noType = unread('EVENT_TYPE_MISSING', `no text at ${JSON.stringify(event.type)}`)
 
   return (delivery) => {
-    const payload = glance(delivery)
+    const payload = parsePart(delivery)
     if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
     const foundType = typeOf(delivery, payload)
     const type = foundType ?? UNKNOWN_TYPE
     if (!fits(type, MAX_TYPE_BYTES))
       return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
-    // What has a documented type is an event, also where it comes beside the batches of its
-    // provider.
+    // A delivery with a documented type is an event, even if it is not in one of the provider's
+    // batches.
     const isItem = foundType !== undefined || hasItem(payload)
     const foundKey = isItem ? keyOf(delivery, payload) : undefined
     const key = foundKey ?? derivedKey(type, delivery)
@@ -61,8 +61,8 @@ export function identifier(
     const identity = {
       key,
       type,
-      // Only a hint for people and for ordering: one that is no id is left out, the event is not
-      // refused for it.
+      // Only a hint for people and for ordering. An invalid id is dropped, and the event is still
+      // accepted.
       objectId: objectId !== undefined && fits(objectId, MAX_KEY_BYTES) ? objectId : undefined,
       occurredAtMs: occurredAtOf(delivery, payload),
       version: versionAt(delivery, payload),
@@ -74,7 +74,7 @@ export function identifier(
             ? noType
             : undefined,
     }
-    const whole = glance === parse ? payload : undefined
+    const whole = parsePart === parse ? payload : undefined
     return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
   }
 }
@@ -83,29 +83,29 @@ function unread(code: Unread['code'], detail: string): Unread {
   return { code, detail }
 }
 
-/** Whether the event of a batch is where it should be; a delivery of unknown shape has none. */
+/** Whether the event of a batch is in its place. A delivery of unknown shape has none. */
 function itemFinder(batch: Batch): (payload: unknown) => boolean {
   const paths = itemPaths(batch)
   return (payload) => paths.some((path) => itemIn(payload, path) !== undefined)
 }
 
-/** All places in these parts of a description, however they are put together there. */
+/** Collects all places from these parts of a description, however they are nested. */
 function locatorsIn(part: unknown): string[] {
   if (typeof part === 'string') return [part]
   if (Array.isArray(part)) return part.flatMap(locatorsIn)
   if (typeof part !== 'object' || part === null) return []
-  // Texts are read from the body itself.
+  // `textOf` reads the body itself, so it needs no parsed value.
   const { separator: _, textOf: __, when, ...places } = part as Record<string, unknown>
   return [Object.keys(when ?? {}), ...Object.values(places)].flatMap(locatorsIn)
 }
 
-interface Reading {
+interface PayloadReader {
   readonly delivery: Delivery
   readonly parse: ParseBody
   readonly objectOf: Read<unknown>
 }
 
-/** The payload is parsed by whoever looks at it first: a receiver does not. */
+/** Parses the payload on first access. A receiver never does. */
 class IdentifiedEvent implements Identified {
   readonly ok = true
   readonly key: string
@@ -114,12 +114,12 @@ class IdentifiedEvent implements Identified {
   readonly occurredAtMs: number | undefined
   readonly version: Version | undefined
   readonly unread: Unread | undefined
-  readonly #reading: Reading
+  readonly #reader: PayloadReader
   #payload: object | undefined
 
   constructor(
     identity: Identity & Pick<Identified, 'version' | 'unread'>,
-    reading: Reading,
+    reader: PayloadReader,
     payload: object | undefined,
   ) {
     this.key = identity.key
@@ -128,17 +128,17 @@ class IdentifiedEvent implements Identified {
     this.occurredAtMs = identity.occurredAtMs
     this.version = identity.version
     this.unread = identity.unread
-    this.#reading = reading
+    this.#reader = reader
     this.#payload = payload
   }
 
   get payload(): unknown {
-    this.#payload ??= this.#reading.parse(this.#reading.delivery)
+    this.#payload ??= this.#reader.parse(this.#reader.delivery)
     return this.#payload
   }
 
   get object(): unknown {
-    return this.#reading.objectOf(this.#reading.delivery, this.payload)
+    return this.#reader.objectOf(this.#reader.delivery, this.payload)
   }
 }
 
@@ -156,7 +156,7 @@ function typeReader(type: NonNullable<EventDescription['type']>, batch: Batch): 
   }
 }
 
-/** The last part of the first place that holds something; an empty array holds nothing. */
+/** The last path step of the first place that holds a value. An empty array does not count. */
 function presentReader(places: readonly Locator[], batch: Batch): Read<string> {
   const reads = places.map((place) => ({
     name: pathSteps(partsOf(place)[1]).at(-1),
@@ -175,7 +175,7 @@ function occurredAtReader(occurredAt: EventDescription['occurredAt'], batch: Bat
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
 }
 
-/** A version that cannot be read is none: the date of the event then counts. */
+/** An unreadable version counts as none. The date of the event is used instead. */
 function versionReader(version: EventDescription['version'], batch: Batch): Read<Version> {
   if (version === undefined) return () => undefined
   const { at, unit } = version
@@ -195,6 +195,6 @@ function versionReader(version: EventDescription['version'], batch: Batch): Read
 }
 
 function fits(text: string, maxBytes: number): boolean {
-  // A UTF-16 unit takes at most three bytes: ids are short, and then nothing has to be counted.
+  // A UTF-16 unit takes at most three bytes, so short ids need no counting.
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }

@@ -1,9 +1,9 @@
 /*
- * Finds values in the text of a JSON document without changing a byte of them. All of these expect
- * text that JSON.parse has taken: that is what lets them be simple.
+ * Finds values in the text of a JSON document without changing a byte. Every function requires text
+ * that JSON.parse accepts, which keeps them simple.
  */
 
-/** Where a value stands in the text. */
+/** The position of a value in the text. */
 export interface Span {
   readonly at: number
   readonly end: number
@@ -13,14 +13,14 @@ export interface Child extends Span {
   readonly name: string
 }
 
-/** The text of the value at a path (`['data', '0', 'id']`), as its sender wrote it. */
+/** The text of the value at a path (`['data', '0', 'id']`), as the sender wrote it. */
 export function valueText(text: string, steps: readonly string[]): string | undefined {
   let at = skipSpace(text, 0)
   for (const step of steps) {
     if (text[at] !== '{' && text[at] !== '[') return undefined
     const isObject = text[at] === '{'
     const list = children(text, at)
-    // Of a name that is there twice, JSON.parse takes the last.
+    // Of duplicate names JSON.parse takes the last.
     const next = isObject ? list.findLast(({ name }) => name === step) : list[Number(step)]
     if (next === undefined) return undefined
     at = next.at
@@ -63,8 +63,8 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Just after the value that begins at `at`. By codes: every character of a batch passes here, and
- * `text[at]` would make a string of each.
+ * The position after the value that begins at `at`. Works on char codes: every character of a batch
+ * passes here, and `text[at]` would create a string for each.
  */
 export function endOf(text: string, at: number): number {
   let depth = 0

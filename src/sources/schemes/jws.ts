@@ -3,7 +3,7 @@ import { parseJsonText } from './payload.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** A JSON Web Token, before anything of it is believed. */
+/** An unverified JSON Web Token. */
 export interface Token {
   readonly header: Claims
   readonly claims: Claims
@@ -18,14 +18,13 @@ export function parseToken(text: string): Token | undefined {
 }
 
 /**
- * A token whose claims are not parsed: where the token is the body, a stranger decides how large
- * they are.
+ * A token with unparsed claims. If the token is the body, an unverified sender controls their size.
  */
 export interface SplitToken extends Omit<Token, 'claims'> {
   readonly payload: string
 }
 
-// Algorithm, type and id of the key.
+// Enough for algorithm, type and key id.
 const MAX_HEADER_CHARS = 4096
 
 export function splitToken(text: string): SplitToken | undefined {
@@ -42,7 +41,7 @@ export function parsePart(part: string): Claims | undefined {
   return parseJsonText(Buffer.from(part, 'base64url').toString('utf8')) as Claims | undefined
 }
 
-/** One spelling only: the spare bits of the last letter could be anything else. */
+/** Accepts only the canonical spelling: the unused bits of the last character could vary. */
 export function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : undefined
@@ -60,15 +59,15 @@ const ALGORITHMS = {
 
 export type JwsAlgorithm = keyof typeof ALGORITHMS
 
-/**
- * Of those that this provider is known to use, the one that a token names; nothing where it names
- * another.
- */
+/** The token's algorithm, if this provider is known to use it. */
 export function algorithmOf(header: Claims, known: readonly JwsAlgorithm[]): JwsAlgorithm | undefined {
   return known.find((algorithm) => algorithm === header.alg)
 }
 
-/** Whether this public key signed it, by this algorithm: a key of another kind never did. */
+/**
+ * Whether this public key made the signature with this algorithm. A key of another kind never
+ * matches.
+ */
 export function isSignedBy(
   key: KeyObject,
   algorithm: JwsAlgorithm,

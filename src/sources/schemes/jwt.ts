@@ -8,16 +8,16 @@ import { MAX_HEADER_CHARS } from './needed-headers.ts'
 import { proofParser, signatureTexts } from './proof.ts'
 import { refuse } from './refuse.ts'
 import { isSameText } from './token.ts'
-import type { Verify, Verifying } from './verify.ts'
+import type { VerifierInput, Verify } from './verify.ts'
 
 const HASHES = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' } as const
 type Algorithm = keyof typeof HASHES
 
-/** A token signed with the secret, whose claims say who made it, when, and over which body. */
-export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
-  const { signature, keyring, endpoint, toleranceSeconds } = verifying
-  const parse = proofParser([signature.at], verifying.description)
-  const textsOf = signatureTexts(signature, verifying.description)
+/** A token signed with the secret. Its claims state the issuer, the time and the body. */
+export function jwtVerifier(input: VerifierInput<JwtSignature>): Verify {
+  const { signature, keyring, endpoint, toleranceSeconds } = input
+  const parse = proofParser([signature.at], input.description)
+  const textsOf = signatureTexts(signature, input.description)
 
   return (delivery) => {
     const texts = textsOf(delivery, parse(delivery))
@@ -27,10 +27,9 @@ export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
       text.length <= MAX_HEADER_CHARS && text.startsWith(signature.prefix)
         ? parseToken(text.slice(signature.prefix.length))
         : undefined
-    if (token === undefined) return refuse('SIGNATURE_MALFORMED', 'there is no JSON Web Token')
+    if (token === undefined) return refuse('SIGNATURE_MALFORMED', 'no JSON Web Token found')
     const algorithm = signature.algorithms.find((name) => name === token.header.alg)
-    // What the token says of its own algorithm is only believed where the provider is known to use
-    // it.
+    // The token's own algorithm is accepted only if the provider is known to use it.
     if (algorithm === undefined)
       return refuse(
         'SIGNATURE_MALFORMED',
@@ -45,7 +44,10 @@ export function jwtVerifier(verifying: Verifying<JwtSignature>): Verify {
         ageFault(token.claims, delivery, toleranceSeconds)
       return fault ?? { ok: true, secret: key.position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this token`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this token`,
+    )
   }
 }
 
@@ -62,26 +64,29 @@ function claimFault(
   if (issuer !== undefined && claims.iss !== issuer)
     return refuse('SIGNATURE_MISMATCH', `the token was not issued by ${issuer}`)
   if (bodyHash !== undefined) {
-    const said = claims[bodyHash.claim]
-    // Of nothing there is no hash at MessageBird; a token that was made for a body has its claim.
-    const isEmpty = said === undefined && delivery.body.length === 0
+    const claimed = claims[bodyHash.claim]
+    // MessageBird sends no hash for an empty body. A token made for a body has the claim.
+    const isEmpty = claimed === undefined && delivery.body.length === 0
     if (
       !isEmpty &&
-      (typeof said !== 'string' || !isSameText(said, hash('sha256', delivery.body, bodyHash.encoding)))
+      (typeof claimed !== 'string' || !isSameText(claimed, hash('sha256', delivery.body, bodyHash.encoding)))
     )
-      return refuse('SIGNATURE_MISMATCH', `the body is not the one of the claim ${bodyHash.claim}`)
+      return refuse('SIGNATURE_MISMATCH', `the body does not match the claim ${bodyHash.claim}`)
   }
   if (urlHash !== undefined) {
-    const said = claims[urlHash.claim]
-    if (typeof said !== 'string' || !isSameText(said, hash('sha256', urlOf(delivery), urlHash.encoding)))
-      return refuse('SIGNATURE_MISMATCH', `the url is not the one of the claim ${urlHash.claim}`)
+    const claimed = claims[urlHash.claim]
+    if (
+      typeof claimed !== 'string' ||
+      !isSameText(claimed, hash('sha256', urlOf(delivery), urlHash.encoding))
+    )
+      return refuse('SIGNATURE_MISMATCH', `the URL does not match the claim ${urlHash.claim}`)
   }
   return undefined
 }
 
 /**
- * `exp` and `nbf` bound the token; where there is neither, `iat` dates it. A token without a date
- * is not aged.
+ * `exp` and `nbf` limit the token. If both are absent, `iat` dates it. A token without a date has
+ * no age limit.
  */
 export function ageFault(
   { exp, nbf, iat }: Claims,
@@ -102,7 +107,7 @@ export function ageFault(
   return undefined
 }
 
-/** A token as the provider would make it, for a sample. */
+/** A token like the provider's, for a sample. */
 export function signToken(
   signature: JwtSignature,
   key: SigningKey,
@@ -115,7 +120,7 @@ export function signToken(
     ...(issuer === undefined ? {} : { iss: issuer }),
     iat: issuedAt,
     nbf: issuedAt,
-    // MessageBird's receivers want one.
+    // MessageBird's receivers require it.
     jti: randomUUID(),
     ...(bodyHash && { [bodyHash.claim]: hash('sha256', sample.body, bodyHash.encoding) }),
     ...(urlHash && { [urlHash.claim]: hash('sha256', sample.url, urlHash.encoding) }),

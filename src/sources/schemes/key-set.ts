@@ -8,7 +8,7 @@ import { refuse } from './refuse.ts'
 /** The keys that a provider publishes in one place (JWKS). */
 export interface KeySet {
   readonly keys: readonly PublishedKey[]
-  /** Fetches the keys where they are missing, a day old, or not the ones that are needed. */
+  /** Fetches the keys if they are missing, a day old, or do not include the needed key. */
   need(
     isEnough: (keys: readonly PublishedKey[]) => boolean,
     nowMs: number,
@@ -20,34 +20,37 @@ export interface PublishedKey {
   readonly key: KeyObject
 }
 
-// A day bounds how long a key that was withdrawn is still believed.
+// A day limits how long a withdrawn key is still trusted.
 const FRESH_MS = 24 * 3_600_000
-// A key that is not among them may be a new one, or a stranger's invention: looked up once a minute.
-const LOOK_AGAIN_MS = 60_000
-// After a failure: often enough to recover soon, seldom enough to spare a server that is in trouble.
+// An unknown key may be new or invented, so the set is fetched at most once a minute.
+const REFETCH_MS = 60_000
+// After a failure: soon enough to recover, rare enough to spare a struggling server.
 const RETRY_MS = 5_000
-// A provider has two or three at a time; each may have to be tried.
+// A provider publishes two or three at a time. Each may have to be tried.
 const MAX_KEYS = 16
 
-/** `url` was checked before. Without fresh keys nothing is believed. */
-export function keySet(url: string, fetching: FetchText): KeySet {
+/** `url` has been checked. Without fresh keys every delivery is rejected. */
+export function keySet(url: string, fetcher: FetchText): KeySet {
   let keys: readonly PublishedKey[] = []
   let staleAtMs = 0
   let nextFetchAtMs = 0
-  let underway: Promise<Refusal | undefined> | undefined
+  let pendingFetch: Promise<Refusal | undefined> | undefined
 
   async function fetchKeys(nowMs: number): Promise<Refusal | undefined> {
     try {
-      keys = publishedKeys(await fetching(url))
+      keys = publishedKeys(await fetcher(url))
       staleAtMs = nowMs + FRESH_MS
-      nextFetchAtMs = nowMs + LOOK_AGAIN_MS
+      nextFetchAtMs = nowMs + REFETCH_MS
       return undefined
     } catch (error) {
       nextFetchAtMs = nowMs + RETRY_MS
-      // What is fresh still stands: the key that was asked for may well be nobody's.
+      // Fresh keys stay valid: the requested key may be invented.
       if (nowMs < staleAtMs) return undefined
       keys = []
-      return refuse('KEYS_UNAVAILABLE', `${url.slice(0, 200)} gave no keys: ${String(error).slice(0, 100)}`)
+      return refuse(
+        'KEYS_UNAVAILABLE',
+        `${url.slice(0, 200)} returned no keys: ${String(error).slice(0, 100)}`,
+      )
     }
   }
 
@@ -59,11 +62,11 @@ export function keySet(url: string, fetching: FetchText): KeySet {
       const isFresh = nowMs < staleAtMs
       if (isFresh && (isEnough(keys) || nowMs < nextFetchAtMs)) return undefined
       if (nowMs < nextFetchAtMs)
-        return Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the keys could not be had a moment ago'))
-      underway ??= fetchKeys(nowMs).finally(() => {
-        underway = undefined
+        return Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the keys could not be fetched a moment ago'))
+      pendingFetch ??= fetchKeys(nowMs).finally(() => {
+        pendingFetch = undefined
       })
-      return underway
+      return pendingFetch
     },
   }
 }
@@ -76,7 +79,7 @@ function publishedKeys(text: string): PublishedKey[] {
   return keys
 }
 
-/** One of a kind that we do not know does no harm to the others. */
+/** A key of an unknown kind does not affect the others. */
 function publishedKey(jwk: unknown): PublishedKey[] {
   if (typeof jwk !== 'object' || jwk === null) return []
   try {
@@ -91,7 +94,10 @@ export function publicKeyOf(jwk: JsonWebKey): KeyObject {
   return createPublicKey({ key: jwk, format: 'jwk' })
 }
 
-/** The address of the keys of a server that the customer names. Plain http only within the machine. */
+/**
+ * The key set address of a server named by the user. Plain http is allowed only on the loopback
+ * interface.
+ */
 export function keySetUrl(provider: string, setting: string, base: string): string {
   const url = URL.canParse(base) ? new URL(base) : undefined
   const isLoopback =
@@ -99,7 +105,7 @@ export function keySetUrl(provider: string, setting: string, base: string): stri
   if (url === undefined || url.search !== '' || url.hash !== '' || !(url.protocol === 'https:' || isLoopback))
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: settings.${setting} must be an https URL without a query: keys that come over plain http prove nothing`,
+      `${provider}: settings.${setting} must be an https URL without a query, because keys fetched over plain http can be forged`,
     )
   return `${url.href.replace(/\/+$/, '')}/.well-known/jwks.json`
 }

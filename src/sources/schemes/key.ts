@@ -4,32 +4,29 @@ import type { CheckedDescription } from '../description.ts'
 import type { PlacedSecret } from '../options.ts'
 import { type DigestSignature, isDigest, type Signature, takesPublicKey } from '../signature.ts'
 
-/** A secret made ready to verify with. A KeyObject shows nothing of itself when it is printed. */
+/** A secret prepared for verification. A KeyObject reveals nothing when it is printed. */
 export interface SigningKey {
   readonly key: KeyObject
   /**
-   * Of a provider with public keys, where the secret that was given is a private one: only a test's
-   * sender has it.
+   * For a provider with public keys, if the configured secret is a private key. Only a test's
+   * sender has one.
    */
   readonly privateKey?: KeyObject
   readonly position: number
-  /**
-   * The same secret read another way, to find out what was meant; nothing, where it cannot be read
-   * so.
-   */
+  /** Reads the same secret differently, for diagnosis. Undefined if it cannot be read that way. */
   readAs?(reading: SecretReading): KeyObject | undefined
 }
 
 export interface SecretReading {
   readonly secretEncoding: keyof typeof decoders
   readonly secretPrefix: string
-  /** Whether quotes around it are left out. */
+  /** Whether to remove surrounding quotes. */
   readonly quoted?: boolean
-  /** What stands behind it. */
+  /** Text to append to the secret. */
   readonly ending?: string
 }
 
-/** Turns the text of a secret into the key, as this provider reads it. */
+/** Converts the text of a secret to the provider's key. */
 export function signingKey(description: CheckedDescription, secret: PlacedSecret): SigningKey {
   const { signature, provider } = description
   if (takesPublicKey(signature)) return publicKey(provider, kindOf(signature), secret)
@@ -66,8 +63,8 @@ function isAsymmetric({ publicPrefix, privatePrefix }: Asymmetric, text: string)
 }
 
 /**
- * `whpk_<base64>` of the 32 bytes of the public key, `whsk_<base64>` of the private one, or a PEM
- * of either.
+ * `whpk_<base64>` with the 32 bytes of the public key, `whsk_<base64>` with the private key, or a
+ * PEM of either.
  */
 function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecret): SigningKey {
   const { text, position } = secret
@@ -75,7 +72,7 @@ function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecr
   const { publicPrefix, privatePrefix } = asymmetric
   const isPrivate = text.startsWith(privatePrefix)
   const bytes = decoders.base64(text.slice((isPrivate ? privatePrefix : publicPrefix).length))
-  // Of a private key the second half, where it is there, is the public one.
+  // A private key of 64 bytes contains the public key in its second half.
   if (bytes?.length !== 32 && !(isPrivate && bytes?.length === 64))
     throw new HookonceError(
       'CONFIG_INVALID',
@@ -97,11 +94,11 @@ function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretRea
   return bytes === undefined || bytes.length === 0 ? undefined : bytes
 }
 
-// Buffer.from skips what it cannot decode: a mistyped secret would become a shorter key, so the
-// text is checked.
+// Buffer.from skips what it cannot decode, so a mistyped secret would become a shorter key. The
+// text is therefore checked.
 const decoders = {
   utf8: (text: string) => Buffer.from(text, 'utf8'),
-  // Compatibility forms of characters become the plain ones, as EasyPost's libraries do.
+  // Compatibility characters become plain ones, as in EasyPost's libraries.
   'utf8-nfkd': (text: string) => Buffer.from(text.normalize('NFKD'), 'utf8'),
   base64: (text: string) =>
     /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1
@@ -111,8 +108,8 @@ const decoders = {
 }
 
 /**
- * PEM, DER in base64, or the 32 bytes of an Ed25519 key in hex or base64: however the provider
- * shows it.
+ * A public key as the provider shows it: PEM, DER in base64, or the 32 bytes of an Ed25519 key in
+ * hex or base64.
  */
 function publicKey(provider: string, wanted: KeyKind, secret: PlacedSecret): SigningKey {
   const read = readPublicKey(provider, secret)
@@ -135,7 +132,7 @@ type KeyKind = keyof typeof KEY_KINDS
 
 function kindOf({ algorithm }: Signature): KeyKind {
   if (algorithm === 'ed25519') return 'Ed25519'
-  // Code that takes a public key takes one of RSA: Wix, Paddle Classic.
+  // Coded providers with a public key use RSA: Wix, Paddle Classic.
   return algorithm === 'ecdsa-p256-sha256' ? 'ECDSA P-256' : 'RSA'
 }
 
@@ -158,6 +155,6 @@ function readPublicKey(provider: string, { text, position }: PlacedSecret): Sign
   }
 }
 
-// What DER puts before the bytes of an Ed25519 key: its algorithm and its length.
+// The DER prefix of an Ed25519 key: its algorithm and its length.
 const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')

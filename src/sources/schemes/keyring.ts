@@ -5,41 +5,43 @@ import { type PlacedSecret, placedSecrets, type ResolvedSecret, type SecretReade
 import { type SigningKey, signingKey } from './key.ts'
 import { refuse } from './refuse.ts'
 
-/** The keys of a source, and how they stay fresh where they come from a file or a function. */
+/** The keys of a source, and how they stay fresh if they come from a file or a function. */
 export interface Keyring {
   readonly keys: readonly SigningKey[]
-  /** Nothing is returned while the keys are fresh. */
+  /** Returns undefined while the keys are fresh. */
   refresh?(nowMs: number): Promise<Refusal | undefined> | undefined
 }
 
-// A rotated secret is noticed within a minute: shorter than any provider's overlap of old and new.
+// A rotated secret is noticed within a minute, which is shorter than any provider's overlap of old
+// and new.
 const FRESH_MS = 60_000
-// After a failure: often enough to recover soon, seldom enough to spare a secret store that is in
-// trouble.
+// After a failure: soon enough to recover, rare enough to spare a struggling secret store.
 const RETRY_MS = 5_000
-// One that does not answer has failed: else nobody would be asked again, and a rotated secret never
-// be noticed.
-const ANSWER_MS = 5_000
+// A read without an answer counts as failed. Otherwise it would block all later reads, and a
+// rotated secret would never be noticed.
+const READ_TIMEOUT_MS = 5_000
 
 export function fixedKeyring(description: CheckedDescription, secret: ResolvedSecret): Keyring {
   return { keys: keysOf(description, secret) }
 }
 
-/** Asks the reader again when what it said has aged. What it said last stands while it fails. */
+/**
+ * Reads the secrets again when they are stale. While reading fails, the last secrets stay in use.
+ */
 export function refreshedKeyring(description: CheckedDescription, read: SecretReader): Keyring {
   let keys: readonly SigningKey[] = []
   let freshUntilMs = 0
-  let reading: Promise<Refusal | undefined> | undefined
+  let pendingRead: Promise<Refusal | undefined> | undefined
 
-  async function readAgain(nowMs: number): Promise<Refusal | undefined> {
+  async function readSecrets(nowMs: number): Promise<Refusal | undefined> {
     try {
-      keys = keysOf(description, await answered(read))
+      keys = keysOf(description, await withTimeout(read))
       freshUntilMs = nowMs + FRESH_MS
       return undefined
     } catch (error) {
       freshUntilMs = nowMs + RETRY_MS
       if (keys.length > 0) return undefined
-      // The message of whoever keeps the secrets might hold one.
+      // The error message of a secret store might contain a secret.
       const name =
         error instanceof HookonceError ? error.message : error instanceof Error ? error.name : 'unknown'
       return refuse('KEYS_UNAVAILABLE', `the secret could not be read (${name})`)
@@ -55,23 +57,23 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
         return keys.length > 0
           ? undefined
           : Promise.resolve(refuse('KEYS_UNAVAILABLE', 'the secret could not be read a moment ago'))
-      reading ??= readAgain(nowMs).finally(() => {
-        reading = undefined
+      pendingRead ??= readSecrets(nowMs).finally(() => {
+        pendingRead = undefined
       })
-      // Only who has no key at all waits.
-      return keys.length > 0 ? undefined : reading
+      // Only a source without any key waits.
+      return keys.length > 0 ? undefined : pendingRead
     },
   }
 }
 
-async function answered(read: SecretReader): Promise<ResolvedSecret> {
+async function withTimeout(read: SecretReader): Promise<ResolvedSecret> {
   let timer: NodeJS.Timeout | undefined
-  const silence = new Promise<never>((_, reject) => {
-    const error = new HookonceError('KEYS_UNAVAILABLE', `no answer within ${ANSWER_MS} ms`)
-    timer = setTimeout(() => reject(error), ANSWER_MS)
+  const timeout = new Promise<never>((_, reject) => {
+    const error = new HookonceError('KEYS_UNAVAILABLE', `no answer within ${READ_TIMEOUT_MS} ms`)
+    timer = setTimeout(() => reject(error), READ_TIMEOUT_MS)
   })
   try {
-    return await Promise.race([read(), silence])
+    return await Promise.race([read(), timeout])
   } finally {
     clearTimeout(timer)
   }
@@ -85,7 +87,7 @@ function keysOf(description: CheckedDescription, secret: ResolvedSecret): Signin
 }
 
 /**
- * Refuses API keys: they sign no delivery, and a leaked one does more harm than a webhook secret.
+ * Rejects API keys: they sign no delivery, and a leaked one does more harm than a webhook secret.
  */
 function refuseApiKey({ provider, apiKeys }: CheckedDescription, { text, position }: PlacedSecret): void {
   const prefix = apiKeys?.prefixes.find((start) => text.startsWith(start))

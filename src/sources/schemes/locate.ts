@@ -9,7 +9,7 @@ export type Read<Value> = (delivery: Delivery, payload: unknown) => Value | unde
 type Places = RequestLocator | readonly RequestLocator[]
 export type Batch = CheckedDescription['batch']
 
-/** A value as it is, from the first place that holds one. */
+/** The raw value of the first place that holds one. */
 export function valueAt(place: Places, batch?: Batch): Read<unknown> {
   const reads = listOf(place).map((locator) => readerOf(locator, batch))
   const [only, ...others] = reads
@@ -23,7 +23,7 @@ export function valueAt(place: Places, batch?: Batch): Read<unknown> {
   }
 }
 
-/** A value as text, from the first place that holds any: an id is a string or a number. */
+/** The value as text, from the first place that holds any. An id is a string or a number. */
 export function textAt(place: Places, batch?: Batch): Read<string> {
   const reads = listOf(place).map((locator) => readerOf(locator, batch))
   return (delivery, payload) => {
@@ -44,8 +44,7 @@ function toText(value: unknown): string | undefined {
   return typeof value === 'number' && isExact(value) ? String(value) : undefined
 }
 
-// JSON.parse rounds whole numbers beyond 2^53, and the largest to Infinity: two ids would become
-// one.
+// JSON.parse rounds integers beyond 2^53, and the largest to Infinity: two ids would become equal.
 function isExact(value: number): boolean {
   return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
 }
@@ -54,8 +53,8 @@ function isBlank(text: string): boolean {
   return text === '' || text.trim() === ''
 }
 
-// NUL and half surrogate pairs are legal in JSON, but not in the text of a database. Such a text is
-// kept in its JSON spelling, which escapes both: still one text for one id, and readable.
+// NUL and unpaired surrogates are legal in JSON, but not in a database text. Such a text is stored
+// in its JSON spelling, which escapes both. It stays unique and readable.
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 function storable(text: string): string {
@@ -92,14 +91,14 @@ function queryValue(url: string, name: string): string | undefined {
   return new URLSearchParams(url.slice(mark + 1)).get(name) ?? undefined
 }
 
-/** `plaid-verification.iat`: of the token in a header, which the signature has proved. */
+/** `plaid-verification.iat` reads the token in a header. The signature has verified the token. */
 function claimReader(path: string): Read<unknown> {
   const [header = '', claim = ''] = path.split('.')
   const name = header.toLowerCase()
   return (delivery) => valueIn(parseToken(delivery.header(name) ?? '')?.claims, [claim])
 }
 
-/** A field of the one event that is left of a batch; see batch.ts. */
+/** A field of the single event that remains of a batch. See batch.ts. */
 function itemReader(steps: readonly string[], batch: Batch): Read<unknown> {
   const items = itemPaths(batch)
   return (_delivery, payload) => {
@@ -111,7 +110,7 @@ function itemReader(steps: readonly string[], batch: Batch): Read<unknown> {
   }
 }
 
-/** The one event that is left of a batch. */
+/** The single event that remains of a batch. */
 export function itemOf(batch: Batch): Read<unknown> {
   const items = itemPaths(batch)
   return (_delivery, payload) => {
@@ -127,21 +126,22 @@ export function itemIn(payload: unknown, path: readonly string[]): unknown {
   return valueIn(payload, itemSteps(payload, path))
 }
 
-/** Where the one event stands that is left of a batch. */
+/** The steps to the single event that remains of a batch. */
 export function itemSteps(payload: unknown, path: readonly string[]): string[] {
-  // A provider that batches at times sends the bare event at others.
+  // A provider that sometimes batches may also send the bare event.
   if (path.length === 1 && path[0] === '[]' && !Array.isArray(payload)) return []
   return path.map((step) => (step === '[]' ? '0' : step))
 }
 
 export function itemPaths(batch: Batch): string[][] {
   if (batch === undefined) return [[]]
-  // A line is the event itself; the same senders send arrays too, as configured.
+  // A line is the event itself. Depending on their configuration, the same senders also send
+  // arrays.
   if (batch === 'lines') return [['[]']]
   return [batch].flat().map(arraySteps)
 }
 
-/** `json:entry[].changes[]` as steps, arrays as `[]`: entry, [], changes, []. */
+/** `json:entry[].changes[]` as steps, with arrays as `[]`: entry, [], changes, []. */
 export function arraySteps(path: string): string[] {
   return path
     .slice('json:'.length)
@@ -153,8 +153,7 @@ export function arraySteps(path: string): string[] {
 export function valueIn(payload: unknown, steps: readonly string[]): unknown {
   let value = payload
   for (const step of steps) {
-    // Own properties only: `constructor` or `__proto__` in a path must not find what the sender did
-    // not send.
+    // Own properties only: `constructor` or `__proto__` in a path must not find inherited values.
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
     value = (value as Record<string, unknown>)[step]
   }

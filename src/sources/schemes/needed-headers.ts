@@ -2,10 +2,11 @@ import type { Delivery, Refusal } from '../contract.ts'
 import { isHeaderName } from '../places.ts'
 import { refuse } from './refuse.ts'
 
-// Eight signatures of the longest kind, with their names, take 1.2 kB. Beyond 4 kB nothing is read.
+// Eight signatures of the longest kind, with their names, take 1.2 kB. Longer headers are rejected
+// at 4 kB.
 export const MAX_HEADER_CHARS = 4096
 
-/** The headers that a signature takes, all of them there and none longer than any of them is. */
+/** The headers that a signature needs. Rejects the delivery if one is missing or too long. */
 export function neededHeaders<Name extends string>(
   delivery: Delivery,
   names: readonly Name[],
@@ -13,7 +14,7 @@ export function neededHeaders<Name extends string>(
   const found: Partial<Record<Name, string>> = {}
   for (const name of names) {
     const value = delivery.header(name)
-    if (!value) return refuse('SIGNATURE_MISSING', `the header ${name} is not there`)
+    if (!value) return refuse('SIGNATURE_MISSING', `the header ${name} is missing`)
     if (value.length > MAX_HEADER_CHARS)
       return refuse('SIGNATURE_MALFORMED', `the header ${name} is longer than ${MAX_HEADER_CHARS} characters`)
     found[name] = value
@@ -23,7 +24,7 @@ export function neededHeaders<Name extends string>(
 
 /**
  * A header that the delivery lists as signed. The sender chose the name, so it is validated:
- * `constructor` is no header.
+ * `constructor` is not a header.
  */
 export function listedHeader(delivery: Delivery, name: string): string | undefined {
   if (!isHeaderName(name)) return undefined

@@ -30,7 +30,7 @@ function at(value: unknown, path: readonly string[]): unknown {
   return found
 }
 
-/** The outline and JSON.parse agree: on whether it is JSON, and on what stands at each path. */
+/** The outline and JSON.parse agree: on whether the text is JSON, and on the value at each path. */
 function expectAgreement(body: Uint8Array): void {
   const whole = parsed(body)
   const found = outline(body)

@@ -1,19 +1,19 @@
 import * as buffer from 'node:buffer'
 
 /**
- * The outline of a JSON body: what JSON.parse would return, with only the wanted paths in it.
+ * The outline of a JSON body: the result of JSON.parse, reduced to the wanted paths.
  *
- * A delivery is acknowledged on its identity, a few short values. Building the rest costs a
- * receiver more than verifying the signature does (17 of 120 µs for 1.6 kB, and as much again for
- * the collector), and whoever runs the event parses it anyway, later. The whole body is still
- * checked against the grammar: what has no outline is exactly what JSON.parse refuses.
+ * To acknowledge a delivery, a receiver needs only its identity: a few short values. Building the
+ * rest costs more than verifying the signature (17 of 120 µs for 1.6 kB, and as much again for
+ * garbage collection), and the worker parses the body later anyway. The whole body is still checked
+ * against the grammar: a body has no outline exactly if JSON.parse rejects it.
  */
 export type Outline = (body: Uint8Array) => object | undefined
 
 interface Wanted {
   readonly name: string
   readonly bytes: Uint8Array
-  /** The value itself is wanted; otherwise something inside of it. */
+  /** The value itself is wanted. Otherwise something inside it. */
   isLeaf: boolean
   readonly inside: Wanted[]
 }
@@ -34,7 +34,7 @@ export function outlineOf(paths: readonly (readonly string[])[]): Outline {
   }
 
   return (body) => {
-    // Decoding would replace invalid bytes, and two different bodies could read the same.
+    // Decoding would replace invalid bytes, and two different bodies could become equal.
     if (!buffer.isUtf8(body)) return undefined
     const first = body[skipSpace(body, 0)]
     if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return undefined
@@ -50,8 +50,8 @@ function wanted(name: string): Wanted {
 }
 
 /**
- * Walks along the wanted paths, and steps over everything else. `at` is -1 as soon as something is
- * no JSON.
+ * Follows the wanted paths and skips everything else. `at` becomes -1 when the text is not valid
+ * JSON.
  */
 class Reader {
   at = 0
@@ -128,14 +128,14 @@ class Reader {
     }
   }
 
-  /** Which of the wanted names stands at these quotes. */
+  /** Finds the wanted name between these quotes. */
   #wantedAt(want: Wanted, start: number, end: number): Wanted | undefined {
     const body = this.#body
     const length = end - start - 2
     for (const child of want.inside) {
       if (child.bytes.length === length && isAt(body, start + 1, child.bytes)) return child
     }
-    // Escaped, a name may stand here in another spelling.
+    // A name with escapes may be another spelling of a wanted name.
     if (!hasEscape(body, start, end)) return undefined
     const name = this.#parsed(start, end)
     return want.inside.find((child) => child.name === name)
@@ -143,8 +143,8 @@ class Reader {
 
   #parsed(start: number, end: number): unknown {
     const body = this.#body
-    // Plain strings and short whole numbers are the rule, and JSON.parse has a high price for the
-    // first character.
+    // Plain strings and short integers are common, and every call of JSON.parse has a high fixed
+    // cost.
     if (body[start] === QUOTE && !hasEscape(body, start, end))
       return body.toString('utf8', start + 1, end - 1)
     if (end - start <= SAFE_DIGITS && isDigit(body[start])) {
@@ -161,8 +161,7 @@ class Reader {
 }
 
 /**
- * As JSON.parse does it: an own property, even where it is called `__proto__`; of two with one name
- * the last counts.
+ * Like JSON.parse: sets an own property, even for `__proto__`. Of duplicate names the last wins.
  */
 function set(found: Properties, name: string, value: unknown): void {
   if (name !== '__proto__') found[name] = value
@@ -179,7 +178,7 @@ function hasEscape(body: Uint8Array, start: number, end: number): boolean {
   return false
 }
 
-/** So many digits are exact in a number. */
+/** A number is exact up to this many digits. */
 const SAFE_DIGITS = 15
 
 function wholeNumber(body: Uint8Array, start: number, end: number): number | undefined {
@@ -196,16 +195,15 @@ const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /*
- * From here on every byte of a body passes once, so this is written for speed: small functions that
- * the engine inlines, no allocation a value, and no test for the end of the body, as what lies
- * behind it is `undefined` and equals nothing.
+ * Every byte of a body passes through the code below, so it is written for speed: small functions
+ * that the engine inlines, no allocation per value, and no check for the end of the body. Bytes
+ * after the end are `undefined` and match nothing.
  */
 
-/** The position behind one value of any kind and depth, or -1. */
+/** The position after one value of any kind and depth, or -1. */
 function skipValue(body: Uint8Array, start: number): number {
   let at = start
-  // What is open around `at`, innermost last. Not by recursion: bodies are nested as deep as their
-  // senders like.
+  // The open brackets around `at`, innermost last. Not recursive, because senders choose the depth.
   let open: number[] | undefined
   let around: number | undefined
   for (;;) {
@@ -228,7 +226,7 @@ function skipValue(body: Uint8Array, start: number): number {
     } else at = skipScalar(body, at)
     if (at < 0) return -1
 
-    // Behind a value: close what ends here, until something follows.
+    // After a value: close finished brackets until something follows.
     for (;;) {
       if (around === undefined) return at
       at = skipSpace(body, at)
@@ -243,12 +241,12 @@ function skipValue(body: Uint8Array, start: number): number {
   }
 }
 
-/** In ASCII a closing bracket comes two after its opening one. */
+/** In ASCII a closing bracket follows its opening bracket by two. */
 function closing(opening: number): number {
   return opening + 2
 }
 
-/** Behind `"name" :`, or -1. */
+/** The position after `"name" :`, or -1. */
 function skipName(body: Uint8Array, start: number): number {
   const end = skipString(body, start)
   if (end < 0) return -1
@@ -256,7 +254,10 @@ function skipName(body: Uint8Array, start: number): number {
   return body[at] === COLON ? at + 1 : -1
 }
 
-/** What may stand in a string as it is: all but quotes, backslashes and control characters. */
+/**
+ * Bytes allowed unescaped in a string: everything except quotes, backslashes and control
+ * characters.
+ */
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
 )
@@ -286,11 +287,11 @@ function skipEscape(body: Uint8Array, at: number): number {
   return at + 6
 }
 
-/** A number, `true`, `false` or `null`. */
+/** Skips a number, `true`, `false` or `null`. */
 function skipScalar(body: Uint8Array, start: number): number {
   let at = start
   while (isDigit(body[at])) at += 1
-  // Whole numbers are the rule. A zero may stand alone, but not before other digits.
+  // Integers are the common case. A zero may stand alone, but not before other digits.
   if (at > start && !isNumberPart(body[at])) return at - start === 1 || body[start] !== ZERO ? at : -1
   for (const literal of LITERALS) if (isAt(body, start, literal)) return start + literal.length
   while (isNumberPart(body[at])) at += 1
@@ -311,7 +312,7 @@ function isNumberPart(byte: number | undefined): boolean {
 }
 
 function skipSpace(body: Uint8Array, at: number): number {
-  // Senders seldom put any in.
+  // Most senders write no whitespace.
   return (body[at] as number) > SPACE ? at : skipSpaces(body, at)
 }
 

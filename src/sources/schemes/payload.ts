@@ -6,7 +6,7 @@ import { formFields } from './form.ts'
 import { outlineOf } from './outline.ts'
 import { parseXmlText, writeXml } from './xml.ts'
 
-/** The parsed body of a delivery, or nothing where it is not what this provider sends. */
+/** The parsed body of a delivery. Undefined if it is not what this provider sends. */
 export type ParseBody = (delivery: Delivery) => object | undefined
 
 type Body = CheckedDescription['body']
@@ -29,23 +29,26 @@ export function bodyParser(body: Body): ParseBody {
 }
 
 /**
- * Whether a body that is either JSON or a form is JSON. By its first character: no name of a form
- * begins like an object or an array, and the content type is not part of what is signed.
+ * Decides whether a body is JSON or a form by its first character. No form field name begins like
+ * an object or array, and the content type is not signed.
  */
 export function looksLikeJson(body: Uint8Array): boolean {
   const first = body.find((code) => code !== 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d)
   return first === 0x7b || first === 0x5b
 }
 
-/** The JSON text of a body; `field`: of the form that it came in. 'form': a form without JSON. */
+/**
+ * The JSON text of a body. `field` is the form field that contained it. 'form' means a form without
+ * JSON.
+ */
 interface JsonBody {
   readonly text: string
   readonly field: string | undefined
 }
 
 /**
- * Reads the text in which the places of a description are; undefined where there is none that can
- * be read.
+ * Reads the text to which the places of a description refer. Undefined if there is no readable
+ * text.
  */
 export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form' | undefined {
   if (body === 'form') return () => 'form'
@@ -64,10 +67,10 @@ export function jsonReader(body: Body): (delivery: Delivery) => JsonBody | 'form
 }
 
 /**
- * Only these places of a body, without the rest of it; undefined where it must be parsed as a
- * whole: to find one event of a batch, or the fields of a form.
+ * Parses only these places of a body. Undefined if the whole body must be parsed: to find one event
+ * of a batch, or the fields of a form.
  */
-export function glanceAt(
+export function partialParser(
   places: readonly string[],
   { batch, body }: Pick<CheckedDescription, 'batch' | 'body'>,
 ): ParseBody | undefined {
@@ -80,9 +83,9 @@ export function glanceAt(
   return (delivery) => (looksLikeJson(delivery.body) ? outline(delivery.body) : parseForm(delivery))
 }
 
-/** JSON: an object or an array, in valid UTF-8; anything else is `undefined`. */
+/** Parses JSON: an object or an array in valid UTF-8. Anything else returns undefined. */
 export function parseJson(body: Uint8Array): object | undefined {
-  // Decoding would replace invalid bytes, and two different bodies could read the same.
+  // Decoding would replace invalid bytes, and two different bodies could become equal.
   if (!buffer.isUtf8(body)) return undefined
   return parseJsonText(textOf(body))
 }
@@ -96,14 +99,14 @@ export function parseJsonText(text: string): object | undefined {
     const payload: unknown = JSON.parse(text)
     return typeof payload === 'object' && payload !== null ? payload : undefined
   } catch {
-    // Not only a SyntaxError: a body nested or sized beyond what the engine takes is a RangeError.
+    // Not only a SyntaxError: a body that is too deep or too large for the engine is a RangeError.
     return undefined
   }
 }
 
-/** The other way round, for samples. */
+/** The reverse, for samples. */
 export function writeBody(payload: object, body: CheckedDescription['body']): string {
-  // Code that reads a body of its own writes it, too.
+  // Providers with a coded body serialise it in their own code.
   if (body === 'json' || body === 'coded' || (typeof body === 'object' && 'jsonOr' in body))
     return JSON.stringify(payload)
   if (body === 'xml') return writeXml(payload)
@@ -114,7 +117,7 @@ export function writeBody(payload: object, body: CheckedDescription['body']): st
 
 const WANTED = { json: 'a JSON object or array in UTF-8', xml: 'XML in UTF-8' }
 
-// Says nothing of the body itself: this goes to the log.
+// Contains nothing of the body itself, because this goes to the log.
 export function describeUnparsable(delivery: Delivery, body: CheckedDescription['body']): string {
   const contentType = delivery.header('content-type')?.slice(0, 80) ?? 'none'
   const isEither = typeof body === 'object' && 'jsonOr' in body

@@ -12,22 +12,24 @@ export function isInBody(place: string | undefined): boolean {
   return place !== undefined && IN_BODY.test(place)
 }
 
-/** The body as far as a proof reads it: of these places, nothing where all are elsewhere. */
+/**
+ * Parses only the parts of the body that a proof reads. Parses nothing if all places are elsewhere.
+ */
 export function proofParser(
   places: readonly (string | undefined)[],
   description: Pick<CheckedDescription, 'body' | 'batch'>,
 ): ParseBody {
   const read = places.filter((place) => place !== undefined).filter(isInBody)
   if (read.length === 0) return () => undefined
-  return glanceAtProof(read, description) ?? bodyParser(description.body)
+  return partialProofParser(read, description) ?? bodyParser(description.body)
 }
 
 /**
- * Reads only the places of a proof: the sender is not known yet, so nothing else of its body is
- * built. Of a batch that is the first event. Undefined where the body must be parsed: a form, or a
- * batch that may be the body itself.
+ * Reads only the places of a proof. The sender is not verified yet, so nothing else of the body is
+ * built. In a batch these are the places of the first event. Undefined if the whole body must be
+ * parsed: a form, or a batch that may be the body itself.
  */
-function glanceAtProof(
+function partialProofParser(
   places: readonly string[],
   { body, batch }: Pick<CheckedDescription, 'body' | 'batch'>,
 ): ParseBody | undefined {
@@ -42,7 +44,7 @@ function glanceAtProof(
   return (delivery) => outline(delivery.body)
 }
 
-/** The paths of the first event: `json:entry[].changes[]` as entry, 0, changes, 0. */
+/** The paths of the first event: `json:entry[].changes[]` becomes entry, 0, changes, 0. */
 function firstItems(batch: CheckedDescription['batch']): string[][] | undefined {
   if (batch === undefined || batch === 'lines') return undefined
   const paths = [batch].flat().map(arraySteps)
@@ -55,7 +57,7 @@ export interface Where {
   readonly at?: RequestLocator | undefined
 }
 
-/** Finds the text of the signature, or the texts where several headers may each hold one. */
+/** Finds the text of the signature, or several texts if any of several headers may hold it. */
 export function signatureTexts(
   { header, at }: Where,
   { batch }: Pick<CheckedDescription, 'batch'>,
@@ -64,7 +66,7 @@ export function signatureTexts(
     const read = textAt(at, batch)
     return (delivery, payload) => {
       const text = read(delivery, payload)
-      return text === undefined ? refuse('SIGNATURE_MISSING', `there is nothing at ${at}`) : [text]
+      return text === undefined ? refuse('SIGNATURE_MISSING', `the signature at ${at} is missing`) : [text]
     }
   }
   const names = [header ?? []].flat()
@@ -72,7 +74,7 @@ export function signatureTexts(
   if (names.length === 1) {
     return (delivery) => {
       const text = delivery.header(only)
-      return text ? [text] : refuse('SIGNATURE_MISSING', `the header ${only} is not there`)
+      return text ? [text] : refuse('SIGNATURE_MISSING', `the header ${only} is missing`)
     }
   }
   return (delivery) => {
@@ -81,6 +83,6 @@ export function signatureTexts(
       .filter((text) => text !== undefined && text !== '')
     return texts.length > 0
       ? (texts as string[])
-      : refuse('SIGNATURE_MISSING', `none of the headers ${names.join(', ')} is there`)
+      : refuse('SIGNATURE_MISSING', `the headers ${names.join(', ')} are all missing`)
   }
 }

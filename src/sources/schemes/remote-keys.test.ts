@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { BadStatus } from './fetch-text.ts'
 import { remoteKeys } from './remote-keys.ts'
 
-/* A provider has the keys that are in `published`; every other name is a stranger's invention. */
+/* The provider has the keys in `published`. Every other name is invented. */
 
 const DAY_MS = 24 * 3_600_000
 const KEY = createSecretKey(Buffer.from('k'))
@@ -19,7 +19,7 @@ function world(published: Set<string>, keyNames: readonly string[] = []) {
   return {
     keys,
     fetched,
-    /** So many names that nobody has seen before. */
+    /** Requests this many unknown names. */
     async flood(names: number, nowMs: number): Promise<void> {
       for (let count = 0; count < names; count++) await keys.need(`bogus-${++invented}`, nowMs)
     },
@@ -31,7 +31,7 @@ describe('fetched keys', () => {
     const published = new Set(['genuine'])
     const { keys, flood } = world(published)
     expect(await keys.need('genuine', 0)).toBeUndefined()
-    // Withdrawn for a moment, as the server of the provider fails: the name keeps its turn.
+    // Removed for a moment, as when the provider's server fails: the name keeps its priority.
     published.clear()
     await flood(40, DAY_MS)
     expect(await keys.need('genuine', DAY_MS)).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
@@ -54,7 +54,7 @@ describe('fetched keys', () => {
     await flood(40, 0)
     expect(await keys.need('genuine', 0)).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
     await flood(40, 1_000)
-    // The sender retries; strangers would have to repeat themselves.
+    // The sender retries the same name. Strangers would have to repeat theirs.
     expect(await keys.need('genuine', 1_000)).toBeUndefined()
   })
 

@@ -4,53 +4,53 @@ import { BadStatus } from './fetch-text.ts'
 import { refuse } from './refuse.ts'
 
 /**
- * Keys that are fetched one by one, each by what a delivery names it: an address or an id, checked
- * before.
+ * Keys that are fetched one by one. Each delivery names its key by an address or an id, which the
+ * caller has checked.
  */
 export interface RemoteKeys {
   get(name: string): KeyObject | undefined
-  /** Fetches the key; nothing is returned when it is there. */
+  /** Fetches the key. Returns undefined if it is already there. */
   need(name: string, nowMs: number): Promise<Refusal | undefined> | undefined
 }
 
-// Certificates live for years. A day bounds how long one that was withdrawn is still believed.
+// Certificates live for years. A day limits how long a withdrawn certificate is still trusted.
 const FRESH_MS = 24 * 3_600_000
-// A provider has two or three at a time.
+// A provider uses two or three at a time.
 const MAX_KEYS = 16
-// Before its signature is checked a request may only cost so much. Names that were never asked for
-// share this many fetches a minute, and names that come again as many: a sender retries under one
-// name, strangers invent new ones.
-const FETCHES_A_MINUTE = 12
+// A request may cost only this much before its signature is checked. All new names together share
+// this many fetches per minute, and so do repeated names. A sender retries under one name;
+// strangers invent new ones.
+const FETCHES_PER_MINUTE = 12
 const MINUTE_MS = 60_000
-// A name that the provider does not know is most likely nobody's. After other failures, and of a
-// name that gave a key before: often enough to recover soon, seldom enough to spare a server that
-// is in trouble.
+// A name that the provider does not know is probably invented, so the pause is long. After other
+// failures, or for a known name, it is short: soon enough to recover, rare enough to spare a
+// struggling server.
 const UNKNOWN_MS = 60_000
 const RETRY_MS = 5_000
-// Bounds the memory for names that strangers invent: some 300 characters each, 1.2 MB together.
+// Limits the memory for invented names: about 300 characters each, 1.2 MB in total.
 const MAX_NAMES = 4_096
 
 /**
- * `read` fetches and checks one key; it throws where that fails. `keyNames` are configured: like
- * names that gave a key before, they are fetched whatever strangers name meanwhile.
+ * `read` fetches and checks one key, and throws if that fails. `keyNames` are configured. Like
+ * names that returned a key before, they are fetched however many names strangers invent.
  */
 export function remoteKeys(
   read: (name: string, nowMs: number) => Promise<KeyObject>,
   keyNames: readonly string[],
 ): RemoteKeys {
   const keys = new Map<string, { readonly key: KeyObject; readonly freshUntilMs: number }>()
-  const reading = new Map<string, Promise<Refusal | undefined>>()
+  const pendingReads = new Map<string, Promise<Refusal | undefined>>()
   const configured = new Set(keyNames)
   const known = new Map<string, true>()
   const failed = new Map<string, number>()
-  const turnedAway = new Map<string, true>()
+  const refusedNames = new Map<string, true>()
   const mayFetchNew = budget()
   const mayFetchAgain = budget()
 
   function mayFetch(name: string, nowMs: number): boolean {
     if (configured.has(name) || known.has(name)) return true
-    if (turnedAway.has(name) ? mayFetchAgain(nowMs) : mayFetchNew(nowMs)) return true
-    put(turnedAway, name, true, MAX_NAMES)
+    if (refusedNames.has(name) ? mayFetchAgain(nowMs) : mayFetchNew(nowMs)) return true
+    put(refusedNames, name, true, MAX_NAMES)
     return false
   }
 
@@ -63,9 +63,12 @@ export function remoteKeys(
     } catch (error) {
       keys.delete(name)
       const isKnown = configured.has(name) || known.has(name)
-      const isNobodys = !isKnown && error instanceof BadStatus && error.isFinal
-      put(failed, name, nowMs + (isNobodys ? UNKNOWN_MS : RETRY_MS), MAX_NAMES)
-      return refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} gave no key: ${String(error).slice(0, 100)}`)
+      const isUnknownName = !isKnown && error instanceof BadStatus && error.isFinal
+      put(failed, name, nowMs + (isUnknownName ? UNKNOWN_MS : RETRY_MS), MAX_NAMES)
+      return refuse(
+        'KEYS_UNAVAILABLE',
+        `${name.slice(0, 200)} returned no key: ${String(error).slice(0, 100)}`,
+      )
     }
   }
 
@@ -74,20 +77,22 @@ export function remoteKeys(
     need(name, nowMs) {
       const held = keys.get(name)
       if (held !== undefined && nowMs < held.freshUntilMs) return undefined
-      const underway = reading.get(name)
-      if (underway) return underway
+      const pending = pendingReads.get(name)
+      if (pending) return pending
       if (nowMs < (failed.get(name) ?? 0))
-        return Promise.resolve(refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} gave no key a moment ago`))
+        return Promise.resolve(
+          refuse('KEYS_UNAVAILABLE', `${name.slice(0, 200)} returned no key a moment ago`),
+        )
       if (!mayFetch(name, nowMs))
         return Promise.resolve(
           refuse(
             'KEYS_UNAVAILABLE',
-            `too many unknown keys were named in this minute; if ${name.slice(0, 200)} is the provider's, list it in \`keyNames\``,
+            `too many unknown keys were named within a minute; if ${name.slice(0, 200)} belongs to the provider, list it in \`keyNames\``,
           ),
         )
-      const fetching = fetchKey(name, nowMs).finally(() => reading.delete(name))
-      reading.set(name, fetching)
-      return fetching
+      const fetched = fetchKey(name, nowMs).finally(() => pendingReads.delete(name))
+      pendingReads.set(name, fetched)
+      return fetched
     },
   }
 }
@@ -101,11 +106,11 @@ function budget(): (nowMs: number) => boolean {
       fetches = 0
     }
     fetches += 1
-    return fetches <= FETCHES_A_MINUTE
+    return fetches <= FETCHES_PER_MINUTE
   }
 }
 
-/** As the newest of at most so many: the oldest is dropped. */
+/** Adds the newest entry and drops the oldest if there are more than `max`. */
 function put<Value>(map: Map<string, Value>, name: string, value: Value, max: number): void {
   map.delete(name)
   const [oldest] = map.keys()

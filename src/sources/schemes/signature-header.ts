@@ -1,28 +1,26 @@
 import { type DigestSignature, isPublicKey, type Timestamp } from '../signature.ts'
 import { digester } from './digest.ts'
 
-/** What a signature header says, before anything of it is believed. */
+/** The unverified content of a signature header. */
 interface SignatureHeader {
   readonly signatures: readonly Buffer[]
-  /** Those of key pairs, where they stand beside the others. */
+  /** Public-key signatures beside the others. */
   readonly asymmetric: readonly Buffer[]
   readonly timestamp: string | undefined
   /** The names of the signed headers, as listed. */
   readonly headers: string | undefined
 }
 
-// A provider sends one signature for each live secret: two while rotating. Comparing is cheap, but
+// A provider sends one signature per live secret: two during a rotation. Comparing is cheap, but
 // not free.
 export const MAX_SIGNATURES = 8
 
-// Checking a public-key signature costs as much as a hundred HMACs. Two while rotating, with room
-// for two more.
+// Checking a public-key signature costs as much as a hundred HMACs. Two during a rotation, plus two
+// spare.
 const MAX_ASYMMETRIC = 4
 const NONE: readonly Buffer[] = []
 
-/**
- * Reads the signature header of a provider; no signature that can be decoded means an empty list.
- */
+/** Reads the signature header of a provider. The list is empty if no signature can be decoded. */
 export function signatureHeaderReader(
   { algorithm, encoding, format, asymmetric }: DigestSignature,
   timestamp: Timestamp | undefined,
@@ -32,7 +30,8 @@ export function signatureHeaderReader(
 
   const at = timestamp?.at ?? ''
   const timestampField = at.startsWith('field:') ? at.slice('field:'.length) : undefined
-  // Checking a public-key signature costs as much as a hundred HMACs: nobody sends more than two.
+  // Checking a public-key signature costs as much as a hundred HMACs, and no provider sends more
+  // than two.
   const maxSignatures = isPublicKey(algorithm) ? 2 : MAX_SIGNATURES
   const other = asymmetric && {
     field: asymmetric.signatureField,
@@ -58,7 +57,7 @@ interface ListFormat {
   readonly headersField?: string | undefined
   readonly timestampField: string | undefined
   readonly maxSignatures: number
-  /** The item with signatures of key pairs. */
+  /** The item with public-key signatures. */
   readonly other: { readonly field: string; readonly decode: Decode } | undefined
 }
 
@@ -95,11 +94,11 @@ function listReader(format: ListFormat, decode: Decode): (header: string) => Sig
 }
 
 /**
- * Decodes exactly one digest: Buffer.from alone would skip strange characters and return other
+ * Decodes exactly one digest. Buffer.from alone would skip invalid characters and return other
  * lengths.
  */
 function signatureDecoder(encoding: 'hex' | 'base64' | 'base64url', bytes: number | undefined): Decode {
-  // Of the kinds whose length varies, the shortest is ECDSA's and the longest RSA's with 8192 bits.
+  // For kinds of varying length: the shortest is ECDSA, the longest RSA with 8192 bits.
   const hexChars = bytes === undefined ? '16,2048' : bytes * 2
   const base64Chars = bytes === undefined ? '11,1366' : Math.ceil((bytes * 4) / 3)
   const shape = {

@@ -8,30 +8,32 @@ import { listedHeader } from './needed-headers.ts'
 import { refuse } from './refuse.ts'
 
 /**
- * What is signed around the body, as byte strings (one character a byte): the body itself is never
- * copied.
+ * The signed text before and after the body, as byte strings (one character per byte). The body
+ * itself is never copied.
  */
 export interface SignedContent {
   readonly before: string
   readonly after: string
 }
 
-/** What the signature header says besides the signatures. */
-export interface SaidBySignature {
+/** The other fields of the signature header. */
+export interface SignatureFields {
   readonly timestamp: string
   readonly headers: string | undefined
   /** The text of the secret, for plain hashes. */
   readonly secret: string
 }
 
-type Part = (delivery: Delivery, payload: unknown, said: SaidBySignature) => string | Refusal
+type Part = (delivery: Delivery, payload: unknown, fields: SignatureFields) => string | Refusal
 
-/** Fills a content template such as `{header:webhook-id}.{timestamp}.{body}`, but for the body. */
+/**
+ * Renders a content template such as `{header:webhook-id}.{timestamp}.{body}`, except for the body.
+ */
 export function signedContentRenderer(
   content: string,
   description: Pick<CheckedDescription, 'batch'>,
   endpoint: Endpoint,
-): (delivery: Delivery, payload: unknown, said: SaidBySignature) => SignedContent | Refusal {
+): (delivery: Delivery, payload: unknown, fields: SignatureFields) => SignedContent | Refusal {
   const sides: [Part[], Part[]] = [[], []]
   let side = sides[0]
   for (const { literal, placeholder } of templatePieces(content)) {
@@ -46,10 +48,10 @@ export function signedContentRenderer(
   const nothing: SignedContent = { before: '', after: '' }
   if (before.length === 0 && after.length === 0) return () => nothing
 
-  return (delivery, payload, said) => {
-    const left = render(before, delivery, payload, said)
+  return (delivery, payload, fields) => {
+    const left = render(before, delivery, payload, fields)
     if (typeof left !== 'string') return left
-    const right = render(after, delivery, payload, said)
+    const right = render(after, delivery, payload, fields)
     if (typeof right !== 'string') return right
     return { before: left, after: right }
   }
@@ -58,9 +60,9 @@ export function signedContentRenderer(
 function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'>, endpoint: Endpoint): Part {
   switch (placeholder) {
     case 'timestamp':
-      return (_delivery, _payload, said) => said.timestamp
+      return (_delivery, _payload, fields) => fields.timestamp
     case 'secret':
-      return (_delivery, _payload, said) => bytesOf(said.secret)
+      return (_delivery, _payload, fields) => bytesOf(fields.secret)
     case 'method':
       return (delivery) => delivery.method
     case 'url':
@@ -79,7 +81,7 @@ function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'
   return (delivery, payload) => {
     const value = read(delivery, payload)
     if (typeof value === 'string') return bytesOf(value)
-    // A field that is not sent is signed as nothing: Adyen's originalReference.
+    // A missing field is signed as an empty text: Adyen's originalReference.
     return value === undefined || value === null || typeof value === 'object' ? '' : String(value)
   }
 }
@@ -89,23 +91,26 @@ function headerPart(name: string): Part {
 }
 
 function signedValue(name: string, value: string | undefined): string | Refusal {
-  if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is not there`)
-  // HTTP carries bytes. A character beyond one byte would be cut to one, so that two headers had
+  if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is missing`)
+  // HTTP carries bytes. A character beyond one byte would be truncated, so that two headers shared
   // one signature.
   if (/[\u0100-\uffff]/.test(value))
-    return refuse('SIGNATURE_MALFORMED', `the signed header ${name} holds characters that are not bytes`)
+    return refuse(
+      'SIGNATURE_MALFORMED',
+      `the signed header ${name} contains characters that are not single bytes`,
+    )
   return value
 }
 
-// A provider lists a handful.
+// Providers list only a few.
 const MAX_SIGNED_HEADERS = 32
 
 /** The listed names, then the values of those headers: `x-event-id x-event-type.42.order.paid`. */
-const signedHeaders: Part = (delivery, _payload, said) => {
-  const names = (said.headers ?? '').split(' ')
-  if (said.headers === undefined || names.length > MAX_SIGNED_HEADERS)
-    return refuse('SIGNATURE_MISSING', 'the list of signed headers is not there')
-  let text = bytesOf(said.headers)
+const signedHeaders: Part = (delivery, _payload, fields) => {
+  const names = (fields.headers ?? '').split(' ')
+  if (fields.headers === undefined || names.length > MAX_SIGNED_HEADERS)
+    return refuse('SIGNATURE_MISSING', 'the list of signed headers is missing or too long')
+  let text = bytesOf(fields.headers)
   for (const name of names) {
     const value = signedValue(name.slice(0, 64), listedHeader(delivery, name))
     if (typeof value !== 'string') return value
@@ -114,7 +119,7 @@ const signedHeaders: Part = (delivery, _payload, said) => {
   return text
 }
 
-/** The fields of the form, sorted by name, each as its name and its value with nothing between. */
+/** The fields of the form, sorted by name, each as name and value without a separator. */
 const sortedForm: Part = (delivery) => {
   const fields = formFields(delivery) ?? {}
   return bytesOf(
@@ -126,7 +131,7 @@ const sortedForm: Part = (delivery) => {
 }
 
 function bytesOf(text: string): string {
-  // The rule: ASCII is its own bytes.
+  // The common case: ASCII is its own bytes.
   if (/^[\0-\x7f]*$/.test(text)) return text
   return Buffer.from(text, 'utf8').toString('latin1')
 }
@@ -135,11 +140,11 @@ function render(
   parts: readonly Part[],
   delivery: Delivery,
   payload: unknown,
-  said: SaidBySignature,
+  fields: SignatureFields,
 ): string | Refusal {
   let text = ''
   for (const part of parts) {
-    const piece = part(delivery, payload, said)
+    const piece = part(delivery, payload, fields)
     if (typeof piece !== 'string') return piece
     text += piece
   }

@@ -4,20 +4,20 @@ import type { Unit } from '../signature.ts'
 import { type Read, textAt } from './locate.ts'
 import { refuse } from './refuse.ts'
 
-// Up to 15 digits a number is exact; longer ones are no date of ours.
+// A number is exact up to 15 digits. No valid date is longer.
 const DIGITS = /^\d{1,15}$/
-// Without a zone it is UTC: what every provider means that leaves it out.
+// Without a zone it is UTC, which is what every provider that omits the zone means.
 const ISO = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(Z| ?UTC|[+-]\d{2}:?\d{2})?$/
-// `Tue, 14 Nov 2023 22:13:20 GMT`, of HTTP and of mail.
+// `Tue, 14 Nov 2023 22:13:20 GMT`, as in HTTP and mail.
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[+-]\d{4})$/
 
-/** The date of a signature: its text is what was signed. */
+/** The date of a signature. Its text is the signed text. */
 interface SignedAt {
   readonly text: string
   readonly epochMs: number
 }
 
-/** Finds the date of a signature, in a header of its own or as a field of the signature header. */
+/** Finds the date of a signature, in its own header or as a field of the signature header. */
 export function signedAtReader({
   timestamp,
 }: Pick<CheckedDescription, 'timestamp'>): (
@@ -33,7 +33,7 @@ export function signedAtReader({
   const readText = dateText(at)
   return (delivery, payload, field) => {
     const text = field ?? readText(delivery, payload)
-    if (!text) return refuse('SIGNATURE_MISSING', `the signed date (${at}) is not there`)
+    if (!text) return refuse('SIGNATURE_MISSING', `the signed date (${at}) is missing`)
     const epochMs = parseTimestamp(text, unit)
     if (epochMs === undefined) {
       return refuse('SIGNATURE_MALFORMED', `the signed date (${at}) is not in the unit ${unit}`)
@@ -61,12 +61,15 @@ export function formatTimestamp(epochMs: number, unit: Unit): string {
   return String(Math.floor(unit === 's' ? epochMs / 1000 : epochMs))
 }
 
-// The years 1970 to 9999: dates that every store and every `Date` can hold.
+// The years 1970 to 9999, which every store and every `Date` can hold.
 const LAST_MS = Date.UTC(10_000, 0)
 
-/** A date as a payload carries it: ISO text, a date of HTTP, or a number in its unit. Anything else is no date. */
+/**
+ * Parses a date from a payload: ISO text, an HTTP date, or a number in its unit. Undefined for
+ * anything else.
+ */
 export function parseOccurredAt(value: unknown, unit: Unit): number | undefined {
-  // Nothing but text and numbers is looked at: turning a stranger's object into text can throw.
+  // Strings and numbers only: converting an unknown sender's object to text can throw.
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') return undefined
   const epochMs = parseAnyDate(text, unit)
@@ -74,7 +77,7 @@ export function parseOccurredAt(value: unknown, unit: Unit): number | undefined 
 }
 
 function parseAnyDate(text: string, unit: Unit): number | undefined {
-  // In seconds this would be past the year 5000: a sender that mixes units meant milliseconds.
+  // In seconds this would be after the year 5000, so a sender that mixes units meant milliseconds.
   if (DIGITS.test(text)) return parseTimestamp(text, text.length > 11 ? 'ms' : unit)
   // Seconds with a fraction, as Slack and others write them.
   if (unit === 's' && /^\d{1,12}\.\d{1,9}$/.test(text)) return Math.floor(Number(text) * 1000)
@@ -94,8 +97,8 @@ function validDate(epochMs: number): number | undefined {
 }
 
 /**
- * Whether a signed date lies near enough to the arrival. Both comparisons say what is allowed, so that a date that
- * is no number is refused.
+ * Whether the signed date is close enough to the arrival. Both comparisons state what is allowed,
+ * so that NaN is rejected.
  */
 export function checkAge(
   signedAtMs: number,

@@ -3,14 +3,14 @@ import type { TokenSignature } from '../signature.ts'
 import { MAX_HEADER_CHARS } from './needed-headers.ts'
 import { proofParser, signatureTexts, type Where } from './proof.ts'
 import { refuse } from './refuse.ts'
-import type { Verify, Verifying } from './verify.ts'
+import type { VerifierInput, Verify } from './verify.ts'
 
-/** The secret itself came with the delivery: compare it, in a time that tells nothing of it. */
+/** The delivery contains the secret itself. Compares it in constant time. */
 export function tokenVerifier({
   signature,
   keyring,
   description,
-}: Pick<Verifying<TokenSignature>, 'signature' | 'keyring' | 'description'>): Verify {
+}: Pick<VerifierInput<TokenSignature>, 'signature' | 'keyring' | 'description'>): Verify {
   const where: Where = signature.algorithm === 'basic' ? { header: 'authorization' } : signature
   const parse = proofParser([where.at], description)
   const textsOf = signatureTexts(where, description)
@@ -23,17 +23,23 @@ export function tokenVerifier({
       const expected = tokenText(signature, key.export().toString())
       if (texts.some((text) => isSameText(text, expected))) return { ok: true, secret: position }
     }
-    return refuse('SIGNATURE_MISMATCH', `it is none of ${keyring.keys.length} secret(s)`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `the token is none of the ${keyring.keys.length} configured secret(s)`,
+    )
   }
 }
 
-/** The secret as it travels. */
+/** The secret as it is sent. */
 export function tokenText(signature: TokenSignature, secret: string): string {
   if (signature.algorithm === 'basic') return `Basic ${Buffer.from(secret).toString('base64')}`
   return signature.prefix + secret
 }
 
-/** By way of hashes: timingSafeEqual wants equal lengths, and the length of a secret is nobody's business. */
+/**
+ * Compares hashes: timingSafeEqual requires equal lengths, and the length of a secret must not
+ * leak.
+ */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(sha256(one), sha256(other))
 }

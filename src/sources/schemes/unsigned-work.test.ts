@@ -4,10 +4,10 @@ import type { Delivery, Source } from '../contract.ts'
 import { custom } from '../index.ts'
 import { sampleOf } from '../sample.ts'
 
-/* What a stranger can make us parse before a signature has been checked. */
+/* How much an unverified sender can make us parse. */
 
 const NOW_MS = 1_700_000_000_000
-/** Of one text: handshakes may be parsed up to this size. */
+/** Per text: handshakes may be parsed up to this size. */
 const MAX_PARSED_CHARS = 64 * 1024
 const FILLER = Array.from({ length: 60_000 }, () => [{}])
 
@@ -24,7 +24,7 @@ function posted(body: string, more: Partial<Delivery> = {}): Delivery {
   }
 }
 
-/** The lengths of the texts that JSON.parse was given while the source looked at a delivery. */
+/** The lengths of all texts passed to JSON.parse while the source handled a delivery. */
 function parsedLengths(source: Source, delivery: Delivery): number[] {
   const spy = vi.spyOn(JSON, 'parse')
   try {
@@ -40,7 +40,7 @@ function parsedLengths(source: Source, delivery: Delivery): number[] {
 describe.each(every)('$id', ({ make, description, options }) => {
   const source: Source = make(options)
   const event = { key: 'evt_1', type: 'thing.made', objectId: 'obj_1', occurredAtMs: NOW_MS }
-  // Every word by which a handshake is known, so that none is ruled out at a glance.
+  // Every word that identifies a handshake, so that none is excluded early.
   const words = (description.handshake ?? []).flatMap(({ when }) => Object.entries(when).flat().map(String))
   const sample = sampleOf(description, [event])
   const isJson = sample.body.toString().startsWith('{')
@@ -117,7 +117,7 @@ describe('a handshake in the body', () => {
     expect(source.handshake?.(delivery)).toBeUndefined()
     expect(source.verify(delivery)).toMatchObject({ ok: true })
     expect(asked).toEqual(['x-sig'])
-    // Only what was just verified: another call looks again.
+    // Only the delivery that was just verified: another call verifies again.
     expect(source.verify(delivery)).toMatchObject({ ok: true })
     expect(asked).toEqual(['x-sig', 'x-sig'])
   })

@@ -15,8 +15,8 @@ import { checkAge, signedAtReader } from './timestamp.ts'
 
 export type Verify = (delivery: Delivery) => Verified | Refusal
 
-/** What a verifier is made of. */
-export interface Verifying<Signature = CheckedDescription['signature']> {
+/** The input of a verifier. */
+export interface VerifierInput<Signature = CheckedDescription['signature']> {
   readonly description: CheckedDescription
   readonly signature: Signature
   readonly keyring: Keyring
@@ -27,12 +27,12 @@ export interface Verifying<Signature = CheckedDescription['signature']> {
 const NO_BODY = new Uint8Array()
 
 /**
- * The check of a delivery: read the header, sign the same bytes with each secret, compare, then
- * look at the date. The date comes last, so that "too old" is only ever said of a genuine delivery:
- * a wrong secret and a wrong clock must not be mistaken for each other.
+ * Verifies a delivery: reads the header, signs the same bytes with each secret, compares, then
+ * checks the date. The date comes last, so that only a genuine delivery is reported as too old. A
+ * wrong secret must not look like a wrong clock.
  */
-export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
-  const { description, signature, keyring, endpoint, toleranceSeconds } = verifying
+export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
+  const { description, signature, keyring, endpoint, toleranceSeconds } = input
   const { algorithm } = signature
   const textsOf = signatureTexts(signature, description)
   const readHeader = signatureHeaderReader(signature, description.timestamp)
@@ -49,7 +49,8 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
   const isBodySigned = signature.covers === 'body'
 
   return (delivery) => {
-    // Parsed once; and where a header should hold the signature, not before it does.
+    // Parsed once. If a header must hold the signature, the body is parsed only after that header
+    // is found.
     const parsed = isSignatureInBody ? parse(delivery) : undefined
     const texts = textsOf(delivery, parsed)
     if (!Array.isArray(texts)) return texts
@@ -67,20 +68,20 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
       headers ??= read.headers
     }
     if (signatures.length === 0 && asymmetric.length === 0)
-      return refuse('SIGNATURE_MALFORMED', `there is no ${algorithm} signature in what should hold it`)
+      return refuse('SIGNATURE_MALFORMED', `no ${algorithm} signature found`)
     const unfit = signature.asymmetric && unfitKeys(signature, keyring, signatures, asymmetric)
     if (unfit) return unfit
     const payload = parsed ?? parse(delivery)
     const signedAt = readSignedAt(delivery, payload, field)
     if ('ok' in signedAt) return signedAt
     const body = isBodySigned ? delivery.body : NO_BODY
-    const said = { timestamp: signedAt.text, headers, secret: '' }
-    let content = renderContent(delivery, payload, said)
+    const fields = { timestamp: signedAt.text, headers, secret: '' }
+    let content = renderContent(delivery, payload, fields)
     if ('ok' in content) return content
 
     for (const key of keyring.keys) {
       if (isSecretSigned) {
-        content = renderContent(delivery, payload, { ...said, secret: key.key.export().toString() })
+        content = renderContent(delivery, payload, { ...fields, secret: key.key.export().toString() })
         if ('ok' in content) return content
       }
       const isMatch =
@@ -91,13 +92,16 @@ export function digestVerifier(verifying: Verifying<DigestSignature>): Verify {
       const stale = checkAge(signedAt.epochMs, delivery.receivedAtMs, toleranceSeconds)
       return stale ?? { ok: true, secret: key.position }
     }
-    return refuse('SIGNATURE_MISMATCH', `none of ${keyring.keys.length} secret(s) made this signature`)
+    return refuse(
+      'SIGNATURE_MISMATCH',
+      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+    )
   }
 }
 
 /**
- * Refuses a header whose signatures are all of a kind that no configured secret can check, and
- * names the secret to configure.
+ * Rejects a header if no configured secret can check its kind of signature, and names the secret to
+ * configure.
  */
 function unfitKeys(
   { asymmetric, format }: DigestSignature,
@@ -109,12 +113,12 @@ function unfitKeys(
     (key.type === 'public' ? ofKeyPairs : signatures).length > 0
   if (keys.length === 0 || keys.some(isUsable) || asymmetric === undefined || format.kind !== 'list')
     return undefined
-  const [missing, there, needed] =
+  const [missing, present, needed] =
     signatures.length > 0
       ? [asymmetric.signatureField, format.signatureField, 'the shared secret']
       : [format.signatureField, asymmetric.signatureField, `the public key, ${asymmetric.publicPrefix}…`]
   return refuse(
     'SIGNATURE_MALFORMED',
-    `there is no ${missing} signature for the configured secret, but ${there} is there: it takes ${needed} as \`secret\``,
+    `no ${missing} signature found for the configured secret, but a ${present} signature; to verify that one, set \`secret\` to ${needed}`,
   )
 }

@@ -2,13 +2,13 @@ import { type Signature, secretHeaders } from '../signature.ts'
 import type { SigningKey } from './key.ts'
 import type { Keyring } from './keyring.ts'
 
-// Shorter secrets would be found in headers that have nothing to do with them.
+// Shorter secrets would match unrelated headers.
 const MIN_SECRET_CHARS = 8
 
 /**
- * Tells which headers hold the secret itself, where the provider sends it along: the header that
- * carries it, and any that repeats it, as proxies copy a URL with a token into a header. Undefined
- * where no delivery carries the secret.
+ * Finds headers that contain the secret, if the provider sends it along: the header that carries
+ * it, and any copy, such as a URL with a token that a proxy put into a header. Undefined if no
+ * delivery carries the secret.
  */
 export function withholder(
   signature: Signature,
@@ -21,7 +21,7 @@ export function withholder(
     names.has(name.toLowerCase()) || secretTexts(keyring.keys).some((text) => value.includes(text))
 }
 
-/** The secrets as a header may hold them, made once for each set of keys. */
+/** The secrets as a header may contain them, computed once per set of keys. */
 function textsOfKeys(): (keys: readonly SigningKey[]) => readonly string[] {
   let known: readonly SigningKey[] | undefined
   let texts: readonly string[] = []

@@ -1,18 +1,20 @@
 /*
- * XML as places read it: an element is its text, or an object of its children, its attributes (`@name`) and its text
- * (`#text`) where it has any of those; a name that repeats is an array. Names keep their prefix: `yt:videoId`.
+ * Parses XML for places. An element is its text, or an object with its children, its attributes
+ * (`@name`) and its text (`#text`). A repeated name becomes an array. Names keep their prefix:
+ * `yt:videoId`.
  *
- * Only what feeds need: a document type, and with it every entity that it could define, is refused.
+ * Supports only what feeds need. A document type is rejected, and with it every entity it could
+ * define.
  */
 
-// Every alternative begins with what no other does, and none can match in two ways: the time is linear.
+// No two alternatives begin alike, and none can match in two ways, so the time is linear.
 const TOKEN =
   /<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\/([^\s<>/="']+)\s*>|<([^\s<>/="'!?]+)((?:\s+[^\s<>/="']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|([^<]+)/y
 const ATTRIBUTE = /([^\s<>/="']+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
 const KNOWN_ENTITY = /&(?:(lt|gt|amp|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g
 const CHARACTERS: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-// A feed is five deep.
+// Feeds are five levels deep.
 const MAX_DEPTH = 64
 
 interface Element {
@@ -21,7 +23,10 @@ interface Element {
   text: string
 }
 
-/** The document as an object with its root element as only member; undefined where it is not well-formed. */
+/**
+ * The document as an object whose only member is the root element. Undefined if it is not
+ * well-formed.
+ */
 export function parseXmlText(text: string): object | undefined {
   const root: Element = { name: '', children: Object.create(null), text: '' }
   const open = [root]
@@ -63,7 +68,7 @@ function append({ children }: Element, { name, children: inner, text }: Element)
   else children[name] = [present, value]
 }
 
-/** An entity that is not known stays as it is written. */
+/** Unknown entities stay as written. */
 function decoded(text: string): string {
   return text.replace(KNOWN_ENTITY, (written, named?: string, decimal?: string, hex?: string) => {
     if (named !== undefined) return CHARACTERS[named] ?? written
@@ -72,7 +77,7 @@ function decoded(text: string): string {
   })
 }
 
-/** Read without attributes: an element is an object of its children, a text, or null where it says `nil="true"`. */
+/** An element without attributes: an object of its children, a text, or null for `nil="true"`. */
 export type XmlValue = string | null | XmlElement | readonly XmlValue[]
 export interface XmlElement {
   readonly [name: string]: XmlValue
@@ -90,7 +95,7 @@ export function withoutAttributes(value: unknown): XmlValue {
   return element
 }
 
-/** The other way round, for samples. */
+/** The reverse, for samples. */
 export function writeXml(value: unknown, name?: string): string {
   if (Array.isArray(value)) return value.map((one) => writeXml(one, name)).join('')
   if (typeof value !== 'object' || value === null) return `<${name}>${escaped(String(value))}</${name}>`

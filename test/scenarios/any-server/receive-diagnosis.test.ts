@@ -67,7 +67,7 @@ test('each of several faults that come at once is explained, of one source as of
   expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
   await stop()
   for (const cause of [
-    'parsed and written again',
+    'parsed and serialised again',
     'a line break was added',
     'the secret of the source "test"',
     'byte order mark',
@@ -77,7 +77,7 @@ test('each of several faults that come at once is explained, of one source as of
   const [row] = await db.rows<{ diagnosis: string }>(
     `select diagnosis from hookonce.rejection where source = 'live' and code = 'SIGNATURE_MISMATCH'`,
   )
-  for (const cause of ['parsed and written again', 'a line break was added', 'the source "test"'])
+  for (const cause of ['parsed and serialised again', 'a line break was added', 'the source "test"'])
     expect(row?.diagnosis).toContain(cause)
 })
 
@@ -102,10 +102,10 @@ test('under a flood few are looked into, all are counted, and what was found sta
   // The same fault, however often it is looked into, is one line; and it does not hide what was
   // found before.
   expect(found).toEqual([
-    expect.stringContaining('parsed and written again'),
-    expect.stringContaining('alternatives makes the signature right'),
+    expect.stringContaining('parsed and serialised again'),
+    expect.stringContaining('alternatives matches the signature'),
   ])
   expect(await db.rows('select count::int, diagnosis from hookonce.rejection')).toEqual([
-    { count: 301, diagnosis: expect.stringContaining('parsed and written again') },
+    { count: 301, diagnosis: expect.stringContaining('parsed and serialised again') },
   ])
 })

@@ -21,7 +21,7 @@ export function expressKeys(options: KeysOptions<Request>): RequestHandler {
     void answerNode(checked, {
       request,
       response,
-      // A router cuts off what it is mounted at; the key belongs to the whole URL.
+      // A router strips its mount path from `url`. The key belongs to the whole URL.
       target: request.originalUrl,
       handle: () => next(),
       fail: next,

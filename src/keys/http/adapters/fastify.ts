@@ -2,25 +2,25 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
-import { keyOf, refuseBody, repeating, unprotected } from '../keyed.ts'
+import { keyOf, refuseBody, unprotected, withValidKeyHeader } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
 import { type BodyLimits, noRoom, readBody, tooLarge } from '../read-body.ts'
-import { toTheEnd } from '../to-the-end.ts'
+import { readToEnd } from '../read-to-end.ts'
 
 export { keyContext } from '../context.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What is other on this route than on the rest; `off`: no keys. */
+    /** Options that differ on this route. `off`: no keys. */
     keys?: 'off' | Partial<KeysOptions<FastifyRequest>>
   }
 }
 
 /**
- * Idempotency keys for Fastify, for all routes of the scope it is registered in. A route may
- * differ: `config: { keys }`.
+ * Idempotency keys for Fastify, for all routes of the scope in which it is registered. A route can
+ * override options with `config: { keys }`.
  *
  *   await app.register(fastifyKeys, { store, tenant: (request) => request.user.id })
  */
@@ -40,17 +40,17 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
     return checked && isKeyed(checked, raw) ? checked : undefined
   }
 
-  // A mistake in the options of a route is told at the start.
+  // Reports invalid route options at startup.
   app.addHook('onRoute', ({ config, url }) => void optionsOf(config?.keys, url))
 
-  // The bytes, before they are parsed: the fingerprint is over them. With a callback, which is not
-  // called where it has been answered: of a promise, Fastify would see that it is settled before it
-  // sees that the reply is being sent.
+  // Reads the bytes before they are parsed, because the fingerprint covers them. Uses a callback,
+  // and does not call it if the request has been answered: with a promise, Fastify would see it
+  // resolved before it sees the reply being sent.
   app.addHook('preParsing', (request, reply, payload, done) => {
     const checked = optionsFor(request)
     if (!checked) return done(null, payload)
-    // Fastify reads bodies before its other hooks have said who it is, so only the key can be
-    // checked before.
+    // Fastify reads bodies before the hooks that authenticate, so only the key can be checked
+    // first.
     const keyHeaders = keyHeadersOf(request.raw)
     const { refused } = keyOf(checked, keyHeaders)
     if (refused) return sendByFastify(reply, refused)
@@ -65,13 +65,13 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
         share.letGo()
         const refusal = refuseBody(error, checked)
         if (!refusal) return done(error)
-        // What is left of the request is not read, so the connection cannot be used again.
-        sendByFastify(reply, withHeaders(repeating(keyHeaders, refusal), { connection: 'close' }))
+        // The rest of the request is not read, so the connection cannot be reused.
+        sendByFastify(reply, withHeaders(withValidKeyHeader(keyHeaders, refusal), { connection: 'close' }))
       },
     )
   })
 
-  // The last thing before the handler: whoever it is has been asked by then.
+  // The last hook before the handler: authentication has run by then.
   app.addHook('preHandler', (request, reply, next) => {
     const checked = optionsFor(request)
     if (!checked) {
@@ -94,8 +94,8 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
 type Payload = RequestPayload & AsyncIterable<Uint8Array>
 
 /**
- * The bytes, and a stream with the same to go on with. Parsers may read the raw request, so it is
- * used where it can be.
+ * Returns the bytes, and a stream with the same bytes for Fastify to continue with. That stream is
+ * the raw request where possible, because parsers may read it directly.
  */
 async function readPayload(
   { raw }: FastifyRequest,
@@ -106,7 +106,7 @@ async function readPayload(
     const rawBody = await readBody(raw, limits)
     return { rawBody, payload }
   }
-  // Another hook has put a stream of its own in its place, or the request is one of app.inject().
+  // Another hook has replaced the stream, or the request comes from app.inject().
   const body = counted(payload as Payload, limits)
   const collected = await collect({ status: 0, headers: [], body }, limits.maxBodyBytes)
   if (!collected.whole) throw tooLarge(limits)
@@ -122,19 +122,19 @@ async function* counted(payload: Payload, { mayHold = () => true }: BodyLimits):
   }
 }
 
-// For the scope it is registered in, not for one of its own.
+// Registers the hooks in the surrounding scope instead of a new one.
 Object.assign(fastifyKeys, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'hookonce-keys',
 })
 
 export function sendByFastify(reply: FastifyReply, answer: Reply): void {
-  const body = toTheEnd(answer)
+  const body = readToEnd(answer)
   reply.code(answer.status)
   const headers = withExposedBefore(grouped(answer.headers), reply.getHeader(EXPOSED))
   for (const [name, values] of headers) reply.header(name, values)
   if (body instanceof Uint8Array && body.length === 0) return void reply.send()
   const bytes = body instanceof Uint8Array ? Buffer.from(body) : undefined
-  // Of bytes without a type Fastify says that they are bytes; of a stream it says nothing.
+  // For bytes without a content type Fastify sets a default type. For a stream it sets none.
   reply.send(bytes && reply.hasHeader('content-type') ? bytes : Readable.from(bytes ? [bytes] : body))
 }

@@ -21,7 +21,7 @@ export function honoKeys(options: KeysOptions<Context>): MiddlewareHandler {
     }
     let ran = false
     const reply = await answerFetch(checked, {
-      // What a parser has read before us, Hono still has.
+      // If a parser has already read the body, Hono still has it.
       request: c.req.raw.bodyUsed ? new Request(c.req.raw, { body: await c.req.arrayBuffer() }) : c.req.raw,
       origin: c,
       async handle(context, request) {
@@ -33,12 +33,13 @@ export function honoKeys(options: KeysOptions<Context>): MiddlewareHandler {
       },
     })
     if (!ran) {
-      // What was set before us Hono sets again on every response, so ours must be in it.
+      // Hono adds earlier headers to every response, so this header must include ours.
       const before = c.res.headers.get(EXPOSED)
       if (before !== null) c.header(EXPOSED, exposed(before, headerOf(reply, EXPOSED)))
       return responseOf(reply)
     }
-    // All of it is in the reply; Hono would add what was there once more.
+    // The reply already contains all headers. Without this reset, Hono would add the old ones
+    // again.
     c.res = undefined
     c.res = responseOf(reply)
   }

@@ -5,7 +5,7 @@ import { unprotected } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore } from '../message.ts'
 import { answerNode, isKeyed } from '../node.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
-import { toTheEnd } from '../to-the-end.ts'
+import { readToEnd } from '../read-to-end.ts'
 
 export { keyContext } from '../context.ts'
 
@@ -21,7 +21,8 @@ export function koaKeys(options: KeysOptions<Context>): Middleware {
       setKeyContext(ctx, unprotected())
       return next()
     }
-    // Koa answers after its middleware, so this must be over before the answer is: what Koa writes is captured.
+    // Koa writes the response after its middleware. This promise must therefore settle first, so
+    // that the write can be captured.
     return new Promise<void>((resolve, reject) => {
       void answerNode(checked, {
         request: ctx.req,
@@ -35,7 +36,8 @@ export function koaKeys(options: KeysOptions<Context>): Middleware {
             resolve()
           } catch (error) {
             reject(error)
-            // Koa writes no error page behind what has begun, and so would never end it.
+            // Koa writes no error page after a response has begun, so it would never end the
+            // response.
             if (ctx.res.headersSent) throw error
           } finally {
             answerAnyway(ctx)
@@ -51,16 +53,18 @@ export function koaKeys(options: KeysOptions<Context>): Middleware {
   }
 }
 
-/** Koa does not answer a client that has gone; but the reply must be made, because it is kept. */
+/**
+ * Koa does not answer a client that hung up. The reply must still be made, because it is stored.
+ */
 function answerAnyway(ctx: Context): void {
   Object.defineProperty(ctx.response, 'writable', { configurable: true, get: () => !ctx.res.writableEnded })
 }
 
 function answerWith(ctx: Context, reply: Reply): void {
-  const body = toTheEnd(reply)
+  const body = readToEnd(reply)
   ctx.status = reply.status
   ctx.body = body instanceof Uint8Array ? Buffer.from(body) : Readable.from(body)
-  // Koa guesses one.
+  // Koa guesses a content type.
   ctx.remove('content-type')
   const headers = withExposedBefore(grouped(reply.headers), ctx.res.getHeader(EXPOSED))
   for (const [name, values] of headers) ctx.set(name, values)

@@ -11,8 +11,9 @@ import { sendByFastify } from './fastify.ts'
 export { keyContext } from '../context.ts'
 
 /**
- * Idempotency keys for NestJS, over Express or Fastify: an interceptor, so that guards have said who it is. Make the
- * application with `rawBody: true`, so that requests are compared byte for byte.
+ * Idempotency keys for NestJS, on Express or Fastify. It is an interceptor, so guards have already
+ * authenticated the request. Create the application with `rawBody: true`, so that requests are
+ * compared byte for byte.
  *
  *   @UseInterceptors(nestKeys({ store, tenant: (request) => request.user.id }))
  */
@@ -35,7 +36,7 @@ export function nestKeys<Request extends object>(options: KeysOptions<Request>):
           parsed: origin,
           handle: () => resolve(next.handle()),
           fail: reject,
-          // Where no handler ran it is answered by now, and Nest must not answer again.
+          // If no handler ran, the request has been answered, and Nest must not answer it again.
         }).then(() => resolve(NEVER))
       })
     },

@@ -3,12 +3,15 @@ import { answerFetch, replyOf, responseOf } from '../fetch.ts'
 import { isKeyedMethod, unprotected } from '../keyed.ts'
 import { checkKeysOptions, type KeysOptions } from '../options.ts'
 
-/** The second argument of a route handler, where it says no type of its own: what stands in the segments of its path. */
+/**
+ * The second argument of a route handler that declares no type of its own: the dynamic segments of
+ * its path.
+ */
 export interface NextRoute {
   readonly params: Promise<Readonly<Record<string, string | string[] | undefined>>>
 }
 
-/** A route handler of Next.js, with one more argument. */
+/** A route handler of Next.js, with the key context as an additional argument. */
 export type NextHandler<NextRequest extends Request, Route> = (
   request: NextRequest,
   route: Route,
@@ -35,7 +38,7 @@ export function nextKeys<NextRequest extends Request>(options: KeysOptions<NextR
     }
 }
 
-/** Next's own requests have `nextUrl` and `cookies`. */
+/** Next's own request class adds `nextUrl` and `cookies`. */
 function ofTheSameClass<NextRequest extends Request>(request: NextRequest, again: Request): NextRequest {
   return Reflect.construct(request.constructor, [again])
 }

@@ -2,18 +2,23 @@ import type { GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb'
 import { HookonceError } from '../../../model/errors.ts'
 import { type Change, expressionsOf, type Item } from './item.ts'
 
-/** A `DynamoDBClient` of @aws-sdk/client-dynamodb, by shape, so that anyone's copy will do. */
+/**
+ * A `DynamoDBClient` of @aws-sdk/client-dynamodb, by shape, so that any installed version works.
+ */
 export interface DynamoLike {
   send(command: never): Promise<unknown>
   destroy(): void
 }
 
-/** What is asked of DynamoDB, over the caller's client or one of our own. */
+/** The DynamoDB operations of the store, with the caller's client or our own. */
 export interface Dynamo {
-  get(asked: GetItemInput): Promise<Item | undefined>
-  /** Undefined when it was written; else what is there instead, where the server says so. */
+  get(input: GetItemInput): Promise<Item | undefined>
+  /**
+   * Returns undefined if the write succeeded. Otherwise returns the current item, if the server
+   * sends it.
+   */
   update(
-    asked: Pick<UpdateItemInput, 'TableName' | 'Key'>,
+    input: Pick<UpdateItemInput, 'TableName' | 'Key'>,
     change: Change,
   ): Promise<{ readonly item: Item | undefined } | undefined>
   close(): void
@@ -27,7 +32,7 @@ interface Connection {
   close(): void
 }
 
-export async function connect(theirs: DynamoLike | undefined): Promise<Connection> {
+export async function connect(callerClient: DynamoLike | undefined): Promise<Connection> {
   const sdk = await import(/* webpackIgnore: true */ '@aws-sdk/client-dynamodb').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
@@ -35,23 +40,23 @@ export async function connect(theirs: DynamoLike | undefined): Promise<Connectio
       { cause: error },
     )
   })
-  // By its shape it can send; whether it speaks with DynamoDB, its first answer tells.
-  if (theirs) return { sdk, client: theirs as Connection['client'], close: () => undefined }
+  // Its shape shows only that it can send. The first response shows whether it talks to DynamoDB.
+  if (callerClient) return { sdk, client: callerClient as Connection['client'], close: () => undefined }
   const client = new sdk.DynamoDBClient({})
   return { sdk, client, close: () => client.destroy() }
 }
 
-export async function openDynamo(theirs: DynamoLike | undefined): Promise<Dynamo> {
-  const { sdk, client, close } = await connect(theirs)
+export async function openDynamo(callerClient: DynamoLike | undefined): Promise<Dynamo> {
+  const { sdk, client, close } = await connect(callerClient)
   return {
-    async get(asked) {
-      return (await client.send(new sdk.GetItemCommand(asked))).Item
+    async get(input) {
+      return (await client.send(new sdk.GetItemCommand(input))).Item
     },
-    async update(asked, change) {
+    async update(input, change) {
       try {
         await client.send(
           new sdk.UpdateItemCommand({
-            ...asked,
+            ...input,
             ...expressionsOf(change),
             ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
           }),
@@ -60,30 +65,30 @@ export async function openDynamo(theirs: DynamoLike | undefined): Promise<Dynamo
       } catch (error) {
         if (isNamed(error, 'ConditionalCheckFailedException'))
           return { item: 'Item' in error ? (error.Item as Item | undefined) : undefined }
-        throw explained(error, change)
+        throw withAdvice(error, change)
       }
     },
     close,
   }
 }
 
-// By name: the caller's copy of the client may be another one than ours.
+// Compared by name, because the caller's copy of the SDK may not be ours.
 export function isNamed(error: unknown, name: string): error is Error {
   return error instanceof Error && error.name === name
 }
 
-/** What waiting will not mend, in words that say what to do. */
-function explained(error: unknown, { step }: Change): unknown {
+/** Replaces errors that a retry cannot fix by errors with advice. */
+function withAdvice(error: unknown, { step }: Change): unknown {
   if (isNamed(error, 'ResourceNotFoundException'))
     return new HookonceError(
       'CONFIG_INVALID',
-      'dynamoKeys(): there is no such table; make one whose partition key is the string "id", or call ensureDynamoTable()',
+      'dynamoKeys(): the table does not exist; create one whose partition key is the string "id", or call ensureDynamoTable()',
       { cause: error },
     )
   if (step && isNamed(error, 'ValidationException') && /size/i.test(error.message))
     return new HookonceError(
       'STEP_RESULT_TOO_LARGE',
-      `with what step "${step.name}" returned, the item would exceed the 400 KB that DynamoDB allows`,
+      `with the result of step "${step.name}", the item would exceed the 400 KB that DynamoDB allows`,
       { cause: error },
     )
   return error

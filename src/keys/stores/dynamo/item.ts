@@ -2,17 +2,17 @@ import type { AttributeValue, UpdateItemInput } from '@aws-sdk/client-dynamodb'
 import type { KeyRecord, KeyState } from '../../record.ts'
 
 /*
- * A record as an item, and what is asked of an item before it is changed.
+ * A record as an item, and the conditions under which an item may be changed.
  *
- * `ttl`, in seconds, is for the server: when it may delete the item. `steps` is there from the first lock on, because an
- * update can add to a map but cannot make one on the way.
+ * `ttl`, in seconds, tells the server when it may delete the item. `steps` exists from the first
+ * lock on, because an update can add to a map but cannot create one on the way.
  */
 export type Item = Readonly<Record<string, AttributeValue>>
 
 export interface Change {
   readonly set: Item
   readonly remove?: readonly string[]
-  /** One more name in the map `steps`. */
+  /** One more entry in the map `steps`. */
   readonly step?: { readonly name: string; readonly result: Uint8Array }
   readonly where: Condition
 }
@@ -22,7 +22,10 @@ export interface Condition {
   readonly values: Item
 }
 
-/** The record is still the one that was seen; undefined where there was none. Compares all that later writes change. */
+/**
+ * The record has not changed since it was read; undefined means that there was none. Compares every
+ * attribute that later writes change.
+ */
 export function isStill(seen: KeyRecord | undefined): Condition {
   if (seen === undefined) return { text: 'attribute_not_exists(#id)', values: {} }
   return {
@@ -36,7 +39,10 @@ export function isStill(seen: KeyRecord | undefined): Condition {
   }
 }
 
-/** As decide.ts asks it of a holder: the fence is the current one, and the record is neither settled nor expired. */
+/**
+ * The holder's condition from decide.ts: the fence is current, and the record is neither settled
+ * nor expired.
+ */
 export function isHeld(fence: number, states: readonly KeyState[], now: number): Condition {
   return {
     text: `#fence = :held AND #expiresAt > :now AND #state IN (${states.map((state) => `:${state}`).join(', ')})`,
@@ -61,7 +67,7 @@ export function expressionsOf({ set, remove = [], step, where }: Change): Expres
   if (step) sets.push('#steps.#step = :step')
   const removes = remove.map((name) => `#${name}`)
   const text = `SET ${sets.join(', ')}${removes.length > 0 ? ` REMOVE ${removes.join(', ')}` : ''}`
-  // By a sign for each: many plain words, as state and ttl, are reserved.
+  // Attribute names use placeholders, because many plain words (state, ttl) are reserved.
   const used = new Set([...`${text} ${where.text}`.matchAll(/#(\w+)/g)].map(([, name]) => name ?? ''))
   return {
     UpdateExpression: text,
@@ -90,7 +96,7 @@ export function valuesOf(record: KeyRecord): Item {
   }
 }
 
-/** What the server deletes early by its own clock would be a lost record: it is given an hour more than the record. */
+/** The server deletes by its own clock. An hour's margin keeps it from deleting a live record. */
 const DELETED_LATER_SECONDS = 3600
 
 export function expiryOf(expiresAt: number): Item {

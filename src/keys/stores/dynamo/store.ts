@@ -18,9 +18,9 @@ import {
   valuesOf,
 } from './item.ts'
 
-/** Which table, and how it is reached. */
-export const dynamoPlace = {
-  /** Yours. Without one, one is opened that looks for region and credentials in the environment. */
+/** The table and the client. */
+export const dynamoTableFields = {
+  /** Your client. Without it, a new client reads region and credentials from the environment. */
   client: z
     .custom<DynamoLike>((value) => typeof value === 'object' && value !== null && 'send' in value, {
       error: 'must be a DynamoDBClient of @aws-sdk/client-dynamodb',
@@ -32,18 +32,19 @@ export const dynamoPlace = {
     .default('hookonce_key'),
 }
 
-const optionsSchema = strict({ ...dynamoPlace, ...clientClock })
+const optionsSchema = strict({ ...dynamoTableFields, ...clientClock })
 
 export type DynamoKeysOptions = z.input<typeof optionsSchema>
 
-/** An item ends at 400 KB: this leaves 16 KiB for everything that is not the result. */
+/** DynamoDB limits an item to 400 KB. This leaves 16 KiB for everything except the result. */
 const MAX_RESULT_BYTES = 384 * 1024
-/** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
-const MOST_RACES = 10
+/** Each lost race means that another client made progress. Ten in a row do not happen by chance. */
+const MAX_RACES = 10
 
 /**
- * Keys in a table of DynamoDB whose partition key is the string `id`: see `ensureDynamoTable`. Its conditions cannot
- * ask what time it is, so times are those of the clients, whose clocks must agree to within `skewMs`.
+ * Keys in a DynamoDB table whose partition key is the string `id`: see `ensureDynamoTable`.
+ * DynamoDB conditions cannot read the server's clock, so times come from the clients, whose clocks
+ * must agree to within `skewMs`.
  */
 export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   const { client, table, skewMs, now: clock } = check(optionsSchema, options, 'dynamoKeys()')
@@ -56,7 +57,10 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   async function get(id: KeyId): Promise<Item | undefined> {
     return (await dynamo()).get({ TableName: table, Key: { id: { S: id } }, ConsistentRead: true })
   }
-  /** Undefined when it was written; else what stands there instead, where the server says so. */
+  /**
+   * Returns undefined if the write succeeded. Otherwise returns the current item, if the server
+   * sends it.
+   */
   async function write(id: KeyId, change: Change): Promise<{ item: Item | undefined } | undefined> {
     return (await dynamo()).update({ TableName: table, Key: { id: { S: id } } }, change)
   }
@@ -66,46 +70,46 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   }
 
   return {
-    async acquire(id, asked) {
-      const request = unexpiredLock(asked, skewMs)
-      // Most keys are new: the first look is a write that succeeds only then.
+    async acquire(id, requested) {
+      const request = unexpiredLock(requested, skewMs)
+      // Most keys are new, so the first attempt is a write that succeeds only for a new key.
       let seen: KeyRecord | undefined
-      for (let tries = 0; tries < MOST_RACES; tries++) {
+      for (let tries = 0; tries < MAX_RACES; tries++) {
         const now = clock()
         const decision = decideAcquire(seen, request, now, skewMs)
         if (decision.record === seen) return { ...decision, now }
         const isNewLife = decision.record.after === 'nothing' && decision.record.fence !== seen?.fence
-        const refused = await write(id, {
+        const conflict = await write(id, {
           set: { ...valuesOf(decision.record), ...(isNewLife ? { steps: { M: {} } } : {}) },
           remove: ['result'],
           where: isStill(seen),
         })
-        if (!refused) return { ...decision, now }
-        // Not every server sends the item along with its refusal.
-        const item = refused.item ?? (await get(id))
+        if (!conflict) return { ...decision, now }
+        // Some servers do not return the item with the failed condition.
+        const item = conflict.item ?? (await get(id))
         seen = item && recordOf(item)
       }
       throw new HookonceError(
         'KEY_STORE_DOWN',
-        `the key changed hands ${MOST_RACES} times while it was asked for`,
+        `other runs changed the key ${MAX_RACES} times while this one tried to acquire it`,
       )
     },
-    async extend(id, fence, asked) {
-      const { lockMs, ttlMs } = unexpiredLock(asked, skewMs)
+    async extend(id, fence, requested) {
+      const { lockMs, ttlMs } = unexpiredLock(requested, skewMs)
       const now = clock()
-      const refused = await write(id, {
+      const conflict = await write(id, {
         set: { lockUntil: number(now + lockMs), ...expiryOf(now + lockMs + ttlMs) },
         where: isHeld(fence, ['locked'], now),
       })
-      return refused === undefined
+      return conflict === undefined
     },
     async settle(id, fence, settlement) {
       const now = clock()
-      const refused = await write(id, {
-        ...settling(settlement, now),
+      const conflict = await write(id, {
+        ...settlementChange(settlement, now),
         where: isHeld(fence, ['locked', 'unknown'], now),
       })
-      return refused === undefined
+      return conflict === undefined
     },
     async read(id) {
       const item = await live(id)
@@ -113,12 +117,12 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
     },
     steps: {
       async save(id, fence, name, result) {
-        const refused = await write(id, {
+        const conflict = await write(id, {
           set: {},
           step: { name, result },
           where: isHeld(fence, ['locked'], clock()),
         })
-        return refused === undefined
+        return conflict === undefined
       },
       async load(id) {
         const item = await live(id)
@@ -134,7 +138,7 @@ export function dynamoKeys(options: DynamoKeysOptions = {}): KeyStore {
   }
 }
 
-function settling(settlement: Settlement, now: number): Pick<Change, 'set' | 'remove'> {
+function settlementChange(settlement: Settlement, now: number): Pick<Change, 'set' | 'remove'> {
   const set = { state: { S: settlement.to }, ...expiryOf(now + settlement.ttlMs) }
   if (settlement.to !== 'completed') return { set, remove: ['result'] }
   return { set: { ...set, result: { B: settlement.result }, steps: { M: {} } } }

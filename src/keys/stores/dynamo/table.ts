@@ -1,22 +1,23 @@
 import type { z } from 'zod'
 import { check, strict } from '../../../input/checked.ts'
 import { connect, isNamed } from './client.ts'
-import { dynamoPlace } from './store.ts'
+import { dynamoTableFields } from './store.ts'
 
-const optionsSchema = strict(dynamoPlace)
+const optionsSchema = strict(dynamoTableFields)
 
 export type DynamoTableOptions = z.input<typeof optionsSchema>
 
-/** How long a new table may take: one that is paid by request is there within seconds. */
+/** How long creating a table may take. A table billed per request is ready within seconds. */
 const MAX_WAIT_SECONDS = 120
 
 /**
- * Makes the table where it is missing, paid by request, and has the server delete what has expired. For deployments
- * that do not describe their tables elsewhere; it needs rights that the application itself should not have.
+ * Creates the table if it is missing, billed per request, and lets the server delete expired items.
+ * For deployments that do not define their tables elsewhere. It needs permissions that the
+ * application itself should not have.
  */
 export async function ensureDynamoTable(options: DynamoTableOptions = {}): Promise<void> {
-  const { client: theirs, table: TableName } = check(optionsSchema, options, 'ensureDynamoTable()')
-  const { sdk, client, close } = await connect(theirs)
+  const { client: callerClient, table: TableName } = check(optionsSchema, options, 'ensureDynamoTable()')
+  const { sdk, client, close } = await connect(callerClient)
   try {
     const create = new sdk.CreateTableCommand({
       TableName,
@@ -30,16 +31,16 @@ export async function ensureDynamoTable(options: DynamoTableOptions = {}): Promi
     if (ttl?.TimeToLiveStatus !== 'DISABLED') return
     const TimeToLiveSpecification = { AttributeName: 'ttl', Enabled: true }
     const expire = new sdk.UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification })
-    // Somebody else was as quick; or it is a local server that deletes nothing.
+    // Another process was faster, or a local server does not support expiry.
     await unlessNamed(['ValidationException', 'UnknownOperationException'], client.send(expire))
   } finally {
     close()
   }
 }
 
-async function unlessNamed(names: readonly string[], asking: Promise<unknown>): Promise<void> {
+async function unlessNamed(names: readonly string[], call: Promise<unknown>): Promise<void> {
   try {
-    await asking
+    await call
   } catch (error) {
     if (!names.some((name) => isNamed(error, name))) throw error
   }

@@ -1,11 +1,11 @@
 import { HookonceError } from '../../../model/errors.ts'
 
 /*
- * What the store needs of a client, by shape, so that anyone's copy of it will do.
+ * What the store needs from a client, by shape, so that any installed version works.
  */
 export interface FirestoreLike {
   collection(path: string): { doc(id: string): FirestoreDocument }
-  /** Repeats the work when it raced, as the official client does. */
+  /** Retries the work after a conflict, as the official client does. */
   runTransaction<Answer>(work: (tx: FirestoreTransaction) => Promise<Answer>): Promise<Answer>
   terminate(): Promise<void>
 }
@@ -24,7 +24,7 @@ export interface FirestoreSnapshot {
   data(): Record<string, unknown> | undefined
 }
 
-/** Of gRPC. */
+/** A gRPC status code. */
 const ALREADY_EXISTS = 6
 
 export function isAlreadyThere(error: unknown): boolean {
@@ -36,12 +36,12 @@ export interface OpenFirestore {
   close(): Promise<void>
 }
 
-export async function openFirestore(theirs: FirestoreLike | undefined): Promise<OpenFirestore> {
-  if (theirs) return { client: theirs, close: async () => undefined }
+export async function openFirestore(callerClient: FirestoreLike | undefined): Promise<OpenFirestore> {
+  if (callerClient) return { client: callerClient, close: async () => undefined }
   const { Firestore } = await import(/* webpackIgnore: true */ '@google-cloud/firestore').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
-      'firestoreKeys() needs @google-cloud/firestore: npm install @google-cloud/firestore, or hand over your own `client`',
+      'firestoreKeys() needs @google-cloud/firestore: npm install @google-cloud/firestore, or pass your own `client`',
       { cause: error },
     )
   })

@@ -4,9 +4,9 @@ import { type KeyRecord, keyStates } from '../../record.ts'
 import type { FirestoreSnapshot } from './client.ts'
 
 /*
- * A record and its steps as one document. `ttl` is for the server: when it may delete the document.
+ * A record and its steps as one document. `ttl` tells the server when it may delete the document.
  */
-export interface Kept {
+export interface StoredKey {
   readonly record: KeyRecord
   readonly steps: ReadonlyMap<string, Uint8Array>
 }
@@ -22,14 +22,14 @@ const documentSchema = z.object({
   lockUntil: z.int(),
   expiresAt: z.int(),
   result: bytes.nullable(),
-  // A list, because some names are reserved for fields.
+  // A list, because some names are reserved as field names.
   steps: z.array(z.object({ name: z.string(), result: bytes })),
 })
 
-/** What the server deletes early by its own clock would be a lost record. */
+/** The server deletes by its own clock. Without this margin it could delete a live record. */
 const DELETED_LATER_MS = HOUR_MS
 
-export function documentOf({ record, steps }: Kept): Record<string, unknown> {
+export function documentOf({ record, steps }: StoredKey): Record<string, unknown> {
   const { result, ...rest } = record
   return {
     ...rest,
@@ -39,7 +39,7 @@ export function documentOf({ record, steps }: Kept): Record<string, unknown> {
   }
 }
 
-export function keptOf(snapshot: FirestoreSnapshot): Kept | undefined {
+export function storedKeyOf(snapshot: FirestoreSnapshot): StoredKey | undefined {
   const data = snapshot.data()
   if (data === undefined) return undefined
   const { steps, result, ...rest } = documentSchema.parse(data)

@@ -10,10 +10,10 @@ import {
   type OpenFirestore,
   openFirestore,
 } from './client.ts'
-import { documentOf, type Kept, keptOf } from './document.ts'
+import { documentOf, type StoredKey, storedKeyOf } from './document.ts'
 
 const optionsSchema = strict({
-  /** Yours. Without one, one is opened that looks for project and credentials in the environment. */
+  /** Your client. Without it, a new client reads project and credentials from the environment. */
   client: z
     .custom<FirestoreLike>(
       (value) => typeof value === 'object' && value !== null && 'runTransaction' in value,
@@ -29,38 +29,44 @@ const optionsSchema = strict({
 
 export type FirestoreKeysOptions = z.input<typeof optionsSchema>
 
-/** A document ends at 1 MiB: this leaves 64 KiB for everything that is not the result. */
+/** Firestore limits a document to 1 MiB. This leaves 64 KiB for everything except the result. */
 const MAX_RESULT_BYTES = (1024 - 64) * 1024
 
 /**
- * Keys in a collection of Firestore. Times are those of the clients, whose clocks must agree to within `skewMs`. A first
- * claim is a `create()`, which only one can win; whatever changes a record later is a transaction.
+ * Keys in a Firestore collection. Times come from the clients, whose clocks must agree to within
+ * `skewMs`. A new key is written with `create()`, which only one client can win. Later changes use
+ * a transaction.
  */
 export function firestoreKeys(options: FirestoreKeysOptions = {}): KeyStore {
-  const { client: theirs, collection, skewMs, now: clock } = check(optionsSchema, options, 'firestoreKeys()')
+  const {
+    client: callerClient,
+    collection,
+    skewMs,
+    now: clock,
+  } = check(optionsSchema, options, 'firestoreKeys()')
   let opened: Promise<OpenFirestore> | undefined
   async function firestore(): Promise<FirestoreLike> {
-    opened ??= openFirestore(theirs)
+    opened ??= openFirestore(callerClient)
     return (await opened).client
   }
   async function documentAt(id: KeyId): Promise<FirestoreDocument> {
     return (await firestore()).collection(collection).doc(id)
   }
 
-  async function live(id: KeyId): Promise<Kept | undefined> {
-    const kept = keptOf(await (await documentAt(id)).get())
-    return kept && !isExpired(kept.record, clock()) ? kept : undefined
+  async function live(id: KeyId): Promise<StoredKey | undefined> {
+    const stored = storedKeyOf(await (await documentAt(id)).get())
+    return stored && !isExpired(stored.record, clock()) ? stored : undefined
   }
 
-  /** What `next` makes of the record is written, unless it is nothing or the same. */
+  /** Writes the record that `next` returns, unless it is undefined or unchanged. */
   async function change<Answer>(
     id: KeyId,
-    next: (before: Kept | undefined, now: number) => { after: Kept | undefined; answer: Answer },
+    next: (before: StoredKey | undefined, now: number) => { after: StoredKey | undefined; answer: Answer },
   ): Promise<Answer> {
     const document = await documentAt(id)
     return (await firestore()).runTransaction(async (tx) => {
-      // The type of a document belongs to the client that it comes from.
-      const before = keptOf(await tx.get(document as never))
+      // The document's type belongs to the client that it comes from.
+      const before = storedKeyOf(await tx.get(document as never))
       const { after, answer } = next(before, clock())
       if (after && after.record !== before?.record) tx.set(document as never, documentOf(after))
       return answer
@@ -68,7 +74,7 @@ export function firestoreKeys(options: FirestoreKeysOptions = {}): KeyStore {
   }
   function changed(
     id: KeyId,
-    next: (before: Kept | undefined, now: number) => Kept | undefined,
+    next: (before: StoredKey | undefined, now: number) => StoredKey | undefined,
   ): Promise<boolean> {
     return change(id, (before, now) => {
       const after = next(before, now)
@@ -77,11 +83,11 @@ export function firestoreKeys(options: FirestoreKeysOptions = {}): KeyStore {
   }
 
   return {
-    async acquire(id, asked) {
-      const request = unexpiredLock(asked, skewMs)
+    async acquire(id, requested) {
+      const request = unexpiredLock(requested, skewMs)
       const document = await documentAt(id)
       const now = clock()
-      // Most keys are new: the first look is a write that succeeds only then.
+      // Most keys are new, so try a write first that succeeds only for a new key.
       const first = decideAcquire(undefined, request, now, skewMs)
       try {
         await document.create(documentOf({ record: first.record, steps: NO_STEPS }))
@@ -89,8 +95,8 @@ export function firestoreKeys(options: FirestoreKeysOptions = {}): KeyStore {
       } catch (error) {
         if (!isAlreadyThere(error)) throw error
       }
-      // What only reads needs no transaction.
-      const seen = keptOf(await document.get())?.record
+      // A read needs no transaction.
+      const seen = storedKeyOf(await document.get())?.record
       const decision = decideAcquire(seen, request, now, skewMs)
       if (decision.record === seen) return { ...decision, now }
       return change(id, (before, now) => {
@@ -128,4 +134,4 @@ export function firestoreKeys(options: FirestoreKeysOptions = {}): KeyStore {
   }
 }
 
-const NO_STEPS: Kept['steps'] = new Map()
+const NO_STEPS: StoredKey['steps'] = new Map()

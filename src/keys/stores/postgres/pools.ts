@@ -1,19 +1,20 @@
 import type { Pool, PoolConfig } from 'pg'
 
 /**
- * Connections for the keys, and others for the transactions of handlers: were they the same, handlers could use them
- * up, and heartbeats would wait for the very handlers whose locks they keep.
+ * Separate connections for the keys and for the transactions of handlers. With a shared pool,
+ * handlers could use up all connections, and heartbeats would wait for the handlers whose locks
+ * they extend.
  */
 export interface Pools {
   keys(): Promise<Pool>
   business(): Promise<Pool>
-  /** Ends what was opened here. A pool of the caller's stays. */
+  /** Ends the pools that were opened here. A pool passed by the caller stays open. */
   close(): Promise<void>
 }
 
-/** A server that does not even answer. */
+/** For a server that does not respond at all. */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Longer than a call of the store is waited for: a connection that hangs is given up, and replaced. */
+/** Longer than the timeout of a store call. A connection that hangs is dropped and replaced. */
 export const ANSWER_TIMEOUT_MS = 15_000
 
 export function openPools({
@@ -28,7 +29,7 @@ export function openPools({
   let business: Promise<Pool> | undefined
 
   async function open(more: PoolConfig): Promise<Pool> {
-    // Only now: who keeps its keys elsewhere need not load it.
+    // Loaded on first use: programs that keep their keys elsewhere do not need pg.
     const { default: pg } = await import('pg')
     const pool = new pg.Pool({
       ...(typeof database === 'string' ? { connectionString: database } : optionsOf(database)),
@@ -38,10 +39,11 @@ export function openPools({
       max: maxConnections,
       ...more,
     })
-    // An idle connection that breaks is replaced at the next query, which reports what is still wrong.
+    // The pool replaces a broken idle connection at the next query, which reports any remaining
+    // problem.
     return pool.on('error', () => undefined)
   }
-  function opening(more: PoolConfig): Promise<Pool> {
+  function openTracked(more: PoolConfig): Promise<Pool> {
     const pool = open(more)
     opened.push(pool)
     return pool
@@ -49,11 +51,11 @@ export function openPools({
 
   return {
     keys() {
-      keys ??= opening({ query_timeout: ANSWER_TIMEOUT_MS })
+      keys ??= openTracked({ query_timeout: ANSWER_TIMEOUT_MS })
       return keys
     },
     business() {
-      business ??= typeof database === 'string' ? opening({}) : Promise.resolve(database)
+      business ??= typeof database === 'string' ? openTracked({}) : Promise.resolve(database)
       return business
     },
     async close() {
@@ -64,7 +66,7 @@ export function openPools({
   }
 }
 
-/** The password of a pool's options cannot be enumerated, so that it is not logged; a spread would lose it. */
+/** A pool's password is not enumerable, so that it is not logged. A spread would lose it. */
 function optionsOf({ options }: Pool): PoolConfig {
   const { password } = options
   return { ...options, ...(password === undefined ? {} : { password }) }

@@ -1,10 +1,10 @@
 import { DURABLE } from '../../../sql/durable.ts'
 
 /*
- * What the PostgreSQL store says, for a table of a given name. Times are cut to milliseconds, so
- * that what a record says in JavaScript is what the table holds. clock_timestamp() and not now(): a
- * transaction may be as old as its handler. What a client is told, or what is done next, must
- * outlive a crash of the server: those statements wait for the disk.
+ * The statements of the PostgreSQL store, for a table of a given name. Times are truncated to
+ * milliseconds, so that a record in JavaScript equals its row. clock_timestamp() instead of now(),
+ * because a transaction may be as old as its handler. Statements whose result a client sees, or
+ * later work relies on, wait for the disk.
  */
 export function statements(table: string) {
   const now = `date_trunc('milliseconds', clock_timestamp())`
@@ -42,10 +42,10 @@ export function statements(table: string) {
       create index if not exists ${table.replace(/^.*\./, '')}_pledge_due on ${table}_pledge (name, due_at)`,
 
     /*
-     * $1 id $2 fingerprint $3 holder $4 lock $5 ttl $6 whether a lock that ran out may be taken
-     * over. First a look, which writes nothing: a replay costs no commit. Only where that finds
-     * nothing in the way comes the insert, whose own condition decides, on the newest version of
-     * the row. No row at all: somebody was faster, ask again.
+     * $1 id $2 fingerprint $3 holder $4 lock $5 ttl $6 whether an expired lock may be taken over.
+     * First a read, so that a replay costs no commit. The insert runs only if the read finds
+     * nothing in the way. Its own condition then decides, on the newest version of the row. No row
+     * at all means that another client was faster: retry.
      */
     acquire: `
       with asked as materialized (select ${now} as at, ${DURABLE} as durable),
@@ -80,7 +80,7 @@ export function statements(table: string) {
       union all
       select false, ${ms('asked.at')}, ${columns('seen')} from seen, asked`,
 
-    /** $1 id $2 fence: of the lock that ran out. */
+    /** $1 id $2 fence of the expired lock. */
     giveUp: `
       update ${table} set state = 'unknown'
       where id = $1 and fence = $2 and state = 'locked' and lock_until <= ${now}
@@ -101,8 +101,8 @@ export function statements(table: string) {
     read: `select ${columns('k')} from ${table} k where k.id = $1 and k.expires_at > ${now}`,
 
     /**
-     * One scan a call: an index on the expiry would cost every acquisition and every completion a
-     * write.
+     * One scan per call: an index on the expiry would add a write to every acquire and every
+     * completion.
      */
     sweep: `
       delete from ${table} where ctid = any (array(
@@ -125,10 +125,7 @@ export function statements(table: string) {
         name = excluded.name, pledge = excluded.pledge, due_at = excluded.due_at, expires_at = excluded.expires_at
       returning ${DURABLE}`,
 
-    /**
-     * $1 name $2 limit $3 lease. What has expired is due for ever, and so is found and deleted
-     * here.
-     */
+    /** $1 name $2 limit $3 lease. Expired pledges stay due, so they are found and deleted here. */
     duePledges: `
       with due as materialized (
         select id, expires_at <= ${now} as expired from ${table}_pledge

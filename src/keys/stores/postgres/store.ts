@@ -17,7 +17,7 @@ import type {
 import { openPools, type Pools } from './pools.ts'
 import { statements } from './statements.ts'
 import { createTable, findTable } from './table.ts'
-import { inTransaction, timed, whileOpen } from './transaction.ts'
+import { clientWhileOpen, inTransaction, timed } from './transaction.ts'
 
 const optionsSchema = strict({
   database: z.union(
@@ -27,30 +27,30 @@ const optionsSchema = strict({
     ],
     { error: 'must be a postgres:// URL or a pg.Pool' },
   ),
-  /** Made where it is missing. */
+  /** Created if it is missing. */
   table: z
     .string()
     .regex(/^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$/, 'must be a name such as keys or myschema.keys')
     .default('hookonce_key'),
-  /** `off`: the table is made by you. */
+  /** `off`: you create the table. */
   migrate: z.enum(['auto', 'off']).default('auto'),
-  /** `off` behind a pooler in transaction mode, where prepared statements are lost. */
+  /** `off` behind a pooler in transaction mode, which loses prepared statements. */
   prepare: z.enum(['on', 'off']).default('on'),
-  /** For the keys themselves; transactions of handlers use connections of their own. */
+  /** For the keys themselves. Transactions of handlers use separate connections. */
   maxConnections: z.int().positive().default(10),
 })
 
 export type PostgresKeysOptions = z.input<typeof optionsSchema>
 
 /**
- * Keys in a table of PostgreSQL 14 or later. The only store whose handlers can be transactional.
+ * Keys in a table of PostgreSQL 14 or later. The only store that supports transactional handlers.
  */
 export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStore<ClientBase> {
-  const { table, migrate, prepare, ...reaching } = check(optionsSchema, options, 'postgresKeys()')
-  const pools: Pools = openPools(reaching)
-  let ready: Promise<Ready> | undefined
+  const { table, migrate, prepare, ...connection } = check(optionsSchema, options, 'postgresKeys()')
+  const pools: Pools = openPools(connection)
+  let ready: Promise<ReadyTable> | undefined
 
-  async function open(): Promise<Ready> {
+  async function open(): Promise<ReadyTable> {
     const pool = await pools.keys()
     const name = await (migrate === 'auto' ? createTable(pool, table) : findTable(pool, table))
     return { name, sql: statements(name) }
@@ -64,24 +64,24 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
     return {
       text: sql[verb],
       values,
-      // The table is part of the name: two stores may share a connection.
+      // The table is part of the name, because two stores may share a connection.
       ...(prepare === 'on' ? { name: statementName(verb, name) } : {}),
     }
   }
 
-  async function ask<Row extends object>(
+  async function execute<Row extends object>(
     verb: Verb,
     values: unknown[],
   ): Promise<{ rows: Row[]; changed: number }> {
-    const asked = await query(verb, values)
-    const { rows, rowCount } = await (await pools.keys()).query<Row>(asked)
+    const statement = await query(verb, values)
+    const { rows, rowCount } = await (await pools.keys()).query<Row>(statement)
     return { rows, changed: rowCount ?? 0 }
   }
 
   async function tryToAcquire(id: KeyId, request: AcquireRequest): Promise<Acquired | undefined> {
     const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
     const values = [bytesOf(id), fingerprint, holder, lockMs, ttlMs, onCrash === 'takeover']
-    const [row] = (await ask<RecordRow & { taken: boolean; now: number }>('acquire', values)).rows
+    const [row] = (await execute<RecordRow & { taken: boolean; now: number }>('acquire', values)).rows
     if (!row) return undefined
     const { taken, now, ...found } = row
     const record = recordOf(found)
@@ -89,40 +89,41 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
     const decision: AcquireDecision = decideAcquire(record, request, now)
     if (decision.record === record) return { ...decision, now }
     if (decision.outcome !== 'unknown') return undefined
-    const { changed } = await ask('giveUp', [bytesOf(id), record.fence])
+    const { changed } = await execute('giveUp', [bytesOf(id), record.fence])
     return changed === 1 ? { ...decision, now } : undefined
   }
 
   return {
     async acquire(id, request) {
-      for (let tries = 0; tries < MOST_RACES; tries++) {
+      for (let tries = 0; tries < MAX_RACES; tries++) {
         const answer = await tryToAcquire(id, request)
         if (answer) return answer
       }
       throw new HookonceError(
         'KEY_STORE_DOWN',
-        `the key changed hands ${MOST_RACES} times while it was asked for`,
+        `other runs changed the key ${MAX_RACES} times while this one tried to acquire it`,
       )
     },
     async extend(id, fence, { lockMs, ttlMs }) {
-      return (await ask('extend', [bytesOf(id), fence, lockMs, ttlMs])).changed === 1
+      return (await execute('extend', [bytesOf(id), fence, lockMs, ttlMs])).changed === 1
     },
     async settle(id, fence, settlement) {
-      return (await ask('settle', settleValues(id, fence, settlement))).changed === 1
+      return (await execute('settle', settleValues(id, fence, settlement))).changed === 1
     },
     async read(id) {
-      const [row] = (await ask<RecordRow>('read', [bytesOf(id)])).rows
+      const [row] = (await execute<RecordRow>('read', [bytesOf(id)])).rows
       return row && recordOf(row)
     },
     async sweep(limit) {
-      return (await ask('sweep', [limit])).changed
+      return (await execute('sweep', [limit])).changed
     },
     steps: {
       async save(id, fence, name, result) {
-        return (await ask('saveStep', [bytesOf(id), fence, name, Buffer.from(result)])).changed === 1
+        return (await execute('saveStep', [bytesOf(id), fence, name, Buffer.from(result)])).changed === 1
       },
       async load(id) {
-        const [row] = (await ask<{ steps: Record<string, string> | null }>('loadSteps', [bytesOf(id)])).rows
+        const [row] = (await execute<{ steps: Record<string, string> | null }>('loadSteps', [bytesOf(id)]))
+          .rows
         return new Map(
           Object.entries(row?.steps ?? {}).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
         )
@@ -130,13 +131,13 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
     },
     pledges: {
       async save(id, { name, bytes }, { dueMs, ttlMs }) {
-        await ask('savePledge', [bytesOf(id), name, Buffer.from(bytes), dueMs, ttlMs])
+        await execute('savePledge', [bytesOf(id), name, Buffer.from(bytes), dueMs, ttlMs])
       },
       async due(name, limit, leaseMs) {
-        return (await ask<DuePledge>('duePledges', [name, limit, leaseMs])).rows
+        return (await execute<DuePledge>('duePledges', [name, limit, leaseMs])).rows
       },
       async drop(id, name) {
-        await ask('dropPledge', [bytesOf(id), name])
+        await execute('dropPledge', [bytesOf(id), name])
       },
     },
     async transaction<Value>(
@@ -148,11 +149,11 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
       return inTransaction<TransactionEnd<Value>>(
         await pools.business(),
         async (client) => {
-          const tx = whileOpen(client)
+          const tx = clientWhileOpen(client)
           const { value, completion } = await work(tx.client).finally(tx.close)
           if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
-          const settling = await query('settle', settleValues(id, fence, completion))
-          const { rowCount } = await client.query(timed(settling))
+          const settleQuery = await query('settle', settleValues(id, fence, completion))
+          const { rowCount } = await client.query(timed(settleQuery))
           const commit = rowCount === 1
           return { commit, answer: { value, end: commit ? 'committed' : 'stale' } }
         },
@@ -165,23 +166,23 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
 
 type Verb = keyof ReturnType<typeof statements>
 
-/** What is known once the table is. */
-interface Ready {
-  /** With its schema. */
+/** Known once the table exists. */
+interface ReadyTable {
+  /** Qualified with its schema. */
   readonly name: string
   readonly sql: ReturnType<typeof statements>
 }
 
-/** pg warns of longer ones. */
-const LONGEST_NAME = 63
+/** pg warns about longer names. */
+const MAX_NAME_LENGTH = 63
 
 function statementName(verb: Verb, table: string): string {
   const name = `hookonce ${verb} ${table}`
-  return name.length <= LONGEST_NAME ? name : `hookonce ${verb} ${digest([table]).slice(0, 32)}`
+  return name.length <= MAX_NAME_LENGTH ? name : `hookonce ${verb} ${digest([table]).slice(0, 32)}`
 }
 
-/** Each race means that somebody else got on; ten in a row do not happen to one key by chance. */
-const MOST_RACES = 10
+/** Each lost race means that another client made progress. Ten in a row do not happen by chance. */
+const MAX_RACES = 10
 
 type RecordRow = Omit<KeyRecord, 'result'> & { readonly result: Buffer | null }
 
@@ -203,14 +204,14 @@ function bytesOf(id: KeyId): Buffer {
 }
 
 /**
- * Makes the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Two at
- * once is safe.
+ * Creates the table of `postgresKeys`, for programs whose own user may not (`migrate: 'off'`). Safe
+ * to run concurrently.
  */
 export async function ensurePostgresTable(
   options: Pick<PostgresKeysOptions, 'database' | 'table'>,
 ): Promise<void> {
-  const { table, ...reaching } = check(optionsSchema, options, 'ensurePostgresTable()')
-  const pools = openPools(reaching)
+  const { table, ...connection } = check(optionsSchema, options, 'ensurePostgresTable()')
+  const pools = openPools(connection)
   try {
     await createTable(await pools.keys(), table)
   } finally {
@@ -218,7 +219,7 @@ export async function ensurePostgresTable(
   }
 }
 
-// By shape: the caller's copy of pg may be another one than ours.
+// Checked by shape, because the caller's copy of pg may not be ours.
 function isPool(value: unknown): boolean {
   return (
     typeof value === 'object' && value !== null && 'connect' in value && 'query' in value && 'end' in value

@@ -3,12 +3,12 @@ import { statements } from './statements.ts'
 import { inTransaction } from './transaction.ts'
 
 /*
- * Where the table of keys is. A name without a schema is looked up once, by the search path of that
- * moment, and then always said with its schema: otherwise a search path that changes later, or that
- * a handler sets, would lead to another table, where every key is new.
+ * Finds or creates the table of keys. A name without a schema is resolved once, by the current
+ * search path, and from then on used with its schema. Otherwise a later change of the search path,
+ * for example by a handler, would lead to another table in which every key is new.
  */
 
-/** Any fixed number: two processes that start at once make the table one after the other. */
+/** Any fixed number. Two processes that start at once create the table one after the other. */
 const CREATION_LOCK = 0x6b_65_79_73
 
 const FIND = `
@@ -16,7 +16,7 @@ const FIND = `
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.oid = to_regclass($1) and c.relpersistence <> 't'`
 
-/** Makes the table where it is missing. Returns its name with its schema. */
+/** Creates the table if it is missing. Returns its qualified name. */
 export async function createTable(pool: Pool, table: string): Promise<string> {
   return inTransaction(pool, async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [CREATION_LOCK])
@@ -26,7 +26,7 @@ export async function createTable(pool: Pool, table: string): Promise<string> {
   })
 }
 
-/** The name of the table with its schema. Throws where there is no such table. */
+/** Returns the qualified name of the table. Throws if it does not exist. */
 export async function findTable(pool: Pool, table: string): Promise<string> {
   const name = await inTransaction(pool, async (client) => ({
     commit: false,
@@ -34,7 +34,7 @@ export async function findTable(pool: Pool, table: string): Promise<string> {
   }))
   if (name !== undefined) return name
   throw new Error(
-    `the table ${table} is missing: make it with \`hookonce migrate --keys --table ${table}\`, or leave \`migrate\` on`,
+    `the table ${table} does not exist: create it with \`hookonce migrate --keys --table ${table}\`, or leave \`migrate\` on`,
   )
 }
 
@@ -51,6 +51,6 @@ async function nameForNew(client: PoolClient, table: string): Promise<string> {
   const schema = rows[0]?.schema
   if (typeof schema === 'string') return `${schema}.${table}`
   throw new Error(
-    `no schema of the search path exists, so there is none for ${table}: say which, as in myschema.${table}`,
+    `no schema of the search path exists; pass a name with a schema for the table, such as myschema.${table}`,
   )
 }

@@ -5,38 +5,38 @@ import { asOneStatement, refuseControl, refuseSeveral } from '../../../sql/state
 import { ANSWER_TIMEOUT_MS } from './pools.ts'
 
 /**
- * What a handler is given of its connection. It may not end the transaction, which ends with what
- * is kept of it; and it may have kept it, and use it when it has answered: by then the connection
- * is back in its pool, and in somebody else's.
+ * The view of its connection that a handler receives. The handler must not end the transaction,
+ * which ends together with the stored result. It also must not use the client after it has
+ * answered: by then the connection is back in its pool, and may be in use elsewhere.
  */
-export function whileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
-  let over = false
+export function clientWhileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
+  let isOver = false
   function requireOpen(): void {
-    if (!over) return
+    if (!isOver) return
     throw new HookonceError(
       'TRANSACTION_MISUSED',
-      'context.tx was used after the handler had answered: its transaction is over',
+      'context.tx was used after the handler had answered, when its transaction had ended',
     )
   }
-  const say = (...args: unknown[]): unknown => Reflect.apply(client.query, client, args)
-  async function sayOne(asked: HasText, values: readonly unknown[]): Promise<unknown> {
+  const send = (...args: unknown[]): unknown => Reflect.apply(client.query, client, args)
+  async function sendPlainQuery(query: HasText, values: readonly unknown[]): Promise<unknown> {
     requireOpen()
-    refuseControl(asked.text)
+    refuseControl(query.text)
     try {
-      return await say(asOneStatement(asked), ...values)
+      return await send(asOneStatement(query), ...values)
     } catch (error) {
       return refuseSeveral(error)
     }
   }
   function query(given: unknown, ...more: unknown[]): unknown {
-    const asked = typeof given === 'string' ? { text: given } : given
-    if (isPlainQuery(asked) && typeof more.at(-1) !== 'function') return sayOne(asked, more)
+    const config = typeof given === 'string' ? { text: given } : given
+    if (isPlainQuery(config) && typeof more.at(-1) !== 'function') return sendPlainQuery(config, more)
     requireOpen()
-    if (!hasText(asked)) return say(given, ...more)
-    refuseControl(asked.text)
-    if (isPlainQuery(asked)) return say(asOneStatement(asked), ...more)
-    // pg keeps the object that it was given, so it is told there to take one statement only.
-    return say(Object.assign(asked, { queryMode: 'extended' }), ...more)
+    if (!hasText(config)) return send(given, ...more)
+    refuseControl(config.text)
+    if (isPlainQuery(config)) return send(asOneStatement(config), ...more)
+    // pg keeps this object, so the object itself is changed to accept only one statement.
+    return send(Object.assign(config, { queryMode: 'extended' }), ...more)
   }
   return {
     client: new Proxy(client, {
@@ -47,7 +47,7 @@ export function whileOpen(client: PoolClient): { readonly client: ClientBase; cl
       },
     }),
     close() {
-      over = true
+      isOver = true
     },
   }
 }
@@ -60,32 +60,32 @@ function hasText(query: unknown): query is HasText {
   return typeof query === 'object' && query !== null && 'text' in query && typeof query.text === 'string'
 }
 
-/** Not a query of pg, a cursor or a stream, which pg hands the connection to. */
+/** False for pg's own query objects, cursors and streams, to which pg hands over the connection. */
 function isPlainQuery(query: unknown): query is HasText {
   return hasText(query) && !('submit' in query)
 }
 
-/** Shorter pauses of a program are no freeze. */
+/** A shorter pause does not mean that the process is frozen. */
 const SHORTEST_IDLE_MS = 1_000
 
-export interface Work<Answer> {
+export interface WorkResult<Answer> {
   readonly commit: boolean
   readonly answer: Answer
 }
 
 /**
- * Runs `work` between BEGIN and COMMIT or ROLLBACK. A process that is frozen in between keeps its
- * locks, and nobody could take its key over: the server ends a transaction that says nothing for
- * `idleMs`.
+ * Runs `work` between BEGIN and COMMIT or ROLLBACK. A process that freezes in between keeps its row
+ * locks, and no other process could take over its key. The server therefore ends a transaction that
+ * is idle for `idleMs`.
  */
 export async function inTransaction<Answer>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<Work<Answer>>,
+  work: (client: PoolClient) => Promise<WorkResult<Answer>>,
   { idleMs = ANSWER_TIMEOUT_MS }: { readonly idleMs?: number | undefined } = {},
 ): Promise<Answer> {
   const client = await pool.connect()
   let broken: Error | undefined
-  // Without a listener a connection that breaks in our hands would end the process.
+  // Without a listener, a connection that breaks while checked out would end the process.
   const onError = (error: Error): void => {
     broken = error
   }
@@ -94,8 +94,8 @@ export async function inTransaction<Answer>(
     try {
       await client.query(timed({ text }))
     } catch (error) {
-      // Of a connection that did not say how it ended nothing more is asked: the server ends what
-      // is left open.
+      // The outcome on this connection is unknown, so it is not reused. The server ends what is
+      // left open.
       broken = error instanceof Error ? error : new Error(String(error))
       throw error
     }
@@ -107,7 +107,7 @@ export async function inTransaction<Answer>(
     await end(commit ? 'commit' : 'rollback')
     return answer
   } catch (error) {
-    // What went wrong first is what the caller must hear.
+    // The caller receives the first error.
     if (!broken) await end('rollback').catch(() => undefined)
     throw error
   } finally {
@@ -116,7 +116,10 @@ export async function inTransaction<Answer>(
   }
 }
 
-/** A time limit for one query, which the types of pg leave out: the caller's pool may have none. */
+/**
+ * Adds a timeout for one query, because the caller's pool may have none. The types of pg leave it
+ * out.
+ */
 export function timed<Query extends QueryConfig>(query: Query): Query {
   return { ...query, query_timeout: ANSWER_TIMEOUT_MS }
 }

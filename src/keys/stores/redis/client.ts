@@ -2,55 +2,63 @@ import { HookonceError } from '../../../model/errors.ts'
 import type { Script } from './scripts.ts'
 
 /*
- * What the store needs of a client, by shape, so that anyone's copy of a client will do: scripts, with bytes in and out.
+ * What the store needs from a client, by shape, so that any installed version works: scripts, with
+ * bytes as arguments and results.
  */
 
-/** Of ioredis, both `Redis` and `Cluster`. */
+/** `Redis` and `Cluster` of ioredis. */
 export interface IoredisLike {
   evalsha(sha: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
   eval(script: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
 }
 
-/** Of the package redis, version 5 or later: `createClient()` and `createCluster()`. */
+/** `createClient()` and `createCluster()` of the package redis, version 5 or later. */
 export interface NodeRedisLike {
-  /** `never`: what it takes is declared by each version in its own way, and refused by none. */
+  /**
+   * `never`: every version declares its own parameter type, and `never` is assignable to all of
+   * them.
+   */
   withCommandOptions(options: never): {
     evalSha(sha: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>
     eval(script: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>
   }
 }
 
-/** The same with bytes as answers, which the types of ioredis leave out. */
-interface AnswersBytes {
+/** The same methods with bytes as results. The types of ioredis leave them out. */
+interface BufferCommands {
   evalshaBuffer: IoredisLike['evalsha']
   evalBuffer: IoredisLike['eval']
 }
 
-export interface RunsScripts {
+export interface ScriptRunner {
   run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown>
 }
 
-/** The type of a bulk string in the protocol, `$`: what the package redis is told to hand out as bytes. */
+/**
+ * The type of a bulk string in the protocol, `$`. The package redis is configured to return it as
+ * bytes.
+ */
 const BULK_STRING = '$'.charCodeAt(0)
 
-export function runsScripts(client: unknown): RunsScripts {
+export function scriptRunner(client: unknown): ScriptRunner {
   if (isIoredis(client)) {
     return {
       run: (script, keys, args) =>
-        orLoaded(
+        evalShaOrText(
           () => client.evalshaBuffer(script.sha, keys.length, ...keys, ...args),
           () => client.evalBuffer(script.text, keys.length, ...keys, ...args),
         ),
     }
   }
   if (isNodeRedis(client)) {
-    // Without its time limit: ours is the one that counts, and its own costs as much again as the command.
+    // Without the client's timeout: the store call has its own, and the client's costs as much as
+    // the command.
     const options = { typeMapping: { [BULK_STRING]: Buffer }, timeout: undefined }
     const bytes = client.withCommandOptions(options as never)
     return {
       run(script, keys, args) {
         const options = { keys: [...keys], arguments: [...args] }
-        return orLoaded(
+        return evalShaOrText(
           () => bytes.evalSha(script.sha, options),
           () => bytes.eval(script.text, options),
         )
@@ -59,12 +67,15 @@ export function runsScripts(client: unknown): RunsScripts {
   }
   throw new HookonceError(
     'CONFIG_INVALID',
-    'redisKeys(): `client` must be a Redis or Cluster of ioredis, or a client or cluster of the package redis from version 5',
+    'redisKeys(): `client` must be a Redis or Cluster of ioredis, or a client or cluster of the package redis, version 5 or later',
   )
 }
 
-/** A server that has not seen the script is sent its text, once. */
-async function orLoaded(bySha: () => Promise<unknown>, byText: () => Promise<unknown>): Promise<unknown> {
+/** Sends the text of a script once, to a server that does not know it yet. */
+async function evalShaOrText(
+  bySha: () => Promise<unknown>,
+  byText: () => Promise<unknown>,
+): Promise<unknown> {
   try {
     return await bySha()
   } catch (error) {
@@ -73,7 +84,7 @@ async function orLoaded(bySha: () => Promise<unknown>, byText: () => Promise<unk
   }
 }
 
-function isIoredis(client: unknown): client is AnswersBytes {
+function isIoredis(client: unknown): client is BufferCommands {
   return typeof client === 'object' && client !== null && 'evalshaBuffer' in client && 'evalBuffer' in client
 }
 

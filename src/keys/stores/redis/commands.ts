@@ -1,85 +1,86 @@
 import { type GroupCommit, groupCommit } from '../../../work/group-commit.ts'
-import type { RunsScripts } from './client.ts'
+import type { ScriptRunner } from './client.ts'
 import { scripts } from './scripts.ts'
 
 /*
- * What many requests ask at the same time is asked in one call of the verb's script: for Redis and its client, a call
- * costs as much as what it does for one key.
+ * Concurrent requests with the same verb share one script call. For Redis and its client, the call
+ * itself costs as much as the work for one key.
  */
 export type Verb = keyof typeof scripts
 
-export interface Question {
+export interface Command {
   readonly key: string
   readonly args: readonly (string | Buffer)[]
 }
 
-/** While a script runs, nobody else is served: with so many keys it takes half a millisecond. */
-const MOST_KEYS = 32
-const MOST_BYTES = 1024 * 1024
-/** So that nobody waits for the answers to others while there is enough to ask. */
-const MOST_CALLS = 4
+/** A script blocks the server while it runs. With this many keys it takes half a millisecond. */
+const MAX_KEYS = 32
+const MAX_BYTES = 1024 * 1024
+/** Several calls in flight, so that requests do not wait for the replies to others. */
+const MAX_CALLS = 4
 
-export function asker(
-  runner: () => Promise<RunsScripts>,
-): (verb: Verb, question: Question) => Promise<unknown> {
-  const groups = new Map<Verb, GroupCommit<Question, unknown>>()
-  let together = true
+export function commandSender(
+  runner: () => Promise<ScriptRunner>,
+): (verb: Verb, command: Command) => Promise<unknown> {
+  const groups = new Map<Verb, GroupCommit<Command, unknown>>()
+  let canBatch = true
 
-  function groupOf(verb: Verb): GroupCommit<Question, unknown> {
+  function groupOf(verb: Verb): GroupCommit<Command, unknown> {
     const known = groups.get(verb)
     if (known) return known
-    const group = groupCommit((questions: readonly Question[]) => askTogether(verb, questions), {
-      maxItems: MOST_KEYS,
-      maxInFlight: MOST_CALLS,
-      maxBytes: MOST_BYTES,
+    const group = groupCommit((commands: readonly Command[]) => sendBatch(verb, commands), {
+      maxItems: MAX_KEYS,
+      maxInFlight: MAX_CALLS,
+      maxBytes: MAX_BYTES,
       bytesOf: ({ args }) => args.reduce((sum, arg) => sum + arg.length, 0),
     })
     groups.set(verb, group)
     return group
   }
 
-  async function askTogether(verb: Verb, questions: readonly Question[]): Promise<readonly unknown[]> {
+  async function sendBatch(verb: Verb, commands: readonly Command[]): Promise<readonly unknown[]> {
     try {
-      return await askAll(verb, questions)
+      return await sendInOneCall(verb, commands)
     } catch (error) {
-      if (questions.length === 1) throw error
-      // A cluster takes no two keys in one call, unless they happen to share a slot.
-      if (error instanceof Error && error.message.startsWith('CROSSSLOT')) together = false
-      // One by one, which every verb allows: what is wrong with one of them must not befall the others.
-      const ends = await Promise.allSettled(questions.map((question) => askAlone(verb, question)))
-      return ends.map((end) => (end.status === 'fulfilled' ? end.value : new Refusal(end.reason)))
+      if (commands.length === 1) throw error
+      // A cluster rejects two keys in one call, unless they happen to share a slot.
+      if (error instanceof Error && error.message.startsWith('CROSSSLOT')) canBatch = false
+      // Retry one by one, which is safe for every verb. An error caused by one key must not fail
+      // the others.
+      const ends = await Promise.allSettled(commands.map((command) => sendAlone(verb, command)))
+      return ends.map((end) => (end.status === 'fulfilled' ? end.value : new CommandFailure(end.reason)))
     }
   }
 
-  async function askAll(verb: Verb, questions: readonly Question[]): Promise<readonly unknown[]> {
+  async function sendInOneCall(verb: Verb, commands: readonly Command[]): Promise<readonly unknown[]> {
     const { run } = await runner()
     const keys: string[] = []
     const args: (string | Buffer)[] = []
-    // Not by flatMap, which takes longer here than all the rest of asking.
-    for (const question of questions) {
-      keys.push(question.key, `${question.key}:steps`)
-      args.push(...question.args)
+    // Not flatMap, which here takes longer than the rest of the call.
+    for (const command of commands) {
+      keys.push(command.key, `${command.key}:steps`)
+      args.push(...command.args)
     }
     const answers = await run(scripts[verb], keys, args)
-    if (Array.isArray(answers) && answers.length === questions.length) return answers
-    throw new Error(`Redis answered ${typeof answers} where a list of ${questions.length} was expected`)
+    if (Array.isArray(answers) && answers.length === commands.length) return answers
+    throw new Error(`Redis returned ${typeof answers} instead of a list of ${commands.length}`)
   }
 
-  async function askAlone(verb: Verb, question: Question): Promise<unknown> {
-    const [answer] = await askAll(verb, [question])
+  async function sendAlone(verb: Verb, command: Command): Promise<unknown> {
+    const [answer] = await sendInOneCall(verb, [command])
     return answer
   }
 
-  return async (verb, question) => {
-    if (!together) return askAlone(verb, question)
-    const answer = await groupOf(verb).add(question)
-    if (answer instanceof Refusal) throw answer.reason
+  return async (verb, command) => {
+    if (!canBatch) return sendAlone(verb, command)
+    const answer = await groupOf(verb).add(command)
+    if (answer instanceof CommandFailure) throw answer.reason
     return answer
   }
 }
 
-/** In place of an answer, where others have theirs. */
-class Refusal {
+/** Stands in for an answer if this request failed and others of the same call succeeded. */
+class CommandFailure {
   readonly reason: unknown
 
   constructor(reason: unknown) {

@@ -1,11 +1,11 @@
 import type { KeyId, KeyPledges } from '../../store.ts'
-import type { RunsScripts } from './client.ts'
+import type { ScriptRunner } from './client.ts'
 import { plainScript } from './scripts.ts'
 
 /*
- * A pledge is a string beside its record, and its id is in a sorted set for each name, by the time at which it is due. In
- * a cluster the two are on different nodes, so they are not written in one step: the string comes first and goes last, and
- * an id whose string is gone says nothing.
+ * A pledge is a string beside its record. Its id is also in a sorted set per name, ordered by due
+ * time. In a cluster the two may be on different nodes, so they cannot be written atomically. The
+ * string is therefore written first and deleted last, and an id without a string is ignored.
  */
 const NOW = `
 local time = redis.call('TIME')
@@ -24,18 +24,18 @@ return due
   forget: plainScript(`redis.call('DEL', KEYS[1])`),
 }
 
-export function redisPledges(runner: () => Promise<RunsScripts>, prefix: string): KeyPledges {
+export function redisPledges(runner: () => Promise<ScriptRunner>, prefix: string): KeyPledges {
   const pledgeOf = (id: KeyId): string => `${prefix}{${id}}:pledge`
   const scheduleOf = (name: string): string => `${prefix}pledges:${name}`
 
-  async function ask(
-    verb: keyof typeof scripts,
+  async function call(
+    name: keyof typeof scripts,
     key: string,
     ...args: (string | number | Uint8Array)[]
   ): Promise<unknown> {
     const { run } = await runner()
     return run(
-      scripts[verb],
+      scripts[name],
       [key],
       args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
     )
@@ -43,25 +43,25 @@ export function redisPledges(runner: () => Promise<RunsScripts>, prefix: string)
 
   return {
     async save(id, { name, bytes }, { dueMs, ttlMs }) {
-      await ask('put', pledgeOf(id), bytes, ttlMs)
-      await ask('schedule', scheduleOf(name), id, dueMs)
+      await call('put', pledgeOf(id), bytes, ttlMs)
+      await call('schedule', scheduleOf(name), id, dueMs)
     },
     async due(name, limit, leaseMs) {
-      const leased = await ask('lease', scheduleOf(name), limit, leaseMs)
+      const leased = await call('lease', scheduleOf(name), limit, leaseMs)
       const ids = Array.isArray(leased) ? leased.map(String) : []
       const found = await Promise.all(
         ids.map(async (id) => {
-          const bytes = await ask('get', pledgeOf(id))
+          const bytes = await call('get', pledgeOf(id))
           if (Buffer.isBuffer(bytes)) return [{ id, bytes }]
-          await ask('unschedule', scheduleOf(name), id)
+          await call('unschedule', scheduleOf(name), id)
           return []
         }),
       )
       return found.flat()
     },
     async drop(id, name) {
-      await ask('unschedule', scheduleOf(name), id)
-      await ask('forget', pledgeOf(id))
+      await call('unschedule', scheduleOf(name), id)
+      await call('forget', pledgeOf(id))
     },
   }
 }

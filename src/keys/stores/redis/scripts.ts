@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto'
 
 /*
- * One script a verb: Redis runs a script as one atomic step, on the node that holds the key. The clock is the server's,
- * which also sees to it that an expired record is not there.
+ * One script per verb. Redis runs a script as one atomic step on the node that holds the key. The
+ * clock is the server's, and the server removes expired records.
  *
- * A script is asked about one key or several, because calling it costs as much as what it does for one of them. KEYS: for
- * each, the record, and the hash of its steps, which lives as long. ARGV: for each, what its verb needs. The answer is
- * a list with one answer for each.
+ * A script handles one or several keys, because a call costs as much as the work for one key. KEYS
+ * holds two names per key: the record, and the hash of its steps, which lives as long as the
+ * record. ARGV holds the verb's arguments for each key. The reply is a list with one answer per
+ * key.
  *
- * A record is one string, because a hash is read and written field by field: a line of fields, those that change first,
- * then the bytes of the result.
+ * A record is one string, because a hash is read and written field by field. It is a line of
+ * fields, the changing ones first, followed by the bytes of the result.
  *
  *   state fence lockUntil expiresAt after lockedAt fingerprint holder [+steps] ⏎ result
  *
- * `+steps` stands there once there are any, so that a record without them costs nothing for them.
+ * `+steps` is present only if there are steps, so a record without steps costs nothing extra.
  */
 export interface Script {
   readonly sha: string
@@ -24,12 +25,15 @@ export function plainScript(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }
 
-/** `parameters`: what the body calls the arguments of one key. What it knows of the record is above it. */
+/**
+ * `parameters` names the arguments of one key. The body also sees the variables of the record above
+ * it.
+ */
 function script(parameters: string, body: string): Script {
   return plainScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Writing a number takes as long as a command; those of one call are mostly the same.
+-- Formatting a number takes as long as a command, and the numbers of one call are mostly equal.
 local written = {}
 local function digits(number)
   local text = written[number]
@@ -40,8 +44,8 @@ local function digits(number)
   return text
 end
 
--- Of the key that is asked about. No state: there is no record. rest: what neither settlements nor heartbeats change, of
--- a record without a result.
+-- The current key. state is nil if there is no record. rest holds the fields that neither a settle
+-- nor a heartbeat changes, of a record without a result.
 local key, steps, value, state, fence, lockUntil, expiresAt, rest
 local function read()
   value = redis.call('GET', key)
@@ -49,8 +53,8 @@ local function read()
   if not value then return end
   local at
   state, fence, lockUntil, expiresAt, at = string.match(value, '^(%a+) (%d+) (%d+) (%d+) ()')
-  if not state then error(key .. ' holds something else than a record') end
-  -- Redis keeps it until the end of its last millisecond.
+  if not state then error(key .. ' does not hold a record') end
+  -- Redis keeps a record until the end of its last millisecond.
   if tonumber(expiresAt) <= now then state = nil end
   rest = state == 'completed' and '' or string.sub(value, at)
 end
@@ -75,8 +79,9 @@ return answers
 }
 
 /**
- * As decideAcquire, but that what has ended is left to the caller: it does not change any more, so that its fingerprint
- * need not be compared here. Of a new record only the time is said: the caller knows the rest.
+ * Like decideAcquire, except that completed and unknown records are left to the caller: they no
+ * longer change, so the caller can compare their fingerprint. For a new record only the time is
+ * returned; the caller knows the rest.
  */
 const ACQUIRE = `
 if not state then
@@ -122,7 +127,10 @@ if to == 'completed' then redis.call('DEL', steps) else redis.call('PEXPIREAT', 
 return 1
 `
 
-/** The first one finds steps only where somebody deleted the record that they belonged to. */
+/**
+ * The first step deletes old steps. They exist only if the record they belonged to was deleted by
+ * hand.
+ */
 const SAVE_STEP = `
 if state ~= 'locked' or fence ~= held then return 0 end
 if not hasSteps() then

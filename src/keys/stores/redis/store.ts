@@ -4,130 +4,133 @@ import { HookonceError } from '../../../model/errors.ts'
 import { type AcquireOutcome, decideAcquire } from '../../decide.ts'
 import type { KeyRecord, KeyState } from '../../record.ts'
 import type { KeyId, KeyStore } from '../../store.ts'
-import { type IoredisLike, type NodeRedisLike, type RunsScripts, runsScripts } from './client.ts'
-import { asker, type Verb } from './commands.ts'
+import { type IoredisLike, type NodeRedisLike, type ScriptRunner, scriptRunner } from './client.ts'
+import { commandSender, type Verb } from './commands.ts'
 import { redisPledges } from './pledges.ts'
 
 const optionsSchema = strict({
   /**
-   * Yours: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package redis.
+   * Your client: `Redis` or `Cluster` of ioredis, or a connected client or cluster of the package
+   * redis.
    */
   client: z.custom<IoredisLike | NodeRedisLike>((value) => typeof value === 'object').optional(),
-  /** Of one server; a client of ioredis is opened for it. */
+  /** The URL of one server. An ioredis client is opened for it. */
   url: z
     .string()
     .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
     .optional(),
   prefix: z.string().default('hookonce:key:'),
 }).refine(({ client, url }) => (client === undefined) !== (url === undefined), {
-  error: 'needs either your `client` or a `url`',
+  error: 'pass either your `client` or a `url`',
 })
 
 export type RedisKeysOptions = z.input<typeof optionsSchema>
 
 /**
- * Keys in Redis 6.2 or later, or a Redis Cluster. Two limits that no client can mend: a failover to
- * a replica that has not yet heard of a lock loses it, and a server that evicts keys under memory
- * pressure loses records, so set `maxmemory-policy noeviction`. Where neither may happen, use
- * PostgreSQL.
+ * Keys in Redis 6.2 or later, or in a Redis Cluster. Two limits that no client can remove: a
+ * failover to a replica that has not received a lock loses that lock, and a server that evicts keys
+ * under memory pressure loses records. Set `maxmemory-policy noeviction`. If neither may happen,
+ * use PostgreSQL.
  */
 export function redisKeys(options: RedisKeysOptions): KeyStore {
   const { client, url, prefix } = check(optionsSchema, options, 'redisKeys()')
-  let own: Promise<OwnClient> | undefined
+  let ownClient: Promise<OwnClient> | undefined
   let closed = false
-  const theirs = client && runsScripts(client)
-  // Loaded now, so that a client that is missing is reported at the start and not at the first
-  // request.
+  const callerRunner = client && scriptRunner(client)
+  // Loaded now, so that a missing client is reported at startup and not at the first request.
   const loading = url === undefined ? undefined : loadClient()
   loading?.catch((error) => process.emitWarning(String(error)))
 
-  async function opened(): Promise<RunsScripts> {
-    if (theirs) return theirs
+  async function runner(): Promise<ScriptRunner> {
+    if (callerRunner) return callerRunner
     if (closed) throw new Error('the store was closed')
-    own ??= openClient(url ?? '', loading ?? loadClient())
-    return (await own).runner
+    ownClient ??= openClient(url ?? '', loading ?? loadClient())
+    return (await ownClient).runner
   }
-  const asking = asker(opened)
+  const sendCommand = commandSender(runner)
 
-  function ask(verb: Verb, id: KeyId, args: readonly (string | number | Uint8Array)[]): Promise<unknown> {
-    return asking(verb, {
-      // In braces: everything of one key is on one node of a cluster.
+  function send(verb: Verb, id: KeyId, args: readonly (string | number | Uint8Array)[]): Promise<unknown> {
+    return sendCommand(verb, {
+      // The braces put everything of one key on one node of a cluster.
       key: `${prefix}{${id}}`,
       args: args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
     })
   }
-  const didIt = async (...question: Parameters<typeof ask>): Promise<boolean> =>
-    Number(await ask(...question)) === 1
+  const sendAndConfirm = async (...command: Parameters<typeof send>): Promise<boolean> =>
+    Number(await send(...command)) === 1
 
   return {
     async acquire(id, request) {
       const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
-      const answer = await ask('acquire', id, [encoded(fingerprint), encoded(holder), lockMs, ttlMs, onCrash])
-      const [time, value, said] = Array.isArray(answer) ? answer : [answer]
+      const answer = await send('acquire', id, [
+        encoded(fingerprint),
+        encoded(holder),
+        lockMs,
+        ttlMs,
+        onCrash,
+      ])
+      const [time, value, decided] = Array.isArray(answer) ? answer : [answer]
       const now = timeOf(time)
       const record = value === undefined ? undefined : recordOf(value)
-      if (record && said) return { outcome: String(said) as AcquireOutcome, record, now }
-      const { outcome, record: decided } = decideAcquire(record, request, now)
-      return { outcome, record: decided, now }
+      if (record && decided) return { outcome: String(decided) as AcquireOutcome, record, now }
+      const { outcome, record: next } = decideAcquire(record, request, now)
+      return { outcome, record: next, now }
     },
-    extend: (id, fence, { lockMs, ttlMs }) => didIt('extend', id, [fence, lockMs, ttlMs]),
+    extend: (id, fence, { lockMs, ttlMs }) => sendAndConfirm('extend', id, [fence, lockMs, ttlMs]),
     settle: (id, fence, settlement) =>
-      didIt('settle', id, [
+      sendAndConfirm('settle', id, [
         fence,
         settlement.to,
         settlement.ttlMs,
         settlement.to === 'completed' ? settlement.result : '',
       ]),
     async read(id) {
-      const value = await ask('read', id, [])
+      const value = await send('read', id, [])
       return value === null ? undefined : recordOf(value)
     },
     steps: {
-      save: (id, fence, name, result) => didIt('saveStep', id, [fence, name, result]),
+      save: (id, fence, name, result) => sendAndConfirm('saveStep', id, [fence, name, result]),
       async load(id) {
-        const pairs = bulks(await ask('loadSteps', id, []))
+        const pairs = listOf(await send('loadSteps', id, []))
         const steps = new Map<string, Uint8Array>()
         for (let at = 0; at + 1 < pairs.length; at += 2) steps.set(String(pairs[at]), bytesOf(pairs[at + 1]))
         return steps
       },
     },
-    pledges: redisPledges(opened, prefix),
+    pledges: redisPledges(runner, prefix),
     async close() {
-      // A client of the caller's stays open.
+      // A client passed by the caller stays open.
       closed = true
-      if (own) (await own).disconnect()
+      if (ownClient) (await ownClient).disconnect()
     },
   }
 }
 
-function bulks(reply: unknown): readonly unknown[] {
+function listOf(reply: unknown): readonly unknown[] {
   if (Array.isArray(reply)) return reply
-  throw new Error(`Redis answered ${typeof reply} where a list was expected`)
+  throw new Error(`Redis returned ${typeof reply} instead of a list`)
 }
 
-/** A number, or its digits: some clients are told to hand those out. */
+/** A number or its digits: some clients are configured to return digits. */
 function timeOf(reply: unknown): number {
   const time = Number(reply)
   if (time > 0) return time
-  throw new Error(`Redis answered ${typeof reply} where its time was expected`)
+  throw new Error(`Redis returned ${typeof reply} instead of its time`)
 }
 
 function bytesOf(reply: unknown): Buffer {
   if (Buffer.isBuffer(reply)) return reply
-  throw new Error(`Redis answered ${typeof reply} where bytes were expected`)
+  throw new Error(`Redis returned ${typeof reply} instead of bytes`)
 }
 
-/** Most texts are digests and UUIDs, for which nothing need be done. */
+/** Most texts are digests and UUIDs, which need no encoding. */
 const PLAIN = /^[\w:.-]*$/
 const encoded = (text: string): string => (PLAIN.test(text) ? text : encodeURIComponent(text))
 const decoded = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
 
 const NEWLINE = 0x0a
 
-/**
- * The fields of the first line are named in redis-scripts.ts; texts are encoded, so that no space
- * is in them.
- */
+/** scripts.ts lists the fields of the first line. Texts are encoded, so they contain no spaces. */
 function recordOf(reply: unknown): KeyRecord {
   const value = bytesOf(reply)
   const end = value.indexOf(NEWLINE)
@@ -147,7 +150,7 @@ function recordOf(reply: unknown): KeyRecord {
 }
 
 interface OwnClient {
-  readonly runner: RunsScripts
+  readonly runner: ScriptRunner
   disconnect(): void
 }
 
@@ -155,7 +158,7 @@ async function loadClient(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
   return await import(/* webpackIgnore: true */ 'ioredis').catch((error) => {
     throw new HookonceError(
       'CLIENT_MISSING',
-      'redisKeys({ url }) needs ioredis: npm install ioredis, or hand over your own `client`',
+      'redisKeys({ url }) needs ioredis: npm install ioredis, or pass your own `client`',
       { cause: error },
     )
   })
@@ -163,9 +166,9 @@ async function loadClient(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
 
 async function openClient(url: string, loading: ReturnType<typeof loadClient>): Promise<OwnClient> {
   const { Redis } = await loading
-  // A command that cannot be sent fails soon: whoever asked is told, and asks again.
+  // A command that cannot be sent fails soon. The caller of the store retries it.
   const client = new Redis(url, { maxRetriesPerRequest: 1 })
-  // Refusals reach the commands; without a listener each would be printed as well.
+  // Commands report their own errors. Without a listener ioredis would also print each of them.
   client.on('error', () => undefined)
-  return { runner: runsScripts(client), disconnect: () => client.disconnect() }
+  return { runner: scriptRunner(client), disconnect: () => client.disconnect() }
 }

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DuePledge, KeyPledges, KeyStore } from '../store.ts'
-import { type ContractCase, freshId, LONG_MS, passed, SHORT_MS } from './case.ts'
+import { type ContractCase, freshId, LONG_MS, SHORT_MS, waitOnStoreClock } from './contract-case.ts'
 
 /*
- * What is kept for completers. Each case has a name of its own, so that none is handed what another one waits for.
+ * Pledges for completers. Each case uses a unique name, so that no case receives another case's
+ * pledges.
  */
 export const pledgeCases: readonly ContractCase[] = [
   {
-    name: 'pledges: one is due after its time and not before, to those who ask by its name, byte for byte',
+    name: 'pledges: a pledge is due under its name after its time and not before, byte for byte',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -24,7 +25,7 @@ export const pledgeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'pledges: of many who ask at once each gets others, and nobody gets one twice within its lease',
+    name: 'pledges: concurrent callers get different pledges, and none twice within its lease',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -41,7 +42,7 @@ export const pledgeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'pledges: one whose lease has run out is due again; saved again, it is another one',
+    name: 'pledges: a pledge is due again after its lease, and saving replaces it',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -55,7 +56,7 @@ export const pledgeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'pledges: one that was dropped, or has expired, is not due any more',
+    name: 'pledges: a dropped or expired pledge is no longer due',
     needs: 'pledges',
     async run(store) {
       const pledges = pledgesOf(store)
@@ -65,7 +66,7 @@ export const pledgeCases: readonly ContractCase[] = [
       await pledges.save(expired, { name, bytes }, { dueMs: SHORT_MS, ttlMs: SHORT_MS })
       await pledges.drop(dropped, name)
       await pledges.drop(freshId(), name)
-      await passed(store, SHORT_MS * 2)
+      await waitOnStoreClock(store, SHORT_MS * 2)
       assert.deepEqual(await pledges.due(name, 10, 1), [])
     },
   },
@@ -77,15 +78,15 @@ function pledgesOf({ pledges }: KeyStore): KeyPledges {
 }
 
 async function firstDue(pledges: KeyPledges, name: string, leaseMs = 1): Promise<readonly DuePledge[]> {
-  for (let looks = 0; looks < 500; looks++) {
+  for (let attempt = 0; attempt < 500; attempt++) {
     const due = await pledges.due(name, 10, leaseMs)
     if (due.length > 0) return due
     await delay(20)
   }
-  throw new assert.AssertionError({ message: 'nothing is due after 500 looks' })
+  throw new assert.AssertionError({ message: 'nothing is due after 500 attempts' })
 }
 
-/** Until there are so many: whoever asks beside others may be passed over. */
+/** Collects until `count` pledges are found, because concurrent callers skip each other's rows. */
 async function allDue(pledges: KeyPledges, name: string, count: number): Promise<readonly DuePledge[]> {
   const found: DuePledge[] = []
   while (found.length < count) found.push(...(await firstDue(pledges, name, LONG_MS)))

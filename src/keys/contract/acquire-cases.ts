@@ -3,22 +3,22 @@ import { randomBytes } from 'node:crypto'
 import type { Acquired, KeyId, KeyStore } from '../store.ts'
 import {
   acquired,
-  acquireOnceNot,
+  acquireUntilNot,
   type ContractCase,
   completion,
+  currentRecord,
   freshId,
-  gone,
   LONG_MS,
-  passed,
   released,
   request,
   SHORT_MS,
-  standing,
   unknown,
-} from './case.ts'
+  waitOnStoreClock,
+  waitUntilExpired,
+} from './contract-case.ts'
 
 /*
- * Who gets a key, and what the others are told.
+ * Which caller acquires a key, and what the other callers receive.
  */
 const RACERS = 20
 
@@ -30,7 +30,7 @@ async function completed(store: KeyStore, id: KeyId, result: Uint8Array): Promis
 
 export const acquireCases: readonly ContractCase[] = [
   {
-    name: 'acquire: a new key is locked, with a fence, until the time that was asked for',
+    name: 'acquire: a new key is locked, with a fence, for the requested time',
     async run(store) {
       const id = freshId()
       assert.equal(await store.read(id), undefined)
@@ -49,14 +49,14 @@ export const acquireCases: readonly ContractCase[] = [
         result: undefined,
       })
       assert.ok(record.fence > 0)
-      // Milliseconds since 1970, not a part of a second nor seconds.
+      // Milliseconds since 1970, neither seconds nor fractions.
       assert.ok(Math.abs(record.lockedAt - now) < 5_000, `${record.lockedAt} is about ${now}`)
       assert.ok(now > Date.UTC(2020) && now < Date.UTC(2200), `${now} is in milliseconds since 1970`)
       assert.deepEqual(await store.read(id), record)
     },
   },
   {
-    name: 'acquire: of many at once exactly one gets the key, and the others see its lock',
+    name: 'acquire: exactly one of many concurrent callers gets the key, and the others see its lock',
     async run(store) {
       const id = freshId()
       const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
@@ -69,7 +69,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a live lock is left as it is',
+    name: 'acquire: a live lock does not change',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id)
@@ -82,41 +82,41 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: who asks again with the same holder, because a reply was lost, gets the same lock',
+    name: 'acquire: a retry by the same holder, after a lost response, gets the same lock',
     async run(store) {
       const id = freshId()
-      const asking = request()
-      const first = await store.acquire(id, asking)
-      const second = await store.acquire(id, asking)
+      const asked = request()
+      const first = await store.acquire(id, asked)
+      const second = await store.acquire(id, asked)
       assert.equal(second.outcome, 'acquired')
       assert.deepEqual(second.record, first.record)
     },
   },
   {
-    name: 'acquire: another fingerprint is a mismatch in every state, and changes nothing',
+    name: 'acquire: a different fingerprint is a mismatch in every state, and changes nothing',
     async run(store) {
       const other = request({ fingerprint: '1:other' })
       for (const settlement of [undefined, completion('secret'), released, unknown]) {
         const id = freshId()
         const { record } = await acquired(store, id)
         if (settlement) assert.equal(await store.settle(id, record.fence, settlement), true)
-        const before = await standing(store, id)
+        const before = await currentRecord(store, id)
         assert.equal((await store.acquire(id, other)).outcome, 'mismatch')
         assert.deepEqual(await store.read(id), before)
       }
     },
   },
   {
-    name: 'acquire: a mismatch comes before a lock that ran out',
+    name: 'acquire: a mismatch takes precedence over an expired lock',
     async run(store) {
       const id = freshId()
       await acquired(store, id, { lockMs: SHORT_MS })
-      await acquireOnceNot('locked', store, id, { onCrash: 'unknown' })
+      await acquireUntilNot('locked', store, id, { onCrash: 'unknown' })
       assert.equal((await store.acquire(id, request({ fingerprint: '1:other' }))).outcome, 'mismatch')
     },
   },
   {
-    name: 'acquire: what was released runs again, with a higher fence',
+    name: 'acquire: a released key runs again, with a higher fence',
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id)
@@ -127,7 +127,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: what was completed is handed out byte for byte',
+    name: 'acquire: a completed result is returned byte for byte',
     async run(store) {
       const bodies = [
         new Uint8Array(),
@@ -144,7 +144,7 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: what is unknown is nobody’s to run',
+    name: 'acquire: a key in state unknown is not acquired',
     async run(store) {
       const id = freshId()
       const { record } = await acquired(store, id)
@@ -153,30 +153,30 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a lock that ran out is taken over with a higher fence, long before the record expires',
+    name: 'acquire: an expired lock is taken over with a higher fence, long before the record expires',
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
-      const second = await acquireOnceNot('locked', store, id)
+      const second = await acquireUntilNot('locked', store, id)
       assert.equal(second.outcome, 'acquired')
       assert.equal(second.record.after, 'crash')
       assert.ok(second.record.fence > first.record.fence)
     },
   },
   {
-    name: 'acquire: of many that find a lock run out exactly one takes it over',
+    name: 'acquire: exactly one of many concurrent callers takes over an expired lock',
     races: true,
     async run(store) {
       const id = freshId()
       await acquired(store, id, { lockMs: SHORT_MS })
-      await passed(store, SHORT_MS)
+      await waitOnStoreClock(store, SHORT_MS)
       const answers = await Promise.all(Array.from({ length: RACERS }, () => store.acquire(id, request())))
       assert.equal(answers.filter(({ outcome }) => outcome === 'acquired').length, 1)
       assert.equal(answers.filter(({ outcome }) => outcome === 'locked').length, RACERS - 1)
     },
   },
   {
-    name: 'acquire: of many that find a released key exactly one gets it',
+    name: 'acquire: exactly one of many concurrent callers gets a released key',
     races: true,
     async run(store) {
       const id = freshId()
@@ -187,26 +187,26 @@ export const acquireCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'acquire: a lock that ran out becomes unknown where nobody may take it over',
+    name: 'acquire: an expired lock becomes unknown if it must not be taken over',
     async run(store) {
       const id = freshId()
       const first = await acquired(store, id, { lockMs: SHORT_MS })
-      const second = await acquireOnceNot('locked', store, id, { onCrash: 'unknown' })
+      const second = await acquireUntilNot('locked', store, id, { onCrash: 'unknown' })
       assert.equal(second.outcome, 'unknown')
-      assert.equal((await standing(store, id)).state, 'unknown')
-      assert.equal((await standing(store, id)).fence, first.record.fence)
+      assert.equal((await currentRecord(store, id)).state, 'unknown')
+      assert.equal((await currentRecord(store, id)).fence, first.record.fence)
       assert.equal((await store.acquire(id, request({ onCrash: 'takeover' }))).outcome, 'unknown')
     },
   },
   {
-    name: 'acquire: an expired record is not there, swept or not, and its fence is not used again',
+    name: 'acquire: an expired record counts as absent, swept or not, and its fence is not reused',
     async run(store) {
       for (const to of ['completed', 'released', 'unknown'] as const) {
         const id = freshId()
         const { record } = await acquired(store, id)
         const settlement = { to, ttlMs: SHORT_MS, result: Buffer.from('old') }
         assert.equal(await store.settle(id, record.fence, settlement), true)
-        await gone(store, id)
+        await waitUntilExpired(store, id)
         const next = await acquired(store, id, { fingerprint: '1:other' })
         assert.equal(next.record.after, 'nothing')
         assert.ok(next.record.fence > record.fence)

@@ -8,24 +8,26 @@ import type { Acquired, KeyId, KeyStore } from '../store.ts'
 export type Capability = 'steps' | 'sweep' | 'pledges'
 
 /**
- * The contract of key stores as cases, for any test runner:
+ * The contract of key stores as cases for any test runner:
  *
  *   for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(store))
  *
- * Each case uses keys of its own, so one store serves them all, at the same time too. What a store may have or not is
- * named, so that a case is never left out by mistake.
+ * Each case uses its own keys, so one store can serve all cases concurrently. Optional capabilities
+ * are listed explicitly, so that no case is left out by mistake.
  */
 export interface ContractCase {
   readonly name: string
   readonly needs?: Capability
-  /** Several change, at once, a record that is there: nothing is learned where the server does not isolate them. */
+  /**
+   * Several clients change an existing record at once. Meaningless on a server without isolation.
+   */
   readonly races?: true
   run(store: KeyStore): Promise<void>
 }
 
-/** Long enough for everything that a case does in it, on a slow machine. */
+/** Long enough for a whole case on a slow machine. */
 export const LONG_MS = 60_000
-/** Runs out while a case waits for it. */
+/** Expires while a case waits for it. */
 export const SHORT_MS = 120
 
 export function freshId(): KeyId {
@@ -54,38 +56,41 @@ export async function acquired(
   return answer
 }
 
-/** Asks until the answer is another one: time is the store's, and only the store can say that it has passed. */
-export async function acquireOnceNot(
+/**
+ * Retries until the outcome changes. Only the store's clock counts, so only the store can show that
+ * time has passed.
+ */
+export async function acquireUntilNot(
   outcome: Acquired['outcome'],
   store: KeyStore,
   id: KeyId,
   more: Partial<AcquireRequest> = {},
 ): Promise<Acquired> {
-  const asking = request(more)
-  for (let looks = 0; looks < 500; looks++) {
-    const answer = await store.acquire(id, asking)
+  const asked = request(more)
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const answer = await store.acquire(id, asked)
     if (answer.outcome !== outcome) return answer
     await delay(20)
   }
-  throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 looks` })
+  throw new assert.AssertionError({ message: `the key is still ${outcome} after 500 attempts` })
 }
 
-/** Waits by the store's time, as another key shows it: the keys of the case are not asked for meanwhile. */
-export async function passed(store: KeyStore, ms: number): Promise<void> {
+/** Waits on the store's clock by means of another key. The keys of the case are not touched. */
+export async function waitOnStoreClock(store: KeyStore, ms: number): Promise<void> {
   const clock = freshId()
   await acquired(store, clock, { lockMs: ms })
-  await acquireOnceNot('locked', store, clock)
+  await acquireUntilNot('locked', store, clock)
 }
 
-export async function gone(store: KeyStore, id: KeyId): Promise<void> {
-  for (let looks = 0; looks < 500; looks++) {
+export async function waitUntilExpired(store: KeyStore, id: KeyId): Promise<void> {
+  for (let attempt = 0; attempt < 500; attempt++) {
     if ((await store.read(id)) === undefined) return
     await delay(20)
   }
-  throw new assert.AssertionError({ message: 'the record has not expired after 500 looks' })
+  throw new assert.AssertionError({ message: 'the record has not expired after 500 attempts' })
 }
 
-export async function standing(store: KeyStore, id: KeyId): Promise<KeyRecord> {
+export async function currentRecord(store: KeyStore, id: KeyId): Promise<KeyRecord> {
   const record = await store.read(id)
   assert.ok(record, 'the record is there')
   return record
