@@ -28,9 +28,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   upkeep: 'model observe ledger effects',
   'options.ts': 'model input observe publishers receive sources',
   'subscription.ts': 'model options.ts process sources',
-  'engine.ts': 'model options.ts subscription.ts observe ledger receive process',
-  'hookonce.ts':
-    'model http options.ts subscription.ts engine.ts observe work ledger sources receive process publish upkeep effects inline',
+  engine: 'model options.ts subscription.ts observe work ledger receive process publish upkeep inline',
+  'hookonce.ts': 'model http options.ts engine observe ledger sources receive process upkeep inline',
   gateway: 'model input http observe work sources forward options.ts hookonce.ts',
   cli: 'model observe ledger sources upkeep keys gateway options.ts hookonce.ts',
 }

@@ -93,13 +93,13 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
   {
     name: 'the same handler twice',
     making: () => hookonce({ sources }).on('test', 'a', nothing).on('test', 'a', nothing),
-    says: ["on('test', 'a')", 'is there already', 'name'],
+    says: ["on('test', 'a')", 'already exists', 'name'],
   },
   {
     name: 'one name twice',
     making: () =>
       hookonce({ sources }).on('test', 'a', nothing, { name: 'x' }).on('test', 'b', nothing, { name: 'x' }),
-    says: ["on('test', 'b')", '"x" is there already'],
+    says: ["on('test', 'b')", '"x" already exists'],
   },
 ]
 
