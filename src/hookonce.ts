@@ -7,8 +7,10 @@ import type { Ledger } from './ledger/ledger.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { jsonLogger, logs } from './observe/logs.ts'
-import { metrics } from './observe/metrics.ts'
+import { meter } from './observe/metrics.ts'
 import { observers } from './observe/observer.ts'
+import { prometheusText } from './observe/prometheus.ts'
+import type { MetricsSnapshot } from './observe/snapshot.ts'
 import { checkOptions, type Options, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler } from './process/subscriber.ts'
 import { receiveFetch, responseOf } from './receive/fetch.ts'
@@ -68,10 +70,7 @@ export interface Hookonce<S extends Sources> {
   stop(options?: { readonly drainMs?: number }): Promise<void>
   /** Whether a delivery could be recorded durably now. */
   ready(): Promise<boolean>
-  /**
-   * Metrics in the text format of Prometheus; without the backlog while the ledger cannot be read.
-   */
-  metrics(): Promise<string>
+  readonly metrics: Metrics
   pause(source: keyof S & string, subscriber?: string): Promise<void>
   resume(source: keyof S & string, subscriber?: string): Promise<void>
   /**
@@ -88,6 +87,13 @@ export interface Hookonce<S extends Sources> {
   ledger(): Promise<Ledger>
 }
 
+export interface Metrics {
+  /** Metrics in the text format of Prometheus. Without the backlog while the ledger is down. */
+  (): Promise<string>
+  /** The same metrics as plain data, for other formats. */
+  snapshot(): Promise<MetricsSnapshot>
+}
+
 /** The types of a source flow to the function that orders its events, too. */
 type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> & {
   readonly ordered?: (event: E) => string
@@ -101,9 +107,13 @@ export const DRAIN_MS = 8_000
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
-  const meter = metrics()
-  const observer = observers([meter.observer, logs(options.logger ?? jsonLogger())])
+  const { observer: counting, snapshot: snapshotOf } = meter()
+  const observer = observers([counting, logs(options.logger ?? jsonLogger())])
   const engine = createEngine(options, observer)
+
+  async function snapshot(): Promise<MetricsSnapshot> {
+    return snapshotOf(await engine.backlogs())
+  }
 
   const self: Hookonce<S> = {
     // A source's types reach its handlers; inside the engine an event is an Event.
@@ -141,7 +151,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     start: () => engine.start(),
     stop: ({ drainMs = DRAIN_MS } = {}) => engine.stop(drainMs),
     ready: () => engine.isReady(),
-    metrics: async () => meter.render(await engine.backlogs()),
+    metrics: Object.assign(async () => prometheusText(await snapshot()), { snapshot }),
 
     pause: (source, subscriber) => setPause(source, subscriber, true),
     resume: (source, subscriber) => setPause(source, subscriber, false),

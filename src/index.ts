@@ -9,12 +9,22 @@ export type { AdaptedTransaction, Transaction } from './effects/open-transaction
 export type { StepOptions } from './effects/step.ts'
 export type { AdapterOptions, TransactionOptions } from './effects/transaction.ts'
 export type { Write } from './effects/write.ts'
-export { type Hookonce, hookonce } from './hookonce.ts'
+export { type Hookonce, hookonce, type Metrics } from './hookonce.ts'
 export { type ErrorCode, errorCatalogue, HookonceError } from './model/errors.ts'
 export type { Event } from './model/event.ts'
 export { NotDone, Permanent, RetryAfter } from './model/handler-errors.ts'
 export type { Version, VersionInput, VersionKind } from './model/version.ts'
 export type { Logger } from './observe/logs.ts'
+export type {
+  CounterMetric,
+  GaugeMetric,
+  HistogramMetric,
+  HistogramSample,
+  Labels,
+  Metric,
+  MetricsSnapshot,
+  Sample,
+} from './observe/snapshot.ts'
 export type { Options, Sources, SubscriberOptions } from './options.ts'
 export type { Context, Handler } from './process/subscriber.ts'
 export type { Attention } from './upkeep/attention.ts'

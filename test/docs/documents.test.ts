@@ -7,7 +7,8 @@ import { destinationSchema } from '../../src/gateway/config.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
-import { metrics } from '../../src/observe/metrics.ts'
+import { meter } from '../../src/observe/metrics.ts'
+import { prometheusText } from '../../src/observe/prometheus.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -39,7 +40,7 @@ test('docs/reference/errors.md lists the catalogue of errors', () => {
 })
 
 test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {
-  const text = metrics().render({ jobs: [], outbox: [] })
+  const text = prometheusText(meter().snapshot({ jobs: [], outbox: [] }))
   const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, says]) => [name, says]))
   const declared = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [
     kind,
