@@ -108,7 +108,7 @@ export const DRAIN_MS = 8_000
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
   const { observer: counting, snapshot: snapshotOf } = meter()
-  const observer = observers([counting, logs(options.logger ?? jsonLogger())])
+  const observer = observers([counting, logs(options.logger ?? jsonLogger()), ...options.observers])
   const engine = createEngine(options, observer)
 
   async function snapshot(): Promise<MetricsSnapshot> {

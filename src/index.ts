@@ -16,6 +16,22 @@ export { NotDone, Permanent, RetryAfter } from './model/handler-errors.ts'
 export type { Version, VersionInput, VersionKind } from './model/version.ts'
 export type { Logger } from './observe/logs.ts'
 export type {
+  AttemptFact,
+  ChoreFact,
+  CustomObserver as Observer,
+  DeliveryFact,
+  DiagnosisFact,
+  EffectEndFact,
+  EffectFact,
+  KeyFindingFact,
+  LeaseFact,
+  MessageFact,
+  RescueFact,
+  TroubleFact,
+  UnattendedFact,
+  WarningFact,
+} from './observe/observer.ts'
+export type {
   CounterMetric,
   GaugeMetric,
   HistogramMetric,
@@ -25,6 +41,7 @@ export type {
   MetricsSnapshot,
   Sample,
 } from './observe/snapshot.ts'
+export type { AttemptSpan, DeliverySpan, EffectSpan, MessageSpan, Span, SpanEnd } from './observe/span.ts'
 export type { Options, Sources, SubscriberOptions } from './options.ts'
 export type { Context, Handler } from './process/subscriber.ts'
 export type { Attention } from './upkeep/attention.ts'

@@ -4,6 +4,7 @@ import { check, strict } from './input/checked.ts'
 import { DAY_MS, DEFAULT_LEASE_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
 import type { Event } from './model/event.ts'
 import type { Logger } from './observe/logs.ts'
+import { type CustomObserver, observerMembers } from './observe/observer.ts'
 import type { Publish } from './publishers/contract.ts'
 import { limitsSchema } from './receive/limits.ts'
 import type { Source } from './sources/contract.ts'
@@ -114,6 +115,15 @@ const optionsSchema = strict({
   logger: z
     .custom<Logger>((value) => isLogger(value), 'must have the methods info, warn and error')
     .optional(),
+  observers: z
+    .array(
+      z.custom<CustomObserver>(
+        (value) => isObserver(value),
+        `must be an object with methods such as attempt(fact); known are ${observerMembers.join(', ')}`,
+      ),
+      { error: 'must be an array of observers' },
+    )
+    .default([]),
 }).refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
   path: ['outbox', 'keepDays'],
   // A forgotten event that comes again is a new one, whose messages have the ids of the old.
@@ -201,4 +211,11 @@ function isLogger(value: unknown): boolean {
   return (
     typeof value === 'object' && value !== null && ['info', 'warn', 'error'].every((level) => level in value)
   )
+}
+
+function isObserver(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const given: object = value
+  const known = observerMembers.filter((member) => Reflect.get(given, member) !== undefined)
+  return known.length > 0 && known.every((member) => typeof Reflect.get(given, member) === 'function')
 }

@@ -10,6 +10,7 @@ import { type RejectionLog, rejectionLog } from '../receive/rejections.ts'
 import type { Subscription } from '../subscription.ts'
 import { requireDatabase, requireSubscribers, warnOfEphemeral } from './preconditions.ts'
 import { register } from './register.ts'
+import { tracedReceiver } from './traced.ts'
 
 /** An open ledger, and the receiver over it. */
 export interface OpenStages {
@@ -80,7 +81,7 @@ async function wireReceiver(ledger: Ledger, given: OpenOptions): Promise<OpenSta
     ledger,
     subscribers,
     acceptor: accepting,
-    receiver: receiving,
+    receiver: tracedReceiver(receiving, observer),
     rejections,
     diagnoses: diagnosing,
   }

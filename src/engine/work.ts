@@ -10,6 +10,7 @@ import type { HandOff } from '../receive/accept.ts'
 import { startUpkeep, type Upkeep } from '../upkeep/upkeep.ts'
 import { type Isolation, isolation } from '../work/isolation.ts'
 import type { OpenStages } from './open.ts'
+import { tracedPublishers } from './traced.ts'
 
 /** The stages that only run between start() and stop(): worker, relay and upkeep. */
 export interface WorkStages {
@@ -60,7 +61,11 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
       listen,
       ...shared,
       ...options,
-      outbox: { requirePublisher: publishers.require, committed: () => relay?.wake() },
+      outbox: {
+        requirePublisher: publishers.require,
+        committed: () => relay?.wake(),
+        traceparent: observer.traceparent,
+      },
     })
     upkeep ??= startUpkeep(ledger, {
       leaseMs: options.leaseMs,
@@ -96,7 +101,7 @@ async function startRelayOf(given: RelayStart): Promise<Relay | undefined> {
   return startRelay({
     pool: ledger.pool,
     shards: ledger.shards,
-    publishers: publishers.here,
+    publishers: tracedPublishers(publishers.here, observer.inSpan),
     concurrency: options.outbox.concurrency,
     timeoutMs: options.outbox.timeoutMs,
     retry: retryPolicy(options.retry, options.outbox.retry),

@@ -1,6 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
 import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
-import { limitedWarning } from './limited-warning.ts'
+import { limitedWarnings } from './limited-warning.ts'
 import { lineLimit } from './line-limit.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
 
@@ -49,6 +49,7 @@ const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
  */
 export function logs(logger: Logger): Observer {
   const limit = lineLimit()
+  const warn = limitedWarnings()
 
   /** `fields` is asked only for lines that are written: most of a flood are not. */
   function limited(kind: string, level: Level, fields: () => Fields, message: string): void {
@@ -60,7 +61,7 @@ export function logs(logger: Logger): Observer {
         try {
           logger[level]({ ...fields(), not_logged: leftOut }, `${message} ${andMore}`)
         } catch (error) {
-          limitedWarning('logger', `the logger of hookonce threw: ${String(error)}`)
+          warn('logger', `the logger of hookonce threw: ${String(error)}`)
         }
       },
     })

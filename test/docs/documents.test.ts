@@ -8,6 +8,7 @@ import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
 import { meter } from '../../src/observe/metrics.ts'
+import { observerMembers } from '../../src/observe/observer.ts'
 import { prometheusText } from '../../src/observe/prometheus.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -37,6 +38,12 @@ test('docs/reference/errors.md lists the catalogue of errors', () => {
     entry.advice,
   ])
   expect(listed).toEqual(coded)
+})
+
+test('docs/reference/library.md lists every member of an observer', () => {
+  const [, section = ''] = read('docs/reference/library.md').split(/^## Observing$|^### Traces$/m)
+  const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, member]) => member)
+  expect(listed.sort()).toEqual([...observerMembers].sort())
 })
 
 test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {

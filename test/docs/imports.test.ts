@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   ledger: 'model sql',
   observe: 'model ledger',
   work: 'model ledger observe',
-  effects: 'model input sql http ledger',
+  effects: 'model input sql http ledger observe',
   publishers: 'input http sources',
   keys: 'model input sql http observe work',
   inline: 'model input http observe sources keys',
