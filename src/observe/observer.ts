@@ -242,13 +242,16 @@ export function observers(all: readonly AnyObserver[]): Observer {
   const warn = limitedWarnings()
 
   function reportTo<Kind extends FactKind>(kind: Kind): (fact: FactOf<Kind>) => void {
-    const interested = all.filter((observer) => observer[kind] !== undefined)
+    // The member of a kind takes the facts of that kind. Bound once: a lookup by name for every fact
+    // would be slower.
+    const members = all
+      .filter((observer): observer is Reports => observer[kind] !== undefined)
+      .map((observer) => observer[kind].bind(observer))
     const onFault = faultOf(kind)
     return (fact) => {
-      for (const observer of interested) {
+      for (const member of members) {
         try {
-          // The member of a kind takes the facts of that kind.
-          const returned: unknown = (observer as Reports)[kind](fact)
+          const returned: unknown = member(fact)
           if (returned instanceof Promise) returned.catch(onFault)
         } catch (error) {
           onFault(error)
