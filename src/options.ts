@@ -79,9 +79,9 @@ const outboxSchema = strict({
 
 const sourceName = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a source is named by 1 to 64 letters, digits, "-" and "_"')
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a source name is 1 to 64 letters, digits, "-" and "_"')
 
-const SOURCES_MISSING = 'name who sends, such as { stripe: stripe({ secret }) } of hookonce/sources'
+const SOURCES_MISSING = 'pass at least one source, such as { stripe: stripe({ secret }) } of hookonce/sources'
 
 const optionsSchema = strict({
   database: z
@@ -127,7 +127,8 @@ const optionsSchema = strict({
 }).refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
   path: ['outbox', 'keepDays'],
   // A forgotten event that comes again is a new one, whose messages have the ids of the old.
-  message: 'must not exceed retention.keyDays: an event that was forgotten could not publish its messages',
+  message:
+    'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
 })
 
 const subscriberSchema = strict({

@@ -71,7 +71,7 @@ export function createEngine(options: CheckedOptions, observer: Observer): Engin
     const look = async (): Promise<void> => {
       if (starting || stopping || subscriptions.length === 0 || (await isAnyWorkerAlive(ledger.pool))) return
       observer.warning?.({
-        says: 'events are recorded, but no process works on them',
+        message: 'events are recorded, but no process works on them',
         detail: 'call `await hooks.start()` in this process, or start a worker in another one',
       })
     }

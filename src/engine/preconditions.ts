@@ -24,7 +24,7 @@ export function requireSubscribers(options: CheckedOptions, subscribed: Readonly
     if (source.unwanted === 'record' || subscribed.has(name)) continue
     throw new HookonceError(
       'SUBSCRIBER_MISSING',
-      `nothing listens to source "${name}", its events would be ignored`,
+      `no handler subscribes to source "${name}": its events would be ignored`,
     )
   }
 }
@@ -33,7 +33,7 @@ export async function warnOfEphemeral({ dataDir }: Ledger, observer: Observer): 
   const why = dataDir === undefined ? undefined : await whyEphemeral(dataDir)
   if (why === undefined) return
   observer.warning?.({
-    says: 'the embedded ledger does not last: acknowledged events are lost with its folder',
+    message: 'the embedded ledger does not last: acknowledged events are lost with its folder',
     detail: `${why}: set \`dir\` (--dir) to a folder that stays, or \`database\` (DATABASE_URL) to a postgres:// URL`,
   })
 }

@@ -34,7 +34,7 @@ export function destinationUrlFault(text: string): string | undefined {
 
 export const destinationSchema = strict({
   url: targetUrl,
-  secret: z.string({ error: 'name the secret as "env:NAME" or "file:/path": it signs what is forwarded' }),
+  secret: z.string({ error: 'pass the secret as "env:NAME" or "file:/path": it signs forwarded events' }),
   /** Which sources it wants; all of them without it. */
   sources: z.array(z.string()).optional(),
   types: z.string().default('*'),
@@ -48,19 +48,19 @@ export const destinationSchema = strict({
 const adminSchema = strict({
   host: z.string().min(1).optional(),
   port: z.int().min(0).max(65_535).optional(),
-  token: z.string({ error: 'name the token as "env:NAME" or "file:/path"' }).optional(),
+  token: z.string({ error: 'pass the token as "env:NAME" or "file:/path"' }).optional(),
 })
 
 const configSchema = strict({
   sources: z.record(
     z.string(),
     sourceSchema,
-    whenMissing('say who sends: { "stripe": { "provider": "stripe", "secret": "env:NAME" } }'),
+    whenMissing('add at least one source: { "stripe": { "provider": "stripe", "secret": "env:NAME" } }'),
   ),
   destinations: z.record(
     z.string(),
     destinationSchema,
-    whenMissing('say where events go: { "app": { "url": "http://…", "secret": "env:NAME" } }'),
+    whenMissing('add at least one destination: { "app": { "url": "http://…", "secret": "env:NAME" } }'),
   ),
   admin: adminSchema.optional(),
 })
@@ -163,7 +163,7 @@ function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): 
 }
 
 function destinationSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
-  return check(targetSecret, ownSecret(reference, where, { env, use: 'it signs what is forwarded' }), where)
+  return check(targetSecret, ownSecret(reference, where, { env, use: 'it signs forwarded events' }), where)
 }
 
 /** SECRET_MISSING advises on sources, whose secrets verify. This one is for another use. */
@@ -187,7 +187,10 @@ export function resolveSecret(reference: string, where: string, env: NodeJS.Proc
   if (scheme === 'env') {
     const value = env[name]
     if (value) return value
-    throw new HookonceError('SECRET_MISSING', `${where}: the environment has no ${name}`)
+    throw new HookonceError(
+      'SECRET_MISSING',
+      `${where}: the environment variable ${name} is empty or not set`,
+    )
   }
   if (scheme === 'file') {
     try {
@@ -198,7 +201,7 @@ export function resolveSecret(reference: string, where: string, env: NodeJS.Proc
   }
   throw new HookonceError(
     'CONFIG_INVALID',
-    `${where}: name the secret as "env:NAME" or "file:/path", do not write it here`,
+    `${where}: pass the secret as "env:NAME" or "file:/path"; the secret itself does not belong here`,
   )
 }
 
@@ -207,7 +210,7 @@ function parseFile(path: string): unknown {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new HookonceError('CONFIG_INVALID', `${path} cannot be read: name another file with --config`, {
+    throw new HookonceError('CONFIG_INVALID', `${path} cannot be read; pass another file with --config`, {
       cause: error,
     })
   }

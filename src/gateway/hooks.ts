@@ -8,9 +8,9 @@ export function gatewayHooks(config: GatewayConfig, options: Omit<Options, 'sour
   const hooks = hookonce<Sources>({ ...options, sources: config.sources })
   for (const destination of config.destinations) {
     const { name, types, concurrency, timeoutMs } = destination
-    for (const [source, sending] of Object.entries(config.sources)) {
-      if (destination.sources?.includes(source) === false) continue
-      hooks.on(source, types, forwardTo(destination, sending), {
+    for (const [sourceName, source] of Object.entries(config.sources)) {
+      if (destination.sources?.includes(sourceName) === false) continue
+      hooks.on(sourceName, types, forwardTo(destination, source), {
         name,
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),

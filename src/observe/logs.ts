@@ -15,7 +15,7 @@ export interface Logger {
  * JSON escapes the older control characters. A terminal obeys these too, or shows the text in
  * another order.
  */
-const COMMANDS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const CONTROL_CHARACTERS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -25,7 +25,7 @@ function escaped(character: string): string {
 export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
   const write = (name: string, fields: Record<string, unknown>, message: string): void => {
     const line = JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })
-    process.stderr.write(`${line.replace(COMMANDS, escaped)}\n`)
+    process.stderr.write(`${line.replace(CONTROL_CHARACTERS, escaped)}\n`)
   }
   return {
     info: (fields, message) => (level === 'info' ? write('info', fields, message) : undefined),
@@ -68,7 +68,7 @@ export function logs(logger: Logger): Observer {
   }
 
   /** A refusal, or a delivery that was recorded without being understood. */
-  function refused({ source, code, detail, outcome }: DeliveryFact): void {
+  function logRefusal({ source, code, detail, outcome }: DeliveryFact): void {
     const message =
       REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents'
     limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail }), message)
@@ -76,8 +76,8 @@ export function logs(logger: Logger): Observer {
 
   return {
     delivery(fact) {
-      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return refused(fact)
-      if (fact.code !== undefined) refused(fact)
+      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return logRefusal(fact)
+      if (fact.code !== undefined) logRefusal(fact)
       const fields = () => ({
         source: fact.source,
         event_key: fact.eventKey,
@@ -133,9 +133,9 @@ export function logs(logger: Logger): Observer {
     },
     rescue(fact) {
       if (fact.needsPerson) {
-        const asked = () => ({ receipt_id: fact.receiptId, status: 'attention' })
+        const fields = () => ({ receipt_id: fact.receiptId, status: 'attention' })
         const message = 'job waits for a person: see `hookonce attention list`'
-        return limited(`rescue ${message}`, 'error', asked, message)
+        return limited(`rescue ${message}`, 'error', fields, message)
       }
       const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
       const message = fact.buried
@@ -160,8 +160,8 @@ export function logs(logger: Logger): Observer {
         limited(kind, 'error', fields, 'message failed: it will not be published until it is replayed')
       else limited(kind, outcome === 'returned' ? 'info' : 'warn', fields, `message ${outcome}`)
     },
-    warning({ says, detail }) {
-      limited(`warning ${says}`, 'warn', () => ({ detail }), says)
+    warning({ message, detail }) {
+      limited(`warning ${message}`, 'warn', () => ({ detail }), message)
     },
     trouble({ doing, eventKey, error }) {
       // How many jobs were being settled makes no other kind.

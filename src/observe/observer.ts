@@ -213,7 +213,7 @@ export interface TroubleFact {
 }
 
 export interface WarningFact {
-  readonly says: string
+  readonly message: string
   /** With what to do. */
   readonly detail: string
 }
