@@ -33,7 +33,7 @@ type EventOf<S> =
 export interface Hookonce<S extends Sources> {
   /**
    * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`). Each subscriber
-   * has a job of its own on every event: one that fails does not make another run again.
+   * has its own job on every event: if one fails, only that one is retried.
    */
   on<Name extends keyof S & string>(
     source: Name,
@@ -42,30 +42,31 @@ export interface Hookonce<S extends Sources> {
     options?: SubscriberOptionsFor<EventOf<S[Name]>>,
   ): Hookonce<S>
   /**
-   * Handles each event of this source once, inside its request, without a worker: for answers that
-   * the provider waits for. Its keys are in the ledger's database, unless a key store is given.
+   * Handles each event of this source once, inside its request, without a worker: for providers
+   * that wait for the answer. Keys are kept in the ledger's database, unless a key store is given.
    */
   inline<Name extends keyof S & string>(
     source: Name,
     handler: InlineHandler<EventOf<S[Name]>>,
     options?: InlineSourceOptions,
   ): Inline
-  /** Receives one delivery. The source is the last segment of the path unless it is named. */
+  /** Receives one delivery. Without `source`, the last segment of the path names the source. */
   fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
   /**
-   * A listener for node:http, and a handler for Express and Fastify. The source is the last segment
-   * of the path unless it is named.
+   * A listener for node:http, and a handler for Express and Fastify. Without `source`, the last
+   * segment of the path names the source.
    */
   node(options?: {
     readonly source?: keyof S & string
   }): (request: NodeRequest, response: NodeResponse) => Promise<void>
   /**
-   * Starts the worker, and the relay where there are publishers. A process that never calls it only
-   * receives.
+   * Starts the worker, the upkeep, and the relay if there are publishers. A process that never
+   * calls it only receives.
    */
   start(): Promise<void>
   /**
-   * Drains: in-flight work finishes, or is handed back after `drainMs` with its attempt returned.
+   * Drains: in-flight work finishes within `drainMs`. The rest is handed back, and its attempt does
+   * not count.
    */
   stop(options?: { readonly drainMs?: number }): Promise<void>
   /** Whether a delivery could be recorded durably now. */
@@ -74,16 +75,17 @@ export interface Hookonce<S extends Sources> {
   pause(source: keyof S & string, subscriber?: string): Promise<void>
   resume(source: keyof S & string, subscriber?: string): Promise<void>
   /**
-   * Finished steps, effects and writes are not repeated, unless a person asks for it with `fresh`.
+   * Runs finished jobs of an event again. Their steps, effects and writes are not repeated, except
+   * with `fresh`.
    */
   replay(
     receiptId: string,
     options?: { readonly subscriber?: string; readonly fresh?: Fresh },
   ): Promise<ReplayedOne>
-  /** What a fresh replay would do again. */
+  /** Lists what a replay with `fresh` would do again. */
   planFresh(receiptId: string, options?: { readonly subscriber?: string }): Promise<FreshPlan>
   readonly attention: Attention
-  /** Where everything is recorded; opened, and migrated, at the first use. */
+  /** The ledger that records everything. It is opened and migrated at the first use. */
   ledger(): Promise<Ledger>
 }
 
@@ -94,7 +96,7 @@ export interface Metrics {
   snapshot(): Promise<MetricsSnapshot>
 }
 
-/** The types of a source flow to the function that orders its events, too. */
+/** `ordered` gets events with the types of their source. */
 type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> & {
   readonly ordered?: (event: E) => string
 }
@@ -206,7 +208,7 @@ function lastSegment(url: string): string {
   return decodeSegment(path.slice(path.lastIndexOf('/') + 1))
 }
 
-// Source names need no escaping, so what cannot be decoded names none of them.
+// Source names need no escaping, so a segment that cannot be decoded names no source.
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)

@@ -25,7 +25,7 @@ export interface WorkStages {
 
 /** Added to the longest timeout of a handler or publisher: the time to commit its outcome. */
 const SETTLING_MS = 5_000
-/** A suspect waits at most this long for other work to end, because nothing new starts meanwhile. */
+/** A suspect waits at most this long for other work to end: nothing new starts meanwhile. */
 const MAX_ISOLATION_MS = 120_000
 
 export function workStages(options: CheckedOptions, observer: Observer): WorkStages {

@@ -3,7 +3,7 @@ import { type Hookonce, hookonce } from '../hookonce.ts'
 import type { Options, Sources } from '../options.ts'
 import type { GatewayConfig } from './config.ts'
 
-/** The engine of a gateway: every destination is a subscriber to each of its sources. */
+/** hookonce for a gateway: every destination subscribes to each of its sources. */
 export function gatewayHooks(config: GatewayConfig, options: Omit<Options, 'sources'>): Hookonce<Sources> {
   const hooks = hookonce<Sources>({ ...options, sources: config.sources })
   for (const destination of config.destinations) {

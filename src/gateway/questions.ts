@@ -54,7 +54,7 @@ export function ask<Topic extends keyof Answers>(
     }
     const timer = setTimeout(end, ANSWER_WITHIN_MS, undefined)
     child.on('message', onMessage).on('exit', onGone).on('disconnect', onGone)
-    // The callback gets the error of a closed channel. Without it, the error would end this process.
+    // The callback gets the error of a closed channel, which would end this process otherwise.
     child.send(question, (error) => error && onGone())
   })
 }

@@ -2,7 +2,7 @@ import { lineLimit } from './line-limit.ts'
 
 export type LimitedWarning = (kind: string, text: string) => void
 
-/** `process.emitWarning` for what a stranger or an outage can cause, limited as in line-limit.ts. */
+/** `process.emitWarning` for faults that a stranger or an outage can cause: see line-limit.ts. */
 export function limitedWarnings(): LimitedWarning {
   const limit = lineLimit()
   return (kind, text) =>

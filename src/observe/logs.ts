@@ -12,8 +12,8 @@ export interface Logger {
 }
 
 /**
- * JSON escapes the older control characters. A terminal obeys these too, or shows the text in
- * another order.
+ * JSON escapes only the ASCII control characters. These also control a terminal, or change the
+ * direction of its text.
  */
 const CONTROL_CHARACTERS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
@@ -21,7 +21,7 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** Lines of JSON on standard error. By default only what needs attention. */
+/** Writes lines of JSON to standard error. By default only warnings and errors. */
 export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
   const write = (name: string, fields: Record<string, unknown>, message: string): void => {
     const line = JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })
@@ -43,21 +43,21 @@ const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
 }
 
 /**
- * Logs what happened in the words of the glossary. Never a secret, never a body. Only what an
- * authenticated sender causes once per event is logged each time; of everything else each kind is
- * limited (model/line-limit.ts).
+ * Logs facts in the words of the glossary, never a secret or a body. Recorded and processed events
+ * are logged each time, because only an authenticated sender causes them, once per event. All other
+ * lines are limited by kind (line-limit.ts).
  */
 export function logs(logger: Logger): Observer {
   const limit = lineLimit()
   const warn = limitedWarnings()
 
-  /** `fields` is asked only for lines that are written: most of a flood are not. */
+  /** `fields` is called only for lines that are written: most lines of a flood are not. */
   function limited(kind: string, level: Level, fields: () => Fields, message: string): void {
     limit({
       kind,
       write: () => logger[level](fields(), message),
       summarise: (andMore, leftOut) => {
-        // Out of a timer: what a logger throws here would end the process.
+        // Called from a timer, where an error of the logger would end the process.
         try {
           logger[level]({ ...fields(), not_logged: leftOut }, `${message} ${andMore}`)
         } catch (error) {
@@ -67,7 +67,7 @@ export function logs(logger: Logger): Observer {
     })
   }
 
-  /** A refusal, or a delivery that was recorded without being understood. */
+  /** A refused delivery, or one that was recorded without its key or type. */
   function logRefusal({ source, code, detail, outcome }: DeliveryFact): void {
     const message =
       REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents'
@@ -87,7 +87,7 @@ export function logs(logger: Logger): Observer {
         status: fact.status,
       })
       if (fact.outcome === 'recorded') return logger.info(fields(), 'recorded')
-      // Whoever has seen one signed delivery can send it again and again.
+      // Anyone who has seen one signed delivery can repeat it, so these lines are limited.
       const kind = `${fact.outcome} ${fact.source}`
       if (fact.outcome === 'mismatch')
         limited(kind, 'warn', fields, 'known event key with another body: the first body stands')
@@ -164,7 +164,7 @@ export function logs(logger: Logger): Observer {
       limited(`warning ${message}`, 'warn', () => ({ detail }), message)
     },
     trouble({ doing, eventKey, error }) {
-      // How many jobs were being settled makes no other kind.
+      // The number of jobs in `doing` does not make another kind.
       const kind = `trouble ${doing.replace(/\d+/g, '#')}`
       const fields = () => ({
         ...(eventKey === undefined ? {} : { event_key: eventKey }),
@@ -175,7 +175,7 @@ export function logs(logger: Logger): Observer {
   }
 }
 
-/** Undefined can be thrown too. Of errors of ours the text says it all. */
+/** Tells an error of undefined from none. Errors of hookonce need no stack. */
 function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
   if (!('error' in fact)) return {}
   const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)

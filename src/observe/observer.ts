@@ -42,8 +42,8 @@ export interface CustomObserver {
   /** A setup that works now but will cause harm. Reported once. */
   warning?(fact: WarningFact): void
   /**
-   * Opens a span around `run`, which it must call before it returns. `run` resolves when the work has
-   * ended, and never rejects. Facts of the work are reported inside its span.
+   * Opens a span around `run`, which it must call before it returns. `run` resolves when the work
+   * has ended, and never rejects. Facts of the work are reported inside its span.
    */
   span?(span: Span, run: () => Promise<SpanEnd>): unknown
   /**
@@ -77,7 +77,7 @@ export interface DeliveryFact {
   readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
-  /** Why it was rejected, or what it lacked, for our own log: never sent to the sender. */
+  /** Why it was rejected, or what it lacked. Only for logs: it is never sent to the sender. */
   readonly detail?: string
   readonly receiptId?: string
   readonly eventKey?: string
@@ -114,13 +114,13 @@ export interface AttemptFact {
   readonly eventType?: string | undefined
   readonly objectId?: string | undefined
   readonly attempt: number
-  /** `lost`: the outcome was refused, because the lease had gone to another worker. */
+  /** `lost`: the outcome was refused, because another worker has taken over the job. */
   readonly outcome:
     | 'processed'
-    /** Processed, but all that the event told was known better. */
+    /** Processed, but the event carried only outdated data. */
     | 'stale'
     | 'retrying'
-    /** Not yet, says the handler, or another job is at the same effect: not a failure. */
+    /** Postponed by the handler, or another job is at the same effect: not a failure. */
     | 'deferred'
     | 'failed'
     /** Waits for a person: the outcome of an effect is unknown. */
@@ -185,9 +185,7 @@ export interface ChoreFact {
 export interface RescueFact {
   readonly receiptId: string
   readonly buried: boolean
-  /**
-   * It is in `attention`: its worker died with it too often, and the outcome of a call is unknown.
-   */
+  /** It is in `attention`: its workers died too often, and the outcome of a call is unknown. */
   readonly needsPerson?: boolean
 }
 
@@ -197,7 +195,7 @@ export interface MessageFact {
   readonly key: string | null
   readonly attempt: number
   /**
-   * `lost`: the outcome was refused, because the lease had gone to another relay; `crashed`: its
+   * `lost`: the outcome was refused, because another relay has taken over the lane. `crashed`: its
    * relay died.
    */
   readonly outcome: 'published' | 'retrying' | 'failed' | 'returned' | 'lost' | 'crashed'
@@ -206,7 +204,7 @@ export interface MessageFact {
 }
 
 export interface TroubleFact {
-  /** Log lines are limited by it: what differs from case to case does not belong here. */
+  /** Log lines are limited by this text, so it must not contain ids or other varying parts. */
   readonly doing: string
   readonly eventKey?: string
   readonly error: unknown
@@ -242,8 +240,8 @@ export function observers(all: readonly AnyObserver[]): Observer {
   const warn = limitedWarnings()
 
   function reportTo<Kind extends FactKind>(kind: Kind): (fact: FactOf<Kind>) => void {
-    // The member of a kind takes the facts of that kind. Bound once: a lookup by name for every fact
-    // would be slower.
+    // The member of a kind takes the facts of that kind. Bound once: a lookup by name for every
+    // fact would be slower.
     const members = all
       .filter((observer): observer is Reports => observer[kind] !== undefined)
       .map((observer) => observer[kind].bind(observer))

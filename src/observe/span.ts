@@ -54,8 +54,8 @@ export interface MessageSpan {
 /** How the work of a span ended. */
 export interface SpanEnd {
   /**
-   * Of a delivery the HTTP status, of an attempt and an effect the outcome of its fact, of a message
-   * `published` or `error`.
+   * Of a delivery the HTTP status, of an attempt and an effect the outcome of its fact, of a
+   * message `published` or `error`.
    */
   readonly outcome: string
   readonly error?: unknown
@@ -117,7 +117,7 @@ function openSpan({ observer, span, run, report }: Opening): Promise<SpanEnd> {
   return runOnce()
 }
 
-/** Version, trace id, parent id and flags: https://www.w3.org/TR/trace-context/#traceparent-header */
+/** Version, trace id, parent id and flags: https://www.w3.org/TR/trace-context */
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** Undefined unless it is well-formed: strangers send it too. */
