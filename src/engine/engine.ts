@@ -7,7 +7,7 @@ import { unavailable } from '../receive/receive.ts'
 import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
 import { breaker } from '../work/breaker.ts'
 import { type InlineSources, inlineSources } from './inline-sources.ts'
-import { type Looks, looks } from './looks.ts'
+import { type LedgerStatus, ledgerStatus } from './ledger-status.ts'
 import { type OpenStages, openStages } from './open.ts'
 import { workStages } from './work.ts'
 
@@ -15,7 +15,7 @@ import { workStages } from './work.ts'
  * Every stage over one ledger: receiver, worker, relay and upkeep. It owns when they are opened,
  * started, drained and stopped. All of its state is its own, so that a process may hold several.
  */
-export interface Engine extends Looks {
+export interface Engine extends LedgerStatus {
   /** Adds a handler. Throws after the ledger was opened. */
   subscribe(given: NewSubscription): void
   /** Adds a source whose events are handled inside their requests. */
@@ -108,7 +108,7 @@ export function createEngine(options: CheckedOptions, observer: Observer): Engin
   }
 
   return {
-    ...looks({ open, options, observer }),
+    ...ledgerStatus({ open, options, observer }),
     subscribe(given) {
       if (opening) {
         const fault = 'register every handler before the first delivery and before start()'

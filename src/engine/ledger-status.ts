@@ -7,15 +7,15 @@ import { sharedLook } from '../work/shared-look.ts'
 import { withinMs } from '../work/within.ts'
 import type { OpenStages } from './open.ts'
 
-/** What load balancers and scrapers ask the ledger. Calls at the same time share one look. */
-export interface Looks {
+/** What load balancers and scrapers read from the ledger. Calls at the same time share one read. */
+export interface LedgerStatus {
   /** Whether a delivery could be recorded durably now. */
   isReady(): Promise<boolean>
   /** Undefined while the ledger cannot be read. */
   backlogs(): Promise<Backlogs | undefined>
 }
 
-interface LookOptions {
+interface LedgerStatusOptions {
   readonly open: () => Promise<OpenStages>
   readonly options: CheckedOptions
   readonly observer: Observer
@@ -24,7 +24,7 @@ interface LookOptions {
 /** A server that takes longer than this for a trivial query is not ready. */
 const READY_WITHIN_MS = 2_000
 
-export function looks({ open, options, observer }: LookOptions): Looks {
+export function ledgerStatus({ open, options, observer }: LedgerStatusOptions): LedgerStatus {
   const canRecord = sharedLook(async () => {
     try {
       const { ledger, acceptor } = await open()
