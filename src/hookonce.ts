@@ -6,9 +6,6 @@ import { setPaused } from './ledger/jobs/subscribers.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
-import { jsonLogger, logs } from './observe/logs.ts'
-import { meter } from './observe/metrics.ts'
-import { observers } from './observe/observer.ts'
 import { prometheusText } from './observe/prometheus.ts'
 import type { MetricsSnapshot } from './observe/snapshot.ts'
 import { checkOptions, type Options, type Sources, type SubscriberOptions } from './options.ts'
@@ -109,13 +106,7 @@ export const DRAIN_MS = 8_000
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
-  const { observer: counting, snapshot: snapshotOf } = meter()
-  const observer = observers([counting, logs(options.logger ?? jsonLogger()), ...options.observers])
-  const engine = createEngine(options, observer)
-
-  async function snapshot(): Promise<MetricsSnapshot> {
-    return snapshotOf(await engine.backlogs())
-  }
+  const engine = createEngine(options)
 
   const self: Hookonce<S> = {
     // A source's types reach its handlers; inside the engine an event is an Event.
@@ -153,7 +144,9 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     start: () => engine.start(),
     stop: ({ drainMs = DRAIN_MS } = {}) => engine.stop(drainMs),
     ready: () => engine.isReady(),
-    metrics: Object.assign(async () => prometheusText(await snapshot()), { snapshot }),
+    metrics: Object.assign(async () => prometheusText(await engine.snapshot()), {
+      snapshot: () => engine.snapshot(),
+    }),
 
     pause: (source, subscriber) => setPause(source, subscriber, true),
     resume: (source, subscriber) => setPause(source, subscriber, false),

@@ -1,13 +1,16 @@
 import { isAnyWorkerAlive } from '../ledger/jobs/workers.ts'
 import { HookonceError } from '../model/errors.ts'
-import type { Observer } from '../observe/observer.ts'
+import { jsonLogger, logs } from '../observe/logs.ts'
+import { meter } from '../observe/metrics.ts'
+import { observers } from '../observe/observer.ts'
+import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import type { CheckedOptions } from '../options.ts'
 import type { Answer } from '../receive/answer.ts'
 import { unavailable } from '../receive/receive.ts'
 import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
 import { breaker } from '../work/breaker.ts'
 import { type InlineSources, inlineSources } from './inline-sources.ts'
-import { type LedgerStatus, ledgerStatus } from './ledger-status.ts'
+import { ledgerStatus } from './ledger-status.ts'
 import { type OpenStages, openStages } from './open.ts'
 import { workStages } from './work.ts'
 
@@ -15,7 +18,7 @@ import { workStages } from './work.ts'
  * Every stage over one ledger: receiver, worker, relay and upkeep. It owns when they are opened,
  * started, drained and stopped. All of its state is its own, so that a process may hold several.
  */
-export interface Engine extends LedgerStatus {
+export interface Engine {
   /** Adds a handler. Throws after the ledger was opened. */
   subscribe(given: NewSubscription): void
   /** Adds a source whose events are handled inside their requests. */
@@ -31,12 +34,19 @@ export interface Engine extends LedgerStatus {
   /** Makes the worker of this engine look for jobs now. */
   wake(): void
   stop(drainMs: number): Promise<void>
+  /** Whether a delivery could be recorded durably now. */
+  isReady(): Promise<boolean>
+  /** The metrics of this engine; without the backlog while the ledger cannot be read. */
+  snapshot(): Promise<MetricsSnapshot>
 }
 
-export function createEngine(options: CheckedOptions, observer: Observer): Engine {
+export function createEngine(options: CheckedOptions): Engine {
+  const counts = meter()
+  const observer = observers([counts.observer, logs(options.logger ?? jsonLogger()), ...options.observers])
   const subscriptions: Subscription[] = []
   const inline = inlineSources({ open, options, observer })
   const work = workStages(options, observer)
+  const status = ledgerStatus({ open, options, observer })
   const openingBreaker = breaker(() => true)
   let opening: Promise<OpenStages> | undefined
   let starting: Promise<void> | undefined
@@ -108,7 +118,6 @@ export function createEngine(options: CheckedOptions, observer: Observer): Engin
   }
 
   return {
-    ...ledgerStatus({ open, options, observer }),
     subscribe(given) {
       if (opening) {
         const fault = 'register every handler before the first delivery and before start()'
@@ -126,6 +135,8 @@ export function createEngine(options: CheckedOptions, observer: Observer): Engin
     },
     start,
     wake: work.wake,
+    isReady: status.isReady,
+    snapshot: async () => counts.snapshot(await status.backlogs()),
     stop(drainMs) {
       stopping ??= close(drainMs)
       return stopping
