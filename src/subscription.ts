@@ -8,7 +8,7 @@ import {
 import type { Handler } from './process/subscriber.ts'
 import type { Source } from './sources/contract.ts'
 
-/** A handler with the events that it wants, as it was given to `.on()`; the ledger does not know it yet. */
+/** A handler and the events it subscribes to. Not yet registered in the ledger. */
 export interface Subscription {
   readonly source: string
   readonly pattern: string
@@ -17,14 +17,15 @@ export interface Subscription {
   readonly options: CheckedSubscriberOptions
 }
 
-interface NewSubscription {
+/** What was given to `.on()`, unchecked. */
+export interface NewSubscription {
   readonly source: string
   readonly pattern: string
   readonly handler: Handler
   readonly options: SubscriberOptions
 }
 
-/** Checks what was given to `.on()`. */
+/** Checks the arguments of `.on()`. */
 export function subscription(
   options: CheckedOptions,
   existing: readonly Subscription[],
@@ -40,7 +41,7 @@ export function subscription(
   if (existing.some((other) => other.source === source && other.name === name)) {
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: "${name}" is there already: give each a name in the options`,
+      `${where}: a subscriber named "${name}" already exists; pass a unique \`name\` in the options`,
     )
   }
   return { source, pattern, handler, name, options: own }

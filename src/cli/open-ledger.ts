@@ -30,7 +30,7 @@ export async function withLedger<Result>(
     // The process that receives into this ledger checks its server.
     durability: 'unsafe',
     maxConnections: 2,
-    onNotice: ({ says, detail }) => process.stderr.write(`${says} (${detail})\n`),
+    onNotice: ({ message, detail }) => process.stderr.write(`${message} (${detail})\n`),
   })
   try {
     return await work(ledger)

@@ -10,6 +10,7 @@ import { textOfThrown } from '../model/thrown.ts'
 import { claimEffect, effectOf, type OpenCall, stopAtUnknown, type Wanted } from './claim-effect.ts'
 import { recordOutcome } from './end-effect.ts'
 import { type EffectFetch, effectFetch, Unsent } from './fetch.ts'
+import { observedEffect } from './observed-effect.ts'
 import { inputHash, requireSameInput, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
@@ -74,10 +75,22 @@ export async function effect<Result>(
     reconciles: options.reconcile !== undefined,
     inputHash: hash,
   }
-  const answer = before?.answer ?? runEffect(run, { wanted, work, reconcile: options.reconcile })
+  const { reconcile } = options
+  const answer =
+    before?.answer ??
+    observedEffect(run, { key, mode }, (onStart) =>
+      runEffect(run, { wanted, work: startingWith(onStart, work), reconcile }),
+    )
   // What one call declares is compared with the others, also where the first declared nothing.
   run.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
+}
+
+function startingWith<Result>(onStart: () => void, work: EffectWork<Result>): EffectWork<Result> {
+  return (call) => {
+    onStart()
+    return work(call)
+  }
 }
 
 interface Asked<Result> {

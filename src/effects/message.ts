@@ -43,6 +43,8 @@ export interface Outbox {
   requirePublisher(topic: string): void
   /** Messages were committed: the relay of this process need not wait until it looks again. */
   committed(): void
+  /** The trace context of whoever publishes, where traces are taken. */
+  readonly traceparent?: (() => string | undefined) | undefined
 }
 
 /** The job whose handler publishes. */
@@ -99,7 +101,7 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
         topic,
         key,
         payload: toJson(topic, payload),
-        headers,
+        headers: tracedHeaders(headers, outbox.traceparent?.()),
         receiptId: job.receiptId,
         subscriber: job.subscriber,
       })
@@ -109,6 +111,15 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
       messages.length = count
     },
   }
+}
+
+type Headers = Record<string, string> | null
+
+/** The trace context travels with the message, unless the handler gave one. */
+function tracedHeaders(headers: Headers, traceparent: string | undefined): Headers {
+  if (traceparent === undefined) return headers
+  const isGiven = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'traceparent')
+  return isGiven ? headers : { ...headers, traceparent }
 }
 
 export interface MessageStep extends Pick<MessageOrigin, 'subscriber' | 'epoch'> {

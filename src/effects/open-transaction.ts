@@ -7,6 +7,7 @@ import { asOneStatement, refuseControl, refuseSeveral } from '../sql/statement-k
 import { Calls } from './calls.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { outgoing, type PublishOptions } from './message.ts'
+import { observedEffect } from './observed-effect.ts'
 import type { HandlerRun } from './run.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
@@ -99,7 +100,13 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
       effect: (key, work, options = {}) =>
         calls.make(`tx.effect("${key}")`, async () => {
           requireOpen()
-          return effectInTransaction(run, db, { key, work, options })
+          return observedEffect(run, { key, mode: 'tx' }, (onStart) => {
+            const starting = () => {
+              onStart()
+              return work()
+            }
+            return effectInTransaction(run, db, { key, work: starting, options })
+          })
         }),
       latest: (entity, version, work, options = {}) =>
         calls.make(`tx.latest("${entity}")`, async () => {

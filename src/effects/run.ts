@@ -4,6 +4,7 @@ import { sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { EffectId } from '../ledger/effects/effects.ts'
 import { STALE_FENCE } from '../ledger/effects/steps.ts'
 import { HookonceError } from '../model/errors.ts'
+import type { Observer } from '../observe/observer.ts'
 import type { Calls } from './calls.ts'
 import type { Latest } from './latest.ts'
 import type { MessageOrigin } from './message.ts'
@@ -14,6 +15,9 @@ import type { MessageOrigin } from './message.ts'
  */
 export interface HandlerRun extends MessageOrigin {
   readonly pool: Pool
+  /** The source's name. */
+  readonly source: string
+  readonly observer: EffectObserver
   /** No earlier run of this job can have recorded anything, so there is nothing to look up. */
   readonly isFirst: boolean
   /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
@@ -41,6 +45,9 @@ export interface HandlerRun extends MessageOrigin {
   /** What came of the entities that the handler spoke of. */
   readonly news: Latest<unknown>[]
 }
+
+/** What effects report. */
+export type EffectObserver = Pick<Observer, 'effectStarted' | 'effectEnded' | 'inSpan'>
 
 /** An effect that a run has asked for: who asks again with the same input shares the answer. */
 export interface AskedEffect {

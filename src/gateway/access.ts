@@ -4,8 +4,8 @@ import { BlockList, isIP } from 'node:net'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Who may use the admin listener. On loopback everyone on this machine may, unless there is a
- * token. Beyond loopback nobody may without one.
+ * Access to the admin listener. On loopback, every user of this machine has access, unless there is
+ * a token. On any other address a token is required.
  */
 
 export interface AdminAddress {
@@ -13,7 +13,7 @@ export interface AdminAddress {
   readonly token: string | undefined
 }
 
-/** Undefined: let in. Otherwise the answer. */
+/** Returns undefined for a request with access, and otherwise the answer. */
 export type Access = (request: IncomingMessage) => Denial | undefined
 
 export interface Denial {
@@ -22,11 +22,11 @@ export interface Denial {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** 24 characters of hexadecimal digits are 96 bits: nobody guesses those over a network. */
+/** 24 hexadecimal digits are 96 bits, which cannot be guessed over a network. */
 const MIN_TOKEN_CHARS = 24
 const MAKE_ONE = 'make one with `openssl rand -hex 32`'
 
-/** Throws where the listener would be open to strangers. */
+/** Throws if the listener would be open to strangers. */
 export function adminAccess({ host, token }: AdminAddress): Access {
   if (token === undefined) {
     if (!isLoopback(host)) throw withoutToken(host)
@@ -44,13 +44,13 @@ const UNAUTHORIZED: Denial = {
   headers: { 'www-authenticate': 'Bearer realm="hookonce"' },
 }
 
-/** A web page can point its own name at 127.0.0.1 and have a browser on this machine ask for it. */
+/** Against DNS rebinding: a web page can resolve its own name to 127.0.0.1 in a local browser. */
 const REBOUND: Denial = {
   status: 403,
   text: 'Without an admin token this listener answers to the names 127.0.0.1, [::1] and localhost only\n',
 }
 
-/** Equally long, whatever was sent: a comparison must not tell how long the token is. */
+/** Has the same length for any text, so that a comparison does not reveal the token's length. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -11,8 +11,8 @@ export interface AdminOptions extends AdminAddress {
 }
 
 /**
- * The listener for operators, apart from the one that strangers reach: `/metrics`, and whatever
- * else administers. One process has it, also where several receive.
+ * The listener for operators, separate from the one that strangers reach: `/metrics` and health.
+ * With several processes, only the first has it.
  */
 export async function startAdmin({ host, port, token, ...options }: AdminOptions): Promise<Listener> {
   const access = adminAccess({ host, token })

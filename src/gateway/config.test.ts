@@ -31,27 +31,31 @@ const refusals: { name: string; config: unknown; says: string[] }[] = [
   {
     name: 'a secret that is empty in the environment',
     config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'env:EMPTY' } } },
-    says: ['CONFIG_INVALID', 'destinations.app.secret: the environment has no EMPTY', 'signs what'],
+    says: [
+      'CONFIG_INVALID',
+      'destinations.app.secret: the environment variable EMPTY is empty or not set',
+      'signs forwarded',
+    ],
   },
   {
     name: 'a secret file of a destination that is not there',
     config: { sources: SOURCES, destinations: { app: { ...APP, secret: 'file:/not/there' } } },
-    says: ['CONFIG_INVALID', 'destinations.app.secret: /not/there cannot be read', 'signs what'],
+    says: ['CONFIG_INVALID', 'destinations.app.secret: /not/there cannot be read', 'signs forwarded'],
   },
   {
     name: 'a destination without a secret',
     config: { sources: SOURCES, destinations: { app: { url: APP.url } } },
-    says: ['CONFIG_INVALID', 'destinations.app.secret: name the secret as "env:NAME" or "file:/path"'],
+    says: ['CONFIG_INVALID', 'destinations.app.secret: pass the secret as "env:NAME" or "file:/path"'],
   },
   {
     name: 'no destinations',
     config: { sources: SOURCES },
-    says: ['CONFIG_INVALID', 'hookonce.json: destinations: say where events go'],
+    says: ['CONFIG_INVALID', 'hookonce.json: destinations: add at least one destination'],
   },
   {
     name: 'no sources',
     config: { destinations: { app: APP } },
-    says: ['CONFIG_INVALID', 'hookonce.json: sources: say who sends'],
+    says: ['CONFIG_INVALID', 'hookonce.json: sources: add at least one source'],
   },
   {
     name: 'a secret file that is not there',

@@ -10,16 +10,16 @@ import type { Secret } from '../sources/options.ts'
 import type { SigningSource } from '../sources/sign.ts'
 
 /*
- * The gateway's configuration: a JSON file, so that it can be written by any tool and checked
- * whole. Secrets are named, not written: `env:NAME` or `file:/path`.
+ * The gateway's configuration is a JSON file, so that any tool can write it and it can be checked
+ * as a whole. It refers to secrets by `env:NAME` or `file:/path`, and never contains them.
  */
 
-/** The options of a source are checked by its provider; here only what the gateway itself reads. */
+/** Checks only what the gateway itself reads. The provider checks the other options. */
 const sourceSchema = z.looseObject({
   provider: z.enum(['custom', ...providerIds], {
     error: ({ input }) => `no provider is named "${String(input)}": \`hookonce sources\` lists them`,
   }),
-  // Some providers share no secret; who needs one says so.
+  // Some providers have no secret. The others report a missing one.
   secret: z
     .union([z.string(), z.array(z.string())], {
       error: 'expected "env:NAME" or "file:/path", or an array of those',
@@ -27,40 +27,40 @@ const sourceSchema = z.looseObject({
     .optional(),
 })
 
-/** What is wrong with the URL of a destination, without the URL: it may hold a password. */
+/** The fault of a destination's URL, without the URL itself, which may hold a password. */
 export function destinationUrlFault(text: string): string | undefined {
   return targetUrl.safeParse(text).error?.issues[0]?.message
 }
 
 export const destinationSchema = strict({
   url: targetUrl,
-  secret: z.string({ error: 'name the secret as "env:NAME" or "file:/path": it signs what is forwarded' }),
-  /** Which sources it wants; all of them without it. */
+  secret: z.string({ error: 'pass the secret as "env:NAME" or "file:/path": it signs forwarded events' }),
+  /** The sources whose events it gets; without it, all. */
   sources: z.array(z.string()).optional(),
   types: z.string().default('*'),
-  /** Headers of the delivery that it gets besides those that the source reads. */
+  /** Headers of the delivery to forward, besides those that the source reads. */
   headers: z.array(headerPattern).optional(),
   concurrency: z.int().positive().optional(),
   timeoutMs: z.number().positive().optional(),
 })
 
-/** The admin listener. Options of the command line go before it. */
+/** The admin listener. Options of the command line take precedence. */
 const adminSchema = strict({
   host: z.string().min(1).optional(),
   port: z.int().min(0).max(65_535).optional(),
-  token: z.string({ error: 'name the token as "env:NAME" or "file:/path"' }).optional(),
+  token: z.string({ error: 'pass the token as "env:NAME" or "file:/path"' }).optional(),
 })
 
 const configSchema = strict({
   sources: z.record(
     z.string(),
     sourceSchema,
-    whenMissing('say who sends: { "stripe": { "provider": "stripe", "secret": "env:NAME" } }'),
+    whenMissing('add at least one source: { "stripe": { "provider": "stripe", "secret": "env:NAME" } }'),
   ),
   destinations: z.record(
     z.string(),
     destinationSchema,
-    whenMissing('say where events go: { "app": { "url": "http://…", "secret": "env:NAME" } }'),
+    whenMissing('add at least one destination: { "app": { "url": "http://…", "secret": "env:NAME" } }'),
   ),
   admin: adminSchema.optional(),
 })
@@ -131,10 +131,7 @@ function adminOf(
   }
 }
 
-/**
- * A provider's factory checks its own options, so what comes from a file may be handed to it as it
- * is.
- */
+/** A provider's factory checks its own options, so it gets those of the file as they are. */
 export async function makeSource(
   provider: string,
   options: Record<string, unknown> & { readonly secret: Secret },
@@ -144,7 +141,7 @@ export async function makeSource(
   return (make as (options: Record<string, unknown>) => SigningSource)(options)
 }
 
-/** Says where in the file it was that a provider found fault. */
+/** Adds the place in the file to the error of a provider. */
 async function at<Result>(where: string, make: () => Promise<Result>): Promise<Result> {
   try {
     return await make()
@@ -156,17 +153,17 @@ async function at<Result>(where: string, make: () => Promise<Result>): Promise<R
   }
 }
 
-/** A file is read again while the gateway runs, so that a rotated secret needs no restart. */
+/** Secret files are read again while the gateway runs, so a rotated secret needs no restart. */
 function secretPlace(reference: string, where: string, env: NodeJS.ProcessEnv): string | { file: string } {
   const text = resolveSecret(reference, where, env)
   return reference.startsWith('file:') ? { file: reference.slice('file:'.length) } : text
 }
 
 function destinationSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
-  return check(targetSecret, ownSecret(reference, where, { env, use: 'it signs what is forwarded' }), where)
+  return check(targetSecret, ownSecret(reference, where, { env, use: 'it signs forwarded events' }), where)
 }
 
-/** SECRET_MISSING advises on sources, whose secrets verify. This one is for another use. */
+/** A secret that belongs to no source. SECRET_MISSING would give advice about sources. */
 function ownSecret(
   reference: string,
   where: string,
@@ -187,7 +184,10 @@ export function resolveSecret(reference: string, where: string, env: NodeJS.Proc
   if (scheme === 'env') {
     const value = env[name]
     if (value) return value
-    throw new HookonceError('SECRET_MISSING', `${where}: the environment has no ${name}`)
+    throw new HookonceError(
+      'SECRET_MISSING',
+      `${where}: the environment variable ${name} is empty or not set`,
+    )
   }
   if (scheme === 'file') {
     try {
@@ -198,7 +198,7 @@ export function resolveSecret(reference: string, where: string, env: NodeJS.Proc
   }
   throw new HookonceError(
     'CONFIG_INVALID',
-    `${where}: name the secret as "env:NAME" or "file:/path", do not write it here`,
+    `${where}: pass the secret as "env:NAME" or "file:/path"; the secret itself does not belong here`,
   )
 }
 
@@ -207,7 +207,7 @@ function parseFile(path: string): unknown {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new HookonceError('CONFIG_INVALID', `${path} cannot be read: name another file with --config`, {
+    throw new HookonceError('CONFIG_INVALID', `${path} cannot be read; pass another file with --config`, {
       cause: error,
     })
   }

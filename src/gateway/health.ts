@@ -2,22 +2,17 @@ import type { ServerResponse } from 'node:http'
 import { sharedLook } from '../work/shared-look.ts'
 import { sendText } from './listener.ts'
 
-/**
- * Short enough for a load balancer, long enough that nobody can keep the ledger busy with the
- * question.
- */
+/** Short enough for a load balancer, long enough to protect the ledger from many requests. */
 export const LOOK_FRESH_MS = 1_000
 
-/**
- * Answers `/healthz` and `/readyz`, which both listeners have. Returns false for any other path.
- */
+/** Answers `/healthz` and `/readyz` on both listeners. Returns false for any other path. */
 export type Health = (path: string, response: ServerResponse) => boolean
 
 export function health(ready: () => Promise<boolean>): Health {
   const look = sharedLook(ready, LOOK_FRESH_MS)
 
   async function answerReady(response: ServerResponse): Promise<void> {
-    // A look that fails is the same to a load balancer as one that says no.
+    // For a load balancer a failed check is the same as a negative one.
     const isReady = await look().catch(() => false)
     sendText(response, isReady ? 200 : 503, isReady ? 'ready\n' : 'the ledger cannot record now\n')
   }

@@ -3,14 +3,14 @@ import { type Hookonce, hookonce } from '../hookonce.ts'
 import type { Options, Sources } from '../options.ts'
 import type { GatewayConfig } from './config.ts'
 
-/** The engine of a gateway: every destination is a subscriber to each of its sources. */
+/** hookonce for a gateway: every destination subscribes to each of its sources. */
 export function gatewayHooks(config: GatewayConfig, options: Omit<Options, 'sources'>): Hookonce<Sources> {
   const hooks = hookonce<Sources>({ ...options, sources: config.sources })
   for (const destination of config.destinations) {
     const { name, types, concurrency, timeoutMs } = destination
-    for (const [source, sending] of Object.entries(config.sources)) {
-      if (destination.sources?.includes(source) === false) continue
-      hooks.on(source, types, forwardTo(destination, sending), {
+    for (const [sourceName, source] of Object.entries(config.sources)) {
+      if (destination.sources?.includes(sourceName) === false) continue
+      hooks.on(sourceName, types, forwardTo(destination, source), {
         name,
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),

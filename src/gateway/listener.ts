@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HookonceError } from '../model/errors.ts'
 
-/** An HTTP server that listens. */
+/** A listening HTTP server. */
 export interface Listener {
   readonly port: number
   /**
-   * Stops listening and lets requests under way end. After `withinMs` their connections are cut.
+   * Stops listening and lets requests in progress finish. After `withinMs` it closes their
+   * connections.
    */
   close(withinMs: number): Promise<void>
 }
@@ -16,22 +17,22 @@ export interface ListenerOptions {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** The options that choose host and port, for the error when they cannot be had. */
+  /** The command-line options for host and port, for errors about them. */
   readonly flags: { readonly host: string; readonly port: string }
   readonly answer: (request: IncomingMessage, response: ServerResponse, path: string) => void
 }
 
-/** The whole request must arrive within this; a body has a shorter limit of its own. */
+/** The whole request must arrive within this time. Bodies have their own, shorter limit. */
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
-/** Longer than the idle time-out of common load balancers (60 s), so that it is they who close. */
+/** Longer than the idle timeout of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000
 /**
- * A provider that retries after an outage connects all at once: past Node's 511 the kernel drops
- * and resets connections.
+ * A provider that retries after an outage opens many connections at once. The kernel resets those
+ * beyond the backlog, which is only 511 by default.
  */
 const BACKLOG = 4_096
-/** How often connections that have become idle are closed while the others end. */
+/** How often idle connections are closed while others finish. */
 const CLOSE_IDLE_EVERY_MS = 50
 
 export async function openListener(options: ListenerOptions): Promise<Listener> {
@@ -67,8 +68,8 @@ async function close(server: Server, withinMs: number): Promise<void> {
       resolve()
     })
   })
-  // A connection with a request under way becomes idle after its answer, and would be kept for the
-  // next one.
+  // A connection becomes idle after the answer to its request, and would be kept open for the next
+  // request.
   const sweep = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
   server.closeIdleConnections()
   await Promise.race([closed, delay(withinMs, undefined, { signal: over.signal }).catch(() => undefined)])

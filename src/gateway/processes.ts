@@ -1,46 +1,48 @@
 import cluster, { type Worker as Child } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../observe/logs.ts'
-import { mergeMetrics } from '../observe/merge-metrics.ts'
+import { mergeSnapshots } from '../observe/merge-snapshots.ts'
+import { prometheusText } from '../observe/prometheus.ts'
+import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import { type AdminOptions, startAdmin } from './admin-server.ts'
 import { health } from './health.ts'
-import { ask, askReady } from './questions.ts'
+import { ask } from './questions.ts'
 
 /*
- * Several processes behind one port, for machines with more cores than one. Each is a whole
- * hookonce, with a lease and a pool of its own; what they share is the ledger. The first process
- * only hands connections round, keeps them alive, and has the admin listener, where it adds up
- * their metrics.
+ * Several processes behind one port, for machines with more than one core. Each is a whole
+ * hookonce, with its own lease and connections; they share the ledger. The first process
+ * distributes connections, restarts processes that end, and has the admin listener, where it adds
+ * up their metrics.
  */
 
-/** Whether this is one of several, and another process keeps it. */
+/** Whether this process is one of several, started by the first process. */
 export const isOneOfSeveral = cluster.isWorker
 
-/** One of several that has ended: the channel to the first process would keep it alive. */
+/** Closes the channel to the first process, which would keep this process alive after its end. */
 export function leaveOthers(): void {
   if (!cluster.worker) return
-  // Without it, node would end this process at once and call that a success.
+  // Otherwise Node would end this process at once, with exit code 0.
   cluster.worker.exitedAfterDisconnect = true
   if (process.connected) process.disconnect()
 }
 
-/** A process that dies at once every time must not keep the machine busy with being started. */
+/** Limits the restarts of a process that dies at every start. */
 const RESTART_PAUSE_MS = 1_000
-/** The admin listener has nothing to drain: a scrape under way may end. */
+/** The admin listener has nothing to drain: only a scrape in progress may finish. */
 const ADMIN_CLOSE_MS = 1_000
 
-export interface Keeping {
+export interface ProcessGroup {
   readonly count: number
   readonly logger: Logger
   readonly admin: Pick<AdminOptions, 'host' | 'port' | 'token'>
 }
 
-/** Keeps `count` processes running until this one is told to stop. Resolves to the exit code. */
-export async function keepProcesses({ count, logger, admin }: Keeping): Promise<number> {
+/** Keeps `count` processes running until SIGINT or SIGTERM. Resolves to the exit code. */
+export async function keepProcesses({ count, logger, admin }: ProcessGroup): Promise<number> {
   const children = new Set<Child>()
-  /** Those that have started: before that they do not answer. */
+  /** Processes that have started: before that they do not answer. */
   const listening = new Set<Child>()
-  const counted = countedBy(listening)
+  const totals = totalsOf(listening)
   let isReady = false
   let isStopping = false
   let exitCode = 0
@@ -48,10 +50,13 @@ export async function keepProcesses({ count, logger, admin }: Keeping): Promise<
   const allEnded = new Promise<void>((resolve) => {
     ended = resolve
   })
-  const administering = await startAdmin({
+  const adminListener = await startAdmin({
     ...admin,
-    health: health(async () => (await Promise.all(Array.from(listening, askReady))).includes(true)),
-    metrics: counted.metrics,
+    health: health(async () => {
+      const answers = await Promise.all(Array.from(listening, (child) => ask(child, 'ready')))
+      return answers.includes(true)
+    }),
+    metrics: async () => prometheusText(await totals.snapshot()),
   })
 
   function start(): void {
@@ -62,7 +67,7 @@ export async function keepProcesses({ count, logger, admin }: Keeping): Promise<
       if (isReady || listening.size < count) return
       isReady = true
       const processes = pidsOf(children)
-      logger.info({ port, adminPort: administering.port, processes }, 'hookonce is ready')
+      logger.info({ port, adminPort: adminListener.port, processes }, 'hookonce is ready')
     })
     child.on('error', (error) => {
       logger.error({ pid: child.process.pid, error: String(error) }, 'a process cannot be reached')
@@ -72,10 +77,10 @@ export async function keepProcesses({ count, logger, admin }: Keeping): Promise<
 
   async function afterExit(child: Child, code: number | null, signal: string | null): Promise<void> {
     children.delete(child)
-    counted.ended(child)
+    totals.keep(child)
     const wasListening = listening.delete(child)
     if (!isStopping && !isReady && !wasListening) {
-      // It has said why. The others would fail in the same way.
+      // It has logged the reason. The others would fail in the same way.
       exitCode = code ?? 1
       stop()
     }
@@ -104,7 +109,7 @@ export async function keepProcesses({ count, logger, admin }: Keeping): Promise<
   }
   for (let n = 0; n < count; n += 1) start()
   await allEnded
-  await administering.close(ADMIN_CLOSE_MS)
+  await adminListener.close(ADMIN_CLOSE_MS)
   return exitCode
 }
 
@@ -113,36 +118,36 @@ function pidsOf(children: Iterable<Child>): (number | undefined)[] {
 }
 
 /**
- * The metrics of all processes as one. What a process counted stays in the sums after its end, and
- * while it does not answer, as it was last told: a sum that goes down reads as a restart of
- * everything.
+ * The metrics of all processes as one. The counts of a process stay in the sums after it ended, and
+ * while it does not answer: Prometheus takes a sum that decreases for a restart of everything.
  */
-function countedBy(children: ReadonlySet<Child>) {
-  const lastTold = new Map<Child, string>()
-  let gone: string | undefined
+function totalsOf(children: ReadonlySet<Child>) {
+  const latest = new Map<Child, MetricsSnapshot>()
+  let ended: MetricsSnapshot | undefined
 
   return {
-    async metrics(): Promise<string> {
+    async snapshot(): Promise<MetricsSnapshot> {
       const answered = new Set<Child>()
       await Promise.all(
         Array.from(children, async (child) => {
-          const text = await ask(child, 'metrics')
-          if (text === undefined || !children.has(child)) return
-          lastTold.set(child, text)
+          const snapshot = await ask(child, 'metrics')
+          if (snapshot === undefined || !children.has(child)) return
+          latest.set(child, snapshot)
           answered.add(child)
         }),
       )
-      const told = [...lastTold].filter(([child]) => answered.has(child))
-      if (told.length === 0) throw new Error('no process has told its metrics')
-      const older = [...lastTold].filter(([child]) => !answered.has(child))
-      // Gauges are those of the first text.
-      const texts = [...told, ...older].map(([, text]) => text)
-      return mergeMetrics(gone === undefined ? texts : [...texts, gone])
+      if (answered.size === 0) throw new Error('no process has reported its metrics')
+      const current = [...latest].filter(([child]) => answered.has(child))
+      const older = [...latest].filter(([child]) => !answered.has(child))
+      // Gauges are those of the first snapshot, so the current ones come first.
+      const snapshots = [...current, ...older].map(([, snapshot]) => snapshot)
+      return mergeSnapshots(ended === undefined ? snapshots : [...snapshots, ended])
     },
-    ended(child: Child): void {
-      const text = lastTold.get(child)
-      lastTold.delete(child)
-      if (text !== undefined) gone = mergeMetrics(gone === undefined ? [text] : [gone, text])
+    /** Keeps the counts of a process that has ended. */
+    keep(child: Child): void {
+      const snapshot = latest.get(child)
+      latest.delete(child)
+      if (snapshot) ended = mergeSnapshots(ended === undefined ? [snapshot] : [ended, snapshot])
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Worker as Child } from 'node:cluster'
 import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
-import { ask, askReady } from './questions.ts'
+import { ask } from './questions.ts'
 
 type Done = ((error: Error | null) => void) | undefined
 
@@ -9,9 +9,9 @@ type Done = ((error: Error | null) => void) | undefined
  * A process as node:cluster has it: a closed channel is told to the callback, or else thrown at
  * everybody.
  */
-function child(send: (it: EventEmitter, id: number, done: Done) => void): Child {
+function child(send: (it: EventEmitter, id: string, done: Done) => void): Child {
   const it = new EventEmitter()
-  const sending = (question: { id: number }, done: Done): void => send(it, question.id, done)
+  const sending = (question: { id: string }, done: Done): void => send(it, question.id, done)
   return Object.assign(it, { send: sending }) as unknown as Child
 }
 
@@ -23,7 +23,7 @@ function tell(done: Done, error: Error): void {
 test('a process that was gone before the question gives no answer, and harms nobody', async () => {
   const gone = child((_, __, done) => tell(done, new Error('ERR_IPC_CHANNEL_CLOSED')))
   expect(await ask(gone, 'metrics')).toBeUndefined()
-  expect(await askReady(gone)).toBe(false)
+  expect(await ask(gone, 'ready')).toBeUndefined()
   expect(gone.listenerCount('message') + gone.listenerCount('exit')).toBe(0)
 })
 
@@ -34,8 +34,8 @@ test.each(['exit', 'disconnect'])('a process that ends by %s before its answer g
 
 test('the answer to another question is not taken for this one', async () => {
   const busy = child((it, id) => {
-    it.emit('message', { hookonce: 'reply', id: id + 1, text: 'of another' })
-    it.emit('message', { hookonce: 'reply', id, text: 'yes' })
+    it.emit('message', { hookonce: 'reply', id: `${id}0`, answer: false })
+    it.emit('message', { hookonce: 'reply', id, answer: true })
   })
-  expect(await askReady(busy)).toBe(true)
+  expect(await ask(busy, 'ready')).toBe(true)
 })

@@ -1,75 +1,75 @@
 import type { Worker as Child } from 'node:cluster'
+import { randomUUID } from 'node:crypto'
+import type { MetricsSnapshot } from '../observe/snapshot.ts'
 
 /*
- * What the first of several processes asks the others, over their channels. A process may die
- * between a question and its answer: then there is no answer, and nobody else notices.
+ * Questions of the first of several processes to the others, over their channels. A process may die
+ * between a question and its answer: then there is no answer, and the other processes go on.
  */
 
-/** How one of several processes is; the first process asks for it. */
-export interface Answers {
-  metrics(): Promise<string>
+/** How one of several processes is. A hookonce can answer. */
+export interface Respondent {
+  readonly metrics: { snapshot(): Promise<MetricsSnapshot> }
   ready(): Promise<boolean>
 }
 
-type Topic = keyof Answers
+interface Answers {
+  readonly metrics: MetricsSnapshot
+  readonly ready: boolean
+}
 
 interface Question {
   readonly hookonce: 'question'
-  readonly id: number
-  readonly topic: Topic
+  readonly id: string
+  readonly topic: keyof Answers
 }
 
 interface Reply {
   readonly hookonce: 'reply'
-  readonly id: number
-  /** Undefined: it cannot be told. */
-  readonly text: string | undefined
+  readonly id: string
+  /** Undefined if the process could not answer. */
+  readonly answer?: Answers[keyof Answers] | undefined
 }
 
 const ANSWER_WITHIN_MS = 5_000
-const YES = 'yes'
 
-let asked = 0
-
-/** In the first process. Undefined: the child died, or did not answer in time. */
-export function ask(child: Child, topic: Topic): Promise<string | undefined> {
-  asked += 1
-  const question: Question = { hookonce: 'question', id: asked, topic }
+/** In the first process. Undefined: the child died, could not answer, or not in time. */
+export function ask<Topic extends keyof Answers>(
+  child: Child,
+  topic: Topic,
+): Promise<Answers[Topic] | undefined> {
+  const question: Question = { hookonce: 'question', id: randomUUID(), topic }
   return new Promise((resolve) => {
-    function end(text: string | undefined): void {
+    function end(answer: Answers[Topic] | undefined): void {
       clearTimeout(timer)
       child.off('message', onMessage).off('exit', onGone).off('disconnect', onGone)
-      resolve(text)
+      resolve(answer)
     }
     function onMessage(message: Reply): void {
-      if (message.hookonce === 'reply' && message.id === question.id) end(message.text)
+      // The reply with this id answers this topic.
+      if (message.hookonce === 'reply' && message.id === question.id) end(message.answer as Answers[Topic])
     }
     function onGone(): void {
       end(undefined)
     }
     const timer = setTimeout(end, ANSWER_WITHIN_MS, undefined)
     child.on('message', onMessage).on('exit', onGone).on('disconnect', onGone)
-    // With a callback a closed channel is told to it. Without one, it would end this process.
+    // The callback gets the error of a closed channel, which would end this process otherwise.
     child.send(question, (error) => error && onGone())
   })
 }
 
-export async function askReady(child: Child): Promise<boolean> {
-  return (await ask(child, 'ready')) === YES
-}
-
 /** In one of several: answers the first process. */
-export function answerQuestions(answers: Answers): void {
+export function answerQuestions(respondent: Respondent): void {
   process.on('message', async (message: Question) => {
     if (message.hookonce !== 'question') return
-    const text = await textOf(message.topic, answers).catch(() => undefined)
-    const reply: Reply = { hookonce: 'reply', id: message.id, text }
-    // If the first process is gone, so is the channel, and this one is about to end.
+    const answer = await answerTo(message.topic, respondent).catch(() => undefined)
+    const reply: Reply = { hookonce: 'reply', id: message.id, answer }
+    // If the first process is gone, so is the channel, and this process is about to end.
     process.send?.(reply, undefined, undefined, () => undefined)
   })
 }
 
-async function textOf(topic: Topic, { metrics, ready }: Answers): Promise<string> {
-  if (topic === 'metrics') return metrics()
-  return (await ready()) ? YES : 'no'
+function answerTo(topic: keyof Answers, { metrics, ready }: Respondent): Promise<Answers[keyof Answers]> {
+  return topic === 'metrics' ? metrics.snapshot() : ready()
 }

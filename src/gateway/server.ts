@@ -8,17 +8,14 @@ export interface GatewayOptions {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** False: this process only works, and only tells how it is. */
+  /** False: this process only works, and answers health checks. */
   readonly receives: boolean
   readonly health: Health
 }
 
 const IN = /^\/in\/[^/]+\/?$/
 
-/**
- * The listener that the internet may reach: `POST /in/:source` receives, `/healthz` and `/readyz`
- * tell how it is.
- */
+/** The listener for the internet: `POST /in/:source` receives, `/healthz` and `/readyz` report. */
 export function startGateway({ hooks, host, port, receives, health }: GatewayOptions): Promise<Listener> {
   const receive = hooks.node()
   return openListener({

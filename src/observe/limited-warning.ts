@@ -1,13 +1,17 @@
 import { lineLimit } from './line-limit.ts'
 
-/** Warnings belong to the process, and so does their limit. */
-const limit = lineLimit()
+export type LimitedWarning = (kind: string, text: string) => void
 
-/** `process.emitWarning` for what a stranger or an outage can cause: see line-limit.ts. */
-export function limitedWarning(kind: string, text: string): void {
-  limit({
-    kind,
-    write: () => process.emitWarning(text),
-    summarise: (andMore) => process.emitWarning(`${text} ${andMore}`),
-  })
+/** `process.emitWarning` for faults that a stranger or an outage can cause: see line-limit.ts. */
+export function limitedWarnings(): LimitedWarning {
+  const limit = lineLimit()
+  return (kind, text) =>
+    limit({
+      kind,
+      write: () => process.emitWarning(text),
+      summarise: (andMore) => process.emitWarning(`${text} ${andMore}`),
+    })
 }
+
+/** For code that belongs to no engine, such as a key store: one limit for the whole process. */
+export const limitedWarning = limitedWarnings()

@@ -1,23 +1,20 @@
 /*
- * Log lines that a stranger or an outage can cause come as fast as anyone likes. Of each kind, the
- * first few in an interval are written. The rest are counted, and one line at the end of the
- * interval says how many.
+ * Limits log lines that a stranger or an outage can cause at any rate. The first few lines of each
+ * kind in an interval are written. The rest are counted, and one line at the end of the interval
+ * gives their number.
  */
 
-/** Enough to see what goes on; a flood of one kind is then one line per second. */
+/** Enough to see what happens: a flood of one kind becomes about one line per second. */
 const LINES = 10
 const INTERVAL_MS = 10_000
-/**
- * Kinds name sources, codes and activities, which are few. Beyond this many, all further ones count
- * as one kind.
- */
+/** Kinds name sources, codes and activities, which are few. Further kinds count as one kind. */
 const MAX_KINDS = 1_000
 const OTHERS = '(others)'
 
 export interface LimitedLine {
   readonly kind: string
   readonly write: () => void
-  /** Called for the last line that was left out, with `"… and 8,312 more"` and the number in it. */
+  /** Called for the last line that was not written, with `"… and 8,312 more"` and that number. */
   readonly summarise: (andMore: string, leftOut: number) => void
 }
 
@@ -36,13 +33,13 @@ export function lineLimit(): (line: LimitedLine) => void {
     const running = kinds.get(kind)
     if (running && now < running.endsAt) return running
     const interval: Interval = { endsAt: now + INTERVAL_MS, lines: 0, leftOut: 0, last: undefined }
-    // Anew at the end of the map: the oldest kinds come first there.
+    // Inserted again, so that the map is ordered by age: `placeFor` looks for the oldest kind.
     kinds.delete(kind)
     kinds.set(kind, interval)
     return interval
   }
 
-  /** A kind that is not known yet may take the place of one whose interval is over. */
+  /** A new kind takes the place of the oldest one, if the interval of that one is over. */
   function placeFor(kind: string): string {
     if (kinds.has(kind) || kinds.size < MAX_KINDS) return kind
     for (const [known, { endsAt, leftOut }] of kinds) {

@@ -1,6 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
 import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
-import { limitedWarning } from './limited-warning.ts'
+import { limitedWarnings } from './limited-warning.ts'
 import { lineLimit } from './line-limit.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
 
@@ -12,20 +12,20 @@ export interface Logger {
 }
 
 /**
- * JSON escapes the older control characters. A terminal obeys these too, or shows the text in
- * another order.
+ * JSON escapes only the ASCII control characters. These also control a terminal, or change the
+ * direction of its text.
  */
-const COMMANDS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const CONTROL_CHARACTERS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** Lines of JSON on standard error. By default only what needs attention. */
+/** Writes lines of JSON to standard error. By default only warnings and errors. */
 export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
   const write = (name: string, fields: Record<string, unknown>, message: string): void => {
     const line = JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })
-    process.stderr.write(`${line.replace(COMMANDS, escaped)}\n`)
+    process.stderr.write(`${line.replace(CONTROL_CHARACTERS, escaped)}\n`)
   }
   return {
     info: (fields, message) => (level === 'info' ? write('info', fields, message) : undefined),
@@ -43,31 +43,32 @@ const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
 }
 
 /**
- * Logs what happened in the words of the glossary. Never a secret, never a body. Only what an
- * authenticated sender causes once per event is logged each time; of everything else each kind is
- * limited (model/line-limit.ts).
+ * Logs facts in the words of the glossary, never a secret or a body. Recorded and processed events
+ * are logged each time, because only an authenticated sender causes them, once per event. All other
+ * lines are limited by kind (line-limit.ts).
  */
 export function logs(logger: Logger): Observer {
   const limit = lineLimit()
+  const warn = limitedWarnings()
 
-  /** `fields` is asked only for lines that are written: most of a flood are not. */
+  /** `fields` is called only for lines that are written: most lines of a flood are not. */
   function limited(kind: string, level: Level, fields: () => Fields, message: string): void {
     limit({
       kind,
       write: () => logger[level](fields(), message),
       summarise: (andMore, leftOut) => {
-        // Out of a timer: what a logger throws here would end the process.
+        // Called from a timer, where an error of the logger would end the process.
         try {
           logger[level]({ ...fields(), not_logged: leftOut }, `${message} ${andMore}`)
         } catch (error) {
-          limitedWarning('logger', `the logger of hookonce threw: ${String(error)}`)
+          warn('logger', `the logger of hookonce threw: ${String(error)}`)
         }
       },
     })
   }
 
-  /** A refusal, or a delivery that was recorded without being understood. */
-  function refused({ source, code, detail, outcome }: DeliveryFact): void {
+  /** A refused delivery, or one that was recorded without its key or type. */
+  function logRefusal({ source, code, detail, outcome }: DeliveryFact): void {
     const message =
       REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents'
     limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail }), message)
@@ -75,8 +76,8 @@ export function logs(logger: Logger): Observer {
 
   return {
     delivery(fact) {
-      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return refused(fact)
-      if (fact.code !== undefined) refused(fact)
+      if (fact.outcome === 'rejected' || fact.outcome === 'shadowed') return logRefusal(fact)
+      if (fact.code !== undefined) logRefusal(fact)
       const fields = () => ({
         source: fact.source,
         event_key: fact.eventKey,
@@ -86,7 +87,7 @@ export function logs(logger: Logger): Observer {
         status: fact.status,
       })
       if (fact.outcome === 'recorded') return logger.info(fields(), 'recorded')
-      // Whoever has seen one signed delivery can send it again and again.
+      // Anyone who has seen one signed delivery can repeat it, so these lines are limited.
       const kind = `${fact.outcome} ${fact.source}`
       if (fact.outcome === 'mismatch')
         limited(kind, 'warn', fields, 'known event key with another body: the first body stands')
@@ -132,9 +133,9 @@ export function logs(logger: Logger): Observer {
     },
     rescue(fact) {
       if (fact.needsPerson) {
-        const asked = () => ({ receipt_id: fact.receiptId, status: 'attention' })
+        const fields = () => ({ receipt_id: fact.receiptId, status: 'attention' })
         const message = 'job waits for a person: see `hookonce attention list`'
-        return limited(`rescue ${message}`, 'error', asked, message)
+        return limited(`rescue ${message}`, 'error', fields, message)
       }
       const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
       const message = fact.buried
@@ -159,11 +160,11 @@ export function logs(logger: Logger): Observer {
         limited(kind, 'error', fields, 'message failed: it will not be published until it is replayed')
       else limited(kind, outcome === 'returned' ? 'info' : 'warn', fields, `message ${outcome}`)
     },
-    warning({ says, detail }) {
-      limited(`warning ${says}`, 'warn', () => ({ detail }), says)
+    warning({ message, detail }) {
+      limited(`warning ${message}`, 'warn', () => ({ detail }), message)
     },
     trouble({ doing, eventKey, error }) {
-      // How many jobs were being settled makes no other kind.
+      // The number of jobs in `doing` does not make another kind.
       const kind = `trouble ${doing.replace(/\d+/g, '#')}`
       const fields = () => ({
         ...(eventKey === undefined ? {} : { event_key: eventKey }),
@@ -174,7 +175,7 @@ export function logs(logger: Logger): Observer {
   }
 }
 
-/** Undefined can be thrown too. Of errors of ours the text says it all. */
+/** Tells an error of undefined from none. Errors of hookonce need no stack. */
 function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
   if (!('error' in fact)) return {}
   const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)

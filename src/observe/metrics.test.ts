@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { metrics } from './metrics.ts'
+import { type Backlogs, meter } from './metrics.ts'
 import type { AttemptFact, DeliveryFact } from './observer.ts'
+import { prometheusText } from './prometheus.ts'
 
 const NOTHING = { jobs: [], outbox: [] }
 const attempt: AttemptFact = {
@@ -11,6 +12,16 @@ const attempt: AttemptFact = {
   outcome: 'processed',
   durationMs: 20,
 }
+/** A meter, and its metrics as Prometheus reads them. */
+function metrics() {
+  const { observer, snapshot } = meter()
+  return {
+    observer,
+    snapshot,
+    render: (backlogs: Backlogs | undefined) => prometheusText(snapshot(backlogs)),
+  }
+}
+
 const delivery: DeliveryFact = { source: 'test', outcome: 'recorded', status: 202, durationMs: 2 }
 
 test('an idle process declares every metric, and has a sample of the ledger alone', () => {
@@ -79,4 +90,19 @@ test('while the ledger cannot be read, what this process counted is reported all
   const text = render(undefined)
   expect(text).toContain('hookonce_received_total{source="test"} 1\n')
   expect(text).toContain('hookonce_ledger_up 0\n')
+})
+
+test('a snapshot is plain data, and does not change when counting goes on', () => {
+  const { observer, snapshot } = metrics()
+  observer.attempt(attempt)
+  const taken = snapshot(NOTHING)
+  const json = JSON.stringify(taken)
+  observer.attempt(attempt)
+  expect(JSON.parse(json)).toEqual(taken)
+  expect(taken.metrics.find(({ name }) => name === 'hookonce_processed_total')).toEqual({
+    name: 'hookonce_processed_total',
+    help: 'Attempts that completed their job.',
+    type: 'counter',
+    samples: [{ labels: { source: 'test', subscriber: 'app' }, value: 1 }],
+  })
 })

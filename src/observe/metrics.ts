@@ -2,12 +2,21 @@ import type { Backlog } from '../ledger/read/jobs.ts'
 import type { OutboxBacklog } from '../ledger/read/outbox.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import type { AttemptFact, Observer } from './observer.ts'
+import type {
+  CounterMetric,
+  GaugeMetric,
+  HistogramMetric,
+  HistogramSample,
+  Labels,
+  MetricsSnapshot,
+  Sample,
+} from './snapshot.ts'
 
-/** Counters and histograms of this process, in the text format of Prometheus. */
-export interface Metrics {
+/** Counts what happens in this process. */
+export interface Meter {
   readonly observer: Observer
-  /** `backlogs` is what waits in the ledger; undefined: it cannot be read now. */
-  render(backlogs: Backlogs | undefined): string
+  /** `backlogs` holds what waits in the ledger; undefined while it cannot be read. */
+  snapshot(backlogs: Backlogs | undefined): MetricsSnapshot
 }
 
 /** Read from the ledger for each scrape, so that every process reports the same. */
@@ -49,35 +58,55 @@ const COUNTERS = {
 } as const
 
 type CounterName = keyof typeof COUNTERS
-type Labels = Readonly<Record<string, string>>
 
-interface Histogram {
-  readonly labels: string
+const HISTOGRAMS = {
+  hookonce_accept_seconds: 'From the whole body read to the answer.',
+  hookonce_attempt_seconds: 'Time of one run of a handler.',
+  hookonce_publish_seconds: 'Time of one attempt to publish a message.',
+} as const
+
+type HistogramName = keyof typeof HISTOGRAMS
+
+interface Histogram extends HistogramSample {
   readonly counts: number[]
   sum: number
   count: number
 }
 
-export function metrics(): Metrics {
-  const counters = remembered((_name: string) => new Map<string, number>())
-  const accepts = new Map<string, Histogram>()
-  const attempts = new Map<string, Histogram>()
-  const publishes = new Map<string, Histogram>()
+const NO_LABELS: Labels = {}
 
-  // Events come by the thousand, names and labels by the dozen: their texts are made once.
-  const ofSource = remembered((source: string) => labelText({ source }))
-  const ofTopic = remembered((topic: string) => labelText({ topic }))
+export function meter(): Meter {
+  // By the identity of the labels: the objects are made once, by `ofSource` and its like.
+  const counters = remembered((_name: CounterName) => new Map<Labels, number>())
+  const histograms = remembered((_name: HistogramName) => new Map<Labels, Histogram>())
+
+  const ofSource = remembered((source: string): Labels => ({ source }))
+  const ofTopic = remembered((topic: string): Labels => ({ topic }))
   const ofReason = remembered((source: string) =>
-    remembered((reason: string) => labelText({ source, reason })),
+    remembered((reason: string): Labels => ({ source, reason })),
   )
   const ofSubscriber = remembered((source: string) =>
-    remembered((subscriber: string) => labelText({ source, subscriber })),
+    remembered((subscriber: string): Labels => ({ source, subscriber })),
   )
   const attemptsEnded = remembered((outcome: AttemptFact['outcome']) => `hookonce_${outcome}_total` as const)
 
-  function count(name: CounterName, labels: string): void {
+  function count(name: CounterName, labels: Labels): void {
     const samples = counters(name)
     samples.set(labels, (samples.get(labels) ?? 0) + 1)
+  }
+
+  function measure(name: HistogramName, labels: Labels, ms: number): void {
+    const samples = histograms(name)
+    let histogram = samples.get(labels)
+    if (!histogram) {
+      histogram = { labels, counts: BUCKETS.map(() => 0), sum: 0, count: 0 }
+      samples.set(labels, histogram)
+    }
+    const seconds = ms / 1000
+    const bucket = BUCKETS.findIndex((limit) => seconds <= limit)
+    if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
+    histogram.sum += seconds
+    histogram.count += 1
   }
 
   const observer: Observer = {
@@ -86,7 +115,7 @@ export function metrics(): Metrics {
         return count(`hookonce_${fact.outcome}_total`, ofReason(fact.source)(fact.code ?? ''))
       const labels = ofSource(fact.source)
       if (fact.outcome === 'handshake') return count('hookonce_handshake_total', labels)
-      observe(accepts, labels, fact.durationMs)
+      measure('hookonce_accept_seconds', labels, fact.durationMs)
       if (fact.code !== undefined) count('hookonce_unread_total', ofReason(fact.source)(fact.code))
       if (fact.outcome === 'recorded') return count('hookonce_received_total', labels)
       if (fact.outcome === 'mismatch') count('hookonce_mismatch_total', labels)
@@ -95,98 +124,120 @@ export function metrics(): Metrics {
     },
     attempt(fact) {
       const labels = ofSubscriber(fact.source)(fact.subscriber)
-      observe(attempts, labels, fact.durationMs)
+      measure('hookonce_attempt_seconds', labels, fact.durationMs)
       if (fact.outcome === 'stale') count('hookonce_processed_total', labels)
       if (fact.error instanceof EffectBusy) count('hookonce_effect_conflicts_total', labels)
       count(attemptsEnded(fact.outcome), labels)
     },
-    rescue: () => count('hookonce_rescued_total', ''),
+    rescue: () => count('hookonce_rescued_total', NO_LABELS),
     message(fact) {
       const labels = ofTopic(fact.topic)
-      if (fact.outcome !== 'crashed') observe(publishes, labels, fact.durationMs)
+      if (fact.outcome !== 'crashed') measure('hookonce_publish_seconds', labels, fact.durationMs)
       count(`hookonce_messages_${fact.outcome}_total`, labels)
     },
-    trouble: () => count('hookonce_trouble_total', ''),
+    trouble: () => count('hookonce_trouble_total', NO_LABELS),
+  }
+
+  function counterOf(name: CounterName): CounterMetric {
+    const samples = Array.from(counters(name), ([labels, value]) => ({ labels, value }))
+    return { name, help: COUNTERS[name], type: 'counter', samples }
+  }
+
+  function histogramOf(name: HistogramName): HistogramMetric {
+    const samples = Array.from(histograms(name).values(), (histogram) => ({
+      ...histogram,
+      counts: [...histogram.counts],
+    }))
+    return { name, help: HISTOGRAMS[name], type: 'histogram', bounds: BUCKETS, samples }
   }
 
   return {
     observer,
-    render: (backlogs) => {
-      const { jobs: backlog, outbox } = backlogs ?? { jobs: [], outbox: [] }
-      return [
-        ...Object.entries(COUNTERS).flatMap(([name, help]) => [
-          `# HELP ${name} ${help}`,
-          `# TYPE ${name} counter`,
-          ...[...counters(name)].map(([labels, value]) => `${name}{${labels}} ${value}`),
-        ]),
-        ...histogramLines('hookonce_accept_seconds', 'From the whole body read to the answer.', accepts),
-        ...histogramLines('hookonce_attempt_seconds', 'Time of one run of a handler.', attempts),
-        ...histogramLines('hookonce_publish_seconds', 'Time of one attempt to publish a message.', publishes),
-        ...gaugeLines(
-          'hookonce_processing_lag_seconds',
-          'Age of the oldest job that is due.',
-          backlog,
-          (b) => b.lagSeconds,
-        ),
-        ...gaugeLines(
-          'hookonce_jobs_waiting',
-          'Jobs received and not yet started.',
-          backlog,
-          (b) => b.waiting,
-        ),
-        ...gaugeLines(
-          'hookonce_jobs_retrying',
-          'Jobs that wait for their next attempt.',
-          backlog,
-          (b) => b.retrying,
-        ),
-        ...gaugeLines(
-          'hookonce_jobs_unattended',
-          'Jobs that wait for a subscriber that no running worker serves.',
-          backlog,
-          (b) => b.unattended,
-        ),
-        ...gaugeLines(
-          'hookonce_jobs_failed',
-          'Jobs that were given up and wait for a replay.',
-          backlog,
-          (b) => b.failed,
-        ),
-        ...gaugeLines(
-          'hookonce_jobs_attention',
-          'Jobs that wait for an operator to decide on an effect.',
-          backlog,
-          (b) => b.attention,
-        ),
-        ...gaugeLines(
-          'hookonce_effects_unknown',
-          'Effects whose outcome is unknown.',
-          backlog,
-          (b) => b.effectsUnknown,
-        ),
-        ...gaugeLines(
-          'hookonce_outbox_lag_seconds',
-          'Age of the oldest message that waits.',
-          outbox,
-          (o) => o.lagSeconds,
-        ),
-        ...gaugeLines('hookonce_outbox_waiting', 'Messages not yet published.', outbox, (o) => o.waiting),
-        ...gaugeLines(
-          'hookonce_outbox_failed',
-          'Messages that were given up and wait for a replay.',
-          outbox,
-          (o) => o.failed,
-        ),
-        '# HELP hookonce_ledger_up Whether the ledger could be read for this scrape: 1, or 0.',
-        '# TYPE hookonce_ledger_up gauge',
-        `hookonce_ledger_up ${backlogs ? 1 : 0}`,
-        '',
-      ].join('\n')
-    },
+    snapshot: (backlogs) => ({
+      metrics: [
+        ...namesOf(COUNTERS).map(counterOf),
+        ...namesOf(HISTOGRAMS).map(histogramOf),
+        ...gaugesOf(JOB_GAUGES, backlogs?.jobs, ({ source, subscriber }) => ({ source, subscriber })),
+        ...gaugesOf(OUTBOX_GAUGES, backlogs?.outbox, ({ topic }) => ({ topic })),
+        ledgerUp(backlogs !== undefined),
+      ],
+    }),
   }
 }
 
-/** What was made for a key, made once. */
+interface Gauge<Row> {
+  readonly help: string
+  readonly of: (row: Row) => number
+}
+
+const JOB_GAUGES: Readonly<Record<string, Gauge<Backlog>>> = {
+  hookonce_processing_lag_seconds: {
+    help: 'Age of the oldest job that is due.',
+    of: (backlog) => backlog.lagSeconds,
+  },
+  hookonce_jobs_waiting: {
+    help: 'Jobs received and not yet started.',
+    of: (backlog) => backlog.waiting,
+  },
+  hookonce_jobs_retrying: {
+    help: 'Jobs that wait for their next attempt.',
+    of: (backlog) => backlog.retrying,
+  },
+  hookonce_jobs_unattended: {
+    help: 'Jobs that wait for a subscriber that no running worker serves.',
+    of: (backlog) => backlog.unattended,
+  },
+  hookonce_jobs_failed: {
+    help: 'Jobs that were given up and wait for a replay.',
+    of: (backlog) => backlog.failed,
+  },
+  hookonce_jobs_attention: {
+    help: 'Jobs that wait for an operator to decide on an effect.',
+    of: (backlog) => backlog.attention,
+  },
+  hookonce_effects_unknown: {
+    help: 'Effects whose outcome is unknown.',
+    of: (backlog) => backlog.effectsUnknown,
+  },
+}
+
+const OUTBOX_GAUGES: Readonly<Record<string, Gauge<OutboxBacklog>>> = {
+  hookonce_outbox_lag_seconds: {
+    help: 'Age of the oldest message that waits.',
+    of: (backlog) => backlog.lagSeconds,
+  },
+  hookonce_outbox_waiting: {
+    help: 'Messages not yet published.',
+    of: (backlog) => backlog.waiting,
+  },
+  hookonce_outbox_failed: {
+    help: 'Messages that were given up and wait for a replay.',
+    of: (backlog) => backlog.failed,
+  },
+}
+
+function gaugesOf<Row>(
+  gauges: Readonly<Record<string, Gauge<Row>>>,
+  rows: readonly Row[] = [],
+  labelsOf: (row: Row) => Labels,
+): GaugeMetric[] {
+  return Object.entries(gauges).map(([name, { help, of }]) => {
+    const samples: Sample[] = rows.map((row) => ({ labels: labelsOf(row), value: of(row) }))
+    return { name, help, type: 'gauge', samples }
+  })
+}
+
+function ledgerUp(isUp: boolean): GaugeMetric {
+  const help = 'Whether the ledger could be read for this scrape: 1, or 0.'
+  const samples = [{ labels: NO_LABELS, value: isUp ? 1 : 0 }]
+  return { name: 'hookonce_ledger_up', help, type: 'gauge', samples }
+}
+
+function namesOf<Name extends string>(metrics: Readonly<Record<Name, string>>): Name[] {
+  return Object.keys(metrics) as Name[]
+}
+
+/** Makes a value once per key. */
 function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
   const made = new Map<Key, Value>()
   return (key) => {
@@ -197,59 +248,4 @@ function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value 
     }
     return value
   }
-}
-
-function observe(histograms: Map<string, Histogram>, labels: string, ms: number): void {
-  let histogram = histograms.get(labels)
-  if (!histogram) {
-    histogram = { labels, counts: BUCKETS.map(() => 0), sum: 0, count: 0 }
-    histograms.set(labels, histogram)
-  }
-  const seconds = ms / 1000
-  const bucket = BUCKETS.findIndex((limit) => seconds <= limit)
-  if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
-  histogram.sum += seconds
-  histogram.count += 1
-}
-
-function histogramLines(name: string, help: string, histograms: ReadonlyMap<string, Histogram>): string[] {
-  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`]
-  for (const { labels, counts, sum, count } of histograms.values()) {
-    let below = 0
-    BUCKETS.forEach((limit, index) => {
-      below += counts[index] ?? 0
-      lines.push(`${name}_bucket{${labels},le="${limit}"} ${below}`)
-    })
-    lines.push(
-      `${name}_bucket{${labels},le="+Inf"} ${count}`,
-      `${name}_sum{${labels}} ${sum}`,
-      `${name}_count{${labels}} ${count}`,
-    )
-  }
-  return lines
-}
-
-function gaugeLines<Row extends Backlog | OutboxBacklog>(
-  name: string,
-  help: string,
-  backlog: readonly Row[],
-  of: (row: Row) => number,
-): string[] {
-  const head = [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`]
-  return [...head, ...backlog.map((row) => `${name}{${labelText(labelsOf(row))}} ${of(row)}`)]
-}
-
-function labelsOf(row: Backlog | OutboxBacklog): Labels {
-  return 'topic' in row ? { topic: row.topic } : { source: row.source, subscriber: row.subscriber }
-}
-
-function labelText(labels: Labels): string {
-  let text = ''
-  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
-  return text
-}
-
-function escaped(value: string): string {
-  if (!/[\\"\n]/.test(value)) return value
-  return value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))
 }

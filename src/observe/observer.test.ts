@@ -34,3 +34,27 @@ test('an observer that throws keeps neither the others nor the work from going o
   expect(warned).toHaveBeenCalledTimes(5)
   warned.mockRestore()
 })
+
+test('an asynchronous observer that rejects is reported like one that throws, ten times in ten seconds', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+  const all = observers([
+    {
+      async chore() {
+        throw new Error('disk full')
+      },
+    },
+  ])
+  for (let n = 0; n < 100; n += 1) all.chore?.({ name: 'prune', durationMs: 1, result: { rows: 1 } })
+  await new Promise(setImmediate)
+  expect(warned).toHaveBeenCalledTimes(10)
+  expect(warned).toHaveBeenCalledWith('chore() of an observer of hookonce threw: Error: disk full')
+  warned.mockRestore()
+})
+
+test('a member that no observer has is not there, so that nothing is prepared for it', () => {
+  const all = observers([{ attempt: () => undefined, chore: undefined }])
+  expect(all.chore).toBeUndefined()
+  expect(all.effectStarted).toBeUndefined()
+  expect(all.inSpan).toBeUndefined()
+  expect(all.traceparent).toBeUndefined()
+})

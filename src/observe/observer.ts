@@ -1,39 +1,83 @@
 import type { ErrorCode } from '../model/errors.ts'
-import { limitedWarning } from './limited-warning.ts'
+import { limitedWarnings } from './limited-warning.ts'
+import {
+  type InSpan,
+  inSpansOf,
+  type Span,
+  type SpanEnd,
+  type SpanObserver,
+  wellFormedTraceparent,
+} from './span.ts'
 
 /**
- * The one place where deliveries, attempts, messages and upkeep are observed. Metrics and logs hang
- * on it; nothing else in the stages counts or prints. Facts carry names and ids, never a secret or
- * a body.
+ * What can be observed. Facts carry names and ids, never a secret or a body. Every member is called
+ * at once, in the process where the fact happened; keep it short. An observer that throws, or
+ * returns a promise that rejects, is reported as a process warning and disturbs nothing else.
  */
-export interface Observer {
-  delivery(fact: DeliveryFact): void
-  /**
-   * Why a delivery was refused, where one was looked into. Not everyone is told: it is counted as a
-   * delivery already.
-   */
+export interface CustomObserver {
+  /** A delivery was answered. */
+  delivery?(fact: DeliveryFact): void
+  /** A refused delivery was looked into. It was reported as a delivery before. */
   diagnosis?(fact: DiagnosisFact): void
-  /** The event key of a source does not do what it is for. */
+  /** The event key of a source looks wrong: it repeats too rarely, or too often. */
   keyFinding?(fact: KeyFindingFact): void
   /** Jobs wait for a subscriber that no worker serves. */
   unattended?(fact: UnattendedFact): void
-  attempt(fact: AttemptFact): void
-  rescue(fact: RescueFact): void
-  message(fact: MessageFact): void
-  /** A periodic chore of upkeep finished. One that fails is reported to `trouble`, with its name. */
+  /** One run of a job ended, and its outcome was committed or refused. */
+  attempt?(fact: AttemptFact): void
+  /** This run is about to call, and has recorded that. Not called where no call is made. */
+  effectStarted?(fact: EffectFact): void
+  /** An effect that a handler asked for ended, with or without a call. */
+  effectEnded?(fact: EffectEndFact): void
+  /** A job was taken back from a worker that died. */
+  rescue?(fact: RescueFact): void
+  /** One attempt to publish a message ended, or its relay died. */
+  message?(fact: MessageFact): void
+  /** The lease of this process's worker or relay was renewed late, was lost, or was taken over. */
+  lease?(fact: LeaseFact): void
+  /** A periodic chore of upkeep ended. */
   chore?(fact: ChoreFact): void
-  /** Something went wrong that no delivery or attempt tells of. */
-  trouble(fact: TroubleFact): void
-  /** It works, but somebody should know how: it is set up badly, or a start takes long. */
+  /** A failure that belongs to no delivery, attempt or message. */
+  trouble?(fact: TroubleFact): void
+  /** A setup that works now but will cause harm. Reported once. */
   warning?(fact: WarningFact): void
+  /**
+   * Opens a span around `run`, which it must call before it returns. `run` resolves when the work
+   * has ended, and never rejects. Facts of the work are reported inside its span.
+   */
+  span?(span: Span, run: () => Promise<SpanEnd>): unknown
+  /**
+   * The W3C trace context of the current span. Called in the span of a delivery, and recorded with
+   * its receipt; called again when a handler publishes, and recorded with the message.
+   */
+  traceparent?(): string | undefined
 }
+
+/** An absent member may also be written as undefined. */
+type AnyObserver = { readonly [Member in keyof CustomObserver]: CustomObserver[Member] | undefined }
+
+type FactKind = Exclude<keyof CustomObserver, 'span' | 'traceparent'>
+type FactOf<Kind extends FactKind> = Parameters<NonNullable<CustomObserver[Kind]>>[0]
+type Reports = { readonly [Kind in FactKind]: (fact: FactOf<Kind>) => void }
+type CommonKind = 'delivery' | 'attempt' | 'rescue' | 'message' | 'trouble'
+
+/**
+ * All observers of one engine as the stages see them: the one place where stages report. Members
+ * that no observer has are undefined, so that nothing is prepared for them.
+ */
+export interface Observer extends Pick<Reports, CommonKind>, OtherReports {
+  readonly inSpan?: InSpan | undefined
+  readonly traceparent?: (() => string | undefined) | undefined
+}
+
+type OtherReports = { readonly [Kind in Exclude<FactKind, CommonKind>]?: Reports[Kind] | undefined }
 
 export interface DeliveryFact {
   readonly source: string
   readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
-  /** Why it was rejected, or what it lacked, for our own log: never sent to the sender. */
+  /** Why it was rejected, or what it lacked. Only for logs: it is never sent to the sender. */
   readonly detail?: string
   readonly receiptId?: string
   readonly eventKey?: string
@@ -70,13 +114,13 @@ export interface AttemptFact {
   readonly eventType?: string | undefined
   readonly objectId?: string | undefined
   readonly attempt: number
-  /** `lost`: the outcome was refused, because the lease had gone to another worker. */
+  /** `lost`: the outcome was refused, because another worker has taken over the job. */
   readonly outcome:
     | 'processed'
-    /** Processed, but all that the event told was known better. */
+    /** Processed, but the event carried only outdated data. */
     | 'stale'
     | 'retrying'
-    /** Not yet, says the handler, or another job is at the same effect: not a failure. */
+    /** Postponed by the handler, or another job is at the same effect: not a failure. */
     | 'deferred'
     | 'failed'
     /** Waits for a person: the outcome of an effect is unknown. */
@@ -87,12 +131,61 @@ export interface AttemptFact {
   readonly error?: unknown
 }
 
+export interface EffectFact {
+  readonly source: string
+  readonly subscriber: string
+  readonly receiptId: string
+  /** The business key. */
+  readonly key: string
+  /** `tx`: an effect inside a transaction, which commits or rolls back with it. */
+  readonly mode: 'tx' | 'keyed' | 'atMostOnce' | 'atLeastOnce'
+}
+
+export interface EffectEndFact extends EffectFact {
+  readonly outcome: /** It happened, and its result was recorded. */
+    | 'done'
+    /** It had happened before: the recorded result was returned, without a call. */
+    | 'recorded'
+    /** It did not happen. */
+    | 'failed'
+    /** The call threw, and may have happened: the next run decides by the mode. */
+    | 'open'
+    /** The job waits for a person: nobody can tell whether it happened. */
+    | 'unknown'
+    /** Another job is at the same effect: this one waits for its turn. */
+    | 'busy'
+    /** It was not called: the lease was lost, or the key was used with another input. */
+    | 'refused'
+  readonly durationMs: number
+  readonly error?: unknown
+}
+
+export interface LeaseFact {
+  /** The id of the worker or relay in the ledger. */
+  readonly worker: number
+  readonly outcome: /** A heartbeat failed or was late, and the next one came in time. */
+    | 'late'
+    /** No heartbeat was answered in time: work in flight is aborted. */
+    | 'lost'
+    /** Another process has declared this worker dead and taken its work. */
+    | 'takenOver'
+  /** Since the last heartbeat that was answered. */
+  readonly silentMs: number
+}
+
+export interface ChoreFact {
+  readonly name: string
+  readonly durationMs: number
+  /** What it did, as counts by noun: `{ jobs: 3 }`. Undefined if it failed. */
+  readonly result?: Readonly<Record<string, number>>
+  /** Why it failed. Also reported to `trouble`. */
+  readonly error?: unknown
+}
+
 export interface RescueFact {
   readonly receiptId: string
   readonly buried: boolean
-  /**
-   * It is in `attention`: its worker died with it too often, and the outcome of a call is unknown.
-   */
+  /** It is in `attention`: its workers died too often, and the outcome of a call is unknown. */
   readonly needsPerson?: boolean
 }
 
@@ -102,7 +195,7 @@ export interface MessageFact {
   readonly key: string | null
   readonly attempt: number
   /**
-   * `lost`: the outcome was refused, because the lease had gone to another relay; `crashed`: its
+   * `lost`: the outcome was refused, because another relay has taken over the lane. `crashed`: its
    * relay died.
    */
   readonly outcome: 'published' | 'retrying' | 'failed' | 'returned' | 'lost' | 'crashed'
@@ -110,50 +203,117 @@ export interface MessageFact {
   readonly error?: unknown
 }
 
-export interface ChoreFact {
-  readonly name: string
-  readonly durationMs: number
-  /** What it did, as counts by noun: `{ jobs: 3 }`. */
-  readonly result: Readonly<Record<string, number>>
-}
-
 export interface TroubleFact {
-  /** Log lines are limited by it: what differs from case to case does not belong here. */
+  /** Log lines are limited by this text, so it must not contain ids or other varying parts. */
   readonly doing: string
   readonly eventKey?: string
   readonly error: unknown
 }
 
 export interface WarningFact {
-  readonly says: string
+  readonly message: string
   /** With what to do. */
   readonly detail: string
 }
 
-/**
- * Tells every observer. One that throws is a bug of its own and must not become a lost delivery.
- */
-export function observers(all: readonly Observer[]): Observer {
+const MEMBERS: Readonly<Record<keyof CustomObserver, true>> = {
+  delivery: true,
+  diagnosis: true,
+  keyFinding: true,
+  unattended: true,
+  attempt: true,
+  effectStarted: true,
+  effectEnded: true,
+  rescue: true,
+  message: true,
+  lease: true,
+  chore: true,
+  trouble: true,
+  warning: true,
+  span: true,
+  traceparent: true,
+}
+export const observerMembers: readonly string[] = Object.keys(MEMBERS)
+
+/** Reports to every observer. A fault of an observer must not become a lost delivery. */
+export function observers(all: readonly AnyObserver[]): Observer {
+  const warn = limitedWarnings()
+
+  function reportTo<Kind extends FactKind>(kind: Kind): (fact: FactOf<Kind>) => void {
+    // The member of a kind takes the facts of that kind. Bound once: a lookup by name for every
+    // fact would be slower.
+    const members = all
+      .filter((observer): observer is Reports => observer[kind] !== undefined)
+      .map((observer) => observer[kind].bind(observer))
+    const onFault = faultOf(kind)
+    return (fact) => {
+      for (const member of members) {
+        try {
+          const returned: unknown = member(fact)
+          if (returned instanceof Promise) returned.catch(onFault)
+        } catch (error) {
+          onFault(error)
+        }
+      }
+    }
+  }
+
+  function ifObserved<Kind extends FactKind>(kind: Kind): ((fact: FactOf<Kind>) => void) | undefined {
+    return all.some((observer) => observer[kind] !== undefined) ? reportTo(kind) : undefined
+  }
+
+  function faultOf(member: keyof CustomObserver): (error: unknown) => void {
+    return (error) => warn(member, `${member}() of an observer of hookonce threw: ${String(error)}`)
+  }
+
   return {
-    delivery: (fact) => tell(all, (observer) => observer.delivery(fact)),
-    diagnosis: (fact) => tell(all, (observer) => observer.diagnosis?.(fact)),
-    keyFinding: (fact) => tell(all, (observer) => observer.keyFinding?.(fact)),
-    unattended: (fact) => tell(all, (observer) => observer.unattended?.(fact)),
-    attempt: (fact) => tell(all, (observer) => observer.attempt(fact)),
-    rescue: (fact) => tell(all, (observer) => observer.rescue(fact)),
-    message: (fact) => tell(all, (observer) => observer.message(fact)),
-    chore: (fact) => tell(all, (observer) => observer.chore?.(fact)),
-    trouble: (fact) => tell(all, (observer) => observer.trouble(fact)),
-    warning: (fact) => tell(all, (observer) => observer.warning?.(fact)),
+    delivery: reportTo('delivery'),
+    attempt: reportTo('attempt'),
+    rescue: reportTo('rescue'),
+    message: reportTo('message'),
+    trouble: reportTo('trouble'),
+    diagnosis: ifObserved('diagnosis'),
+    keyFinding: ifObserved('keyFinding'),
+    unattended: ifObserved('unattended'),
+    effectStarted: ifObserved('effectStarted'),
+    effectEnded: ifObserved('effectEnded'),
+    lease: ifObserved('lease'),
+    chore: ifObserved('chore'),
+    warning: ifObserved('warning'),
+    inSpan: spansOf(all, faultOf('span')),
+    traceparent: traceparentOf(all, faultOf('traceparent')),
   }
 }
 
-function tell(all: readonly Observer[], say: (observer: Observer) => void): void {
-  for (const observer of all) {
-    try {
-      say(observer)
-    } catch (error) {
-      limitedWarning('observer', `an observer of hookonce threw: ${String(error)}`)
+type OnFault = (error: unknown) => void
+
+function spansOf(all: readonly AnyObserver[], onFault: OnFault): InSpan | undefined {
+  const tracers = all.filter(
+    (observer): observer is AnyObserver & SpanObserver => observer.span !== undefined,
+  )
+  return tracers.length === 0 ? undefined : inSpansOf(tracers, onFault)
+}
+
+/** The first well-formed trace context that an observer returns. */
+function traceparentOf(
+  all: readonly AnyObserver[],
+  onFault: OnFault,
+): (() => string | undefined) | undefined {
+  const tracers = all.filter((observer) => observer.traceparent !== undefined)
+  if (tracers.length === 0) return undefined
+  return () => {
+    for (const tracer of tracers) {
+      try {
+        const found = tracer.traceparent?.()
+        if (found === undefined) continue
+        if (wellFormedTraceparent(found)) return found
+        onFault(
+          `${JSON.stringify(found)} is no W3C traceparent: return 00-<trace id>-<span id>-<flags>, or undefined`,
+        )
+      } catch (error) {
+        onFault(error)
+      }
     }
+    return undefined
   }
 }

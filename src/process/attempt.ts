@@ -137,7 +137,7 @@ async function perform(run: Run, { business, observer }: AttemptDeps): Promise<E
     interruption.interrupt(new HookonceError('HANDLER_TIMEOUT', fault))
   }, subscriber.timeoutMs)
   let event: Event | undefined
-  const context = openContext(run, business)
+  const context = openContext(run, business, observer)
   try {
     if (interruption.reason) throw interruption.reason
     event = run.event()

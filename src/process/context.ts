@@ -7,7 +7,7 @@ import { fetchOnce } from '../effects/fetch-once.ts'
 import { handedOverBefore } from '../effects/handed-over.ts'
 import { type Latest, staleReason } from '../effects/latest.ts'
 import { type Outbox, outgoing } from '../effects/message.ts'
-import { type HandlerRun, stop } from '../effects/run.ts'
+import { type EffectObserver, type HandlerRun, stop } from '../effects/run.ts'
 import { step } from '../effects/step.ts'
 import { refuseInside, type TransactionOptions, transaction, type Work } from '../effects/transaction.ts'
 import { type CheckedWrite, checkWrite } from '../effects/write.ts'
@@ -68,7 +68,11 @@ const SIGNAL: PropertyDescriptor = {
   },
 }
 
-export function openContext(run: Run, { pool, shards, outbox }: Business): OpenContext {
+export function openContext(
+  run: Run,
+  { pool, shards, outbox }: Business,
+  observer: EffectObserver,
+): OpenContext {
   const { job, epoch, attempt, subscriber, interruption, lastStep } = run
   const writes: CheckedWrite[] = []
   const calls = new Calls()
@@ -80,6 +84,8 @@ export function openContext(run: Run, { pool, shards, outbox }: Business): OpenC
     epoch,
     isFirst: run.isFirst,
     tenant: subscriber.tenant,
+    source: subscriber.sourceName,
+    observer,
     subscriber: subscriber.name,
     lastStep,
     timeoutMs: subscriber.timeoutMs,

@@ -18,6 +18,7 @@ import { takeLease } from '../work/lease.ts'
 import { persistently } from '../work/persistently.ts'
 import { withinMs } from '../work/within.ts'
 import { attempt, handedBack, type Run } from './attempt.ts'
+import { attemptInSpan } from './attempt-span.ts'
 import { startClaimer } from './claimer.ts'
 import { bornLeasedRun, claimedRun } from './runs.ts'
 import { type Ending, hasWritten, settler } from './settler.ts'
@@ -205,7 +206,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       return settling.add(ending)
     }
     inFlight.set(key, run)
-    return attempt(run, { business, settle, observer, signal: givingUp.signal }).finally(() => {
+    const deps = { business, settle, observer, signal: givingUp.signal }
+    const ended = observer.inSpan ? attemptInSpan(run, deps, observer.inSpan) : attempt(run, deps)
+    return ended.finally(() => {
       inFlight.delete(key)
       // Whatever became of it: if it is not done, nothing is let go.
       if (run.lane !== undefined) void passer.add(run.lane)

@@ -6,7 +6,7 @@ export interface Chore {
   readonly name: string
   readonly everyMs: number
   /** Returns what it did, as counts by noun. */
-  run(): Promise<ChoreFact['result']>
+  run(): Promise<NonNullable<ChoreFact['result']>>
 }
 
 export interface RunningChore {
@@ -35,6 +35,7 @@ export function startChore({ name, everyMs, run }: Chore, observer: Observer): R
       const result = await run()
       observer.chore?.({ name, durationMs: performance.now() - startedAt, result })
     } catch (error) {
+      observer.chore?.({ name, durationMs: performance.now() - startedAt, error })
       observer.trouble({ doing: `upkeep: ${name}`, error })
     }
   }

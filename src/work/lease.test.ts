@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Queryable } from '../ledger/driver/statement.ts'
-import { observers } from '../observe/observer.ts'
+import { type LeaseFact, observers } from '../observe/observer.ts'
 import { takeLease } from './lease.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -32,20 +32,19 @@ function ledger(reply: () => Reply): Queryable & { enlisted: number; beats: numb
   }
 }
 
-const deaf = observers([])
-
 async function lease(reply: () => Reply) {
   const db = ledger(reply)
   const onLost = vi.fn()
+  const facts: LeaseFact[] = []
   const held = await takeLease({
     db,
     leaseMs: 3_000,
     serves: [],
-    observer: deaf,
+    observer: observers([{ lease: (fact) => void facts.push(fact) }]),
     onLost,
     onBeat: async () => undefined,
   })
-  return { db, onLost, held }
+  return { db, onLost, held, facts }
 }
 
 test('while heartbeats arrive the lease is held', async () => {
@@ -124,4 +123,16 @@ test('a process whose timers did not run for long is not in contact before its n
   const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_100)
   expect(held.contactMs).toBe(0)
   now.mockRestore()
+})
+
+test('a lease that is renewed late, lost or taken over is reported, and a punctual one is not', async () => {
+  const replies: Reply[] = ['alive', 'error', 'alive', 'error', 'error', 'alive', 'dead', 'alive']
+  const { facts } = await lease(() => replies.shift() ?? 'alive')
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(facts).toEqual([
+    { worker: 1, outcome: 'late', silentMs: 2_000 },
+    { worker: 1, outcome: 'lost', silentMs: 2_400 },
+    { worker: 1, outcome: 'takenOver', silentMs: 1_000 },
+    { worker: 1, outcome: 'lost', silentMs: 1_000 },
+  ])
 })

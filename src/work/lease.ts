@@ -62,6 +62,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   function lose(): void {
     if (lost) return
     lost = true
+    observer.lease?.({ worker, outcome: 'lost', silentMs: performance.now() - renewedAt })
     onLost()
   }
 
@@ -70,6 +71,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   }
 
   function renewed(sentAt: number): void {
+    if (!lost && !isInContact()) observer.lease?.({ worker, outcome: 'late', silentMs: sentAt - renewedAt })
     if (!isInContact()) contactSince = sentAt
     hasFailed = false
     renewedAt = sentAt
@@ -86,6 +88,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     if (!isHeld()) lose()
     const alive = await heartbeat(db, worker, leaseMs)
     if (!alive) {
+      observer.lease?.({ worker, outcome: 'takenOver', silentMs: sentAt - renewedAt })
       lose()
       worker = await enlist()
     }

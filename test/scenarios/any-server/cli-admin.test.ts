@@ -105,7 +105,7 @@ test('the configuration places the admin listener, and the command line goes bef
   expect((await get(adminPort, '/metrics')).status).toBe(401)
 
   const missing = await cli(serveArgs(configFile(config)), { ...ENV, DATABASE_URL: db.url })
-  expect(missing.stderr).toContain('admin.token: the environment has no METRICS_TOKEN')
+  expect(missing.stderr).toContain('admin.token: the environment variable METRICS_TOKEN is empty or not set')
   const elsewhere = { ...configTo('http://127.0.0.1:1/'), admin: { host: '0.0.0.0', port: 1 } }
   const moved = startCli(
     serveArgs(configFile(elsewhere), '--admin-host', '127.0.0.1', '--admin-port', '0'),

@@ -99,7 +99,7 @@ test.each([
   {
     name: 'a file without destinations',
     config: { sources: {} },
-    says: ['CONFIG_INVALID', 'destinations: say where events go', '"secret": "env:NAME"'],
+    says: ['CONFIG_INVALID', 'destinations: add at least one destination', '"secret": "env:NAME"'],
   },
   {
     name: 'a destination whose secret the environment lacks, and speaks of no source',
@@ -107,7 +107,7 @@ test.each([
       sources: { stripe: { provider: 'stripe', secret: 'env:STRIPE_SECRET' } },
       destinations: { app: { url: 'http://127.0.0.1:1/', secret: 'env:NOT_THERE' } },
     },
-    says: ['destinations.app.secret: the environment has no NOT_THERE'],
+    says: ['destinations.app.secret: the environment variable NOT_THERE is empty or not set'],
     not: ['the source'],
   },
   { name: 'no JSON', config: '{"sources":', says: ['CONFIG_INVALID', 'is not JSON'] },

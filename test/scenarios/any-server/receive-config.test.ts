@@ -70,6 +70,21 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
     says: ['sources.test', 'stripe({ secret })'],
   },
   {
+    name: 'an observer without a known member',
+    making: () => make({ observers: [{ attempts: nothing }] }),
+    says: ['observers.0', 'attempt(fact)', 'effectEnded'],
+  },
+  {
+    name: 'an observer whose member is no function',
+    making: () => make({ observers: [{ attempt: 'loud' }] }),
+    says: ['observers.0', 'methods'],
+  },
+  {
+    name: 'an observer that is not in an array',
+    making: () => make({ observers: { attempt: nothing } }),
+    says: ['observers', 'must be an array'],
+  },
+  {
     name: 'a name of a source',
     making: () => make({ sources: { 'a b': testSource() } }),
     says: ['sources.a b', 'letters, digits'],
@@ -93,13 +108,13 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
   {
     name: 'the same handler twice',
     making: () => hookonce({ sources }).on('test', 'a', nothing).on('test', 'a', nothing),
-    says: ["on('test', 'a')", 'is there already', 'name'],
+    says: ["on('test', 'a')", 'already exists', 'name'],
   },
   {
     name: 'one name twice',
     making: () =>
       hookonce({ sources }).on('test', 'a', nothing, { name: 'x' }).on('test', 'b', nothing, { name: 'x' }),
-    says: ["on('test', 'b')", '"x" is there already'],
+    says: ["on('test', 'b')", '"x" already exists'],
   },
 ]
 

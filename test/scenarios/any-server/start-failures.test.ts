@@ -125,7 +125,7 @@ test.each(['dev', 'serve'])('%s in a folder that cannot be written says so in on
 
 test.each([[{}], [undefined]])('hookonce(%o) without sources says what to give', (given) => {
   expect(() => Reflect.apply(hookonce, undefined, [given])).toThrow(
-    'sources: name who sends, such as { stripe: stripe({ secret }) }',
+    'sources: pass at least one source, such as { stripe: stripe({ secret }) }',
   )
 })
 

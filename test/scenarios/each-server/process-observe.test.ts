@@ -39,6 +39,10 @@ test('the metrics tell of a known sequence what happened in it', async () => {
     return sample(await hooks.metrics(), 'hookonce_processed_total{source="test",subscriber="app"}') === 3
   })
 
+  const { metrics } = await hooks.metrics.snapshot()
+  expect(metrics.find(({ name }) => name === 'hookonce_jobs_failed')?.samples).toEqual([
+    { labels: { source: 'test', subscriber: 'app' }, value: 1 },
+  ])
   const text = await hooks.metrics()
   expect(sample(text, 'hookonce_received_total{source="test"}')).toBe(5)
   expect(sample(text, 'hookonce_duplicate_total{source="test"}')).toBe(1)

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { mergeMetrics } from './merge-metrics.ts'
-import { metrics } from './metrics.ts'
+import { mergeSnapshots } from './merge-snapshots.ts'
+import { meter } from './metrics.ts'
+import { prometheusText } from './prometheus.ts'
+import type { MetricsSnapshot } from './snapshot.ts'
 
 const BACKLOG = [
   {
@@ -16,14 +18,18 @@ const BACKLOG = [
   },
 ]
 
-function afterDeliveries(sources: readonly string[]): string {
-  const { observer, render } = metrics()
+function mergedText(snapshots: readonly MetricsSnapshot[]): string {
+  return prometheusText(mergeSnapshots(snapshots))
+}
+
+function afterDeliveries(sources: readonly string[]): MetricsSnapshot {
+  const { observer, snapshot } = meter()
   for (const source of sources) observer.delivery({ source, outcome: 'recorded', status: 202, durationMs: 2 })
-  return render({ jobs: BACKLOG, outbox: [] })
+  return snapshot({ jobs: BACKLOG, outbox: [] })
 }
 
 test('counts of all processes are added, and the backlog is told once', () => {
-  const merged = mergeMetrics([afterDeliveries(['a', 'a', 'b']), afterDeliveries(['b', 'c'])])
+  const merged = mergedText([afterDeliveries(['a', 'a', 'b']), afterDeliveries(['b', 'c'])])
   expect(merged).toContain('hookonce_received_total{source="a"} 2\n')
   expect(merged).toContain('hookonce_received_total{source="b"} 2\n')
   expect(merged).toContain('hookonce_received_total{source="c"} 1\n')
@@ -33,13 +39,13 @@ test('counts of all processes are added, and the backlog is told once', () => {
 })
 
 test('one process is told as it is', () => {
-  const text = afterDeliveries(['a'])
-  expect(mergeMetrics([text])).toBe(text)
+  const snapshot = afterDeliveries(['a'])
+  expect(mergeSnapshots([snapshot])).toEqual(snapshot)
 })
 
 test('a gauge that the first process no longer has is not taken from a later one', () => {
-  const { render } = metrics()
-  const merged = mergeMetrics([render({ jobs: [], outbox: [] }), afterDeliveries(['a'])])
+  const { snapshot } = meter()
+  const merged = mergedText([snapshot({ jobs: [], outbox: [] }), afterDeliveries(['a'])])
   expect(merged).toContain('hookonce_received_total{source="a"} 1\n')
   expect(merged).not.toContain('hookonce_jobs_waiting{')
 })

@@ -1,0 +1,71 @@
+import { HookonceError } from '../model/errors.ts'
+import { EffectBusy, NotDone } from '../model/handler-errors.ts'
+import type { EffectEndFact, EffectFact } from '../observe/observer.ts'
+import type { SpanEnd } from '../observe/span.ts'
+import { Unsent } from './fetch.ts'
+import type { HandlerRun } from './run.ts'
+import { MetUnknown } from './transaction-effect.ts'
+
+type EffectName = Pick<EffectFact, 'key' | 'mode'>
+
+/**
+ * Runs an effect in a span, and reports its start and its end. `work` calls `onStart` when it calls
+ * what the handler gave.
+ */
+export function observedEffect<Result>(
+  run: HandlerRun,
+  { key, mode }: EffectName,
+  work: (onStart: () => void) => Promise<Result>,
+): Promise<Result> {
+  const { observer, source, subscriber, job } = run
+  const { inSpan, effectStarted, effectEnded } = observer
+  if (!inSpan && !effectStarted && !effectEnded) return work(ignoreStart)
+  const fact = { source, subscriber, receiptId: job.receiptId, key, mode }
+  let hasStarted = false
+
+  async function reported(): Promise<Result> {
+    const startedAt = performance.now()
+    const settled = await settle(
+      work(() => {
+        hasStarted = true
+        effectStarted?.(fact)
+      }),
+    )
+    effectEnded?.({ ...fact, ...endOf(settled), durationMs: performance.now() - startedAt })
+    if (settled.status === 'rejected') throw settled.reason
+    return settled.value
+  }
+
+  function endOf(settled: PromiseSettledResult<Result>): SpanEnd & Pick<EffectEndFact, 'outcome'> {
+    if (settled.status === 'fulfilled') return { outcome: hasStarted ? 'done' : 'recorded' }
+    return { outcome: outcomeOf(settled.reason, { mode, hasStarted }), error: settled.reason }
+  }
+
+  return inSpan ? inSpan({ kind: 'effect', ...fact }, reported, endOf) : reported()
+}
+
+function ignoreStart(): void {
+  // Nobody observes effects.
+}
+
+async function settle<Result>(promise: Promise<Result>): Promise<PromiseSettledResult<Result>> {
+  const [settled] = await Promise.allSettled([promise])
+  return settled
+}
+
+interface ThrownBy {
+  readonly mode: EffectFact['mode']
+  readonly hasStarted: boolean
+}
+
+function outcomeOf(error: unknown, { mode, hasStarted }: ThrownBy): EffectEndFact['outcome'] {
+  const code = error instanceof HookonceError ? error.code : undefined
+  if (error instanceof EffectBusy) return 'busy'
+  if (error instanceof MetUnknown || code === 'EFFECT_UNKNOWN') return 'unknown'
+  if (!hasStarted) return 'refused'
+  // It happened, and only its result could not be kept.
+  if (code === 'RESULT_NOT_JSON' || code === 'STEP_RESULT_TOO_LARGE') return 'done'
+  // A transaction is rolled back; the others say so themselves.
+  if (mode === 'tx' || error instanceof NotDone || error instanceof Unsent) return 'failed'
+  return 'open'
+}

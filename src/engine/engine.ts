@@ -1,0 +1,146 @@
+import { HookonceError } from '../model/errors.ts'
+import { jsonLogger, logs } from '../observe/logs.ts'
+import { meter } from '../observe/metrics.ts'
+import { observers } from '../observe/observer.ts'
+import type { MetricsSnapshot } from '../observe/snapshot.ts'
+import { listWorkers } from '../operate/status.ts'
+import type { CheckedOptions } from '../options.ts'
+import type { Answer } from '../receive/answer.ts'
+import { unavailable } from '../receive/receive.ts'
+import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
+import { breaker } from '../work/breaker.ts'
+import { type InlineSources, inlineSources } from './inline-sources.ts'
+import { ledgerStatus } from './ledger-status.ts'
+import { type OpenStages, openStages } from './open.ts'
+import { workStages } from './work.ts'
+
+/**
+ * Every stage over one ledger: receiver, worker, relay and upkeep. It owns when they are opened,
+ * started, drained and stopped. All of its state is its own, so that a process may hold several.
+ */
+export interface Engine {
+  /** Adds a handler. Throws after the ledger was opened. */
+  subscribe(given: NewSubscription): void
+  /** Adds a source whose events are handled inside their requests. */
+  inline: InlineSources['add']
+  /** Opens the ledger and wires the receiver, once. After a failure the next call tries again. */
+  open(): Promise<OpenStages>
+  /** The same for a delivery: while the ledger cannot be opened, most deliveries do not try. */
+  openForDelivery(): Promise<OpenStages>
+  /** The answer to a delivery for which the ledger could not be opened. */
+  answerUnopened(error: unknown): Answer
+  /** Starts worker, relay and upkeep, once. After a failure the next call tries again. */
+  start(): Promise<void>
+  /** Makes the worker of this engine look for jobs now. */
+  wake(): void
+  stop(drainMs: number): Promise<void>
+  /** Whether a delivery could be recorded durably now. */
+  isReady(): Promise<boolean>
+  /** The metrics of this engine; without the backlog while the ledger cannot be read. */
+  snapshot(): Promise<MetricsSnapshot>
+}
+
+export function createEngine(options: CheckedOptions): Engine {
+  const counts = meter()
+  const observer = observers([counts.observer, logs(options.logger ?? jsonLogger()), ...options.observers])
+  const subscriptions: Subscription[] = []
+  const inline = inlineSources({ open, options, observer })
+  const work = workStages(options, observer)
+  const status = ledgerStatus({ open, options, observer })
+  const openingBreaker = breaker(() => true)
+  let opening: Promise<OpenStages> | undefined
+  let starting: Promise<void> | undefined
+  let stopping: Promise<void> | undefined
+  let isWatchingForWorker = false
+
+  function open(): Promise<OpenStages> {
+    if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
+    const { handOff } = work
+    opening ??= openStages({ options, subscriptions, inlined: inline.names, handOff, observer }).catch(
+      (error) => {
+        opening = undefined
+        throw error
+      },
+    )
+    return opening
+  }
+
+  function openForDelivery(): Promise<OpenStages> {
+    const opened = opening || stopping ? open() : openingBreaker.attempt(open)
+    if (!isWatchingForWorker) opened.then(watchForWorker, () => undefined)
+    return opened
+  }
+
+  /**
+   * A process that never calls start() only receives. If no process works on the ledger one lease
+   * after the first delivery, start() was probably forgotten: that is reported once.
+   */
+  function watchForWorker({ ledger }: OpenStages): void {
+    if (isWatchingForWorker) return
+    isWatchingForWorker = true
+    const look = async (): Promise<void> => {
+      if (starting || stopping || subscriptions.length === 0) return
+      if ((await listWorkers(ledger)).length > 0) return
+      observer.warning?.({
+        message: 'events are recorded, but no process works on them',
+        detail: 'call `await hooks.start()` in this process, or start a worker in another one',
+      })
+    }
+    const report = (error: unknown): void => observer.trouble({ doing: 'looking for a worker', error })
+    setTimeout(() => void look().catch(report), options.leaseMs).unref()
+  }
+
+  function start(): Promise<void> {
+    if (stopping) {
+      const fault = 'this hookonce was stopped and cannot start again: create another one'
+      return Promise.reject(new HookonceError('CONFIG_INVALID', fault))
+    }
+    starting ??= open()
+      .then(work.start)
+      .catch((error) => {
+        starting = undefined
+        throw error
+      })
+    return starting
+  }
+
+  async function close(drainMs: number): Promise<void> {
+    const opened = await opening?.catch(() => undefined)
+    if (!opened) return
+    await starting?.catch(() => undefined)
+    await opened.acceptor.idle()
+    await work.stop(drainMs)
+    await opened.diagnoses.idle()
+    await opened.rejections.stop()
+    // Again: a delivery in progress at the beginning may have been a duplicate, which is counted.
+    await opened.acceptor.idle()
+    await inline.close()
+    await opened.ledger.close()
+  }
+
+  return {
+    subscribe(given) {
+      if (opening) {
+        const fault = 'register every handler before the first delivery and before start()'
+        throw new HookonceError('CONFIG_INVALID', fault)
+      }
+      subscriptions.push(subscription(options, subscriptions, given))
+    },
+    inline: inline.add,
+    open,
+    openForDelivery,
+    answerUnopened(error) {
+      if (!(error instanceof HookonceError && error.code === 'LEDGER_DOWN'))
+        observer.trouble({ doing: 'opening the ledger for a delivery', error })
+      return unavailable(options.limits.retryAfterSeconds)
+    },
+    start,
+    wake: work.wake,
+    isReady: status.isReady,
+    snapshot: async () => counts.snapshot(await status.backlogs()),
+    stop(drainMs) {
+      stopping ??= close(drainMs)
+      return stopping
+    },
+  }
+}

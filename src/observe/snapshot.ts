@@ -1,0 +1,49 @@
+/**
+ * The metrics of a process at one moment, as plain data: it survives JSON, so that processes can
+ * exchange it.
+ */
+export interface MetricsSnapshot {
+  /** Every metric, also those without a sample yet. */
+  readonly metrics: readonly Metric[]
+}
+
+export type Metric = CounterMetric | GaugeMetric | HistogramMetric
+export type Labels = Readonly<Record<string, string>>
+
+interface MetricHead {
+  readonly name: string
+  readonly help: string
+}
+
+/** Counted by this process since it started. */
+export interface CounterMetric extends MetricHead {
+  readonly type: 'counter'
+  readonly samples: readonly Sample[]
+}
+
+/** Read from the ledger, so that every process reports the same. */
+export interface GaugeMetric extends MetricHead {
+  readonly type: 'gauge'
+  readonly samples: readonly Sample[]
+}
+
+/** Durations measured by this process since it started, in seconds. */
+export interface HistogramMetric extends MetricHead {
+  readonly type: 'histogram'
+  /** The upper bounds of the buckets, ascending. */
+  readonly bounds: readonly number[]
+  readonly samples: readonly HistogramSample[]
+}
+
+export interface Sample {
+  readonly labels: Labels
+  readonly value: number
+}
+
+export interface HistogramSample {
+  readonly labels: Labels
+  /** Per bucket, not cumulative. Durations above the last bound are only in `count`. */
+  readonly counts: readonly number[]
+  readonly sum: number
+  readonly count: number
+}

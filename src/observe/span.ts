@@ -1,0 +1,126 @@
+import { AsyncResource } from 'node:async_hooks'
+
+/*
+ * The seam for traces. An observer opens a span by running hookonce's work inside its own function,
+ * so that tracers over AsyncLocalStorage see everything the work does. Without such an observer
+ * nothing here runs.
+ */
+
+/** What a span is opened around. */
+export type Span = DeliverySpan | AttemptSpan | EffectSpan | MessageSpan
+
+/** A delivery from its whole body read to its answer. Opened in the context of its request. */
+export interface DeliverySpan {
+  readonly kind: 'delivery'
+  readonly source: string
+  /** The W3C trace context that the sender sent, if any. */
+  readonly traceparent: string | undefined
+}
+
+/** One run of a job, with the commit of its outcome. */
+export interface AttemptSpan {
+  readonly kind: 'attempt'
+  readonly source: string
+  readonly subscriber: string
+  readonly receiptId: string
+  readonly attempt: number
+  /** The W3C trace context of the delivery, in whichever process it was received. */
+  readonly traceparent: string | undefined
+}
+
+/** One `ctx.effect`, `ctx.fetch` or `tx.effect`, inside its attempt. */
+export interface EffectSpan {
+  readonly kind: 'effect'
+  readonly source: string
+  readonly subscriber: string
+  readonly receiptId: string
+  /** The business key. */
+  readonly key: string
+  readonly mode: 'tx' | 'keyed' | 'atMostOnce' | 'atLeastOnce'
+}
+
+/** One call of a publisher. */
+export interface MessageSpan {
+  readonly kind: 'message'
+  readonly messageId: string
+  readonly topic: string
+  readonly key: string | undefined
+  readonly receiptId: string
+  readonly attempt: number
+  /** The W3C trace context of the attempt that published it. */
+  readonly traceparent: string | undefined
+}
+
+/** How the work of a span ended. */
+export interface SpanEnd {
+  /**
+   * Of a delivery the HTTP status, of an attempt and an effect the outcome of its fact, of a
+   * message `published` or `error`.
+   */
+  readonly outcome: string
+  readonly error?: unknown
+}
+
+/** The part of an observer that opens spans. */
+export interface SpanObserver {
+  span(span: Span, run: () => Promise<SpanEnd>): unknown
+}
+
+/** Runs work in a span of every observer that opens spans. */
+export type InSpan = <Result>(
+  span: Span,
+  work: () => Promise<Result>,
+  endOf: (settled: PromiseSettledResult<Result>) => SpanEnd,
+) => Promise<Result>
+
+/** The first observer opens the outermost span. Whatever they do, the work runs once. */
+export function inSpansOf(all: readonly SpanObserver[], report: (error: unknown) => void): InSpan {
+  // Accepted jobs start in the asynchronous context of a delivery that shared their commit, which
+  // may be another one. Attempts and messages therefore start in this context.
+  const outside = new AsyncResource('hookonce')
+
+  return (span, work, endOf) => {
+    let running: ReturnType<typeof work> | undefined
+    const runOnce = () => {
+      running ??= (async () => work())()
+      return running
+    }
+    const open = all.reduceRight<() => Promise<SpanEnd>>(
+      (run, observer) => () => openSpan({ observer, span, run, report }),
+      () => Promise.allSettled([runOnce()]).then(([settled]) => endOf(settled)),
+    )
+    if (span.kind === 'attempt' || span.kind === 'message') void outside.runInAsyncScope(open)
+    else void open()
+    return runOnce()
+  }
+}
+
+interface Opening {
+  readonly observer: SpanObserver
+  readonly span: Span
+  readonly run: () => Promise<SpanEnd>
+  readonly report: (error: unknown) => void
+}
+
+/** Runs the work also where the observer threw or did not run it. */
+function openSpan({ observer, span, run, report }: Opening): Promise<SpanEnd> {
+  let running: Promise<SpanEnd> | undefined
+  const runOnce = (): Promise<SpanEnd> => {
+    running ??= run()
+    return running
+  }
+  try {
+    Promise.resolve(observer.span(span, runOnce)).catch(report)
+  } catch (error) {
+    report(error)
+  }
+  return runOnce()
+}
+
+/** Version, trace id, parent id and flags: https://www.w3.org/TR/trace-context */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** Undefined unless it is well-formed: strangers send it too. */
+export function wellFormedTraceparent(value: unknown): string | undefined {
+  return typeof value === 'string' && TRACEPARENT.test(value) ? value : undefined
+}
