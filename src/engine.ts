@@ -1,3 +1,5 @@
+import { type Diagnoses, diagnoses } from './delivery/diagnoses.ts'
+import type { Receiver } from './delivery/receiver.ts'
 import { whyEphemeral } from './ledger/embedded/ephemeral.ts'
 import { registerSource, registerSubscriber } from './ledger/jobs/subscribers.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
@@ -7,9 +9,8 @@ import type { Observer } from './observe/observer.ts'
 import { bodySeconds, type CheckedOptions, keySeconds, retryPolicy } from './options.ts'
 import type { Subscriber } from './process/subscriber.ts'
 import { type Acceptor, acceptor, type HandOff } from './receive/accept.ts'
-import { type Diagnoses, diagnoses } from './receive/diagnoses.ts'
-import { laneReader } from './receive/lanes.ts'
-import { type Receiver, receiver } from './receive/receive.ts'
+import { orderKeyReader } from './receive/order-keys.ts'
+import { receiver } from './receive/receive.ts'
 import { type RejectionLog, rejectionLog } from './receive/rejections.ts'
 import type { Subscription } from './subscription.ts'
 
@@ -64,7 +65,7 @@ export async function openEngine({
         keySeconds: keySeconds(options, source),
         subscribers: subscribers
           .filter((subscriber) => subscriber.sourceName === name)
-          .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), laneOf })),
+          .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), orderKeyOf: laneOf })),
       })),
       shards: ledger.shards,
       acceptor: accepting,
@@ -123,7 +124,7 @@ async function register({ ledger, options, subscriptions, observer }: Registrati
       concurrency: own.concurrency ?? options.concurrency,
       timeoutMs: own.timeoutMs,
       retry: retryPolicy(options.retry, own.retry),
-      laneOf: own.ordered && laneReader(id, own.ordered, observer),
+      laneOf: own.ordered && orderKeyReader(id, own.ordered, observer),
     })
   }
   return subscribers

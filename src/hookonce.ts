@@ -1,9 +1,14 @@
+import { type Answer, unavailable } from './delivery/answer.ts'
+import type { Diagnoses } from './delivery/diagnoses.ts'
+import { responseOf } from './delivery/fetch.ts'
+import { respond } from './delivery/node.ts'
 import type { Outbox } from './effects/message.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './http/framework-request.ts'
 import { type Inline, type InlineHandler, inlineAs } from './inline/inline.ts'
 import { ledgerKeys } from './inline/ledger-keys.ts'
 import type { InlineOptions } from './inline/options.ts'
+import { inlineReports } from './inline/reports.ts'
 import { setPaused } from './ledger/jobs/subscribers.ts'
 import { isAnyWorkerAlive } from './ledger/jobs/workers.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -21,10 +26,8 @@ import { startWorker, type Worker } from './process/worker.ts'
 import { outboxPublishers } from './publish/publishers.ts'
 import { type Relay, startRelay } from './publish/relay.ts'
 import type { HandOff } from './receive/accept.ts'
-import type { Answer } from './receive/answer.ts'
-import { receiveFetch, responseOf } from './receive/fetch.ts'
-import { receiveNode, respond } from './receive/node.ts'
-import { unavailable } from './receive/receive.ts'
+import { receiveFetch, receiveNode } from './receive/doors.ts'
+import { rejectionLog } from './receive/rejections.ts'
 import type { Source } from './sources/contract.ts'
 import { type Subscription, sourceNamed, subscription } from './subscription.ts'
 import {
@@ -202,6 +205,14 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     return { database: ledger.business, prepare: options.prepare, migrate: options.migrate }
   })
 
+  /** Opens the ledger, where nothing else has, at most once per second. */
+  const inlineRejections = rejectionLog(
+    { query: async (query) => (await (opening ?? engine())).ledger.pool.query(query) },
+    observer,
+  )
+  const namedSources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
+  const inlineDiagnoses: Diagnoses[] = []
+
   const ledgerCanRecord = sharedLook(async () => {
     try {
       const { ledger, acceptor } = await engine()
@@ -252,6 +263,10 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       const where = `.inline('${name}')`
       const source = sourceNamed(options, name, where)
       inlined.add(name)
+      // With a store of its own, nothing that it does opens the ledger.
+      const log = inlineOptions.store ? undefined : inlineRejections
+      const reports = inlineReports(namedSources, observer, log)
+      inlineDiagnoses.push(reports.diagnoses)
       return inlineAs(where, {
         source,
         handler: handler as InlineHandler,
@@ -262,7 +277,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
           ...inlineOptions,
           name,
         },
-        tell: (fact) => observer.delivery({ source: name, durationMs: 0, ...fact }),
+        reports,
       })
     },
 
@@ -394,8 +409,8 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     // At the same time: a chore that is under way must not keep handlers from hearing that they
     // have so long.
     await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
-    await opened.diagnoses.idle()
-    await opened.rejections.stop()
+    for (const diagnoses of [opened.diagnoses, ...inlineDiagnoses]) await diagnoses.idle()
+    await Promise.all([opened.rejections.stop(), inlineRejections.stop()])
     // Once more: what was under way at the beginning may have been a repeat, which is counted.
     await opened.acceptor.idle()
     await keys.close()

@@ -1,117 +1,84 @@
+import { type Answer, notWanted, processed } from '../delivery/answer.ts'
+import { frontHalf, isAnswer } from '../delivery/front-half.ts'
+import { RETRY_AFTER_SECONDS } from '../delivery/limits.ts'
+import type { Receiver } from '../delivery/receiver.ts'
+import { deliveryOf, type Head, type VerifiedRequest, withoutHeader } from '../delivery/request.ts'
 import { deadlines } from '../http/deadlines.ts'
-import { type HeldBytes, heldBytes } from '../keys/http/held-bytes.ts'
-import { keep, restore } from '../keys/http/keep.ts'
-import { retryAfter } from '../keys/http/keyed.ts'
-import { type Reply, withHeaders } from '../keys/http/message.ts'
-import type { BodyLimits } from '../keys/http/read-body.ts'
+import { HeldBytes } from '../http/held-bytes.ts'
+import { keep } from '../keys/http/keep.ts'
+import type { Reply } from '../keys/http/message.ts'
 import { digest } from '../keys/identity.ts'
 import { type Outcome, type RunContext, run } from '../keys/run.ts'
-import { SECOND_MS } from '../model/durations.ts'
-import { type ErrorCode, type ErrorEntry, errorCatalogue, HookonceError } from '../model/errors.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { receiptIds } from '../model/receipt-id.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
-import { limitedWarning } from '../observe/limited-warning.ts'
-import type { Delivery, HandshakeAnswer, Identified, Refusal, Source } from '../sources/contract.ts'
+import type { Delivery, Identified, Refusal, Source } from '../sources/contract.ts'
 import { eventOf } from '../sources/event.ts'
 import { headerLines } from '../sources/headers.ts'
+import { type InlineAnswer, inlineAnswers, replyOf } from './answer.ts'
 import type { CheckedInlineOptions } from './options.ts'
-
-/*
- * A webhook whose handler runs inside its request: verify → identify → claim → handler → keep the
- * reply → answer. The claim is a key in a key store, so that no ledger is needed; what must hold
- * between it and the reply is in keys/run.ts.
- */
-
-/** The request before its body. */
-export interface Head {
-  readonly method: string
-  readonly url: string
-  /** By lower-case name. */
-  header(name: string): string | undefined
-  /** Names and values in turn, as they came. */
-  readonly headerPairs: readonly string[]
-}
-
-/** One delivery and its end, for whoever counts them. */
-export interface InlineFact {
-  readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected'
-  readonly status: number
-  readonly code?: ErrorCode
-  readonly detail?: string
-  readonly eventKey?: string
-  readonly eventType?: string
-}
-
-export interface InlineReceiver {
-  readonly limits: BodyLimits
-  readonly held: HeldBytes
-  /** What can be refused before the body is read. */
-  admit(head: Head): Reply | undefined
-  receive(head: Head, body: Uint8Array): Promise<Reply>
-  /** A request whose body did not come. */
-  refuse(code: ErrorCode, detail: string): Reply
-}
+import { type InlineReports, warnOf } from './reports.ts'
 
 export interface InlineReceiverOptions extends CheckedInlineOptions {
   readonly source: Source
+  readonly reports: InlineReports
   readonly handle: (event: Event, context: RunContext) => Promise<Reply | undefined>
-  readonly tell: (fact: InlineFact) => void
 }
 
-export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
-  const { source, name, tell, types, maxBodyBytes, bodyTimeoutMs } = options
+/**
+ * A receiver that handles each event inside its request:
+ *
+ * admit → read the body → verify → identify → claim the key → handler → keep the reply → answer
+ *
+ * The front half, up to `identify`, is the one of the receiver over a ledger (delivery/). The claim
+ * is a key in a key store; keys/run.ts holds the rules between the claim and the reply.
+ */
+export function inlineReceiver(options: InlineReceiverOptions): Receiver<Reply> {
+  const { source, name, reports, store, handle, observe = warnOf } = options
+  const { observer } = reports
+  const named = { name, source }
+  const limits = { ...options, deadlines: deadlines(options.bodyTimeoutMs) }
+  const held = new HeldBytes(options.maxHeldBytes)
+  const front = frontHalf({
+    ...reports,
+    sources: new Map([[name, named]]),
+    limits,
+    held,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
+  const matchers = options.types.map(typeMatcher)
+  const answers = inlineAnswers(source, options.inProgress)
   const receiptId = receiptIds(source.tenant, name)
-  const matchers = types.map(typeMatcher)
-  const limits = { maxBodyBytes, bodyTimeoutMs, deadlines: deadlines(bodyTimeoutMs) }
-  const held = heldBytes(options.maxHeldBytes)
+  // A replay must have the headers that the provider requires, too.
+  const storeHeaders = Object.keys(source.acceptedHeaders ?? {}).map((header) => header.toLowerCase())
 
-  function refuse(code: ErrorCode, detail: string, status?: number): Reply {
-    const reply = refusal(code, status)
-    tell({ outcome: 'rejected', status: reply.status, code, detail })
-    return reply.status === 503 ? withHeaders(reply, retryAfter(Number.POSITIVE_INFINITY).headers) : reply
-  }
+  async function receive(received: Head, body: Uint8Array): Promise<Reply> {
+    const startedAt = performance.now()
+    const { stampHeader } = source
+    // Only a receiver over a ledger stamps deliveries. A stamp from outside would make a repeated
+    // delivery look new.
+    const head = stampHeader === undefined ? received : withoutHeader(received, stampHeader)
+    const whole = deliveryOf(head, body)
 
-  function admit(head: Head): Reply | undefined {
-    if (head.method !== 'POST' && !source.handshakeMethods?.includes(head.method))
-      return withHeaders(refuse('METHOD_NOT_ALLOWED', `the method is ${head.method}`), { allow: 'POST' })
-    const encoding = head.header('content-encoding')?.toLowerCase()
-    if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-      return refuse('CONTENT_ENCODING_UNSUPPORTED', `the content-encoding is ${encoding.slice(0, 64)}`)
-    const length = Number(head.header('content-length') ?? 0)
-    if (length > maxBodyBytes) return refuse('BODY_TOO_LARGE', `${length} bytes are announced`)
-    if (!held.hasRoomFor(length)) return refuse('OVERLOADED', `there is no room for ${length} bytes`)
-    return undefined
-  }
+    const request = await front.verify({ head, source: named, startedAt }, whole)
+    if (isAnswer(request)) return replyOf(request)
+    const delivery = onlyEvent(whole)
+    if ('ok' in delivery) return refuse(head, delivery)
+    const event = front.identify(request, delivery)
+    if (isAnswer(event)) return replyOf(event)
+    if (!matchers.some((matches) => matches(event.type))) return replyOf(decline(request, event))
 
-  async function receive(head: Head, body: Uint8Array): Promise<Reply> {
-    const delivery = { ...head, body, receivedAtMs: Date.now() }
-    const unprepared = await source.prepare?.(delivery)
-    if (unprepared) return refuse(unprepared.code, unprepared.detail)
-    const handshake = source.handshake?.(delivery)
-    if (handshake) return answerHandshake(handshake)
-    if (head.method !== 'POST')
-      return withHeaders(refuse('METHOD_NOT_ALLOWED', `the method is ${head.method}`), { allow: 'POST' })
-    const verified = source.verify(delivery)
-    if (!verified.ok) return refuse(verified.code, verified.detail, source.refusedStatus)
-    const event = onlyEvent(delivery)
-    if ('ok' in event) return refuse(event.code, event.detail)
-    const identified = source.identify(event)
-    if (!identified.ok) return refuse(identified.code, identified.detail)
-    const about = { eventKey: identified.key, eventType: identified.type }
-    const { unread } = identified
-    if (!matchers.some((matches) => matches(identified.type))) {
-      // There is no ledger to keep it in. Acknowledged, it would be gone.
-      if (unread) return refuse(unread.code, unread.detail)
-      tell({ outcome: 'unwanted', status: 200, ...about })
-      return said(200, 'ignored')
-    }
-    const { reply, ...end } = await answer(identified, event, headerLines(head.headerPairs, source))
-    tell({ ...unread, ...end, status: reply.status, ...about })
+    const { reply, outcome, code } = await handleOnce(request, delivery, event)
+    report(request, event, { outcome, status: reply.status, ...event.unread, ...(code && { code }) })
     return reply
   }
 
-  /** One reply answers one event: a provider that batches at times must not do so here. */
+  function refuse(head: Head, { code, detail }: Refusal): Reply {
+    return replyOf(front.refuse(head, code, detail))
+  }
+
+  /** One reply answers one event, so a provider that batches at times must not do so here. */
   function onlyEvent(delivery: Delivery): Delivery | Refusal {
     const events = source.split?.(delivery) ?? [delivery]
     if ('ok' in events) return events
@@ -121,112 +88,75 @@ export function inlineReceiver(options: InlineReceiverOptions): InlineReceiver {
     return { ok: false, code: 'BATCH_TOO_LARGE', detail }
   }
 
-  /** It leaves nothing in the store. */
-  async function answerHandshake(handshake: HandshakeAnswer | Refusal): Promise<Reply> {
-    const refused = handshake.ok ? await handshake.perform?.() : handshake
-    if (refused) return refuse(refused.code, refused.detail, source.refusedStatus)
-    if (!handshake.ok) return refuse(handshake.code, handshake.detail, source.refusedStatus)
-    const { status, headers, body } = handshake
-    tell({ outcome: 'handshake', status })
-    return { status, headers: Object.entries(headers), body: Buffer.from(body) }
+  /** Answers an event whose type is not among `types`. */
+  function decline(request: VerifiedRequest, event: Identified): Answer {
+    const { unread } = event
+    // There is no ledger to record it in: acknowledged, it would be lost.
+    if (unread) return front.refuse(request.head, unread.code, unread.detail)
+    const answer = notWanted(source)
+    report(request, event, { outcome: 'unwanted', status: answer.status })
+    return answer
   }
 
-  async function answer(identified: Identified, delivery: Delivery, headers: string): Promise<Answered> {
-    const { tenant } = source
-    const { store, observe = warn, handle, inProgress: _, ...policy } = options
-    const id = digest(['inline', tenant, name, identified.key])
+  function report(
+    { startedAt }: VerifiedRequest,
+    { key: eventKey, type: eventType }: Identified,
+    fact: Pick<Parameters<typeof observer.delivery>[0], 'outcome' | 'status' | 'code' | 'detail'>,
+  ): void {
+    const durationMs = performance.now() - startedAt
+    observer.delivery({ source: name, eventKey, eventType, durationMs, ...fact })
+  }
+
+  async function handleOnce(
+    { head }: VerifiedRequest,
+    delivery: Delivery,
+    identified: Identified,
+  ): Promise<InlineAnswer> {
+    const id = digest(['inline', source.tenant, name, identified.key])
     const event = eventOf(identified, {
       receiptId: receiptId(identified.key),
-      tenant,
+      tenant: source.tenant,
       source: name,
       receivedAt: new Date(delivery.receivedAtMs),
-      headers,
+      headers: headerLines(head.headerPairs, source),
       body: delivery.body,
     })
-    let began = false
+    let hasBegun = false
+    async function handleAndKeep(context: RunContext) {
+      hasBegun = true
+      const reply = (await handle(event, context)) ?? replyOf(processed(source))
+      const about = { id, requestId: event.receiptId, observe }
+      return keep(reply, { ...options, storeHeaders, store5xx: 'off' }, about)
+    }
     try {
-      const outcome = await run<Reply>({
+      const outcome: Outcome<Reply> = await run<Reply>({
         store,
         id,
-        // Providers may word an event anew for each delivery; its key is what makes it the same
-        // one.
+        // A provider may word an event differently in each delivery: the key makes it the same.
         fingerprint: source.mismatch === 'reject' ? `inline-1:${digest([delivery.body])}` : 'inline-1',
         label: `${name} ${identified.key}`.slice(0, 200),
-        policy,
+        policy: options,
         observe,
-        async run(context) {
-          began = true
-          const reply = (await handle(event, context)) ?? said(200, 'processed')
-          return keep(
-            reply,
-            { ...policy, storeHeaders: [], store5xx: 'off' },
-            { id, requestId: event.receiptId, observe },
-          )
-        },
+        run: handleAndKeep,
       })
-      return await answerTo(outcome, options.inProgress)
+      return await answers.answerTo(outcome)
     } catch (error) {
-      // `observe` has been told. What a handler throws may hold secrets, so it is not sent.
-      if (began) return rejected('HANDLER_FAILED')
+      // `observe` has the error. It may hold secrets, so it is not sent.
+      if (hasBegun) return answers.failed()
       if (!(error instanceof HookonceError) || error.code !== 'KEY_STORE_DOWN') throw error
       observe({ what: 'store_down', ran: false, error })
-      return rejected('KEY_STORE_DOWN', retryAfter(Number.POSITIVE_INFINITY).headers)
+      return answers.storeDown()
     }
   }
 
-  return { admit, receive, refuse, limits, held }
-}
-
-type Answered = Pick<InlineFact, 'outcome' | 'code'> & { readonly reply: Reply }
-
-async function answerTo(
-  outcome: Outcome<Reply>,
-  inProgress: CheckedInlineOptions['inProgress'],
-): Promise<Answered> {
-  switch (outcome.outcome) {
-    case 'ran':
-      return { outcome: 'recorded', reply: outcome.value }
-    case 'completed': {
-      const { reply = said(200, 'duplicate') } = await restore(outcome.record.result ?? new Uint8Array(), {})
-      return { outcome: 'duplicate', reply: withHeaders(reply, { 'idempotent-replayed': 'true' }) }
-    }
-    case 'locked': {
-      if (inProgress === 'accept') return { outcome: 'duplicate', reply: said(202, 'in progress') }
-      const { headers } = retryAfter((outcome.record.lockUntil - outcome.now) / SECOND_MS)
-      return rejected('KEY_IN_PROGRESS', headers)
-    }
-    case 'mismatch':
-      return { ...rejected('BODY_MISMATCH'), outcome: 'mismatch' }
-    case 'unknown':
-      return rejected('OUTCOME_UNKNOWN')
-    case 'lost':
-      return rejected('LOCK_LOST', retryAfter(1).headers)
-  }
-}
-
-function rejected(code: ErrorCode, headers: Record<string, string> = {}): Answered {
-  return { outcome: 'rejected', code, reply: withHeaders(refusal(code), headers) }
-}
-
-function refusal(code: ErrorCode, status?: number): Reply {
-  const entry: ErrorEntry = errorCatalogue[code]
-  return json(status ?? entry.status ?? 500, { error: code })
-}
-
-function said(status: number, word: string): Reply {
-  return json(status, { status: word })
-}
-
-function json(status: number, body: object): Reply {
   return {
-    status,
-    headers: [['content-type', 'application/json']],
-    body: Buffer.from(JSON.stringify(body)),
+    admit(head) {
+      const refusal = front.admit(head)
+      return refusal && replyOf(refusal)
+    },
+    receive,
+    refuse: (head, code, detail) => refuse(head, { ok: false, code, detail }),
+    limits,
+    held,
   }
-}
-
-/** Where nobody listens, a failure must still be seen. */
-function warn(event: { readonly what: string; readonly error?: unknown }): void {
-  if ('error' in event)
-    limitedWarning(`inline ${event.what}`, `hookonce: ${event.what}: ${String(event.error)}`)
 }

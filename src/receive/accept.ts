@@ -10,6 +10,7 @@ import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { lanePasser } from '../work/lane-passer.ts'
 import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
+import type { OrderKeys } from './order-keys.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
 
 /** A worker in this process that may run at once what is accepted here. */
@@ -27,8 +28,7 @@ export interface HandOff {
 export interface Arrival {
   readonly receipt: NewReceipt
   readonly subscribers: readonly number[]
-  /** By subscriber, of those that want an order. */
-  readonly lanes?: ReadonlyMap<number, string> | undefined
+  readonly orderKeys?: OrderKeys | undefined
   /** Made when somebody here runs it. */
   readonly event: () => Event
 }
@@ -156,12 +156,12 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
 }
 
 function withJobs(
-  { receipt, subscribers, lanes }: Arrival,
+  { receipt, subscribers, orderKeys }: Arrival,
   worker: number | undefined,
   handOff: HandOff,
 ): NewWork {
   const jobs = subscribers.map((subscriber) => {
-    const lane = lanes?.get(subscriber)
+    const lane = orderKeys?.get(subscriber)
     // Whether it is its turn is not known before the commit.
     const bornLeased = lane === undefined && worker !== undefined && handOff.reserve(subscriber)
     return { subscriber, bornLeased, lane }

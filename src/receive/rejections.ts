@@ -1,3 +1,5 @@
+import { type DiagnosisLog, kindOf } from '../delivery/diagnoses.ts'
+import type { RefusalLog } from '../delivery/refuse.ts'
 import { withoutNul } from '../ledger/driver/binary.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { countRejection, type RejectionCount } from '../ledger/receipts/rejections.ts'
@@ -9,10 +11,7 @@ import type { Observer } from '../observe/observer.ts'
  * Anyone can send a million bad requests; this stays as many rows as there are reasons, written at
  * most once a second.
  */
-export interface RejectionLog {
-  add(source: string, code: ErrorCode, detail: string): void
-  /** What looking into one of them has found. */
-  explain(source: string, code: ErrorCode, diagnosis: string): void
+export interface RejectionLog extends RefusalLog, DiagnosisLog {
   stop(): Promise<void>
 }
 
@@ -77,9 +76,4 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
       await write()
     },
   }
-}
-
-/** A diagnosis without its numbers, which change from delivery to delivery. */
-export function kindOf(diagnosis: string): string {
-  return diagnosis.replace(/\d+/g, '#')
 }

@@ -20,7 +20,7 @@ import {
 import type { CheckedKeysOptions } from './options.ts'
 import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
 import { detailOf, internalError, isProblem, type ProblemCode, problem } from './problem.ts'
-import type { BodyLimits } from './read-body.ts'
+import type { KeyedBodyLimits } from './read-body.ts'
 
 /*
  * One request with a key: parse → tenant → read the body → acquire → handler → keep → answer.
@@ -40,7 +40,7 @@ export interface Exchange {
   /** The request as the framework knows it: what the caller's functions get. */
   readonly origin: unknown
   /** Called only for a request whose key and tenant are known, because anyone can send a body. */
-  readonly readBody: (limits: BodyLimits) => Promise<Uint8Array>
+  readonly readBody: (limits: KeyedBodyLimits) => Promise<Uint8Array>
   readonly handle: (context: RunContext) => Promise<Reply>
 }
 
@@ -88,7 +88,7 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
   if (resumed !== undefined && resumed !== id) return problem('PLEDGE_GONE', { base: options.problemBase })
   const share = options.held.share()
   try {
-    const body = await readBody({ ...options, mayHold: share.mayHold }).catch((error) => {
+    const body = await readBody({ ...options, share }).catch((error) => {
       const refused = refuseBody(error, options)
       if (refused) return refused
       throw error
@@ -101,7 +101,7 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
       exchange,
     )
   } finally {
-    share.letGo()
+    share.release()
   }
 }
 

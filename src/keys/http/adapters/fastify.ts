@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
+import { overloaded, tooLarge } from '../../../http/bounded-body.ts'
 import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
 import { keyOf, refuseBody, repeating, unprotected } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
-import { type BodyLimits, noRoom, readBody, tooLarge } from '../read-body.ts'
+import { bodyError, type KeyedBodyLimits, readBody } from '../read-body.ts'
 import { toTheEnd } from '../to-the-end.ts'
 
 export { keyContext } from '../context.ts'
@@ -55,14 +56,14 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
     const { refused } = keyOf(checked, keyHeaders)
     if (refused) return sendByFastify(reply, refused)
     const share = checked.held.share()
-    reply.raw.once('close', share.letGo)
-    readPayload(request, payload, { ...checked, mayHold: share.mayHold }).then(
+    reply.raw.once('close', () => share.release())
+    readPayload(request, payload, { ...checked, share }).then(
       (read) => {
         bodies.set(request, read)
         done(null, read.payload)
       },
       (error) => {
-        share.letGo()
+        share.release()
         const refusal = refuseBody(error, checked)
         if (!refusal) return done(error)
         // What is left of the request is not read, so the connection cannot be used again.
@@ -100,7 +101,7 @@ type Payload = RequestPayload & AsyncIterable<Uint8Array>
 async function readPayload(
   { raw }: FastifyRequest,
   payload: RequestPayload,
-  limits: BodyLimits,
+  limits: KeyedBodyLimits,
 ): Promise<{ rawBody: Uint8Array; payload: RequestPayload }> {
   if (payload === raw && 'complete' in raw) {
     const rawBody = await readBody(raw, limits)
@@ -109,15 +110,15 @@ async function readPayload(
   // Another hook has put a stream of its own in its place, or the request is one of app.inject().
   const body = counted(payload as Payload, limits)
   const collected = await collect({ status: 0, headers: [], body }, limits.maxBodyBytes)
-  if (!collected.whole) throw tooLarge(limits)
+  if (!collected.whole) throw bodyError(tooLarge(limits))
   const { bytes } = collected
   const receivedEncodedLength = payload.receivedEncodedLength ?? bytes.length
   return { rawBody: bytes, payload: Object.assign(Readable.from([bytes]), { receivedEncodedLength }) }
 }
 
-async function* counted(payload: Payload, { mayHold = () => true }: BodyLimits): AsyncGenerator<Uint8Array> {
+async function* counted(payload: Payload, { share }: KeyedBodyLimits): AsyncGenerator<Uint8Array> {
   for await (const chunk of payload) {
-    if (!mayHold(chunk.length)) throw noRoom()
+    if (!share.hold(chunk.length)) throw bodyError(overloaded())
     yield chunk
   }
 }
