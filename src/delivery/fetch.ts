@@ -1,5 +1,5 @@
 import { isFault } from '../http/bounded-body.ts'
-import { readFetchBody } from '../http/fetch-body.ts'
+import { readFetchBody } from '../http/pulled-body.ts'
 import type { Answer } from './answer.ts'
 import type { Receiver } from './receiver.ts'
 import { fetchHead } from './request.ts'

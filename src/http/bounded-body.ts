@@ -5,7 +5,7 @@ import type { Share } from './held-bytes.ts'
 /*
  * Anyone can send a body, so every body is read within three limits: bytes per body, bytes held by
  * all requests together, and a deadline. This file holds the limits and what exceeds them.
- * node-body.ts and fetch-body.ts hold the loops that read.
+ * node-body.ts and pulled-body.ts hold the loops that read.
  */
 
 export interface BodyLimits {
@@ -82,7 +82,7 @@ export function tooLarge({ maxBodyBytes }: Pick<BodyLimits, 'maxBodyBytes'>): Bo
   return { ok: false, code: 'BODY_TOO_LARGE', detail: `the body has more than ${maxBodyBytes} bytes` }
 }
 
-export function overloaded(): BodyFault {
+function overloaded(): BodyFault {
   return { ok: false, code: 'OVERLOADED', detail: 'there is no room for more bytes of bodies' }
 }
 

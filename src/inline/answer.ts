@@ -15,18 +15,22 @@ export interface InlineAnswer extends Pick<DeliveryFact, 'outcome' | 'code'> {
   readonly reply: Reply
 }
 
-/** From the outcome of a run to the reply. */
-export function inlineAnswers(source: Source, whileInProgress: CheckedInlineOptions['inProgress']) {
-  async function answerTo(outcome: Outcome<Reply>): Promise<InlineAnswer> {
+/** From the outcome of a run to its answer. */
+export function outcomeAnswers(
+  source: Source,
+  whileInProgress: CheckedInlineOptions['inProgress'],
+): (outcome: Outcome<Reply>) => Promise<InlineAnswer> {
+  return async (outcome) => {
     switch (outcome.outcome) {
       case 'ran':
         return { outcome: 'recorded', reply: outcome.value }
       case 'completed': {
         const { reply } = await restore(outcome.record.result ?? new Uint8Array(), {})
-        const replayed = withHeaders(reply ?? replyOf(processedBefore(source)), {
-          'idempotent-replayed': 'true',
-        })
-        return { outcome: 'duplicate', reply: replayed }
+        const replayed = { 'idempotent-replayed': 'true' }
+        return {
+          outcome: 'duplicate',
+          reply: withHeaders(reply ?? replyOf(processedBefore(source)), replayed),
+        }
       }
       case 'locked': {
         if (whileInProgress === 'accept') return { outcome: 'duplicate', reply: replyOf(inProgress(source)) }
@@ -41,12 +45,15 @@ export function inlineAnswers(source: Source, whileInProgress: CheckedInlineOpti
         return rejected('LOCK_LOST', retryAfter(1).headers)
     }
   }
+}
 
-  return {
-    answerTo,
-    failed: () => rejected('HANDLER_FAILED'),
-    storeDown: () => rejected('KEY_STORE_DOWN', { 'retry-after': String(RETRY_AFTER_SECONDS) }),
-  }
+/** The handler threw. */
+export function failed(): InlineAnswer {
+  return rejected('HANDLER_FAILED')
+}
+
+export function storeDown(): InlineAnswer {
+  return rejected('KEY_STORE_DOWN', { 'retry-after': String(RETRY_AFTER_SECONDS) })
 }
 
 function rejected(code: ErrorCode, headers: Record<string, string> = {}): InlineAnswer {

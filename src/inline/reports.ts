@@ -48,9 +48,3 @@ const WARNINGS: InlineReports['observer'] = {
     limitedWarning(`inline ${doing}`, `hookonce: ${doing}: ${String(error)}`)
   },
 }
-
-/** The default of `observe`: without it a failure must still be seen. */
-export function warnOf(event: { readonly what: string; readonly error?: unknown }): void {
-  if ('error' in event)
-    limitedWarning(`inline ${event.what}`, `hookonce: ${event.what}: ${String(event.error)}`)
-}

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { type BodyFault, type BodyLimits, isFault } from '../../http/bounded-body.ts'
-import { readFetchBody } from '../../http/fetch-body.ts'
 import { keptBytes } from '../../http/framework-request.ts'
 import type { Share } from '../../http/held-bytes.ts'
 import { hasBody, peekNodeBody } from '../../http/node-body.ts'
+import { readChunks, readFetchBody } from '../../http/pulled-body.ts'
 import { HookonceError } from '../../model/errors.ts'
 import { canonicalJson } from './canonical-json.ts'
 
@@ -48,11 +48,32 @@ export async function readKeyedFetchBody(
   return Uint8Array.from(orThrow(await readFetchBody(request, limits, limits.share)))
 }
 
-function orThrow(body: Uint8Array | BodyFault): Uint8Array {
-  if (isFault(body)) throw bodyError(body)
-  return body
+/**
+ * The body of a stream that a framework has put in place of the request. Throws the stream's own
+ * error if it fails. The stream is not destroyed: that would close the connection before the answer.
+ */
+export async function readStreamBody(
+  stream: AsyncIterable<Uint8Array>,
+  limits: KeyedBodyLimits,
+): Promise<Uint8Array> {
+  const iterator = stream[Symbol.asyncIterator]()
+  let failure: { readonly error: unknown } | undefined
+  const body = await readChunks(
+    async () => {
+      const { done, value } = await iterator.next().catch((error) => {
+        failure = { error }
+        throw error
+      })
+      return done ? { done } : { done: false, value }
+    },
+    limits,
+    limits.share,
+  )
+  if (failure) throw failure.error
+  return orThrow(body)
 }
 
-export function bodyError({ code, detail }: BodyFault): HookonceError {
-  return new HookonceError(code, detail)
+function orThrow(body: Uint8Array | BodyFault): Uint8Array {
+  if (isFault(body)) throw new HookonceError(body.code, body.detail)
+  return body
 }

@@ -1,13 +1,11 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
-import { overloaded, tooLarge } from '../../../http/bounded-body.ts'
-import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
 import { keyOf, refuseBody, repeating, unprotected } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
-import { bodyError, type KeyedBodyLimits, readBody } from '../read-body.ts'
+import { type KeyedBodyLimits, readBody, readStreamBody } from '../read-body.ts'
 import { toTheEnd } from '../to-the-end.ts'
 
 export { keyContext } from '../context.ts'
@@ -92,8 +90,6 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
   })
 }
 
-type Payload = RequestPayload & AsyncIterable<Uint8Array>
-
 /**
  * The bytes, and a stream with the same to go on with. Parsers may read the raw request, so it is
  * used where it can be.
@@ -108,19 +104,9 @@ async function readPayload(
     return { rawBody, payload }
   }
   // Another hook has put a stream of its own in its place, or the request is one of app.inject().
-  const body = counted(payload as Payload, limits)
-  const collected = await collect({ status: 0, headers: [], body }, limits.maxBodyBytes)
-  if (!collected.whole) throw bodyError(tooLarge(limits))
-  const { bytes } = collected
+  const bytes = await readStreamBody(payload as RequestPayload & AsyncIterable<Uint8Array>, limits)
   const receivedEncodedLength = payload.receivedEncodedLength ?? bytes.length
   return { rawBody: bytes, payload: Object.assign(Readable.from([bytes]), { receivedEncodedLength }) }
-}
-
-async function* counted(payload: Payload, { share }: KeyedBodyLimits): AsyncGenerator<Uint8Array> {
-  for await (const chunk of payload) {
-    if (!share.hold(chunk.length)) throw bodyError(overloaded())
-    yield chunk
-  }
 }
 
 // For the scope it is registered in, not for one of its own.
