@@ -5,7 +5,7 @@ import { admission } from './admit.ts'
 import type { Answer } from './answer.ts'
 import { handshakeAnswers } from './handshake.ts'
 import { type RefusalOptions, type Refuse, refusals } from './refuse.ts'
-import type { Head, SourceRequest } from './request.ts'
+import type { Head, SourceRequest, VerifiedRequest } from './request.ts'
 import { type Verify, verification } from './verify.ts'
 
 /**
@@ -27,15 +27,13 @@ export interface FrontHalf {
 export interface FrontHalfOptions extends RefusalOptions {
   readonly limits: BodyLimits
   readonly held: HeldBytes
-  readonly observer: RefusalOptions['observer']
 }
 
 export function frontHalf(options: FrontHalfOptions): FrontHalf {
-  const refusing = refusals(options)
-  const { refuse, refuseUnverified } = refusing
+  const { refuse, refuseUnverified, shadow } = refusals(options)
   const admit = admission({ ...options, refuse })
   const answerHandshake = handshakeAnswers({ observer: options.observer, refuseUnverified })
-  const verify = verification({ ...refusing, answerHandshake })
+  const verify = verification({ refuse, refuseUnverified, shadow, answerHandshake })
 
   function identify({ head, source }: SourceRequest, delivery: Delivery): Identified | Answer {
     const event = source.source.identify(delivery)
@@ -45,6 +43,7 @@ export function frontHalf(options: FrontHalfOptions): FrontHalf {
   return { admit, verify, identify, refuse }
 }
 
-export function isAnswer(outcome: object): outcome is Answer {
-  return 'status' in outcome
+/** Told by what an Answer lacks: a source may return identities with fields of its own. */
+export function isAnswer(outcome: VerifiedRequest | Identified | Answer): outcome is Answer {
+  return !('secret' in outcome || 'ok' in outcome)
 }

@@ -29,8 +29,8 @@ export function nodeDoor<Reply>(
     if (refusal) return send(request, response, refusal)
     const share = receiver.held.share()
     try {
-      const reading = readSignedBody(given, receiver.limits, share)
-      const body = 'then' in reading ? await reading : reading
+      const read = readSignedBody(given, receiver.limits, share)
+      const body = 'then' in read ? await read : read
       if (isFault(body)) return send(request, response, receiver.refuse(head, body.code, body.detail))
       return send(request, response, await receiver.receive(head, body))
     } finally {

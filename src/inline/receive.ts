@@ -51,12 +51,8 @@ export function inlineReceiver(options: InlineReceiverOptions): Receiver<Reply> 
     if (!matchers.some((matches) => matches(identified.type))) return replyOf(decline(request, identified))
 
     const { reply, outcome, code } = await handleOnce({ head, delivery, identified })
-    report(request, identified, {
-      outcome,
-      status: reply.status,
-      ...identified.unread,
-      ...(code && { code }),
-    })
+    const reason = code ? { code } : identified.unread
+    report(request, identified, { outcome, status: reply.status, ...reason })
     return reply
   }
 

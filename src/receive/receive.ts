@@ -57,8 +57,8 @@ export function receiver(options: ReceiverOptions): Receiver {
     const head = stampHeader === undefined ? received : stamped(received, stampHeader)
     const delivery = deliveryOf(head, body)
 
-    const verifying = front.verify({ head, source, startedAt }, delivery)
-    const request = 'then' in verifying ? await verifying : verifying
+    const checked = front.verify({ head, source, startedAt }, delivery)
+    const request = 'then' in checked ? await checked : checked
     if (isAnswer(request)) return request
     // Checked again, because many requests are admitted while their bodies are still on the way.
     // Checked once per delivery, not per event: a batch longer than the queue could never pass.
