@@ -5,7 +5,7 @@ import { admission } from './admit.ts'
 import type { Answer } from './answer.ts'
 import { handshakeAnswers } from './handshake.ts'
 import { type RefusalOptions, type Refuse, refusals } from './refuse.ts'
-import type { Head, SourceRequest, VerifiedRequest } from './request.ts'
+import type { Head, SourceRequest } from './request.ts'
 import { type Verify, verification } from './verify.ts'
 
 /**
@@ -19,7 +19,7 @@ import { type Verify, verification } from './verify.ts'
 export interface FrontHalf {
   admit(head: Head): Answer | undefined
   readonly verify: Verify
-  /** The event of a verified delivery, or the refusal of one that cannot be read. */
+  /** The event (it has `ok`) of a verified delivery, or the refusal of one that cannot be read. */
   identify(request: SourceRequest, delivery: Delivery): Identified | Answer
   readonly refuse: Refuse
 }
@@ -41,9 +41,4 @@ export function frontHalf(options: FrontHalfOptions): FrontHalf {
   }
 
   return { admit, verify, identify, refuse }
-}
-
-/** Told by what an Answer lacks: a source may return identities with fields of its own. */
-export function isAnswer(outcome: VerifiedRequest | Identified | Answer): outcome is Answer {
-  return !('secret' in outcome || 'ok' in outcome)
 }

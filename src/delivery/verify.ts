@@ -10,7 +10,7 @@ interface VerificationOptions extends Refusals {
 
 type Checked<S extends NamedSource> = VerifiedRequest<S> | Answer
 
-/** The verified request, or the answer to one that is a handshake, forged or shadowed. */
+/** The verified request (it has a `secret`), or the answer to a handshake or a forged delivery. */
 export type Verify = <S extends NamedSource>(
   request: SourceRequest<S>,
   delivery: Delivery,

@@ -1,5 +1,5 @@
 import { type Answer, notWanted } from '../delivery/answer.ts'
-import { frontHalf, isAnswer } from '../delivery/front-half.ts'
+import { frontHalf } from '../delivery/front-half.ts'
 import { RETRY_AFTER_SECONDS } from '../delivery/limits.ts'
 import type { Receiver } from '../delivery/receiver.ts'
 import { deliveryOf, type Head, type VerifiedRequest, withoutHeader } from '../delivery/request.ts'
@@ -43,11 +43,11 @@ export function inlineReceiver(options: InlineReceiverOptions): Receiver<Reply> 
     const whole = deliveryOf(head, body)
 
     const request = await front.verify({ head, source: named, startedAt }, whole)
-    if (isAnswer(request)) return replyOf(request)
+    if (!('secret' in request)) return replyOf(request)
     const delivery = onlyEvent(whole)
     if ('ok' in delivery) return replyOf(front.refuse(head, delivery.code, delivery.detail))
     const identified = front.identify(request, delivery)
-    if (isAnswer(identified)) return replyOf(identified)
+    if (!('ok' in identified)) return replyOf(identified)
     if (!matchers.some((matches) => matches(identified.type))) return replyOf(decline(request, identified))
 
     const { reply, outcome, code } = await handleOnce({ head, delivery, identified })

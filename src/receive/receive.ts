@@ -1,6 +1,6 @@
 import type { Answer } from '../delivery/answer.ts'
 import type { Diagnoses } from '../delivery/diagnoses.ts'
-import { frontHalf, isAnswer } from '../delivery/front-half.ts'
+import { frontHalf } from '../delivery/front-half.ts'
 import type { Receiver } from '../delivery/receiver.ts'
 import { deliveryOf, type Head, stamped, type VerifiedRequest } from '../delivery/request.ts'
 import { deadlines } from '../http/deadlines.ts'
@@ -59,7 +59,7 @@ export function receiver(options: ReceiverOptions): Receiver {
 
     const checked = front.verify({ head, source, startedAt }, delivery)
     const request = 'then' in checked ? await checked : checked
-    if (isAnswer(request)) return request
+    if (!('secret' in request)) return request
     // Checked again, because many requests are admitted while their bodies are still on the way.
     // Checked once per delivery, not per event: a batch longer than the queue could never pass.
     const refusal = refuseIfQueueIsFull(head)
@@ -71,7 +71,7 @@ export function receiver(options: ReceiverOptions): Receiver {
   async function record(request: VerifiedRequest<KnownSource>, delivery: Delivery): Promise<Answer> {
     const { head, source, startedAt } = request
     const event = front.identify(request, delivery)
-    if (isAnswer(event)) return event
+    if (!('ok' in event)) return event
 
     const subscribers = source.subscribersOf(event.type)
     const { unread } = event
