@@ -1,3 +1,5 @@
+import { responseOf } from './delivery/fetch.ts'
+import { respond } from './delivery/node.ts'
 import { createEngine } from './engine/engine.ts'
 import type { InlineSourceOptions } from './engine/inline-sources.ts'
 import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './http/framework-request.ts'
@@ -19,8 +21,7 @@ import { pause, resume } from './operate/pause.ts'
 import { planReplayFresh, type ReplayedOne, replayOne } from './operate/replay.ts'
 import { checkOptions, type Options, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler } from './process/subscriber.ts'
-import { receiveFetch, responseOf } from './receive/fetch.ts'
-import { receiveNode, respond } from './receive/node.ts'
+import { receiveFetch, receiveNode } from './receive/doors.ts'
 import type { Source } from './sources/contract.ts'
 
 type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string

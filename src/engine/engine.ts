@@ -1,3 +1,4 @@
+import { type Answer, unavailable } from '../delivery/answer.ts'
 import { HookonceError } from '../model/errors.ts'
 import { jsonLogger, logs } from '../observe/logs.ts'
 import { meter } from '../observe/metrics.ts'
@@ -5,8 +6,6 @@ import { observers } from '../observe/observer.ts'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import { listWorkers } from '../operate/status.ts'
 import type { CheckedOptions } from '../options.ts'
-import type { Answer } from '../receive/answer.ts'
-import { unavailable } from '../receive/receive.ts'
 import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
 import { breaker } from '../work/breaker.ts'
 import { type InlineSources, inlineSources } from './inline-sources.ts'
@@ -44,7 +43,7 @@ export function createEngine(options: CheckedOptions): Engine {
   const counts = meter()
   const observer = observers([counts.observer, logs(options.logger ?? jsonLogger()), ...options.observers])
   const subscriptions: Subscription[] = []
-  const inline = inlineSources({ open, options, observer })
+  const inline = inlineSources({ open, openOrStopping: () => opening ?? open(), options, observer })
   const work = workStages(options, observer)
   const status = ledgerStatus({ open, options, observer })
   const openingBreaker = breaker(() => true)
@@ -111,7 +110,7 @@ export function createEngine(options: CheckedOptions): Engine {
     await opened.acceptor.idle()
     await work.stop(drainMs)
     await opened.diagnoses.idle()
-    await opened.rejections.stop()
+    await Promise.all([opened.rejections.stop(), inline.stopReports()])
     // Again: a delivery in progress at the beginning may have been a duplicate, which is counted.
     await opened.acceptor.idle()
     await inline.close()

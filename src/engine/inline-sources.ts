@@ -1,8 +1,11 @@
+import type { Diagnoses } from '../delivery/diagnoses.ts'
 import { type Inline, type InlineHandler, inlineAs } from '../inline/inline.ts'
 import { ledgerKeys } from '../inline/ledger-keys.ts'
 import type { InlineOptions } from '../inline/options.ts'
+import { inlineReports } from '../inline/reports.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { CheckedOptions } from '../options.ts'
+import { rejectionLog } from '../receive/rejections.ts'
 import { sourceNamed } from '../subscription.ts'
 import type { OpenStages } from './open.ts'
 
@@ -14,27 +17,46 @@ export type InlineSourceOptions = Omit<InlineOptions, 'store' | 'name'> &
 export interface InlineSources {
   readonly names: ReadonlySet<string>
   add(name: string, handler: InlineHandler, options: InlineSourceOptions): Inline
+  /** Finishes the diagnoses of refused deliveries, and records what was refused. */
+  stopReports(): Promise<void>
   close(): Promise<void>
 }
 
 interface InlineSourcesOptions {
   readonly open: () => Promise<OpenStages>
+  /** The same, and while the engine stops: what is open already. */
+  readonly openOrStopping: () => Promise<OpenStages>
   readonly options: CheckedOptions
   readonly observer: Observer
 }
 
-export function inlineSources({ open, options, observer }: InlineSourcesOptions): InlineSources {
+export function inlineSources({
+  open,
+  openOrStopping,
+  options,
+  observer,
+}: InlineSourcesOptions): InlineSources {
   const names = new Set<string>()
   const keys = ledgerKeys(async () => {
     const { ledger } = await open()
     return { database: ledger.business, prepare: options.prepare, migrate: options.migrate }
   })
+  // Opens the ledger, if nothing else has, at most once per second.
+  const rejections = rejectionLog(
+    { query: async (query) => (await openOrStopping()).ledger.pool.query(query) },
+    observer,
+  )
+  const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
+  const started: Diagnoses[] = []
   return {
     names,
     add(name, handler, inlineOptions) {
       const where = `.inline('${name}')`
       const source = sourceNamed(options, name, where)
       names.add(name)
+      // A source with its own store must not open the ledger, so its refusals are only logged.
+      const reports = inlineReports(sources, observer, inlineOptions.store ? undefined : rejections)
+      started.push(reports.diagnoses)
       return inlineAs(where, {
         source,
         handler,
@@ -45,8 +67,12 @@ export function inlineSources({ open, options, observer }: InlineSourcesOptions)
           ...inlineOptions,
           name,
         },
-        tell: (fact) => observer.delivery({ source: name, durationMs: 0, ...fact }),
+        reports,
       })
+    },
+    async stopReports() {
+      for (const diagnoses of started) await diagnoses.idle()
+      await rejections.stop()
     },
     close: () => keys.close(),
   }

@@ -1,11 +1,12 @@
+import { type Diagnoses, diagnoses } from '../delivery/diagnoses.ts'
+import type { Receiver } from '../delivery/receiver.ts'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import type { Observer } from '../observe/observer.ts'
 import { type CheckedOptions, keySeconds } from '../options.ts'
 import type { Subscriber } from '../process/subscriber.ts'
 import { type Acceptor, acceptor, type HandOff } from '../receive/accept.ts'
-import { type Diagnoses, diagnoses } from '../receive/diagnoses.ts'
-import { type Receiver, receiver } from '../receive/receive.ts'
+import { receiver } from '../receive/receive.ts'
 import { type RejectionLog, rejectionLog } from '../receive/rejections.ts'
 import type { Subscription } from '../subscription.ts'
 import { requireDatabase, requireSubscribers, warnOfEphemeral } from './preconditions.ts'
@@ -69,7 +70,7 @@ async function wireReceiver(ledger: Ledger, given: OpenOptions): Promise<OpenSta
       keySeconds: keySeconds(options, source),
       subscribers: subscribers
         .filter((subscriber) => subscriber.sourceName === name)
-        .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), laneOf })),
+        .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), orderKeyOf: laneOf })),
     })),
     shards: ledger.shards,
     acceptor: accepting,

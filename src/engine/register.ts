@@ -4,7 +4,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bodySeconds, type CheckedOptions, keySeconds, retryPolicy } from '../options.ts'
 import type { Subscriber } from '../process/subscriber.ts'
-import { laneReader } from '../receive/lanes.ts'
+import { orderKeyReader } from '../receive/order-keys.ts'
 import type { Subscription } from '../subscription.ts'
 
 export type RegisteredSubscriber = Subscriber & { readonly pattern: string }
@@ -48,7 +48,7 @@ export async function register({
       concurrency: own.concurrency ?? options.concurrency,
       timeoutMs: own.timeoutMs,
       retry: retryPolicy(options.retry, own.retry),
-      laneOf: own.ordered && laneReader(id, own.ordered, observer),
+      laneOf: own.ordered && orderKeyReader(id, own.ordered, observer),
     })
   }
   return subscribers

@@ -1,8 +1,9 @@
+import type { Answer } from '../delivery/answer.ts'
+import type { Receiver } from '../delivery/receiver.ts'
+import type { Head } from '../delivery/request.ts'
 import type { Observer } from '../observe/observer.ts'
 import { type InSpan, type SpanEnd, wellFormedTraceparent } from '../observe/span.ts'
 import type { TopicPublisher } from '../publish/publishers.ts'
-import type { Answer } from '../receive/answer.ts'
-import type { Head, Receiver } from '../receive/receive.ts'
 
 /*
  * Stages whose work is run in spans. Without an observer that opens spans, the stages are used as

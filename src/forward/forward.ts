@@ -4,12 +4,12 @@ import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { forwardable } from './headers.ts'
 
-/** An app in any language that wants events by HTTP. */
+/** An app in any language that gets events by HTTP. */
 export interface Destination {
   readonly url: string
-  /** `whsec_…`: signs what we send, as Standard Webhooks describe it. */
+  /** `whsec_…`: signs each request, as in Standard Webhooks. */
   readonly secret: string
-  /** Headers of the delivery that it wants besides those that the source reads. */
+  /** Headers of the delivery to forward, besides those that the source reads. */
   readonly headers?: readonly string[] | undefined
 }
 
@@ -20,16 +20,16 @@ interface ForwardContext {
 }
 
 /**
- * A handler that hands each event of a source on: original bytes, an allow-list of the original
- * headers, a `webhook-id` that is the same on every attempt and replay, a signature and an
- * Idempotency-Key of ours. A 2xx completes the job; anything else is tried again.
+ * A handler that forwards each event of a source: the original bytes, an allow-list of the original
+ * headers, a `webhook-id` that is the same on every attempt and replay, our signature and our
+ * Idempotency-Key. A 2xx completes the job; anything else is retried.
  */
 export function forwardTo(
-  { url, secret, headers: asked = [] }: Destination,
+  { url, secret, headers: extraHeaders = [] }: Destination,
   { description }: Pick<SigningSource, 'description'>,
 ): (event: Event, ctx: ForwardContext) => Promise<void> {
   const signer = standardWebhooks({ secret })
-  const isForwarded = forwardable(description, asked)
+  const isForwarded = forwardable(description, extraHeaders)
   return async (event, ctx) => {
     const signed = signer.sign({ body: event.body, id: event.receiptId })
     const headers = {
@@ -51,7 +51,7 @@ function originalHeaders(
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(event.headers)) {
     if (!isForwarded(name)) continue
-    // Where the sender itself uses these names, its values stay readable beside ours.
+    // If the sender uses a name of ours, its value is forwarded under another name.
     headers[Object.hasOwn(signed, name) && name !== 'content-type' ? `original-${name}` : name] = value
   }
   return headers

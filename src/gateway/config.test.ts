@@ -118,7 +118,7 @@ const refusals: { name: string; config: unknown; says: string[] }[] = [
   {
     name: 'a destination with a password in its URL',
     config: { sources: SOURCES, destinations: { app: { ...APP, url: 'https://anna:hunter2@app/' } } },
-    says: ['destinations.app.url: must not hold a user or password'],
+    says: ['destinations.app.url: must not contain a user or password'],
   },
   {
     name: 'a destination that wants every header',

@@ -1,6 +1,6 @@
 /**
- * Deadlines of one length, nearly all of them met. All share a timer, set for the oldest: a timer for each body costs
- * a receiver more than reading the body does.
+ * Deadlines of one length, nearly all of them met. All share a timer, set for the oldest: one timer
+ * per body costs a receiver more than reading the body does.
  */
 export interface Deadlines {
   watch(onMissed: () => void): void
@@ -8,13 +8,13 @@ export interface Deadlines {
 }
 
 export function deadlines(lengthMs: number): Deadlines {
-  // A Map keeps the order of insertion, and with one length for all that is the order in which they fall due.
+  // A Map keeps the order of insertion. All have one length, so it is the order in which they end.
   const due = new Map<() => void, number>()
   let isTimerSet = false
 
   function setTimer(delayMs: number): void {
     isTimerSet = true
-    // The connections that are waited for keep the process alive; a deadline must not.
+    // The connections keep the process alive; a deadline must not.
     setTimeout(check, delayMs).unref()
   }
 

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { types } from 'node:util'
 
 /*
- * Requests of node:http as frameworks hand them over, and what is left of a body that was read
- * before us.
+ * Requests of node:http as frameworks pass them on, and the bytes of bodies that were read before
+ * us.
  */
 
 /** A request of node:http, or Fastify's own. */
@@ -15,7 +15,7 @@ export function rawRequest(request: NodeRequest): IncomingMessage {
   return 'raw' in request ? request.raw : request
 }
 
-/** From here on the answer is ours: Fastify would send one of its own. */
+/** Takes the response over from Fastify, which would otherwise send one of its own. */
 export function rawResponse(response: NodeResponse): ServerResponse {
   if (!('raw' in response)) return response
   response.hijack()
@@ -37,10 +37,7 @@ function bufferOf(bytes: unknown): Buffer | undefined {
   return types.isUint8Array(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
 }
 
-/**
- * The same where nothing of the stream is left: a text that was not parsed still says what its
- * bytes were.
- */
+/** The bytes of a body that was read as text and not parsed. For a stream that has ended. */
 export function keptText(request: object): Buffer | undefined {
   const { body } = request as { body?: unknown }
   return typeof body === 'string' ? Buffer.from(body) : undefined
@@ -55,7 +52,7 @@ const WAYS = {
   any: 'request.rawBody = bytes, or mount hookonce before the parser (in Fastify: pass its own request and reply)',
 }
 
-/** What to write in the framework that made this request, so that the bytes of bodies reach us. */
+/** The line to write in the framework that made this request, so that body bytes reach us. */
 export function howToKeepBytes(request: object): string {
   return `the body was read before it reached hookonce, and signatures are over its bytes. Keep them: ${WAYS[frameworkOf(request)]}`
 }
@@ -63,6 +60,6 @@ export function howToKeepBytes(request: object): string {
 function frameworkOf(request: object): keyof typeof WAYS {
   if ('raw' in request && 'server' in request) return 'fastify'
   if ('app' in request && 'originalUrl' in request) return 'express'
-  // Of an API route under pages/.
+  // An API route of Next.js under pages/ has both.
   return 'cookies' in request && 'query' in request ? 'next' : 'any'
 }

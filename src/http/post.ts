@@ -2,20 +2,20 @@ import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { RetryAfter } from '../model/handler-errors.ts'
 import { retryAfterMs } from './retry-after.ts'
 
-/** One POST of ours to somebody else's server. */
+/** One POST to another server. */
 export interface Post {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
-  /** What a failure is called. */
+  /** The code of a failure. */
   readonly failure: ErrorCode
 }
 
-/** Enough of a failing server's answer to see what it says. */
+/** Enough of an error response to see the reason. */
 const MAX_QUOTE_CHARS = 300
 
-/** Returns on a 2xx; anything else is an error that says what was answered, with its Retry-After. */
+/** Returns on a 2xx. Throws on anything else, quoting the response, with its Retry-After. */
 export async function post(outgoing: Post): Promise<void> {
   const response = await send(outgoing)
   if (!response.ok) throw await failureOf(outgoing, response)
@@ -24,7 +24,7 @@ export async function post(outgoing: Post): Promise<void> {
 
 async function send({ url, headers, body, signal, failure }: Post): Promise<Response> {
   try {
-    // A redirect is not a receipt: following it could hand the message to someone else.
+    // A redirect does not acknowledge: following it could send the message to someone else.
     return await fetch(url, { method: 'POST', headers, body: Buffer.from(body), signal, redirect: 'manual' })
   } catch (error) {
     signal.throwIfAborted()
@@ -40,7 +40,7 @@ async function failureOf({ url, failure }: Post, response: Response): Promise<Er
   return delayMs === undefined ? new HookonceError(failure, text) : new RetryAfter(delayMs, text)
 }
 
-// Reads the first chunk only: the server decides how much it answers, not how much we read.
+// Reads the first chunk only: the size of the response is the server's choice.
 async function quoteOf(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''

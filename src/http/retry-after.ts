@@ -1,9 +1,9 @@
 import { HOUR_MS, SECOND_MS } from '../model/durations.ts'
 
-/** What another side asks for beyond an hour would let a mistake of its own bury the event. */
+/** A longer wait would let a mistake of the other server delay the event for days. */
 const MAX_RETRY_AFTER_MS = HOUR_MS
 
-/** The header Retry-After: seconds or a date, as HTTP allows. */
+/** The delay of a Retry-After header: seconds or a date, as HTTP allows. */
 export function retryAfterMs(header: string | null): number | undefined {
   if (header === null) return undefined
   const ms = /^\d+$/.test(header) ? Number(header) * SECOND_MS : Date.parse(header) - Date.now()

@@ -1,28 +1,26 @@
 import { z } from 'zod'
 
 /*
- * Whom we post to: a URL, and the secret that signs what is sent. Both are checked when they are
- * given.
+ * Where we post to: a URL, and the secret that signs each request. Both are checked with the
+ * options.
  */
 
-/**
- * `user:password@` is refused: fetch() takes no such URL, and the URL is named in errors and logs.
- */
+/** Rejects `user:password@`: fetch() does not accept it, and errors and logs name the URL. */
 export const targetUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).refine(
   (text) => {
-    // What is no URL at all has its error already.
+    // A text that is no URL has its error already.
     if (!URL.canParse(text)) return true
     const { username, password } = new URL(text)
     return username === '' && password === ''
   },
-  { error: 'must not hold a user or password: what is sent is signed with the secret instead' },
+  { error: 'must not contain a user or password: requests are signed with the secret instead' },
 )
 
-/** As many as Standard Webhooks ask for: 192 bits. */
+/** The minimum of Standard Webhooks: 192 bits. */
 const MIN_SECRET_BYTES = 24
 const MAKE_ONE = 'make one with: echo "whsec_$(openssl rand -base64 32)"'
 
-/** `whsec_<base64>`, as Standard Webhooks have it. What is wrong is said without the secret. */
+/** `whsec_<base64>`, as in Standard Webhooks. Errors do not quote the secret. */
 export const targetSecret = z.string().superRefine((text, context) => {
   const base64 = text.replace(/^whsec_/, '')
   const complain = (message: string): void => void context.addIssue({ code: 'custom', message })

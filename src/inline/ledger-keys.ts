@@ -11,10 +11,7 @@ import { type PostgresKeysOptions, postgresKeys } from '../keys/stores/postgres/
 
 type Tx = ClientBase
 
-/**
- * Keys in a database that is known only when it is first used. An opening that failed is tried
- * again.
- */
+/** Keys in a database that is opened at the first use. A failed opening is retried. */
 export function ledgerKeys(open: () => Promise<PostgresKeysOptions>): TransactionalKeyStore<Tx> {
   let opening: Promise<TransactionalKeyStore<Tx>> | undefined
   function store(): Promise<TransactionalKeyStore<Tx>> {

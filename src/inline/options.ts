@@ -1,41 +1,37 @@
 import { z } from 'zod'
+import { bodyLimitFields } from '../delivery/limits.ts'
 import { check, strict } from '../input/checked.ts'
 import type { KeyEvent } from '../keys/events.ts'
 import { storeField } from '../keys/http/options.ts'
-import { policyFields, timer } from '../keys/policy.ts'
-import { DAY_MS, SECOND_MS } from '../model/durations.ts'
+import { policyFields } from '../keys/policy.ts'
+import { DAY_MS } from '../model/durations.ts'
 import type { Source } from '../sources/contract.ts'
-
-const MIB = 1024 * 1024
 
 const optionsSchema = strict({
   ...policyFields,
   store: storeField,
-  /** Part of the identity of an event: two endpoints of one provider need two names. By default the provider's. */
+  /**
+   * Part of the identity of an event: two endpoints of one provider need two names. By default the
+   * provider's.
+   */
   name: z.string().min(1).max(64).optional(),
-  /** Event types, or patterns with `*`: others are answered 200 and not looked at. */
+  /** Event types, or patterns with `*`. Other events are acknowledged and not handled. */
   types: z.array(z.string().min(1)).min(1).default(['*']),
-  /** By default `resumable` where the store holds steps, else `declared`: what failed or crashed runs again. */
+  /**
+   * By default `resumable` if the store holds steps, else `declared`: a handler that failed or
+   * crashed runs again.
+   */
   handler: policyFields.handler.unwrap().optional(),
   onCrash: z.enum(['auto', 'reexecute', 'unknown']).default('auto'),
-  /** By default, and at least, as long as the provider goes on retrying, plus a day. */
+  /** By default, and at least, as long as the provider retries, plus a day. */
   ttlMs: z.int().positive().optional(),
   /**
-   * What a copy is told while the first is being handled. `refuse`: 409, so that it comes again, whatever becomes of
-   * the first. `accept`: 202, for providers that punish anything else; should the first crash then, nobody sends it again.
+   * The answer to a copy while the first delivery is being handled. `refuse`: 409, so that the
+   * provider retries, whatever becomes of the first. `accept`: 202, for providers that disable
+   * endpoints after errors; if the first then crashes, nobody sends the event again.
    */
   inProgress: z.enum(['refuse', 'accept']).default('refuse'),
-  maxBodyBytes: z
-    .int()
-    .positive()
-    .default(5 * MIB),
-  /** Bodies being read and events being handled, together: beyond it senders are told to come again. */
-  maxHeldBytes: z
-    .int()
-    .positive()
-    .default(256 * MIB),
-  /** From the headers to the end of the body. The slowest provider gives up after 30 s. */
-  bodyTimeoutMs: timer.default(15 * SECOND_MS),
+  ...bodyLimitFields,
   observe: z
     .custom<(event: KeyEvent) => void>((value) => typeof value === 'function', 'must be a function')
     .optional(),

@@ -7,17 +7,20 @@ import type { Publish } from './contract.ts'
 
 const schema = strict({
   url: targetUrl,
-  /** `whsec_…`: signs what we send, as Standard Webhooks describe it. */
+  /** `whsec_…`: signs each request, as in Standard Webhooks. */
   secret: targetSecret,
 })
 
 /**
- * Posts each message, signed as Standard Webhooks describe it, with its id as `webhook-id` and
- * `idempotency-key`. A 2xx is the receipt; anything else is tried again. A receiver whose answer
- * was lost is called again: let it remember the id.
+ * Posts each message, signed as in Standard Webhooks, with its id as `webhook-id` and
+ * `idempotency-key`. A 2xx acknowledges it; anything else is retried. If the response is lost, the
+ * message is posted again: the receiver must remember the id.
  *
- * ```ts publishers: { 'invoice.*': toHttp({ url: 'https://app.example/messages', secret:
- * process.env.MESSAGE_SECRET }) } ```
+ * ```ts
+ * publishers: {
+ *   'invoice.*': toHttp({ url: 'https://app.example/messages', secret: process.env.MESSAGE_SECRET }),
+ * }
+ * ```
  */
 export function toHttp(options: z.input<typeof schema>): Publish {
   const { url, secret } = check(schema, options, 'toHttp()')
@@ -40,7 +43,7 @@ export function toHttp(options: z.input<typeof schema>): Publish {
   }
 }
 
-// So that a header of the message's own never stands beside ours under another spelling.
+// So that a header of the message cannot repeat one of ours in another spelling.
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

@@ -7,19 +7,19 @@ interface NatsHeaders {
   set(name: string, value: string): void
 }
 
-/** What is used of a JetStream client of yours: of `@nats-io/jetstream`, or `connection.jetstream()` of `nats`. */
+/** A JetStream client: of `@nats-io/jetstream`, or `connection.jetstream()` of `nats`. */
 interface JetStreamClient {
   publish(
     subject: string,
     payload: Uint8Array,
-    // Each client has a class of its own for headers; it gets back what its own `headers()` made.
+    // Each client has its own class for headers, which its own `headers()` makes.
     options: { msgID: string; headers: never; timeout?: number },
   ): Promise<unknown>
 }
 
 const schema = strict({
   client: z.custom<JetStreamClient>(isClient, 'must be a JetStream client: jetstream(connection)'),
-  /** `headers` of the same package that made the connection. */
+  /** The function `headers` of the package that made the connection. */
   headers: z.custom<() => NatsHeaders>(
     (value) => typeof value === 'function',
     'must be the function `headers`',
@@ -31,9 +31,10 @@ const schema = strict({
 })
 
 /**
- * Publishes each message to JetStream and waits until the stream has stored it. Its id is the `Nats-Msg-Id`: a message
- * that is published again within the stream's `duplicate_window` (two minutes unless the stream says otherwise) is
- * stored once. Beyond that window it is stored again under the same id: let the receiver look at it.
+ * Publishes each message to JetStream and waits until the stream has stored it. Its id is the
+ * `Nats-Msg-Id`: a message that is published again within the stream's `duplicate_window` (by
+ * default two minutes) is stored once. After that window it is stored again under the same id: the
+ * receiver must check the id.
  *
  * ```ts
  * const connection = await connect({ servers: process.env.NATS_URL })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check, strict } from '../input/checked.ts'
 import type { Message, Publish } from './contract.ts'
 
-/** A client of yours, of ioredis or of node-redis. It stays yours: connect it, listen to its errors, close it. */
+/** Your client, of ioredis or node-redis. You connect it, handle its errors and close it. */
 export type RedisClient =
   | { call(command: string, ...args: (string | number)[]): Promise<unknown> }
   | { sendCommand(args: string[]): Promise<unknown> }
@@ -13,15 +13,15 @@ const schema = strict({
   stream: z
     .custom<(message: Message) => string>((value) => typeof value === 'function', 'must be a function')
     .optional(),
-  /** About how many entries a stream keeps; without it Redis keeps all of them. */
+  /** About how many entries a stream keeps; by default Redis keeps all of them. */
   maxEntries: z.int().positive().optional(),
-  /** How long the id of a message is remembered. A day is longer than any outage of a process should be. */
+  /** How long the id of a message is remembered. A day is longer than most outages. */
   rememberSeconds: z.int().positive().default(86_400),
 })
 
 /*
- * Adds an entry once for each id, in one atomic step. XADD knows no idempotency key before Redis 8.6, so a key of its
- * own remembers the entry.
+ * Adds one entry per id, in one atomic step. XADD has no idempotency key before Redis 8.6, so a
+ * separate key remembers the entry.
  */
 const ADD_ONCE = `
 local known = redis.call('GET', KEYS[2])
@@ -33,10 +33,10 @@ redis.call('SET', KEYS[2], entry, 'EX', ARGV[1])
 return entry`
 
 /**
- * Adds each message to a stream: fields `id`, `topic`, `payload` (JSON), `key` and `headers` (JSON) where there are
- * any. A message that is published again within `rememberSeconds` does not make a second entry, as long as Redis has
- * not lost its memory of the first: a failover to a replica that was behind, or a restart without `appendfsync
- * always`, can lose either. Let the receiver look at `id`.
+ * Adds each message to a stream: fields `id`, `topic`, `payload` (JSON), and, if present, `key` and
+ * `headers` (JSON). A message that is published again within `rememberSeconds` does not make a
+ * second entry, unless Redis has lost the key that remembers the first: in a failover to a replica
+ * that was behind, or in a restart without `appendfsync always`. The receiver must check `id`.
  *
  * ```ts
  * publishers: { '*': toRedisStream({ client: new Redis(process.env.REDIS_URL) }) }
@@ -67,14 +67,14 @@ function fields({ id, topic, key, headers, body }: Message): string[] {
   ]
 }
 
-/** In the hash slot of the stream, so that one script may touch both in a cluster. */
+/** In the hash slot of the stream, so that one script can use both in a cluster. */
 function memoryKey(stream: string, id: string): string {
   const tag = /\{([^}]+)\}/.exec(stream)?.[1] ?? stream
   return `hookonce:{${tag}}:${id}`
 }
 
 function send(client: RedisClient, [command = '', ...args]: string[]): Promise<unknown> {
-  // ioredis has a sendCommand as well, of another shape.
+  // ioredis also has a sendCommand, with other arguments.
   return 'call' in client ? client.call(command, ...args) : client.sendCommand([command, ...args])
 }
 

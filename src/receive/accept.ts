@@ -10,16 +10,17 @@ import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { lanePasser } from '../work/lane-passer.ts'
 import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
+import type { OrderKeys } from './order-keys.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
 
-/** A worker in this process that may run at once what is accepted here. */
+/** The worker of this process, which may run at once the jobs that are accepted here. */
 export interface HandOff {
-  /** The id to lease to; undefined: nobody here can take work now. */
+  /** The id to lease to; undefined if this process cannot take work now. */
   readonly worker: number | undefined
   reserve(subscriber: number): boolean
   release(subscriber: number): void
   run(job: JobRef, worker: number, event: () => Event): void
-  /** Jobs were left in the ledger for whoever claims them. */
+  /** Jobs are in the ledger, to be claimed by any worker. */
   wake(): void
 }
 
@@ -27,9 +28,8 @@ export interface HandOff {
 export interface Arrival {
   readonly receipt: NewReceipt
   readonly subscribers: readonly number[]
-  /** By subscriber, of those that want an order. */
-  readonly lanes?: ReadonlyMap<number, string> | undefined
-  /** Made when somebody here runs it. */
+  readonly orderKeys?: OrderKeys | undefined
+  /** Builds the event, for a job that runs in this process. */
   readonly event: () => Event
 }
 
@@ -39,38 +39,37 @@ export interface Acceptor {
   accept(arrival: Arrival): Promise<Acceptance>
   /** Deliveries that wait for their commit. */
   readonly waiting: number
-  /** Resolves when everything that arrived is in the ledger. */
+  /** Resolves when every arrival is in the ledger. */
   idle(): Promise<void>
 }
 
-/** Larger batches gain little and make the first of them wait for the last. */
+/** Larger batches gain little, and their first delivery waits for the last. */
 const MAX_BATCH = 256
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /**
- * While one is synced to the disk, the next is read, verified and sent. More only make each other
- * wait.
+ * While one commit is synced to the disk, the next is read, verified and sent. More commits only
+ * make each other wait.
  */
 const MAX_IN_FLIGHT = 2
 
 /**
- * Records deliveries in group commits and hands the new ones to the worker of this process, where
- * it has room: such a job is born leased, so that it needs no claim. If the process dies, the lease
- * runs out.
+ * Records deliveries in group commits and hands new jobs to the worker of this process, if it has
+ * room. Such a job is born leased, so it needs no claim. If the process dies, the lease expires.
  */
 export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
   const { pool, shards } = ledger
   const recent = recentDuplicates()
   pool.on('remove', recent.forget).on('error', recent.forget)
   const tally = duplicateTally(pool, observer, recent.answered)
-  let atTurn: Promise<Acceptance> | undefined
+  let duplicatesOfTurn: Promise<Acceptance> | undefined
   const announce = announcer(pool)
-  /** Jobs were left in the ledger: for the worker here when it has room, or for one elsewhere. */
-  function leave(job?: DueJob): void {
+  /** Jobs are due in the ledger: for the worker here when it has room, or for one elsewhere. */
+  function leaveDue(job?: DueJob): void {
     handOff.wake()
     announce(job)
   }
-  const passer = lanePasser(ledger, {
-    onDue: () => leave(),
+  const orderKeyPasser = lanePasser(ledger, {
+    onDue: () => leaveDue(),
     onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }),
   })
   const outage = breaker(isOutage)
@@ -83,32 +82,31 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
 
   function accept(arrival: Arrival): Promise<Acceptance> {
     const { receipt } = arrival
-    const standing = recent.bodyOf(receipt.id)
-    if (!standing || !isHashOf(standing, receipt.body)) return group.add(arrival)
+    const recordedSha256 = recent.bodyOf(receipt.id)
+    if (!recordedSha256 || !isHashOf(recordedSha256, receipt.body)) return group.add(arrival)
     tally.add(receipt)
-    return duplicateAtTurn()
+    return duplicateAtEndOfTurn()
   }
 
   /**
-   * Those that one turn of the event loop has read are answered together, as a commit's are.
-   * Answered one by one, each would wake whoever reads the answers, which takes longer than all
-   * else here.
+   * Duplicates that one turn of the event loop has read are answered together, as those of a commit
+   * are. Answered one by one, each answer would wake its reader, which costs more than everything
+   * else here (docs/decisions/0018).
    */
-  function duplicateAtTurn(): Promise<Acceptance> {
-    atTurn ??= new Promise((resolve) => {
+  function duplicateAtEndOfTurn(): Promise<Acceptance> {
+    duplicatesOfTurn ??= new Promise((resolve) => {
       setImmediate(() => {
-        atTurn = undefined
+        duplicatesOfTurn = undefined
         resolve('duplicate')
       })
     })
-    return atTurn
+    return duplicatesOfTurn
   }
 
   async function commit(batch: readonly Arrival[]): Promise<Acceptance[]> {
     const askedAtMs = performance.now()
     const worker = handOff.worker
-    // Copies of one event that arrive together: the first is recorded, the others are its
-    // duplicates.
+    // Of copies of one event in the batch, the first is recorded and the others are duplicates.
     const places = new Map<string, number>()
     const firsts: Arrival[] = []
     for (const arrival of batch) {
@@ -126,18 +124,33 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
       const place = places.get(arrival.receipt.id) ?? -1
       const [first, work, outcome] = [firsts[place], works[place], outcomes[place]]
       if (!first || !work || !outcome)
-        throw new Error(`the ledger said nothing of receipt ${arrival.receipt.id}`)
-      if (first === arrival)
-        handOver({ work, outcome, worker, event: arrival.event, leave, passOn: passer.add }, handOff)
+        throw new Error(`the ledger returned no outcome for receipt ${arrival.receipt.id}`)
+      if (first === arrival) handOver(work, outcome, worker, arrival.event)
       if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
       if (outcome.outcome === 'known') recent.add(arrival.receipt.id, outcome, askedAtMs)
-      const standing = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
-      return repeated(arrival.receipt, standing)
+      const recordedSha256 = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
+      return countDuplicate(arrival.receipt, recordedSha256)
     })
   }
 
-  function repeated(receipt: NewReceipt, standing: Uint8Array): Acceptance {
-    const isSame = isHashOf(standing, receipt.body)
+  /** Starts the jobs of a new receipt, or leaves them to be claimed. */
+  function handOver(work: NewWork, outcome: Accepted, worker: number | undefined, event: () => Event): void {
+    if (outcome.outcome === 'known') return releaseSlots(work, handOff)
+    const { id: receiptId, shard } = work.receipt
+    for (const { subscriber, bornLeased, lane: orderKey } of work.jobs) {
+      if (orderKey !== undefined) void orderKeyPasser.add(orderKey)
+      else if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
+        // A job that is born leased begins with fence 1.
+        handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
+      } else {
+        if (bornLeased) handOff.release(subscriber)
+        leaveDue({ shard, subscriber })
+      }
+    }
+  }
+
+  function countDuplicate(receipt: NewReceipt, recordedSha256: Uint8Array): Acceptance {
+    const isSame = isHashOf(recordedSha256, receipt.body)
     tally.add(receipt, isSame ? undefined : sha256(receipt.body))
     return isSame ? 'duplicate' : 'mismatch'
   }
@@ -149,50 +162,26 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     },
     async idle() {
       await group.idle()
-      await passer.idle()
+      await orderKeyPasser.idle()
       await tally.idle()
     },
   }
 }
 
 function withJobs(
-  { receipt, subscribers, lanes }: Arrival,
+  { receipt, subscribers, orderKeys }: Arrival,
   worker: number | undefined,
   handOff: HandOff,
 ): NewWork {
   const jobs = subscribers.map((subscriber) => {
-    const lane = lanes?.get(subscriber)
-    // Whether it is its turn is not known before the commit.
-    const bornLeased = lane === undefined && worker !== undefined && handOff.reserve(subscriber)
-    return { subscriber, bornLeased, lane }
+    const orderKey = orderKeys?.get(subscriber)
+    // Whether an ordered job may run is not known before the commit.
+    const bornLeased = orderKey === undefined && worker !== undefined && handOff.reserve(subscriber)
+    return { subscriber, bornLeased, lane: orderKey }
   })
   return { receipt, jobs }
 }
 
 function releaseSlots({ jobs }: NewWork, handOff: HandOff): void {
   for (const job of jobs) if (job.bornLeased) handOff.release(job.subscriber)
-}
-
-interface Handing {
-  readonly work: NewWork
-  readonly outcome: Accepted
-  readonly worker: number | undefined
-  readonly event: () => Event
-  readonly leave: (job: DueJob) => void
-  readonly passOn: (lane: string) => Promise<void>
-}
-
-function handOver({ work, outcome, worker, event, leave, passOn }: Handing, handOff: HandOff): void {
-  if (outcome.outcome === 'known') return releaseSlots(work, handOff)
-  const { id: receiptId, shard } = work.receipt
-  for (const { subscriber, bornLeased, lane } of work.jobs) {
-    if (lane !== undefined) void passOn(lane)
-    else if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
-      // A job that is born leased begins with fence 1.
-      handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
-    } else {
-      if (bornLeased) handOff.release(subscriber)
-      leave({ shard, subscriber })
-    }
-  }
 }

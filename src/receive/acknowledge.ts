@@ -1,19 +1,19 @@
+import { type Answer, knownAlready, notWanted, recorded, refusedWith } from '../delivery/answer.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Identified, Source } from '../sources/contract.ts'
 import type { Acceptance, Arrival } from './accept.ts'
-import { type Answer, knownAlready, notWanted, recorded, refusedWith } from './answer.ts'
-import type { KnownSource } from './arrival.ts'
+import type { KnownSource } from './source.ts'
 
-interface Acknowledged {
+interface AcceptedEvent {
   readonly source: KnownSource
   readonly arrival: Arrival
   readonly unread: Identified['unread']
 }
 
-/** Says what became of an event, to the sender and to whoever observes. */
-export function acknowledging(observer: Observer) {
+/** Answers a delivery whose event was accepted or is unwanted, and reports it to the observer. */
+export function acknowledgements(observer: Observer) {
   function acknowledge(
-    { source, arrival: { receipt }, unread }: Acknowledged,
+    { source, arrival: { receipt }, unread }: AcceptedEvent,
     acceptance: Acceptance,
     startedAt: number,
   ): Answer {

@@ -1,40 +1,37 @@
+import { type Answer, recordedBatch } from '../delivery/answer.ts'
+import type { Refuse } from '../delivery/refuse.ts'
+import type { VerifiedRequest } from '../delivery/request.ts'
+import type { HeldBytes } from '../http/held-bytes.ts'
 import type { Delivery, Source } from '../sources/contract.ts'
-import { type Answer, recordedBatch } from './answer.ts'
-import type { Limits } from './limits.ts'
-import type { HeldBytes, Receiver, Request } from './receive.ts'
+import type { KnownSource } from './source.ts'
+
+type RecordEvent = (request: VerifiedRequest<KnownSource>, delivery: Delivery) => Promise<Answer>
 
 interface BatchOptions {
   readonly held: HeldBytes
-  readonly limits: Limits
-  readonly refuse: Receiver['refuse']
-  receiveEvent(request: Request, delivery: Delivery): Promise<Answer>
+  readonly refuse: Refuse
+  readonly record: RecordEvent
 }
 
-/** One verified delivery of many events: acknowledged when all of them are recorded, and not before. */
-export function batches({
-  held,
-  limits,
-  refuse,
-  receiveEvent,
-}: BatchOptions): (request: Request, delivery: Delivery) => Promise<Answer> {
+/** Records one verified delivery of many events. It is acknowledged when all of them are recorded. */
+export function batches({ held, refuse, record }: BatchOptions): RecordEvent {
   return async (request, delivery) => {
     const { head, source } = request
     const events = source.source.split?.(delivery) ?? []
     if ('ok' in events) return refuse(head, events.code, events.detail)
     const bytes = events.reduce((sum, { body }) => sum + body.byteLength, 0)
-    if (held.bytes + bytes > limits.maxHeldBytes)
-      return refuse(head, 'OVERLOADED', `${held.bytes} bytes are held`)
-    held.bytes += bytes
+    const share = held.share()
     try {
-      const answers = await Promise.all(events.map((event) => receiveEvent(request, event)))
+      if (!share.hold(bytes)) return refuse(head, 'OVERLOADED', `there is no room for ${bytes} bytes`)
+      const answers = await Promise.all(events.map((event) => record(request, event)))
       return answerToAll(source.source, answers)
     } finally {
-      held.bytes -= bytes
+      share.release()
     }
   }
 }
 
-/** The first refusal, if there is one: the sender must come again, and what is recorded already is known then. */
+/** The first refusal, if any: the sender must retry, and the recorded events are duplicates then. */
 function answerToAll(source: Source, answers: readonly Answer[]): Answer {
   const refusal = answers.find(({ status }) => status >= 500) ?? answers.find(({ status }) => status >= 400)
   if (refusal) return refusal

@@ -6,28 +6,24 @@ import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
 
 /**
- * Counts further deliveries of known events. The sender is not kept waiting for a counter: its
- * event is durable already. Counts of one event add up here until the next write; a crash may lose
- * the last of them, a reply that is lost may have some written twice, and never more than a count
- * is wrong.
+ * Counts further deliveries of known events. The sender does not wait for the counter, because its
+ * event is durable already. Counts of one event add up here until the next write. A crash may lose
+ * the last counts, and a lost reply may write some twice: nothing else is affected.
  */
 export interface DuplicateTally {
-  /** `otherSha256`: of its body, where that is not the one that was recorded. */
+  /** `otherSha256`: the hash of its body, if it differs from the recorded one. */
   add(receipt: NewReceipt, otherSha256?: Uint8Array): void
-  /** Resolves when all is written, at once. */
+  /** Writes every count now. Resolves when that is done. */
   idle(): Promise<void>
 }
 
-/**
- * A lone repeat is counted at once. In a storm of them each event is written once in this time,
- * however often it came.
- */
+/** A lone duplicate is counted at once. In a storm, each event is written once in this time. */
 const PAUSE_MS = 1_000
-/** So many events are not waited for, or a statement would become large. */
+/** With this many events the write does not wait, or its statement would become large. */
 const MAX_EVENTS = 4_096
 const NO_HASH = new Uint8Array()
 
-/** `answered` gets the server that wrote a batch of counts, and when it was asked. */
+/** `answered` gets the server that wrote a batch of counts, and when the statement was sent. */
 export function duplicateTally(
   pool: Pool,
   observer: Observer,
@@ -35,7 +31,7 @@ export function duplicateTally(
 ): DuplicateTally {
   let counts = new Map<string, DuplicateCount>()
   let writing: Promise<void> | undefined
-  let isAwaited = false
+  let isDraining = false
   let isDown = false
   const enough = bell()
 
@@ -59,11 +55,11 @@ export function duplicateTally(
       } catch (error) {
         isDown = true
         observer.trouble({ doing: `counting duplicates of ${batch.length} events`, error })
-        // Repeats are answered while the ledger is down: they are counted when it is back. At a
-        // stop nobody waits for that.
-        if (!isAwaited) for (const count of batch) add(count)
+        // Duplicates are answered while the ledger is down, and counted when it is back. A stop
+        // does not wait for that.
+        if (!isDraining) for (const count of batch) add(count)
       }
-      if (!isAwaited) await enough.wait(PAUSE_MS)
+      if (!isDraining) await enough.wait(PAUSE_MS)
     }
     writing = undefined
   }
@@ -81,10 +77,10 @@ export function duplicateTally(
       writing ??= write()
     },
     async idle() {
-      isAwaited = true
+      isDraining = true
       enough.ring()
       await writing
-      isAwaited = false
+      isDraining = false
     },
   }
 }

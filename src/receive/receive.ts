@@ -1,65 +1,23 @@
-import { type Deadlines, deadlines } from '../http/deadlines.ts'
-import { type ErrorCode, HookonceError } from '../model/errors.ts'
-import type { Event } from '../model/event.ts'
+import type { Answer } from '../delivery/answer.ts'
+import type { Diagnoses } from '../delivery/diagnoses.ts'
+import { frontHalf } from '../delivery/front-half.ts'
+import type { Receiver } from '../delivery/receiver.ts'
+import { deliveryOf, type Head, stamped, type VerifiedRequest } from '../delivery/request.ts'
+import { deadlines } from '../http/deadlines.ts'
+import { HeldBytes } from '../http/held-bytes.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
-import type { Delivery, Source } from '../sources/contract.ts'
+import type { Delivery } from '../sources/contract.ts'
 import type { Acceptor } from './accept.ts'
-import { acknowledging } from './acknowledge.ts'
-import { admission } from './admit.ts'
-import { type Answer, refusedWith } from './answer.ts'
-import { arrivals, type KnownSource, knownSource, stamped } from './arrival.ts'
+import { acknowledgements } from './acknowledge.ts'
+import { arrivals } from './arrival.ts'
 import { batches } from './batches.ts'
-import type { Diagnoses } from './diagnoses.ts'
-import { handshakeAnswers } from './handshakes.ts'
 import type { Limits } from './limits.ts'
-import { refusing } from './refuse.ts'
 import type { RejectionLog } from './rejections.ts'
-
-/** A source as the receiver knows it: its name in the URL, and who wants its events. */
-export interface ReceivingSource {
-  readonly name: string
-  readonly source: Source
-  readonly keySeconds: number
-  readonly subscribers: readonly ReceivingSubscriber[]
-}
-
-export interface ReceivingSubscriber {
-  readonly id: number
-  matches(type: string): boolean
-  /** The lane of an event, where this subscriber wants an order. */
-  readonly laneOf?: ((event: Event) => string) | undefined
-}
-
-/** The request before its body. */
-export interface Head {
-  readonly sourceName: string
-  readonly method: string
-  readonly url: string
-  /** By lower-case name. */
-  header(name: string): string | undefined
-  /** Names and values in turn, as they came. */
-  readonly headerPairs: readonly string[]
-}
-
-export interface Receiver {
-  /** What can be refused before the body is read. */
-  admit(head: Head): Answer | undefined
-  receive(head: Head, body: Uint8Array): Promise<Answer>
-  /** A request whose body did not come. */
-  refuse(head: Head, code: ErrorCode, detail: string): Answer
-  /** The bytes that are held now: bodies being read and receipts waiting. */
-  readonly held: HeldBytes
-  /** By when a body must have come. */
-  readonly deadlines: Deadlines
-  readonly limits: Limits
-}
-
-export interface HeldBytes {
-  bytes: number
-}
+import { type KnownSource, knownSource, type SubscribedSource } from './source.ts'
 
 export interface ReceiverOptions {
-  readonly sources: readonly ReceivingSource[]
+  readonly sources: readonly SubscribedSource[]
   readonly shards: number
   readonly acceptor: Acceptor
   readonly rejections: RejectionLog
@@ -68,74 +26,56 @@ export interface ReceiverOptions {
   readonly observer: Observer
 }
 
-/** What is known of a delivery once its signature is. */
-export interface Request {
-  readonly head: Head
-  readonly source: KnownSource
-  /** Which secret matched, by its position from 1. */
-  readonly secret: number
-  readonly startedAt: number
-}
-
 /**
- * delivery → verify → identify → accept → acknowledge. Nothing is acknowledged that is not
- * recorded.
+ * The receiver over a ledger:
+ *
+ * admit → read the body → verify → identify → accept (group commit) → acknowledge
+ *
+ * Nothing is acknowledged that is not recorded. The front half, up to `identify`, is in delivery/.
  */
 export function receiver(options: ReceiverOptions): Receiver {
-  const { acceptor, limits, observer, rejections } = options
-  const known = new Map(options.sources.map((source) => [source.name, knownSource(source)]))
-  const held: HeldBytes = { bytes: 0 }
-  const { refuse, refuseSigned, shadow } = refusing({ ...options, known })
-  const { admit, isQueueFull, refuseQueued } = admission({ known, held, acceptor, limits, refuse })
-  const answerHandshake = handshakeAnswers({ observer, refuseSigned })
-  const { acknowledge, ignore } = acknowledging(observer)
+  const { acceptor, observer, rejections, diagnoses } = options
+  const { maxWaiting, maxHeldBytes, retryAfterSeconds } = options.limits
+  const sources = new Map(options.sources.map((source) => [source.name, knownSource(source)]))
+  const limits = { ...options.limits, deadlines: deadlines(options.limits.bodyTimeoutMs) }
+  const held = new HeldBytes(maxHeldBytes)
+  const front = frontHalf({ sources, log: rejections, diagnoses, limits, held, retryAfterSeconds, observer })
+  const { refuse } = front
   const arrivalOf = arrivals(options.shards)
-  const receiveBatch = batches({ held, limits, refuse, receiveEvent: record })
+  const recordBatch = batches({ held, refuse, record })
+  const { acknowledge, ignore } = acknowledgements(observer)
 
-  async function receive(seen: Head, body: Uint8Array): Promise<Answer> {
-    const startedAt = performance.now()
-    const source = known.get(seen.sourceName)
-    if (!source) return refuse(seen, 'SOURCE_UNKNOWN', 'no such source')
-    const { stampHeader } = source.source
-    const head = stampHeader === undefined ? seen : stamped(seen, stampHeader)
-    const delivery = {
-      method: head.method,
-      url: head.url,
-      header: head.header,
-      body,
-      receivedAtMs: Date.now(),
-    }
-
-    // Asked first: an await of nothing would cost every delivery a turn.
-    const preparing = source.source.prepare?.(delivery)
-    const unprepared = preparing && (await preparing)
-    if (unprepared) return refuseSigned(head, source, delivery, unprepared)
-    const handshake = source.source.handshake?.(delivery)
-    if (handshake) return answerHandshake({ head, source, startedAt }, delivery, handshake)
-    if (head.method !== 'POST') return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
-
-    const verified = source.source.verify(delivery)
-    if (!verified.ok) {
-      const isShadow = source.source.mode === 'shadow'
-      return isShadow ? shadow(source, delivery, verified) : refuseSigned(head, source, delivery, verified)
-    }
-    // Looked at again: many are admitted while their bodies are still on the way. Once for a
-    // delivery, and not for each of its events: of a batch that is longer than the queue, the same
-    // ones would be refused however often it comes.
-    if (isQueueFull()) return refuseQueued(head)
-    const request = { head, source, secret: verified.secret, startedAt }
-    return source.source.split ? receiveBatch(request, delivery) : record(request, delivery)
+  function admit(head: Head): Answer | undefined {
+    return front.admit(head) ?? refuseIfQueueIsFull(head)
   }
 
-  /** One verified event. */
-  async function record(request: Request, delivery: Delivery): Promise<Answer> {
-    const { head, source, startedAt } = request
-    const event = source.source.identify(delivery)
-    if (!event.ok) return refuse(head, event.code, event.detail)
+  async function receive(received: Head, body: Uint8Array): Promise<Answer> {
+    const startedAt = performance.now()
+    const source = sources.get(received.sourceName)
+    if (!source) return refuse(received, 'SOURCE_UNKNOWN', 'no such source')
+    const { stampHeader, split } = source.source
+    const head = stampHeader === undefined ? received : stamped(received, stampHeader)
+    const delivery = deliveryOf(head, body)
 
-    const subscribers = source.wanting(event.type)
+    const checked = front.verify({ head, source, startedAt }, delivery)
+    const request = 'then' in checked ? await checked : checked
+    if (!('secret' in request)) return request
+    // Checked again, because many requests are admitted while their bodies are still on the way.
+    // Checked once per delivery, not per event: a batch longer than the queue could never pass.
+    const refusal = refuseIfQueueIsFull(head)
+    if (refusal) return refusal
+    return split ? recordBatch(request, delivery) : record(request, delivery)
+  }
+
+  /** Records one verified event, and acknowledges it when it is committed. */
+  async function record(request: VerifiedRequest<KnownSource>, delivery: Delivery): Promise<Answer> {
+    const { head, source, startedAt } = request
+    const event = front.identify(request, delivery)
+    if (!('ok' in event)) return event
+
+    const subscribers = source.subscribersOf(event.type)
     const { unread } = event
-    // Of a delivery that was not understood nobody can say that it is not wanted.
+    // Nobody can tell whether a delivery that was not understood is unwanted, so it is recorded.
     if (unread) rejections.add(source.name, unread.code, `recorded all the same: ${unread.detail}`)
     else if (subscribers.length === 0 && source.source.unwanted === 'ignore')
       return ignore(source, event, startedAt)
@@ -144,16 +84,16 @@ export function receiver(options: ReceiverOptions): Receiver {
     try {
       return acknowledge({ source, arrival, unread }, await acceptor.accept(arrival), startedAt)
     } catch (error) {
-      // One that was refused without an attempt is counted as a refusal, and has nothing to report.
+      // A HookonceError was refused without an attempt: counted as a refusal, nothing to report.
       if (!(error instanceof HookonceError)) observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))
     }
   }
 
-  return { admit, receive, refuse, held, deadlines: deadlines(limits.bodyTimeoutMs), limits }
-}
+  function refuseIfQueueIsFull(head: Head): Answer | undefined {
+    if (acceptor.waiting < maxWaiting) return undefined
+    return refuse(head, 'OVERLOADED', `${acceptor.waiting} deliveries wait`)
+  }
 
-/** For a receiver that cannot even be built yet, because the ledger is out of reach. */
-export function unavailable(retryAfterSeconds: number): Answer {
-  return refusedWith('LEDGER_DOWN', { headers: { 'retry-after': String(retryAfterSeconds) } })
+  return { admit, receive, refuse, limits, held }
 }

@@ -1,3 +1,5 @@
+import { type DiagnosisLog, kindOf } from '../delivery/diagnoses.ts'
+import type { RefusalLog } from '../delivery/refuse.ts'
 import { withoutNul } from '../ledger/driver/binary.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { countRejection, type RejectionCount } from '../ledger/receipts/rejections.ts'
@@ -5,14 +7,11 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
- * The bounded log of rejections: a row for each source and reason, with a count and the last case.
- * Anyone can send a million bad requests; this stays as many rows as there are reasons, written at
- * most once a second.
+ * The bounded log of rejections: one row per source and reason, with a count and the last case.
+ * However many bad requests anyone sends, there are as many rows as reasons, and they are written
+ * at most once per second.
  */
-export interface RejectionLog {
-  add(source: string, code: ErrorCode, detail: string): void
-  /** What looking into one of them has found. */
-  explain(source: string, code: ErrorCode, diagnosis: string): void
+export interface RejectionLog extends RefusalLog, DiagnosisLog {
   stop(): Promise<void>
 }
 
@@ -23,14 +22,12 @@ const MAX_DIAGNOSES = 3
 
 export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let counts = new Map<string, RejectionCount>()
-  /**
-   * What was found of each source and reason, the latest first: several faults may have one code.
-   */
-  const found = new Map<string, readonly string[]>()
+  /** The diagnoses of each source and reason, the latest first: several faults share one code. */
+  const diagnoses = new Map<string, readonly string[]>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
 
-  /** After what is being written already: a stop must wait for both. */
+  /** Waits for the write in progress: a stop must wait for both. */
   function write(): Promise<void> {
     timer = undefined
     writing = writing.then(writeCounts)
@@ -47,28 +44,28 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
     }
   }
 
-  /** Changes what is held of one reason until the next write. */
-  function hold(source: string, code: ErrorCode, change: (count: RejectionCount) => void): void {
+  /** Changes the count of one reason that the next write will add. */
+  function change(source: string, code: ErrorCode, update: (count: RejectionCount) => void): void {
     const key = `${source} ${code}`
     const count = counts.get(key) ?? { source, code, count: 0, lastDetail: '', diagnosis: '' }
-    change(count)
+    update(count)
     counts.set(key, count)
     timer ??= setTimeout(() => void write(), WRITE_EVERY_MS).unref()
   }
 
   return {
     add(source, code, detail) {
-      hold(source, code, (count) => {
+      change(source, code, (count) => {
         count.count += 1
         count.lastDetail = withoutNul(detail.slice(0, MAX_DETAIL_CHARS))
       })
     },
     explain(source, code, diagnosis) {
       const key = `${source} ${code}`
-      const others = (found.get(key) ?? []).filter((one) => kindOf(one) !== kindOf(diagnosis))
+      const others = (diagnoses.get(key) ?? []).filter((other) => kindOf(other) !== kindOf(diagnosis))
       const latest = [diagnosis, ...others].slice(0, MAX_DIAGNOSES)
-      found.set(key, latest)
-      hold(source, code, (count) => {
+      diagnoses.set(key, latest)
+      change(source, code, (count) => {
         count.diagnosis = withoutNul(latest.join('; also: ').slice(0, MAX_DIAGNOSIS_CHARS))
       })
     },
@@ -77,9 +74,4 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
       await write()
     },
   }
-}
-
-/** A diagnosis without its numbers, which change from delivery to delivery. */
-export function kindOf(diagnosis: string): string {
-  return diagnosis.replace(/\d+/g, '#')
 }

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fastifyKeys } from '../../src/keys/http/adapters/fastify.ts'
@@ -171,4 +171,24 @@ describe('all bodies that are held', () => {
     expect(await (await first).text()).toBe('slow')
     await until('room again', async () => (await post('two')).status === 200)
   })
+})
+
+test('a stream that another hook of Fastify hands on has a deadline and a limit too', async () => {
+  const app = Fastify({ forceCloseConnections: true })
+  onTestFinished(() => app.close())
+  const sent: Record<string, () => Readable> = {
+    stalls: () => new PassThrough(),
+    large: () => Readable.from([Buffer.alloc(60), Buffer.alloc(60)]),
+    fails: () => new PassThrough().destroy(Object.assign(new Error('not gzip'), { statusCode: 400 })),
+  }
+  app.addHook('preParsing', async (request) => sent[String(request.headers['x-sent'])]?.())
+  const limits = { bodyTimeoutMs: 100, maxBodyBytes: 100 }
+  await app.register(fastifyKeys, { store: memoryKeys(), tenant: 'global', ...limits })
+  app.post('/orders', async () => 'done')
+  const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/orders`
+  const post = async (kind: string) => {
+    const headers = { 'content-type': 'text/plain', 'idempotency-key': kind, 'x-sent': kind }
+    return (await fetch(url, { method: 'POST', body: 'text', headers })).status
+  }
+  expect([await post('stalls'), await post('large'), await post('fails')]).toEqual([408, 413, 400])
 })

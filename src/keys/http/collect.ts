@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { headerOf, isEvents, type Reply } from './message.ts'
 
-/** A body whose end was seen within the limit, or one that goes on: what was read of it comes first in `body`. */
+/** A body that ended within the limit, or one that goes on: `body` then begins with what was read. */
 export type Collected =
   | { readonly whole: true; readonly bytes: Uint8Array }
   | { readonly whole: false; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
@@ -11,7 +11,7 @@ export async function collect(reply: Reply, limit: number): Promise<Collected> {
   const { body } = reply
   if (body instanceof Uint8Array)
     return body.length > limit ? { whole: false, body } : { whole: true, bytes: body }
-  // Events are sent as they come: waiting for the end would keep them back.
+  // Server-sent events are sent as they come: waiting for the end would delay them.
   if (isEvents(reply)) return { whole: false, body }
   const iterator = body[Symbol.asyncIterator]()
   const chunks: Uint8Array[] = []
@@ -51,7 +51,10 @@ const decoders: Record<
   br: promisify(brotliDecompress),
 }
 
-/** The bytes without their content-encoding, which is not stored; undefined where that cannot be undone within the limit. */
+/**
+ * The decoded bytes, because the content-encoding is not stored. Undefined if they cannot be decoded
+ * within the limit.
+ */
 export async function identityBytes(
   reply: Pick<Reply, 'headers'>,
   bytes: Uint8Array,

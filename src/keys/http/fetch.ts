@@ -2,7 +2,7 @@ import type { RunContext } from '../run.ts'
 import { answerKeyed, isKeyedMethod, unprotected } from './keyed.ts'
 import type { Reply } from './message.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from './options.ts'
-import { readFetchBody } from './read-body.ts'
+import { readKeyedFetchBody } from './read-body.ts'
 import { readToEnd } from './read-to-end.ts'
 
 export type FetchHandler = (request: Request, context: RunContext) => Response | Promise<Response>
@@ -52,7 +52,7 @@ export async function answerFetch(
     },
     origin,
     async readBody(limits) {
-      body = await readFetchBody(request, limits)
+      body = await readKeyedFetchBody(request, limits)
       return body
     },
     // Without a key the body has not been read.

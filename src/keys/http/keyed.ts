@@ -20,7 +20,7 @@ import {
 import type { CheckedKeysOptions } from './options.ts'
 import { PLEDGE_HEADER, requestPledge } from './pledged-request.ts'
 import { detailOf, internalError, isProblem, type ProblemCode, problem } from './problem.ts'
-import type { BodyLimits } from './read-body.ts'
+import type { KeyedBodyLimits } from './read-body.ts'
 
 /*
  * One request with a key: parse → tenant → read the body → acquire → handler → store → answer.
@@ -40,7 +40,7 @@ export interface Exchange {
   /** The framework's own request object. The caller's functions receive it. */
   readonly origin: unknown
   /** Called only after the key and the tenant are known, because anyone can send a body. */
-  readonly readBody: (limits: BodyLimits) => Promise<Uint8Array>
+  readonly readBody: (limits: KeyedBodyLimits) => Promise<Uint8Array>
   readonly handle: (context: RunContext) => Promise<Reply>
 }
 
@@ -85,7 +85,7 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
   if (resumed !== undefined && resumed !== id) return problem('PLEDGE_GONE', { base: options.problemBase })
   const share = options.held.share()
   try {
-    const body = await readBody({ ...options, mayHold: share.mayHold }).catch((error) => {
+    const body = await readBody({ ...options, share }).catch((error) => {
       const refused = refuseBody(error, options)
       if (refused) return refused
       throw error
@@ -98,7 +98,7 @@ async function answerWithKey(key: string, options: CheckedKeysOptions, exchange:
       exchange,
     )
   } finally {
-    share.letGo()
+    share.release()
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Deadlines, deadlines } from '../../http/deadlines.ts'
+import { HeldBytes, type HeldCount } from '../../http/held-bytes.ts'
 import { check, strict } from '../../input/checked.ts'
 import { MINUTE_MS } from '../../model/durations.ts'
 import type { KeyEvent } from '../events.ts'
@@ -9,7 +10,6 @@ import { policyFields, timer } from '../policy.ts'
 import type { KeyRecord } from '../record.ts'
 import { isTransactional, type KeyStore } from '../store.ts'
 import { fingerprintSchema } from './fingerprint.ts'
-import { type HeldBytes, type HeldCount, heldBytes } from './held-bytes.ts'
 import type { Reply } from './message.ts'
 import { PROBLEM_BASE } from './problem.ts'
 import type { Spill } from './spill.ts'
@@ -140,7 +140,7 @@ export function checkKeysOptions(options: unknown, where: string): CheckedKeysOp
   return {
     ...checked,
     deadlines: deadlines(checked.bodyTimeoutMs),
-    held: heldBytes(checked.maxHeldBytes, countOf(checked.store)),
+    held: new HeldBytes(checked.maxHeldBytes, countOf(checked.store)),
   }
 }
 

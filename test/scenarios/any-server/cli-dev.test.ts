@@ -224,7 +224,7 @@ test('dev refuses a password in --forward-to, and does not repeat it', async () 
   ]
   const refused = await cli(args)
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toContain('--forward-to must not hold a user or password')
+  expect(refused.stderr).toContain('--forward-to must not contain a user or password')
   expect(refused.stderr).not.toContain('hunter2')
 })
 

@@ -4,7 +4,7 @@ import { custom, lemonsqueezy, stripe } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { type Lock, lockTable } from '../../support/locking.ts'
 import { type Receiving, receiving } from '../../support/receiving.ts'
-import { signed, testSource } from '../../support/source.ts'
+import { SENDER, signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
 /* Every row of "How a delivery is answered", each with what it leaves in the ledger. */
@@ -53,6 +53,17 @@ describe('recorded', () => {
     expect(await db.rows('select source, object_id, occurred_at from hookonce.receipt')).toEqual([
       { source: 'shop', object_id: '1', occurred_at: new Date('2026-01-02T03:04:05Z') },
     ])
+  })
+
+  test('a provider that wants 204 gets it without a body, by fetch and by node:http', async () => {
+    const db = await freshDatabase()
+    const sources = { test: custom({ ...SENDER, acceptedStatus: 204 }) }
+    const { send, listen } = receiving(db, { sources })
+    const event = { id: 'evt_1', type: 'count' }
+    const answers = [await send(event), await fetch(`${await listen()}/in/test`, signed(event))]
+    expect(answers.map(({ status }) => status)).toEqual([204, 204])
+    expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(['', ''])
+    expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
   })
 
   test('nothing is answered before the commit', async () => {

@@ -35,6 +35,11 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
     making: () => make({ limits: { maxBodyBytes: 0 } }),
     says: ['limits.maxBodyBytes', '>0'],
   },
+  {
+    name: 'a deadline that no timer can hold',
+    making: () => make({ limits: { bodyTimeoutMs: 2 ** 31 } }),
+    says: ['limits.bodyTimeoutMs', '2147483647'],
+  },
   { name: 'a lease that is too short', making: () => make({ leaseMs: 1 }), says: ['leaseMs', '500'] },
   { name: 'no concurrency', making: () => make({ concurrency: 0 }), says: ['concurrency', '>0'] },
   { name: 'a word for migrate', making: () => make({ migrate: 'yes' }), says: ['migrate', '"auto"|"off"'] },

@@ -232,7 +232,7 @@ test.each([
   },
   {
     make: () => toHttp({ url: 'https://anna:secret@a/', secret: SECRET }),
-    says: 'toHttp(): url: must not hold a user or password',
+    says: 'toHttp(): url: must not contain a user or password',
   },
   {
     make: () => toHttp({ url: 'https://a/', secret: 'whsec_aGk=' }),

@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
-import { collect } from '../collect.ts'
 import { setKeyContext } from '../context.ts'
 import { keyOf, refuseBody, unprotected, withValidKeyHeader } from '../keyed.ts'
 import { EXPOSED, grouped, type Reply, withExposedBefore, withHeaders } from '../message.ts'
 import { answerNode, isKeyed, keyHeadersOf } from '../node.ts'
 import { type CheckedKeysOptions, checkKeysOptions, type KeysOptions } from '../options.ts'
-import { type BodyLimits, noRoom, readBody, tooLarge } from '../read-body.ts'
+import { type KeyedBodyLimits, readBody, readStreamBody } from '../read-body.ts'
 import { readToEnd } from '../read-to-end.ts'
 
 export { keyContext } from '../context.ts'
@@ -55,14 +54,14 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
     const { refused } = keyOf(checked, keyHeaders)
     if (refused) return sendByFastify(reply, refused)
     const share = checked.held.share()
-    reply.raw.once('close', share.letGo)
-    readPayload(request, payload, { ...checked, mayHold: share.mayHold }).then(
+    reply.raw.once('close', () => share.release())
+    readPayload(request, payload, { ...checked, share }).then(
       (read) => {
         bodies.set(request, read)
         done(null, read.payload)
       },
       (error) => {
-        share.letGo()
+        share.release()
         const refusal = refuseBody(error, checked)
         if (!refusal) return done(error)
         // The rest of the request is not read, so the connection cannot be reused.
@@ -91,8 +90,6 @@ export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = asyn
   })
 }
 
-type Payload = RequestPayload & AsyncIterable<Uint8Array>
-
 /**
  * Returns the bytes, and a stream with the same bytes for Fastify to continue with. That stream is
  * the raw request where possible, because parsers may read it directly.
@@ -100,26 +97,16 @@ type Payload = RequestPayload & AsyncIterable<Uint8Array>
 async function readPayload(
   { raw }: FastifyRequest,
   payload: RequestPayload,
-  limits: BodyLimits,
+  limits: KeyedBodyLimits,
 ): Promise<{ rawBody: Uint8Array; payload: RequestPayload }> {
   if (payload === raw && 'complete' in raw) {
     const rawBody = await readBody(raw, limits)
     return { rawBody, payload }
   }
   // Another hook has replaced the stream, or the request comes from app.inject().
-  const body = counted(payload as Payload, limits)
-  const collected = await collect({ status: 0, headers: [], body }, limits.maxBodyBytes)
-  if (!collected.whole) throw tooLarge(limits)
-  const { bytes } = collected
+  const bytes = await readStreamBody(payload as RequestPayload & AsyncIterable<Uint8Array>, limits)
   const receivedEncodedLength = payload.receivedEncodedLength ?? bytes.length
   return { rawBody: bytes, payload: Object.assign(Readable.from([bytes]), { receivedEncodedLength }) }
-}
-
-async function* counted(payload: Payload, { mayHold = () => true }: BodyLimits): AsyncGenerator<Uint8Array> {
-  for await (const chunk of payload) {
-    if (!mayHold(chunk.length)) throw noRoom()
-    yield chunk
-  }
 }
 
 // Registers the hooks in the surrounding scope instead of a new one.

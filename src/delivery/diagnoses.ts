@@ -2,20 +2,23 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Delivery, NamedSource, Refusal, Source } from '../sources/contract.ts'
 import { diagnose, isDiagnosed } from '../sources/diagnose/diagnose.ts'
-import { kindOf, type RejectionLog } from './rejections.ts'
 
 /**
- * Looks into refused deliveries beside the receiver: one after the other, a few at once and then so
- * many a second, whatever anyone sends. The sender has its answer by then, and learns nothing of
- * it.
+ * Finds out why deliveries were refused, after their answers were sent: the sender learns nothing
+ * of it. One delivery is diagnosed at a time, and only so many per second, whatever anyone sends.
  */
 export interface Diagnoses {
   offer(name: string, source: Source, delivery: Delivery, refusal: Refusal): void
-  /** Resolves when none is under way. */
+  /** Resolves when none is in progress. */
   idle(): Promise<void>
 }
 
-// One takes some ten milliseconds at most: this is a few percent of a core under a flood, and
+/** Where diagnoses are kept for people, next to the refusals they explain. */
+export interface DiagnosisLog {
+  explain(source: string, code: ErrorCode, diagnosis: string): void
+}
+
+// A diagnosis takes ten milliseconds at most: under a flood this is a few percent of a core, and
 // enough for a person.
 const EVERY_MS = 500
 // Faults come together, as when several endpoints are set up at once: each is explained within a
@@ -23,27 +26,32 @@ const EVERY_MS = 500
 const AT_ONCE = 8
 // A source and reason that was just explained can wait: others come first.
 const AGAIN_MS = 10_000
-const AT_ONCE_OF_ONE = 6
-// What is waited for holds the body: a stranger must not make us keep large ones.
+const AT_ONCE_PER_REASON = 6
+// Waiting deliveries hold their bodies: a stranger must not make us keep large ones.
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_WAITING_BYTES = 4 * MAX_BODY_BYTES
 
-type Refused = Parameters<typeof diagnose>[0]
-
-interface Waiting {
+interface WaitingDelivery {
   readonly name: string
-  readonly refused: Refused
+  readonly refused: Parameters<typeof diagnose>[0]
 }
 
+interface Reason {
+  readonly mayExplain: () => boolean
+  /** The diagnosis that was logged last, without its numbers. */
+  lastKind: string
+}
+
+/** `sources`: their secrets are tried, to find a delivery that was sent to the wrong URL. */
 export function diagnoses(
-  others: readonly NamedSource[],
-  rejections: RejectionLog,
-  observer: Observer,
+  sources: readonly NamedSource[],
+  log: DiagnosisLog,
+  observer: Pick<Observer, 'diagnosis' | 'trouble'>,
 ): Diagnoses {
   const mayExplain = allowance(AT_ONCE, EVERY_MS)
-  /** As many as there are sources and reasons: both are configured, not sent. */
-  const reasons = new Map<string, { readonly mayExplain: () => boolean; said: string }>()
-  const waiting: Waiting[] = []
+  /** As many as there are sources and codes: both are configured, not sent. */
+  const reasons = new Map<string, Reason>()
+  const waiting: WaitingDelivery[] = []
   let running: Promise<void> | undefined
 
   async function run(): Promise<void> {
@@ -55,37 +63,37 @@ export function diagnoses(
     }
   }
 
-  async function explain({ name, refused }: Waiting): Promise<void> {
+  async function explain({ name, refused }: WaitingDelivery): Promise<void> {
     const { code } = refused.refusal
     try {
       const diagnosis = await diagnose(refused)
       if (diagnosis === undefined) return
-      rejections.explain(name, code, diagnosis)
+      log.explain(name, code, diagnosis)
       const reason = reasonOf(name, code)
       // The same fault again is one line in the log.
-      if (reason.said === kindOf(diagnosis)) return
-      reason.said = kindOf(diagnosis)
+      if (reason.lastKind === kindOf(diagnosis)) return
+      reason.lastKind = kindOf(diagnosis)
       observer.diagnosis?.({ source: name, code, diagnosis })
     } catch (error) {
       observer.trouble({ doing: `looking into a refused delivery of ${name}`, error })
     }
   }
 
-  function reasonOf(name: string, code: ErrorCode): { readonly mayExplain: () => boolean; said: string } {
+  function reasonOf(name: string, code: ErrorCode): Reason {
     const key = `${name} ${code}`
-    const known = reasons.get(key) ?? { mayExplain: allowance(AT_ONCE_OF_ONE, AGAIN_MS), said: '' }
-    reasons.set(key, known)
-    return known
+    const reason = reasons.get(key) ?? { mayExplain: allowance(AT_ONCE_PER_REASON, AGAIN_MS), lastKind: '' }
+    reasons.set(key, reason)
+    return reason
   }
 
   return {
     offer(name, source, delivery, refusal) {
       const { body } = delivery
       if (!isDiagnosed(refusal.code) || body.length > MAX_BODY_BYTES) return
-      const held = waiting.reduce((sum, { refused }) => sum + refused.delivery.body.length, 0)
-      if (held + body.length > MAX_WAITING_BYTES) return
+      const waitingBytes = waiting.reduce((sum, { refused }) => sum + refused.delivery.body.length, 0)
+      if (waitingBytes + body.length > MAX_WAITING_BYTES) return
       if (!reasonOf(name, refusal.code).mayExplain() || !mayExplain()) return
-      waiting.push({ name, refused: { source, others, delivery, refusal } })
+      waiting.push({ name, refused: { source, others: sources, delivery, refusal } })
       running ??= run().finally(() => {
         running = undefined
       })
@@ -94,6 +102,11 @@ export function diagnoses(
       await running
     },
   }
+}
+
+/** A diagnosis without its numbers, which change from delivery to delivery. */
+export function kindOf(diagnosis: string): string {
+  return diagnosis.replace(/\d+/g, '#')
 }
 
 /** So many at once, and one more after each interval. */

@@ -1,0 +1,35 @@
+import type { BodyLimits } from '../http/bounded-body.ts'
+import type { HeldBytes } from '../http/held-bytes.ts'
+import type { NamedSource } from '../sources/contract.ts'
+import type { Answer } from './answer.ts'
+import type { Refuse } from './refuse.ts'
+import type { Head } from './request.ts'
+
+interface AdmissionOptions {
+  readonly sources: ReadonlyMap<string, NamedSource>
+  readonly limits: BodyLimits
+  readonly held: HeldBytes
+  readonly refuse: Refuse
+}
+
+/** Refuses what can be refused before the body is read. */
+export function admission({
+  sources,
+  limits,
+  held,
+  refuse,
+}: AdmissionOptions): (head: Head) => Answer | undefined {
+  return (head) => {
+    const named = sources.get(head.sourceName)
+    if (!named) return refuse(head, 'SOURCE_UNKNOWN', `no source is named "${head.sourceName.slice(0, 64)}"`)
+    if (head.method !== 'POST' && !named.source.handshakeMethods?.includes(head.method))
+      return refuse(head, 'METHOD_NOT_ALLOWED', `the method is ${head.method}`)
+    const encoding = head.header('content-encoding')
+    if (encoding !== undefined && encoding !== '' && encoding.toLowerCase() !== 'identity')
+      return refuse(head, 'CONTENT_ENCODING_UNSUPPORTED', `the content-encoding is ${encoding.slice(0, 64)}`)
+    const length = Number(head.header('content-length') ?? 0)
+    if (length > limits.maxBodyBytes) return refuse(head, 'BODY_TOO_LARGE', `${length} bytes are announced`)
+    if (!held.hasRoomFor(length)) return refuse(head, 'OVERLOADED', `there is no room for ${length} bytes`)
+    return undefined
+  }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+
+const MIB = 1024 * 1024
+/** A timer of Node holds 31 bits of milliseconds; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** What reading bodies may cost: the options of every receiver. */
+export const bodyLimitFields = {
+  /** Providers stay under 1 MiB, except GitHub (25 MB) and bulk senders: raise it for those. */
+  maxBodyBytes: z
+    .int()
+    .positive()
+    .default(5 * MIB),
+  /** Bodies being read and events being recorded or handled, together: beyond it, 503. */
+  maxHeldBytes: z
+    .int()
+    .positive()
+    .default(256 * MIB),
+  /** From the headers to the end of the body. The slowest provider gives up after 30 s. */
+  bodyTimeoutMs: z.int().positive().max(MAX_TIMER_MS).default(15_000),
+}
+
+/** How long a sender is asked to wait before it retries a 503. */
+export const RETRY_AFTER_SECONDS = 5

@@ -1,0 +1,83 @@
+import type { ErrorCode } from '../model/errors.ts'
+import type { Observer } from '../observe/observer.ts'
+import type { Delivery, NamedSource, Refusal } from '../sources/contract.ts'
+import { type Answer, notWanted, refusedWith } from './answer.ts'
+import type { Diagnoses } from './diagnoses.ts'
+import type { Head } from './request.ts'
+
+/** Where refusals are kept for people. The ledger has such a log, a key store has none. */
+export interface RefusalLog {
+  add(source: string, code: ErrorCode, detail: string): void
+}
+
+export interface RefusalOptions {
+  readonly sources: ReadonlyMap<string, NamedSource>
+  readonly log: RefusalLog
+  readonly diagnoses: Diagnoses
+  readonly retryAfterSeconds: number
+  readonly observer: Pick<Observer, 'delivery'>
+}
+
+export type Refuse = (head: Head, code: ErrorCode, detail: string, status?: number) => Answer
+
+export interface Refusals {
+  readonly refuse: Refuse
+  /** Answers with the status that the provider expects for a delivery that is not its own. */
+  refuseUnverified(head: Head, source: NamedSource, delivery: Delivery, refusal: Refusal): Answer
+  /** Reports what would have been refused. The sender gets the answer of an unwanted type. */
+  shadow(source: NamedSource, delivery: Delivery, refusal: Refusal): Answer
+}
+
+/** A refusal is an answer, a line in the log of refusals, and a number in the metrics. */
+export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer }: RefusalOptions): Refusals {
+  const retryAfter = { 'retry-after': String(retryAfterSeconds) }
+
+  function headersOf(code: ErrorCode): Record<string, string> {
+    if (code === 'METHOD_NOT_ALLOWED') return { allow: 'POST' }
+    return RETRIED.has(code) ? retryAfter : {}
+  }
+
+  const refuse: Refuse = (head, code, detail, status) => {
+    // Names that nobody configured share one row: they come from outside.
+    const source = sources.has(head.sourceName) ? head.sourceName : '(unknown)'
+    const answer = refusedWith(code, {
+      ...(status === undefined ? {} : { status }),
+      headers: headersOf(code),
+      close: UNREAD.has(code),
+    })
+    log.add(source, code, detail)
+    observer.delivery({ source, outcome: 'rejected', status: answer.status, code, detail, durationMs: 0 })
+    return answer
+  }
+
+  return {
+    refuse,
+    refuseUnverified(head, { name, source }, delivery, refusal) {
+      const { code, detail } = refusal
+      diagnoses.offer(name, source, delivery, refusal)
+      // Keys that could not be fetched are our fault: the sender must retry, so the status is ours.
+      return refuse(head, code, detail, code === 'KEYS_UNAVAILABLE' ? undefined : source.refusedStatus)
+    },
+    shadow({ name, source }, delivery, refusal) {
+      const { code, detail } = refusal
+      diagnoses.offer(name, source, delivery, refusal)
+      log.add(name, code, `not refused, because the source is in shadow mode: ${detail}`)
+      const answer = notWanted(source)
+      const { status } = answer
+      observer.delivery({ source: name, outcome: 'shadowed', status, code, detail, durationMs: 0 })
+      return answer
+    },
+  }
+}
+
+/** Refusals that leave the rest of the request unread. */
+const UNREAD: ReadonlySet<ErrorCode> = new Set([
+  'SOURCE_UNKNOWN',
+  'METHOD_NOT_ALLOWED',
+  'CONTENT_ENCODING_UNSUPPORTED',
+  'BODY_TOO_LARGE',
+  'BODY_STALLED',
+  'BODY_INCOMPLETE',
+])
+
+const RETRIED: ReadonlySet<ErrorCode> = new Set(['OVERLOADED', 'LEDGER_DOWN', 'KEYS_UNAVAILABLE'])

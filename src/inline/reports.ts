@@ -1,0 +1,50 @@
+import { type Diagnoses, type DiagnosisLog, diagnoses } from '../delivery/diagnoses.ts'
+import type { RefusalLog } from '../delivery/refuse.ts'
+import { limitedWarning } from '../observe/limited-warning.ts'
+import type { Observer } from '../observe/observer.ts'
+import type { NamedSource } from '../sources/contract.ts'
+
+/** Where an inline receiver reports deliveries and refusals: given by whoever mounts it. */
+export interface InlineReports {
+  readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble'>
+  readonly log: RefusalLog
+  readonly diagnoses: Diagnoses
+}
+
+/** A key store keeps no refusals. */
+const NO_LOG: RefusalLog & DiagnosisLog = { add: () => undefined, explain: () => undefined }
+
+/** `sources`: their secrets are tried to diagnose a refusal. */
+export function inlineReports(
+  sources: readonly NamedSource[],
+  observer: InlineReports['observer'],
+  log = NO_LOG,
+): InlineReports {
+  return { observer, log, diagnoses: diagnoses(sources, log, observer) }
+}
+
+/** Without hookonce() there is no logger: refusals are warnings of the process. */
+export function standaloneReports(source: NamedSource): InlineReports {
+  return inlineReports([source], WARNINGS)
+}
+
+const WARNINGS: InlineReports['observer'] = {
+  delivery({ source, outcome, code, detail }) {
+    // The refusals of a run have no detail: `observe` gets their errors.
+    if (detail === undefined || (outcome !== 'rejected' && outcome !== 'shadowed')) return
+    const verb = outcome === 'rejected' ? 'was refused' : 'would be refused, but for shadow mode'
+    limitedWarning(
+      `inline ${source} ${code}`,
+      `hookonce: a delivery of "${source}" ${verb}: ${code}: ${detail}`,
+    )
+  },
+  diagnosis({ source, code, diagnosis }) {
+    limitedWarning(
+      `inline diagnosis ${source}`,
+      `hookonce: why a delivery of "${source}" was refused: ${code}: ${diagnosis}`,
+    )
+  },
+  trouble({ doing, error }) {
+    limitedWarning(`inline ${doing}`, `hookonce: ${doing}: ${String(error)}`)
+  },
+}

@@ -1,0 +1,7 @@
+import { fetchDoor, responseOf } from '../delivery/fetch.ts'
+import { nodeDoor, respond } from '../delivery/node.ts'
+
+/** For node:http, Express, Fastify and the like. */
+export const receiveNode = nodeDoor(respond)
+/** For whatever speaks the fetch standard. */
+export const receiveFetch = fetchDoor(responseOf)
