@@ -1,6 +1,7 @@
 import type { JobState } from '../../model/job-state.ts'
 import * as binary from '../driver/binary.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { NEEDS_OPERATOR } from './states.ts'
 
 /*
  * Replay: a finished job is received again, with its counters at zero and its fence as it was. The
@@ -107,7 +108,7 @@ const FAILED = statement(
      from hookonce.job j
      join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
        and r.received_at > now() - o.body_seconds * interval '1 second'
-     where j.shard = $1::smallint and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
+     where j.shard = $1::smallint and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR} and j.state = 'failed'
        and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
      order by j.finished_at limit $5::integer
    ) j

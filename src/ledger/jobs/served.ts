@@ -1,5 +1,6 @@
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { CLAIMABLE } from './states.ts'
 
 /*
  * Which subscribers are served: a worker records at its start whose jobs it runs. Jobs of a
@@ -26,7 +27,7 @@ const LIST = statement(
    cross join lateral (
      select count(*) as waiting, count(*) filter (where j.fence > 0) as begun
      from hookonce.job j
-     where j.shard = n.shard and j.subscriber = s.id and j.state in ('received', 'retrying')
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ${CLAIMABLE}
    ) j
    group by s.id
    order by s.tenant, s.source, s.name`,

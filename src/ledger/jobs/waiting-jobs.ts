@@ -1,5 +1,6 @@
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { CLAIMABLE } from './states.ts'
 
 /*
  * Jobs of a subscriber that wait for their next run, moved to another subscriber or given up,
@@ -7,7 +8,7 @@ import { type Queryable, rows, statement } from '../driver/statement.ts'
  * somebody is about to run.
  */
 
-const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.state in ('received', 'retrying')`
+const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.state in ${CLAIMABLE}`
 
 const DISCARD = statement(
   'discard_waiting',
@@ -100,7 +101,7 @@ const WAITING_TYPES = statement(
   'waiting_types',
   `select r.event_type as type, count(*)::float8 as jobs, count(*) filter (where j.fence > 0)::float8 as begun
    from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ('received', 'retrying')
+   join hookonce.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ${CLAIMABLE}
    join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
    group by r.event_type order by r.event_type`,
 )

@@ -4,6 +4,7 @@ import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { rows, statement } from '../driver/statement.ts'
 import type { NewWork } from '../jobs/accept.ts'
+import { UNFINISHED } from '../jobs/states.ts'
 import { dropReceipts } from './retention.ts'
 
 /**
@@ -33,7 +34,7 @@ const KNOWN = statement(
      i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",
      k.received_at <= now() - i.key_seconds * interval '1 second'
        and not exists (select from hookonce.job j where j.shard = k.shard and j.receipt_id = k.id
-         and j.state in ('received', 'processing', 'retrying', 'attention')) as expired
+         and j.state in ${UNFINISHED}) as expired
    from (select count(*) from replicated) waited_for
    cross join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
    cross join lateral (

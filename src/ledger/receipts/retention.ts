@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { UNFINISHED } from '../jobs/states.ts'
 
 /*
  * Retention has two clocks: bodies go early, keys stay at least as long as any provider can retry.
@@ -21,7 +22,7 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
  * Of the receipt `r`. Every statement that makes a finished job live again locks its receipt first.
  */
 const HAS_LIVE_JOBS = `exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
-         and j.state in ('received', 'processing', 'retrying', 'attention'))`
+         and j.state in ${UNFINISHED})`
 
 const LOCK_BODIES = statement(
   'lock_bodies',
