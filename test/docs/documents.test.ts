@@ -20,11 +20,6 @@ test('the state diagram of ARCHITECTURE.md is the state machine of the code', ()
   expect(drawn.sort()).toEqual(coded.sort())
 })
 
-test('the states of the ledger are the states of the code', () => {
-  const [, states] = /job_state as enum \(([^)]*)\)/.exec(read('src/ledger/migrations/0001-ledger.sql')) ?? []
-  expect(states?.split(',').map((state) => state.trim().replaceAll("'", ''))).toEqual([...jobStates])
-})
-
 test('docs/reference/errors.md lists the catalogue of errors', () => {
   const listed = [
     ...read('docs/reference/errors.md').matchAll(/^\| `(\w+)` \| (\d*) \| (yes|no) \| (.*) \|$/gm),
