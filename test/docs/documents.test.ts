@@ -54,6 +54,18 @@ test('docs/reference/metrics.md lists the metrics that the code declares, by kin
   expect(listed).toEqual(declared)
 })
 
+test('docs/upgrades.md tells which version works after a migration as the migration does', () => {
+  const folder = 'src/ledger/migrations'
+  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith('.sql'))
+  const rows = [...read('docs/upgrades.md').matchAll(/^\| (\d{4}) [^|]+\| (\d{4}) \|/gm)]
+  expect(rows.length).toBeGreaterThan(2)
+  for (const [, migration = '', oldest] of rows) {
+    const file = files.find((name) => name.startsWith(migration))
+    const [, declared] = /^-- oldest binary: (\d+)$/m.exec(read(`${folder}/${file}`)) ?? []
+    expect([migration, Number(oldest)]).toEqual([migration, Number(declared)])
+  }
+})
+
 test.each([
   ['README.md', 'examples/invoices.mjs'],
   ['docs/reference/inline.md', 'examples/inline.mjs'],

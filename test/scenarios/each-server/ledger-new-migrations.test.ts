@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../../src/ledger/migrations/migrate.ts'
@@ -25,8 +26,11 @@ test('a value that one migration adds to an enum is used by the next', async () 
   expect(await indexIsValid(db, 'job_parked')).toBe(true)
 })
 
+const page = readFileSync(new URL('../../../docs/upgrades.md', import.meta.url), 'utf8')
+/** The migration that the page shows. */
+const [, RECIPE = ''] = /```sql\n(.*transaction: off.*?)```/s.exec(page) ?? []
 const INDEX = 'create index concurrently if not exists job_born on hookonce.job (born_at);'
-const withIndex = () => migrationsUpTo(NEWEST, { '9001-born.sql': `-- transaction: off\n${INDEX}\n` })
+const withIndex = () => migrationsUpTo(NEWEST, { '9001-born.sql': RECIPE })
 const pauseMs = 20
 
 /** undefined: there is no such index. */
