@@ -15,11 +15,11 @@ export interface NewReceipt {
   readonly secret: number
   readonly headers: string
   readonly body: Uint8Array
-  /** How long the key is kept: an older receipt of the same key has expired, swept or not. */
+  /** How long the key is kept. An older receipt with this key has expired, swept or not. */
   readonly keySeconds: number
 }
 
-/** A receipt and the jobs that it brings. */
+/** A receipt and its new jobs. */
 export interface NewWork {
   readonly receipt: NewReceipt
   readonly jobs: readonly NewJob[]
@@ -27,9 +27,9 @@ export interface NewWork {
 
 export interface NewJob {
   readonly subscriber: number
-  /** Ask for the job to be born leased to the worker of this process. */
+  /** Asks for the job to be born leased to the worker of this process. */
   readonly bornLeased: boolean
-  /** Where the subscriber wants an order; such a job waits for its turn. */
+  /** The id of its order key, if its subscriber is ordered. Such a job waits for its turn. */
   readonly lane?: string | undefined
 }
 
@@ -235,8 +235,8 @@ export function insertReceipts(
   )
 }
 
-// Two receivers with the same events in their batches wait for each other's rows: in one order they
-// cannot deadlock.
+// Two receivers with the same events in their batches wait for each other's rows. If both insert in
+// the same order, they cannot deadlock.
 function byId(a: NewWork, b: NewWork): number {
   return a.receipt.id < b.receipt.id ? -1 : 1
 }
