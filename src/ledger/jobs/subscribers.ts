@@ -61,7 +61,7 @@ export interface Pause {
   readonly paused: boolean
 }
 
-/** While paused, deliveries are recorded and their jobs wait. False: no such source or subscriber. */
+/** Paused: deliveries are recorded, their jobs wait. False: no such source or subscriber. */
 export async function setPaused(
   db: Queryable,
   { tenant, source, subscriber, paused }: Pause,
