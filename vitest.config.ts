@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
  * and on an installed PostgreSQL. `any-server` does not depend on the server and runs once, on the
  * embedded one. `own-server` stops and starts a server, so it starts an installed one of its own.
  */
-function scenarios(server: 'embedded' | 'installed') {
+export function scenarios(server: 'embedded' | 'installed') {
   const only = server === 'embedded' ? 'any-server' : 'own-server'
   return {
     test: {
@@ -21,23 +21,29 @@ function scenarios(server: 'embedded' | 'installed') {
   }
 }
 
+export const unit = {
+  test: {
+    name: 'unit',
+    include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'],
+    testTimeout: 30_000,
+    // They change nothing that is not their own, and importing the code anew for each file takes
+    // longer than most of them.
+    isolate: false,
+  },
+}
+
+export const workers = {
+  // One more than the cores of a small machine: crash tests and servers that start wait more than
+  // they compute.
+  maxWorkers: 3,
+  reporters: ['default', './test/support/no-skips.ts'],
+}
+
 export default defineConfig({
   test: {
-    // One more than the cores of a small machine: crash tests and servers that start wait more than
-    // they compute.
-    maxWorkers: 3,
-    reporters: ['default', './test/support/no-skips.ts'],
+    ...workers,
     projects: [
-      {
-        test: {
-          name: 'unit',
-          include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'],
-          testTimeout: 30_000,
-          // They change nothing that is not their own, and importing the code anew for each file
-          // takes longer than most of them.
-          isolate: false,
-        },
-      },
+      unit,
       {
         test: {
           name: 'official',

@@ -56,6 +56,7 @@ export function findMutants(root, folder) {
     return [
       ...sqlPieces(text).flatMap((piece) => mutantsOf({ file, text, piece })),
       ...undurable({ file, text }),
+      ...stateless({ file, text }),
     ]
   })
 }
@@ -72,6 +73,16 @@ function undurable({ file, text }) {
     const line = text.slice(0, match.index).split('\n').length
     const removed = `\${${name}}`
     return { file, line, rule: 'durability', removed, piece, sent: after, mutated: `${nothing}${after}` }
+  })
+}
+
+/** Lists of states are inserted into a statement from jobs/states.ts. */
+function stateless({ file, text }) {
+  const compared = /([^`}]*\b(?:where|and|on|or|when)\s+)((?:\w+\.)?state in \$\{\w+\})/g
+  return [...text.matchAll(compared)].map((match) => {
+    const [piece, before, removed] = match
+    const line = text.slice(0, match.index + before.length).split('\n').length
+    return { file, line, rule: 'state compared', removed, piece, sent: before, mutated: `${before}true` }
   })
 }
 

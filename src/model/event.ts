@@ -1,6 +1,6 @@
 import type { Version } from './version.ts'
 
-/** What a handler is given: one event, whoever delivered it and however often. */
+/** What a handler gets: one event, however often it was delivered. */
 export interface Event<Payload = unknown, Subject = unknown, Type extends string = string> {
   /** The stable id of the receipt: the same on every attempt and replay. */
   readonly receiptId: string
@@ -12,11 +12,11 @@ export interface Event<Payload = unknown, Subject = unknown, Type extends string
   readonly objectId: string | undefined
   readonly occurredAt: Date | undefined
   readonly receivedAt: Date
-  /** Which of two events about one object is newer, as far as the provider tells; for ctx.latest. */
+  /** The version of the event's object, if the provider sends one; for ctx.latest. */
   readonly version: Version | undefined
   /** The parsed body. */
   readonly payload: Payload
-  /** The part of the payload that the event speaks of (Stripe: `data.object`). */
+  /** The object in the payload that the event is about (Stripe: `data.object`). */
   readonly object: Subject
   /** The body as it was delivered, byte for byte. */
   readonly body: Uint8Array

@@ -15,8 +15,8 @@ export class RetryAfter extends Error {
 }
 
 /**
- * Thrown inside an effect: the other side has answered, and what it says is that the effect did not happen. The
- * next attempt starts it anew. Whatever else is thrown leaves open whether it happened.
+ * Thrown inside an effect: the other side has replied that the effect did not happen. The next
+ * attempt starts it again. After any other error, its outcome is unknown.
  */
 export class NotDone extends RetryAfter {
   override readonly name: string = 'NotDone'
@@ -37,7 +37,7 @@ export class Deferred extends Error {
   }
 }
 
-/** Another job is at the same effect right now: this one waits for its turn. */
+/** Another job is running the same effect now: this job waits for its turn. */
 export class EffectBusy extends Deferred {
   override readonly name = 'EffectBusy'
 }

@@ -1,6 +1,6 @@
 /**
- * The state machine of a job. ARCHITECTURE.md draws it; a test compares the two, and the ledger's
- * enum `hookonce.job_state` holds the same words.
+ * The state machine of a job. ARCHITECTURE.md draws it; a test compares the two, and another one
+ * compares these words with the enum `hookonce.job_state` of a migrated database.
  */
 export const jobStates = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention'] as const
 
@@ -14,4 +14,23 @@ export const transitions: Readonly<Record<JobState, readonly JobState[]>> = {
   processed: ['received'],
   failed: ['received'],
   attention: ['received', 'failed'],
+}
+
+interface StateTraits {
+  /** A worker may claim the job once it is due. */
+  readonly isClaimable: boolean
+  /** The job has ended. Its receipt may be swept, and the next job of its order key may run. */
+  readonly isFinished: boolean
+  /** The job did not succeed, and only an operator can change that. */
+  readonly needsOperator: boolean
+}
+
+/** What the ledger's statements ask about a state. Every new state must answer all questions. */
+export const stateTraits: Readonly<Record<JobState, StateTraits>> = {
+  received: { isClaimable: true, isFinished: false, needsOperator: false },
+  processing: { isClaimable: false, isFinished: false, needsOperator: false },
+  retrying: { isClaimable: true, isFinished: false, needsOperator: false },
+  processed: { isClaimable: false, isFinished: true, needsOperator: false },
+  failed: { isClaimable: false, isFinished: true, needsOperator: true },
+  attention: { isClaimable: false, isFinished: false, needsOperator: true },
 }

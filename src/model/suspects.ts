@@ -1,29 +1,26 @@
 /*
- * Who is to blame when a process dies is not known: everything in flight in it gets one crash more
- * on its count, and is a suspect. How a suspect runs next depends on that count
+ * When a process dies, the guilty job is not known. Every job and message in flight becomes a
+ * suspect: its count of crashes rises by one. The count decides how it runs next
  * (docs/decisions/0007):
  *
- *   1    beside anything else: one death says nothing about any of many
- *   2    beside anything else, but no more than `MOST_TOGETHER` of them at once in a process
- *   3, 4 alone in its process: a death is then its own doing
+ *   1    beside any other work: one crash proves nothing
+ *   2    beside any other work, but at most `MOST_TOGETHER` suspects at once per process
+ *   3, 4 alone in its process: if the process dies again, the job did it
  *   5    buried: it has killed a process twice while nothing else ran there
  *
- * A run that ends in any other way clears the count.
+ * A run that ends without a crash clears the count.
  */
 
 /**
- * From this count on, suspects are looked for apart from other work; also in the migration that
- * made their index.
+ * From this count on, suspects are claimed apart from other work. Their index in migration 0008
+ * repeats the number.
  */
 export const TOGETHER_FROM = 2
 export const ALONE_FROM = 3
-/**
- * Twice alone: a process can die for a reason of its own during one run, and the operator is told
- * of poison.
- */
+/** Two crashes alone: one crash may have another cause, and a buried job alarms the operator. */
 export const BURIED_AT = 5
 /**
- * The innocents among them have to run alone next, while all other work of their process waits:
- * they should be few.
+ * If they crash, all of them must run alone next while other work in their process waits. So they
+ * should be few.
  */
 export const MOST_TOGETHER = 4

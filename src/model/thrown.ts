@@ -1,4 +1,4 @@
-/** What was thrown, in words. Anything can be thrown, also what throws when it is looked at. */
+/** Describes a thrown value. Any value can be thrown, even one whose properties throw. */
 export function textOfThrown(thrown: unknown): string {
   try {
     return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `thrown: ${String(thrown)}`

@@ -9,10 +9,10 @@ export interface Version {
   readonly value: string
 }
 
-/** A version as it is at hand: a Date is a timestamp, a number a number, and a string is text. */
+/** A version as given: a Date compares as a timestamp, a number as a number, a string as text. */
 export type VersionInput = Version | Date | number | bigint | string
 
-/** A version from outside: undefined where it is none of its kind. */
+/** Checks a version from outside. Undefined: it is not of its kind. */
 export function readableVersion(version: Version): Version | undefined {
   try {
     return versionOf(version)
@@ -21,7 +21,7 @@ export function readableVersion(version: Version): Version | undefined {
   }
 }
 
-/** Two of the same kind compare by their values. */
+/** Normalises a version, so that two of the same kind compare by their values. */
 export function versionOf(input: VersionInput): Version {
   if (typeof input === 'string') return { as: 'text', value: input }
   if (typeof input === 'bigint') return { as: 'number', value: String(input) }
@@ -48,7 +48,7 @@ const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|[+-]\d{2}:
 function isoTimestamp(value: string): string {
   const match = ISO.exec(value)
   if (!match) throw new HookonceError('VERSION_INVALID', `"${value}" is no date and time in ISO 8601`)
-  // A Date ends at milliseconds; what the sender gave beyond them may be what tells two versions apart.
+  // A Date holds milliseconds. Two versions may differ only in the digits after them.
   return timestamp(new Date(value), (match[1] ?? '').slice(3))
 }
 

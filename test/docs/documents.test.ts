@@ -22,11 +22,6 @@ test('the state diagram of ARCHITECTURE.md is the state machine of the code', ()
   expect(drawn.sort()).toEqual(coded.sort())
 })
 
-test('the states of the ledger are the states of the code', () => {
-  const [, states] = /job_state as enum \(([^)]*)\)/.exec(read('src/ledger/migrations/0001-ledger.sql')) ?? []
-  expect(states?.split(',').map((state) => state.trim().replaceAll("'", ''))).toEqual([...jobStates])
-})
-
 test('docs/reference/errors.md lists the catalogue of errors', () => {
   const listed = [
     ...read('docs/reference/errors.md').matchAll(/^\| `(\w+)` \| (\d*) \| (yes|no) \| (.*) \|$/gm),
@@ -65,6 +60,18 @@ test('docs/reference/metrics.md lists the metrics that the code declares, by kin
       ])
     })
   expect(listed).toEqual(declared)
+})
+
+test('docs/upgrades.md tells which version works after a migration as the migration does', () => {
+  const folder = 'src/ledger/migrations'
+  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith('.sql'))
+  const rows = [...read('docs/upgrades.md').matchAll(/^\| (\d{4}) [^|]+\| (\d{4}) \|/gm)]
+  expect(rows.length).toBeGreaterThan(2)
+  for (const [, migration = '', oldest] of rows) {
+    const file = files.find((name) => name.startsWith(migration))
+    const [, declared] = /^-- oldest binary: (\d+)$/m.exec(read(`${folder}/${file}`)) ?? []
+    expect([migration, Number(oldest)]).toEqual([migration, Number(declared)])
+  }
 })
 
 test.each([

@@ -17,7 +17,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { binariesFor, prepareBinaries } from '../../src/ledger/embedded/binaries.ts'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { run } from '../../src/ledger/embedded/run.ts'
-import { isRoot, nobody, postmasterPid, query, startMember, temporaryHome, uidOf } from './support.ts'
+import { isRoot, nobody, postmasterPid, query, startMember, temporaryHome, uidOf } from './embedded-server.ts'
 
 describe.skipIf(!isRoot)('started by root (skipped for others: needs root)', { timeout: 60_000 }, () => {
   it('runs the server as an unprivileged account, in the home where that can reach it', async () => {

@@ -14,7 +14,7 @@ import {
   startMember,
   temporaryHome,
   until,
-} from './support.ts'
+} from './embedded-server.ts'
 
 describe('adopting', { timeout: 60_000 }, () => {
   it('finds the server of a process that was killed, and stops it as its last user', async () => {

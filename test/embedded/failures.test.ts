@@ -15,7 +15,7 @@ import {
   startMember,
   temporaryHome,
   until,
-} from './support.ts'
+} from './embedded-server.ts'
 
 describe('a platform without the programs', () => {
   it.each([

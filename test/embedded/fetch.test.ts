@@ -7,8 +7,8 @@ import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { type Fetching, fetchedPackage, type Notice } from '../../src/ledger/embedded/fetch.ts'
 import { type ServerPackage, serverPackageFor } from '../../src/ledger/embedded/packages.ts'
 import { run } from '../../src/ledger/embedded/run.ts'
+import { isRoot, query, temporaryHome } from './embedded-server.ts'
 import { fakePackage, type Published, published, startRegistry } from './registry.ts'
-import { isRoot, query, temporaryHome } from './support.ts'
 
 /* The registry is on this machine, and npm's own cache is empty: nothing comes from elsewhere. */
 

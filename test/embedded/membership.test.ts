@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { join } from '../../src/ledger/embedded/membership.ts'
-import { initialisedHome, startMember } from './support.ts'
+import { initialisedHome, startMember } from './embedded-server.ts'
 
 describe('membership', { timeout: 60_000 }, () => {
   it('is closed to newcomers while the last one stops the server', async () => {

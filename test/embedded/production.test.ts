@@ -6,7 +6,7 @@ import { hookonce, type Logger } from '../../src/index.ts'
 import { whyEphemeral } from '../../src/ledger/embedded/ephemeral.ts'
 import { cli } from '../support/cli.ts'
 import { signed, testSource } from '../support/source.ts'
-import { initialisedHome, temporaryHome } from './support.ts'
+import { initialisedHome, temporaryHome } from './embedded-server.ts'
 
 const nothing = (): undefined => undefined
 

@@ -4,7 +4,14 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
-import { initialisedHome, postmasterPid, query, startMember, temporaryHome, until } from './support.ts'
+import {
+  initialisedHome,
+  postmasterPid,
+  query,
+  startMember,
+  temporaryHome,
+  until,
+} from './embedded-server.ts'
 
 async function occupy(port: number): Promise<number> {
   const server: Server = createServer((socket) => socket.destroy())

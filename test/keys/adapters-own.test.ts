@@ -11,7 +11,7 @@ import { fastifyKeys } from '../../src/keys/http/adapters/fastify.ts'
 import { honoKeys } from '../../src/keys/http/adapters/hono.ts'
 import { koaKeys } from '../../src/keys/http/adapters/koa.ts'
 import { type KeyEvent, memoryKeys } from '../../src/keys/index.ts'
-import { listening } from '../support/listening.ts'
+import { listening } from '../support/listening-server.ts'
 import { until } from '../support/until.ts'
 
 /* What is said in the own way of each framework. */

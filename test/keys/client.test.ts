@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { type KeyedFetchOptions, keyedFetch } from '../../src/keys/client/index.ts'
 import { memoryKeys, type NodeHandler, nodeKeys } from '../../src/keys/index.ts'
-import { listening } from '../support/listening.ts'
+import { listening } from '../support/listening-server.ts'
 import { until } from '../support/until.ts'
 
 /** Quick, so that tests need not wait. */

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { fastifyKeys } from '../../src/keys/http/adapters/fastify.ts'
 import { fetchKeys, memoryKeys, nodeKeys } from '../../src/keys/index.ts'
 import { keyedServer } from '../support/idempotent-server.ts'
-import { listening } from '../support/listening.ts'
+import { listening } from '../support/listening-server.ts'
 import { type RawConnection, rawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
 

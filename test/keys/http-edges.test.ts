@@ -14,7 +14,7 @@ import {
   sealedKeys,
 } from '../../src/keys/index.ts'
 import { keyedServer } from '../support/idempotent-server.ts'
-import { listening } from '../support/listening.ts'
+import { listening } from '../support/listening-server.ts'
 import { rawConnection } from '../support/raw-http.ts'
 
 const KEY = 'a1b2'

@@ -4,10 +4,12 @@
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { hookonce, Permanent } from '../../dist/index.js'
-import { custom } from '../../dist/sources/index.js'
 
 const config = JSON.parse(process.env.APP_CONFIG)
+// An older build, in a test of upgrades.
+const dist = config.dist ?? '../../dist'
+const { hookonce, Permanent } = await import(`${dist}/index.js`)
+const { custom } = await import(`${dist}/sources/index.js`)
 const pool = new pg.Pool({ connectionString: config.database, max: 4 })
 pool.on('error', () => undefined)
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
@@ -100,6 +102,17 @@ const behaviours = {
   },
   async blockfirst(event, ctx) {
     await (ctx.attempt === 1 ? behaviours.block(event) : effect(event))
+  },
+  // Events with the same key want one call.
+  async shared(event, ctx) {
+    const key = `shared:${event.payload.key}`
+    await ctx.effect(key, async () => void (await effect({ type: key })), { mode: 'keyed' })
+  },
+  async transaction(event, ctx) {
+    await ctx.transaction((tx) => tx.query(WRITE, [event.receiptId, event.type, process.pid]))
+  },
+  write(event, ctx) {
+    ctx.write({ text: WRITE, values: [event.receiptId, event.type, process.pid] })
   },
   crash() {
     process.kill(process.pid, 'SIGKILL')

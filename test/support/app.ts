@@ -15,6 +15,8 @@ export interface AppConfig {
   readonly env?: Record<string, string>
   /** Another script than app.mjs, with a configuration of its own. */
   readonly script?: string
+  /** The build to run on, where it is not the present one. */
+  readonly dist?: string
   readonly more?: Record<string, unknown>
 }
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { stripe } from '../../src/sources/index.ts'
 import { temporaryDirectory } from './cli.ts'
-import { listening } from './listening.ts'
+import { listening } from './listening-server.ts'
 
 /* A gateway as `hookonce serve` runs it, with one source and one destination. */
 

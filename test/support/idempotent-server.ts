@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { type KeyEvent, memoryKeys, type NodeHandler, nodeKeys } from '../../src/keys/index.ts'
-import { listening } from './listening.ts'
+import { listening } from './listening-server.ts'
 
 type Options = Parameters<typeof nodeKeys>[0]
 

@@ -35,6 +35,10 @@ export function startTalking(script: string, { config, env }: Environment): Talk
     errors += String(chunk)
   })
   const gone = once(child, 'exit')
+  let isClosed = false
+  child.once('close', () => {
+    isClosed = true
+  })
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await gone
@@ -43,9 +47,11 @@ export function startTalking(script: string, { config, env }: Environment): Talk
     process: child,
     said,
     says: (word) =>
-      until(`the app says "${word}"; it said ${JSON.stringify(said)} and on stderr: ${errors}`, () =>
-        said.find((line) => word in line),
-      ),
+      until(`the app says "${word}"; it said ${JSON.stringify(said)}`, () => {
+        const found = said.find((line) => word in line)
+        if (!found && isClosed) throw new Error(`the app ended before it said "${word}": ${errors}`)
+        return found
+      }),
     kill: (signal) => void child.kill(signal),
     async exited() {
       await gone

@@ -1,12 +1,14 @@
 import type { JobState } from '../../model/job-state.ts'
 import * as binary from '../driver/binary.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { NEEDS_OPERATOR } from './states.ts'
 
 /*
- * Replay: a finished job is received again, with its counters at zero and its fence as it was. The
- * run that ended well is told in attempt before its row is reused; so is the step that completed
- * it, which the next completion may overwrite. The receipt is locked first, so that no sweep takes
- * it away (retention.ts); a receipt that has lost its body meanwhile is not replayed.
+ * Replay: a finished job becomes `received` again. Its counters return to zero, its fence stays.
+ * The successful run is copied to `attempt` first, because its row in `job` is reused. The step
+ * that completed the job is copied to `step`, because the next completion may overwrite it. The
+ * receipt is locked first, so no sweep can remove it (retention.ts). A receipt without a body is
+ * not replayed.
  */
 const REPLAY = statement(
   'replay',
@@ -54,15 +56,13 @@ export interface Replay {
   readonly shard: number
   readonly receiptIds: readonly string[]
   readonly subscribers: readonly number[] | undefined
-  /**
-   * Which finished jobs are meant: what was planned may have been mended by somebody else since.
-   */
+  /** Replays only jobs in these states: since it was planned, a job may have been processed. */
   readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
-  /** Begin a new epoch: what earlier runs did does not count. */
+  /** Begins a new epoch: steps and effects of earlier runs do not count. */
   readonly fresh?: boolean
 }
 
-/** Returns how many jobs were received again. */
+/** Returns the number of replayed jobs. */
 export async function replayJobs(db: Queryable, replay: Replay): Promise<number> {
   return change(db, REPLAY, [
     replay.shard,
@@ -73,7 +73,7 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
   ])
 }
 
-/* A subscriber that came after the receipt has no job on it yet. */
+/* A subscriber that was added after the receipt was recorded has no job for it yet. */
 const ADD_MISSING = statement(
   'add_missing_jobs',
   `with held as materialized (
@@ -94,8 +94,8 @@ export async function addMissingJobs(
 }
 
 /*
- * Failed jobs that can be replayed, oldest first. Bodies go before keys do, so the oldest failures
- * have lost theirs: they are passed over before the limit counts.
+ * Failed jobs that can be replayed, oldest first. The oldest failures may have lost their bodies,
+ * which are kept for a shorter time than keys. They are skipped before the limit is applied.
  */
 const FAILED = statement(
   'failed_jobs',
@@ -107,7 +107,7 @@ const FAILED = statement(
      from hookonce.job j
      join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
        and r.received_at > now() - o.body_seconds * interval '1 second'
-     where j.shard = $1::smallint and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
+     where j.shard = $1::smallint and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR} and j.state = 'failed'
        and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
      order by j.finished_at limit $5::integer
    ) j

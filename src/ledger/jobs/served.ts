@@ -1,18 +1,19 @@
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { CLAIMABLE } from './states.ts'
 
 /*
- * Which subscribers are served: a worker records at its start whose jobs it runs. Jobs of a
- * subscriber that was renamed or removed wait until a worker serves it again, or a person moves or
- * discards them (waiting-jobs.ts). A worker of an older binary does not record whom it serves, and
- * counts as serving everybody.
+ * Which subscribers are served. A worker records at its start the subscribers whose jobs it runs.
+ * The jobs of a renamed or removed subscriber wait until a worker serves it again, or an operator
+ * moves or discards them (waiting-jobs.ts). Workers of older binaries do not record their
+ * subscribers: they count as serving every subscriber.
  */
 
-/** Of the subscriber `s`. */
+/** Whether a running worker serves the subscriber `s`. */
 export const IS_SERVED = `exists (select from hookonce.worker w where w.dead_at is null and w.lease_until > now()
      and (w.serves is null or s.id = any(w.serves)))`
 
-/** Rows of dead workers go after a day; what they tell is kept with the subscriber. */
+/** The rows of dead workers are deleted after a day; `served_until` keeps the time. */
 const SERVED_UNTIL = `(select greatest(s.served_until, max(coalesce(w.dead_at, w.lease_until)))
      from hookonce.worker w where s.id = any(w.serves))`
 
@@ -26,7 +27,7 @@ const LIST = statement(
    cross join lateral (
      select count(*) as waiting, count(*) filter (where j.fence > 0) as begun
      from hookonce.job j
-     where j.shard = n.shard and j.subscriber = s.id and j.state in ('received', 'retrying')
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ${CLAIMABLE}
    ) j
    group by s.id
    order by s.tenant, s.source, s.name`,
@@ -44,13 +45,12 @@ export interface ServedSubscriber {
   /** Whether a running worker serves it. */
   readonly isServed: boolean
   /**
-   * When the last worker that served it ended, or will unless it renews its lease; null: none is
-   * known of.
+   * When the last worker that served it ended, or its lease ends. Null: no such worker is known.
    */
   readonly servedUntil: Date | null
   /** Jobs that wait for their next run. */
   readonly waiting: number
-  /** Those of them that had a run before. */
+  /** The waiting jobs that ran before. */
   readonly begun: number
 }
 
@@ -71,13 +71,13 @@ const UNATTENDED = statement(
 export interface UnattendedSubscriber {
   readonly source: string
   readonly subscriber: string
-  /** When the last worker that served it ended; where none is known of, when it was registered. */
+  /** When the last worker that served it ended. If none is known: when it was registered. */
   readonly since: Date
   /** Whether any worker runs at all. */
   readonly othersRun: boolean
 }
 
-/** Of these subscribers, those that no running worker serves. */
+/** Returns those of the given subscribers that no running worker serves. */
 export async function unattendedSubscribers(
   db: Queryable,
   subscribers: readonly number[],

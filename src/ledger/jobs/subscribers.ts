@@ -31,7 +31,7 @@ export interface SubscriberName {
   readonly pattern: string
 }
 
-/** Subscribers are rows, so that jobs can name them by a small number. */
+/** Returns the subscriber's number. Jobs refer to their subscriber by this number. */
 export async function registerSubscriber(
   db: Queryable,
   { tenant, source, name, pattern }: SubscriberName,
@@ -56,12 +56,12 @@ const PAUSE_SUBSCRIBER = statement(
 export interface Pause {
   readonly tenant: string
   readonly source: string
-  /** One subscriber of the source; all of them without it. */
+  /** One subscriber of the source. Undefined: all of them. */
   readonly subscriber?: string | undefined
   readonly paused: boolean
 }
 
-/** Deliveries go on being recorded; their jobs wait. False: no such source or subscriber. */
+/** Paused: deliveries are recorded, their jobs wait. False: no such source or subscriber. */
 export async function setPaused(
   db: Queryable,
   { tenant, source, subscriber, paused }: Pause,

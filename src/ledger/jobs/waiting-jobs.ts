@@ -1,13 +1,13 @@
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { CLAIMABLE } from './states.ts'
 
 /*
- * Jobs of a subscriber that wait for their next run, moved to another subscriber or given up,
- * because a person said so. Each statement takes a batch from one shard, and passes over jobs that
- * somebody is about to run.
+ * An operator discards the waiting jobs of a subscriber, or moves them to another subscriber. Each
+ * statement takes a batch from one shard, and skips jobs that a worker is about to claim.
  */
 
-const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.state in ('received', 'retrying')`
+const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.state in ${CLAIMABLE}`
 
 const DISCARD = statement(
   'discard_waiting',
@@ -29,23 +29,22 @@ export interface WaitingBatch {
   readonly reason: string
 }
 
-/** A job that no longer waits. */
+/** A job that was discarded or moved. */
 export interface SettledJob {
   readonly receiptId: string
-  /** It had a run before, and no other job goes on for it: the outcome of its calls may be open. */
+  /** It ran before, and no other job continues it: the outcome of its calls may be unknown. */
   readonly isGivenUp: boolean
 }
 
-/** Gives jobs up. They can be replayed for as long as their bodies are kept. */
+/** Fails waiting jobs. They can be replayed for as long as their bodies are kept. */
 export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promise<SettledJob[]> {
   return rows(db, DISCARD, [batch.shard, batch.subscriber, batch.limit, binary.storable(batch.reason)])
 }
 
 /*
- * The new job begins where the old one stopped: with its epoch, its recorded steps, and its fence,
- * below which no run of it can be. A subscriber that has a job on the event already keeps it. The
- * old job stays, with the reason, as `processed`: as `failed`, a replay of all that failed would
- * run it beside the new one.
+ * The new job continues the old one: it takes over its epoch, its recorded steps and its fence. A
+ * subscriber that already has a job for the event keeps that job. The old job ends as `processed`,
+ * with the reason. As `failed`, a replay of all failed jobs would run it beside the new one.
  */
 const MOVE = statement(
   'move_waiting',
@@ -76,11 +75,11 @@ const MOVE = statement(
 )
 
 export interface Move extends WaitingBatch {
-  /** The subscriber that gets them. */
+  /** The subscriber that gets the jobs. */
   readonly to: number
-  /** The event types that it wants. */
+  /** Moves only events of these types. */
   readonly types: readonly string[]
-  /** Also jobs that had a run before. */
+  /** Also moves jobs that ran before. */
   readonly begun: boolean
 }
 
@@ -100,7 +99,7 @@ const WAITING_TYPES = statement(
   'waiting_types',
   `select r.event_type as type, count(*)::float8 as jobs, count(*) filter (where j.fence > 0)::float8 as begun
    from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ('received', 'retrying')
+   join hookonce.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ${CLAIMABLE}
    join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
    group by r.event_type order by r.event_type`,
 )
@@ -108,11 +107,11 @@ const WAITING_TYPES = statement(
 export interface WaitingType {
   readonly type: string
   readonly jobs: number
-  /** Those of them that had a run before. */
+  /** The waiting jobs that ran before. */
   readonly begun: number
 }
 
-/** Of which types the events are whose jobs wait. */
+/** Counts the waiting jobs of a subscriber by event type. */
 export async function waitingTypes(
   db: Queryable,
   shards: number,

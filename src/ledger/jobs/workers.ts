@@ -3,9 +3,9 @@ import * as binary from '../driver/binary.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
- * The lease belongs to the worker, the fence to the job. One row a process says until when it is
- * alive; jobs name their worker. A heartbeat is then one small write, however many jobs are in
- * flight, and finding the jobs of the dead is one index probe a worker and shard. All times are the
+ * The lease belongs to the worker, the fence to the job. Each process has one row with the end of
+ * its lease; jobs name their worker. A heartbeat is one small write, however many jobs are in
+ * flight. Finding the jobs of a dead worker is one index probe per shard. All times are the
  * database's.
  */
 
@@ -23,7 +23,7 @@ export interface Enlistment {
   readonly serves: readonly number[]
 }
 
-/** A fresh id at each start: a worker that was declared dead never comes back under its old one. */
+/** Returns a new id at each start: a worker that was declared dead never reuses its old id. */
 export async function enlistWorker(db: Queryable, enlistment: Enlistment): Promise<number> {
   const { leaseMs, host, pid, serves } = enlistment
   const [row] = await rows<{ id: number }>(db, ENLIST, [leaseMs, host, pid, binary.integers(serves)])
@@ -37,7 +37,7 @@ const HEARTBEAT = statement(
    where id = $1::integer and dead_at is null`,
 )
 
-/** False: the worker was declared dead, and its jobs belong to others. */
+/** False: the worker was declared dead, and other workers may take its jobs. */
 export async function heartbeat(db: Queryable, worker: number, leaseMs: number): Promise<boolean> {
   return (await change(db, HEARTBEAT, [worker, leaseMs])) === 1
 }
@@ -47,17 +47,17 @@ const RETIRE = statement(
   `update hookonce.worker set dead_at = now() where id = $1::integer and dead_at is null`,
 )
 
-/** A clean stop. What it still held, if anything, is rescued at once instead of after the lease. */
+/** A clean stop. Jobs that it still holds are rescued at once, not after the end of its lease. */
 export async function retireWorker(db: Queryable, worker: number): Promise<void> {
   await change(db, RETIRE, [worker])
 }
 
 /*
- * Declares silent workers dead and lists all the dead. A worker is silent if it could have renewed
- * its lease and did not: whoever asks must have reached the ledger without a break for as long as
- * that lease lasts. After an outage of the ledger every lease has run out, and the first process
- * back would otherwise declare the others dead before they can renew theirs. A worker that retired
- * did so while its lease held.
+ * Declares workers dead that did not renew their lease, and lists all dead workers. The calling
+ * process must have reached the ledger without a break for as long as that lease lasts. After an
+ * outage of the ledger every lease has expired: without this rule, the first process back would
+ * declare the others dead before they can renew theirs. A worker that retired did so within its
+ * lease.
  */
 const BURY_SILENT = statement(
   'bury_silent_workers',
@@ -74,14 +74,14 @@ const BURY_SILENT = statement(
 
 export interface DeadWorker {
   readonly id: number
-  /** False: it retired, and its process ended by itself. */
+  /** False: its process stopped cleanly. */
   readonly isCrash: boolean
 }
 
 export interface SilenceQuestion {
-  /** On top of the lease, for a heartbeat that is on its way. */
+  /** Added to the lease, for a heartbeat that is in flight. */
   readonly graceMs: number
-  /** How long the process that asks has reached the ledger without a break. */
+  /** How long the calling process has reached the ledger without a break. */
   readonly contactMs: number
 }
 
@@ -90,9 +90,9 @@ export async function deadWorkers(db: Queryable, question: SilenceQuestion): Pro
 }
 
 /*
- * The rows of the dead stay for a day: a statement that was in flight when its worker died may
- * still commit a job leased to it, and none of ours waits for that long. They go only after a
- * rescue that found nothing more.
+ * The rows of dead workers are kept for a day: a statement that was in flight when its worker died
+ * may still commit a job leased to that worker. No statement takes that long. A row is deleted only
+ * after a rescue that found no more jobs.
  */
 const FORGET = statement(
   'forget_workers',
@@ -105,7 +105,7 @@ const FORGET = statement(
    where s.id = g.id`,
 )
 
-/** For the workers whose jobs were just rescued, all of them. */
+/** Pass only workers whose jobs have all been rescued. */
 export async function forgetWorkers(db: Queryable, rescued: readonly number[]): Promise<void> {
   await change(db, FORGET, [binary.integers(rescued)])
 }

@@ -1,5 +1,6 @@
 -- oldest binary: 1
--- Blame for crashes, and which subscribers a worker serves.
+-- Blame for crashes, and which subscribers a worker serves. Older binaries that run beside new ones still bury a job at
+-- its third crash, and record neither: they count as serving every subscriber.
 
 -- How long the lease is that this worker renews; null: enlisted by an older binary.
 alter table hookonce.worker add column lease_ms integer;

@@ -1,44 +1,36 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { HookonceError } from '../../model/errors.ts'
 import { inTransaction, withConnection } from '../driver/in-transaction.ts'
 import { sqlStateOf } from '../driver/sql-state.ts'
+import { applyConcurrentIndex } from './concurrent-index.ts'
+import { MIGRATIONS, type Migration, migrationsIn } from './numbered-files.ts'
 
 /*
- * Plain numbered .sql files, applied in order and recorded, each in a transaction of its own: a
- * table that one has locked is free again before the next locks another. An advisory lock makes two
- * migrators take turns: the second finds nothing to do. (The lock is the transaction's, not the
- * session's, so that it also holds behind a transaction-mode pooler.)
+ * Plain numbered .sql files, applied in order and recorded. Each runs in a transaction of its own,
+ * so a table that one migration has locked is free again before the next locks another, and a value
+ * that one adds to an enum can be used by the next. An advisory lock makes two migrators take
+ * turns: the second finds nothing to do. The lock belongs to the transaction, not to the session,
+ * so it also holds behind a transaction-mode pooler.
  *
- * A migration may declare in its first line `-- oldest binary: N` that binaries which know only the
- * migrations up to N still work after it: that is what a rolling deploy needs. Without the line,
- * older binaries refuse.
+ * The comment at the head of a file may hold two declarations; docs/upgrades.md has the recipes.
+ * - `-- oldest binary: N`: binaries that know only the migrations up to N still work after it.
+ *   A rolling deploy needs that. Without the line, older binaries refuse to start.
+ * - `-- transaction: off`: the file builds or drops one index concurrently (concurrent-index.ts).
  */
-const MIGRATIONS = new URL('./', import.meta.url)
 /** Any fixed number: "hookonce" in ASCII, cut to 31 bits. */
 const MIGRATION_LOCK = 0x68_6f_6f_6b
-/**
- * Lanes of work that can be claimed, and later distributed, apart from each other. Fixed once data
- * exists.
- */
+/** Parts of the work that are claimed apart from each other. Fixed once data exists. */
 const DEFAULT_SHARDS = 16
 const OLDEST_POSTGRES = 140_000
-
-interface Migration {
-  readonly id: number
-  readonly name: string
-  readonly sql: string
-  readonly oldestBinary: number
-}
 
 export interface SchemaState {
   readonly shards: number
 }
 
 /**
- * How long a migration waits for a table. Everyone who comes after it queues behind it meanwhile,
- * so it gives way and comes back.
+ * How long a migration waits for a table. Every later query of that table queues behind it
+ * meanwhile, so the migration gives up, pauses and tries again.
  */
 const LOCK_TIMEOUT_MS = 3_000
 const PAUSE_MS = 1_000
@@ -48,36 +40,59 @@ const MAX_TRIES = 75
 export interface MigrateOptions {
   readonly lockTimeoutMs?: number
   readonly pauseMs?: number
+  /** Where the numbered files are; without it, those of this package. */
+  readonly folder?: URL
 }
 
 /**
  * Brings the schema up to date. Returns the names of the migrations that this call applied. The
- * pool must not cut silent connections: a migration of a large table says nothing for as long as it
- * takes.
+ * pool must not close connections that receive nothing: a migration of a large table is silent
+ * until it is done.
  */
 export async function migrate(pool: Pool, options: MigrateOptions = {}): Promise<string[]> {
-  const known = await knownMigrations()
-  // Only read where nothing is missing: a role that may not create anything is then enough.
+  const known = await migrationsIn(options.folder ?? MIGRATIONS)
+  // Only reads if nothing is missing, so that a role without the right to create is enough.
   if (await isUpToDate(pool, known)) return []
   const names: string[] = []
-  for (let name = await applyNext(); name !== undefined; name = await applyNext()) names.push(name)
-  return names
-
-  function applyNext(): Promise<string | undefined> {
-    return whileBlocked(options, () =>
-      inTransaction(pool, async (client) => {
-        await requirePostgres(client)
-        const name = await applyFirstMissing(client, known, options)
-        await client.query('commit')
-        return name
-      }),
-    )
+  for (;;) {
+    const next = await whileBlocked(options, () => applyNext(pool, known, options))
+    if (next === undefined) return names
+    if (next.wasApplied) names.push(next.name)
   }
+}
+
+/** Applies the first migration that is missing; undefined: none is. */
+async function applyNext(
+  pool: Pool,
+  known: readonly Migration[],
+  options: MigrateOptions,
+): Promise<{ readonly name: string; readonly wasApplied: boolean } | undefined> {
+  const next = await inTransaction(pool, async (client) => {
+    await requirePostgres(client)
+    const missing = await lockFirstMissing(client, known, options)
+    if (missing && missing.concurrentIndex === undefined) await apply(client, missing)
+    await client.query('commit')
+    return missing
+  })
+  if (next === undefined) return undefined
+  const { name, concurrentIndex } = next
+  if (concurrentIndex === undefined) return { name, wasApplied: true }
+  const migration = { ...next, concurrentIndex }
+  return { name, wasApplied: await applyConcurrentIndex(pool, migration, options.pauseMs ?? PAUSE_MS) }
+}
+
+async function apply(client: PoolClient, { id, name, oldestBinary, sql }: Migration): Promise<void> {
+  await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
+    id,
+    name,
+    oldestBinary,
+  ])
+  await client.query(sql)
 }
 
 /** Whether there is nothing to migrate. */
 export async function isMigrated(pool: Pool): Promise<boolean> {
-  return isUpToDate(pool, await knownMigrations())
+  return isUpToDate(pool, await migrationsIn(MIGRATIONS))
 }
 
 /* A lock that was not to be had in time, and a deadlock: the tables are busy, not broken. */
@@ -112,16 +127,16 @@ async function isUpToDate(pool: Pool, known: readonly Migration[]): Promise<bool
   })
 }
 
-async function applyFirstMissing(
+/** The first migration that is missing, under the lock that makes migrators take turns. */
+async function lockFirstMissing(
   client: PoolClient,
   known: readonly Migration[],
   { lockTimeoutMs = LOCK_TIMEOUT_MS }: MigrateOptions,
-): Promise<string | undefined> {
-  // Waited for as long as it takes: another migrator holds it.
+): Promise<Migration | undefined> {
+  // Waits without a limit: another migrator holds the lock.
   await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
   await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
-  // Not `if not exists`: for that the role would need CREATE on the database even where the schema
-  // is there.
+  // Not `if not exists`: that needs CREATE on the database even if the schema exists.
   const schema = await client.query(`select to_regnamespace('hookonce') is null as missing`)
   if (schema.rows[0]?.missing) await client.query('create schema hookonce')
   await client.query(`
@@ -135,15 +150,7 @@ async function applyFirstMissing(
     insert into hookonce.setting (name, value) values ('shards', ${DEFAULT_SHARDS}) on conflict do nothing;`)
   const applied = await appliedMigrations(client)
   refuseNewerSchema(applied, known)
-  const next = known.find((migration) => !applied.some(({ id }) => id === migration.id))
-  if (!next) return undefined
-  await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
-    next.id,
-    next.name,
-    next.oldestBinary,
-  ])
-  await client.query(next.sql)
-  return next.name
+  return known.find((migration) => !applied.some(({ id }) => id === migration.id))
 }
 
 /**
@@ -151,7 +158,7 @@ async function applyFirstMissing(
  * made.
  */
 export async function checkSchema(pool: Pool): Promise<SchemaState> {
-  const known = await knownMigrations()
+  const known = await migrationsIn(MIGRATIONS)
   return withConnection(pool, async (client) => {
     await requirePostgres(client)
     const exists = await client.query(`select to_regclass('hookonce.migration') is not null as exists`)
@@ -199,17 +206,5 @@ async function requirePostgres(client: PoolClient): Promise<void> {
   throw new HookonceError(
     'POSTGRES_TOO_OLD',
     `the server is PostgreSQL ${Math.floor(number / 10_000)}: 14 or later is needed`,
-  )
-}
-
-async function knownMigrations(): Promise<Migration[]> {
-  const files = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.sql')).sort()
-  return Promise.all(
-    files.map(async (file) => {
-      const sql = await readFile(new URL(file, MIGRATIONS), 'utf8')
-      const id = Number.parseInt(file, 10)
-      const declared = /^-- oldest binary: (\d+)/.exec(sql)
-      return { id, name: file.replace(/\.sql$/, ''), sql, oldestBinary: declared ? Number(declared[1]) : id }
-    }),
   )
 }

@@ -21,11 +21,11 @@ export interface DuplicateCount {
   readonly receiptId: string
   count: number
   mismatches: number
-  /** Of the last body that differed; empty where none did. */
+  /** The hash of the last body that differed; empty if none did. */
   mismatchSha256: Uint8Array
 }
 
-/** Returns the server that wrote them, as `KnownReceipt` names it. */
+/** Returns the server that counted them, as in `KnownReceipt`. */
 export async function countDuplicates(db: Queryable, counts: readonly DuplicateCount[]): Promise<number> {
   const [row] = await rows<{ server: number }>(db, COUNT_DUPLICATES, [
     binary.smallints(counts.map((c) => c.shard)),

@@ -1,8 +1,9 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 
 /**
- * How the keys of a source have behaved, over its latest receipts. Read when somebody asks: the receiver counts
- * nothing for it. Larger bodies are not compared: hashing them all would cost what the answer is not worth.
+ * Numbers about the event keys of each source, over its latest receipts. Computed when asked for:
+ * the receiver counts nothing for it. Large bodies are not compared, because hashing them costs too
+ * much.
  */
 const KEY_NUMBERS = statement(
   'key_numbers',
@@ -41,19 +42,19 @@ export interface KeyNumbers {
   readonly receipts: number
   /** Further deliveries of those receipts. */
   readonly duplicates: number
-  /** Of these, with another body. */
+  /** Those of them with a different body. */
   readonly mismatches: number
   readonly mismatchedKeys: number
-  /** Receipts whose body another receipt had before, under another key. */
+  /** Receipts with the same body as an earlier receipt under another key. */
   readonly repeatedBodies: number
-  /** Of the key that came most often. */
+  /** Deliveries of the most frequent key. */
   readonly topDeliveries: number
   readonly topMismatches: number
-  /** Deliveries refused because they had no key, ever. */
+  /** All deliveries that were refused because they had no key. */
   readonly missing: number
 }
 
-/** Of each shard. All together they are some thousand receipts: enough for a share of one percent to be seen. */
+/** Per shard. Some thousand receipts in all: enough to see a share of one percent. */
 const LATEST_A_SHARD = 250
 
 export async function keyNumbers(db: Queryable, shards: number): Promise<KeyNumbers[]> {

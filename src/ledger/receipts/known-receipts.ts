@@ -4,24 +4,25 @@ import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { rows, statement } from '../driver/statement.ts'
 import type { NewWork } from '../jobs/accept.ts'
+import { UNFINISHED } from '../jobs/states.ts'
 import { dropReceipts } from './retention.ts'
 
 /**
- * Names the server that answers, by the start of its process: behind a pooler, connections of ours
- * survive a failover. Readable by every role on every hosted PostgreSQL, which the timeline is not.
+ * Identifies the server by the start time of its process. Behind a pooler, our connections survive
+ * a failover and cannot tell. Every role may read it on every hosted PostgreSQL; not so the
+ * timeline.
  */
 export const SERVER = 'extract(epoch from pg_postmaster_start_time())::float8'
 
 /*
- * What is known of receipts that were there before. One may be gone again: the caller records it
- * then.
+ * Looks up receipts that already exist. If one is gone meanwhile, the caller records it.
  *
- * A duplicate is acknowledged on the word of this statement, so its receipt must be as durable as
- * its accept promised. A commit whose wait for a synchronous standby was cut short is visible here
- * before it is there, and a statement that writes nothing waits for no standby. So where there are
- * synchronous standbys, this one writes an empty message to the log: its own commit then waits
- * until they have everything before it, the receipt included. Not under `local`, by which an
- * operator goes on while the standby is down: the accept did not wait either.
+ * A duplicate is acknowledged on the result of this statement, so the receipt must be as durable as
+ * its accept promised. If a commit's wait for a synchronous standby was interrupted, its rows are
+ * visible here before they are on the standby, and a statement that writes nothing does not wait.
+ * So with synchronous standbys, this statement writes an empty message to the log: its own commit
+ * then waits until the standbys have everything before it. Not with `synchronous_commit = local`,
+ * which an operator sets while a standby is down: the accept did not wait either.
  */
 const KNOWN = statement(
   'known',
@@ -33,7 +34,7 @@ const KNOWN = statement(
      i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",
      k.received_at <= now() - i.key_seconds * interval '1 second'
        and not exists (select from hookonce.job j where j.shard = k.shard and j.receipt_id = k.id
-         and j.state in ('received', 'processing', 'retrying', 'attention')) as expired
+         and j.state in ${UNFINISHED}) as expired
    from (select count(*) from replicated) waited_for
    cross join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
    cross join lateral (
@@ -41,10 +42,10 @@ const KNOWN = statement(
    ) k`,
 )
 
-/** A receipt that was there before. */
+/** A receipt that already exists. */
 export interface KnownReceipt {
   readonly bodySha256: Uint8Array
-  /** Of its key's retention. None, where it is only kept for its unfinished work. */
+  /** Left of its key's retention; not positive if only unfinished work keeps the receipt. */
   readonly secondsLeft: number
   /** Which server reported it; another number after a failover or a restart. */
   readonly server: number
@@ -55,7 +56,7 @@ interface KnownRow extends KnownReceipt {
   readonly expired: boolean
 }
 
-/** Those that stand, by id. Those that have expired are forgotten, and not among them. */
+/** Returns the existing receipts by id. Deletes expired ones and leaves them out. */
 export async function knownReceipts(
   pool: Pool,
   batch: readonly NewWork[],
@@ -72,9 +73,9 @@ export async function knownReceipts(
 }
 
 /*
- * Receipts past their key's retention that were not swept yet. Locked in key order, as twins find
- * the same receipts; then dropped as a sweep does it, which looks again for live jobs
- * (retention.ts).
+ * Receipts past their key's retention that were not swept yet. Locked in key order, because two
+ * receivers may find the same receipts. Then deleted as by a sweep, which checks again for
+ * unfinished jobs (retention.ts).
  */
 const LOCK_EXPIRED = statement(
   'lock_expired',
@@ -86,7 +87,7 @@ const LOCK_EXPIRED = statement(
    for update of r`,
 )
 
-/** In one transaction, so that a concurrent twin finds either all of it or nothing. */
+/** In one transaction, so that another receiver sees either all of it or nothing. */
 function forgetExpired(pool: Pool, batch: readonly NewWork[]): Promise<void> {
   return inTransaction(pool, async (client) => {
     const locked = await rows<{ shard: number; id: string }>(client, LOCK_EXPIRED, keyParameters(batch))

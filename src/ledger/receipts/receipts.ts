@@ -3,12 +3,12 @@ import { insertReceipts, type NewWork } from '../jobs/accept.ts'
 import { type KnownReceipt, knownReceipts } from './known-receipts.ts'
 
 export type Accepted =
-  /** Recorded now. `held` lists the subscribers whose jobs were not born leased. */
+  /** New. `held` lists the subscribers whose jobs were not born leased. */
   | { readonly outcome: 'recorded'; readonly held: readonly number[] }
-  /** Recorded before. */
+  /** Already recorded. */
   | ({ readonly outcome: 'known' } & KnownReceipt)
 
-/** Records a batch. It holds each id once. Results are in the order of the batch. */
+/** Records a batch, which holds each id once. Results are in the order of the batch. */
 export async function acceptReceipts(
   pool: Pool,
   batch: readonly NewWork[],
@@ -27,7 +27,7 @@ export async function acceptReceipts(
     pool,
     batch.filter(({ receipt }) => before.has(receipt.id)),
   )
-  // Expired and forgotten just now, or pruned between two looks: it is recorded at the second try.
+  // The old receipt expired or was pruned between the two statements: record the new one now.
   const again = batch.filter(({ receipt }) => before.has(receipt.id) && !known.has(receipt.id))
   const redone = again.length === 0 ? [] : await acceptReceipts(pool, again, { worker, shards })
   const redoneById = new Map(again.map(({ receipt }, index) => [receipt.id, redone[index]]))

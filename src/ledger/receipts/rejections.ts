@@ -15,7 +15,7 @@ export interface RejectionCount {
   readonly code: string
   count: number
   lastDetail: string
-  /** Why, where one of them was looked into; empty: none was. */
+  /** The diagnosis of one of them; empty if none was diagnosed. */
   diagnosis: string
 }
 

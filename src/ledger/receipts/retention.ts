@@ -2,26 +2,25 @@ import type { Pool, PoolClient } from 'pg'
 import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { UNFINISHED } from '../jobs/states.ts'
 
 /*
- * Retention has two clocks: bodies go early, keys stay at least as long as any provider can retry.
- * Each sweep takes a small batch from one shard, and passes over what another process is sweeping.
- * A receipt with live jobs is left alone, whatever its age: its work is not done.
+ * Retention has two clocks: bodies are removed early, keys stay at least as long as any provider
+ * can retry. Each sweep takes a small batch from one shard, and skips rows that another process is
+ * sweeping. A receipt with unfinished jobs is kept, whatever its age.
  *
  * A sweep is two statements in one transaction. The first locks receipts that are due; the second
- * changes those that still have no live job. Between its snapshot and its lock, the first may have
- * missed a replay that was committed meanwhile; the second has a snapshot from after the lock. A
- * replay locks its receipts too, so none comes after that.
+ * changes those that still have no unfinished job. The first may miss a replay that commits between
+ * its snapshot and its lock; the second has a snapshot from after the lock. A replay locks its
+ * receipts too, so no replay can follow.
  *
- * Rows are changed by their keys or at the places where they were locked: in a join the planner,
- * which cannot know how few they are, would rather read the whole shard.
+ * Rows are changed by their keys or by the place where they were locked. In a join, the planner
+ * does not know how few they are and would read the whole shard.
  */
 
-/**
- * Of the receipt `r`. Every statement that makes a finished job live again locks its receipt first.
- */
+/** For the receipt `r`. A statement that revives a finished job locks its receipt first. */
 const HAS_LIVE_JOBS = `exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
-         and j.state in ('received', 'processing', 'retrying', 'attention'))`
+         and j.state in ${UNFINISHED})`
 
 const LOCK_BODIES = statement(
   'lock_bodies',
@@ -45,7 +44,7 @@ const SWEEP_BODIES = statement(
    where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null and not ${HAS_LIVE_JOBS}`,
 )
 
-/** Returns how many bodies went. */
+/** Returns the number of removed bodies. */
 export function sweepBodies(pool: Pool, shard: number, limit: number): Promise<number> {
   return sweep(pool, async (client) => {
     const ids = await lockBodies(client, shard, limit)
@@ -74,8 +73,8 @@ function idsOf(found: readonly { readonly id: string }[]): string[] {
 }
 
 /*
- * Moves the mark up to the oldest body that is still there, or to the clock's hand if none is. Kept
- * apart from the sweep, whose own changes are not visible inside its statement.
+ * Moves the mark to the oldest body that still exists, or to the end of the retention if there is
+ * none. Not part of the sweep, because a statement does not see its own changes.
  */
 const MARK_SWEPT = statement(
   'mark_swept',
@@ -125,7 +124,7 @@ const SWEEP_KEYS = statement(
    delete from hookonce.receipt where shard = $1::smallint and id = any(array(select id from due))`,
 )
 
-/** Returns how many receipts went, with all that hung on them. */
+/** Returns the number of removed receipts. Their jobs, attempts, steps and duplicates go too. */
 export function sweepKeys(pool: Pool, shard: number, limit: number): Promise<number> {
   return sweep(pool, async (client) => {
     const ids = await lockKeys(client, shard, limit)
@@ -137,7 +136,7 @@ export async function lockKeys(db: Queryable, shard: number, limit: number): Pro
   return idsOf(await rows<{ id: string }>(db, LOCK_KEYS, [shard, limit]))
 }
 
-/** Those of these receipts that have no live job. They must be locked. */
+/** Deletes those receipts that have no unfinished job. The caller must have locked them. */
 export async function dropReceipts(db: Queryable, shard: number, ids: readonly string[]): Promise<number> {
   return change(db, SWEEP_KEYS, [shard, binary.uuids(ids)])
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { cli, startCli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { configFile, configTo, deliver, destination, ENV, serveArgs } from '../../support/gateway.ts'
-import { lockTable } from '../../support/locking.ts'
+import { lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
 const TOKEN = 'a-token-of-24-characters'

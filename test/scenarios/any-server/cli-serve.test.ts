@@ -16,7 +16,7 @@ import {
   SECRET,
   serveArgs,
 } from '../../support/gateway.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { ownServer } from '../../support/own-server.ts'
 import { until } from '../../support/until.ts'
 

@@ -6,7 +6,7 @@ import { isSignable } from '../../../src/sources/signature.ts'
 import { everyProvider, secretFor } from '../../support/catalogue.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 
 const env = { STRIPE_WEBHOOK_SECRET: 'whsec_1' }
 const sources = { stripe: stripe({ secret: 'whsec_1' }) }

@@ -7,9 +7,9 @@ import { type KeyStore, memoryKeys, postgresKeys, redisKeys } from '../../../src
 import { sendgrid, slack } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { startKeyedApp } from '../../support/idempotent-app.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { rawConnection } from '../../support/raw-http.ts'
-import { silent } from '../../support/receiving.ts'
+import { silent } from '../../support/receiver.ts'
 import { startRedis } from '../../support/redis.ts'
 import { signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
@@ -33,7 +33,7 @@ const stores: Record<string, () => Promise<KeyStore>> = {
   PostgreSQL: async () => postgresKeys({ database: (await freshDatabase()).url }),
 }
 
-interface Receiving {
+interface Receiver {
   readonly url: string
   readonly events: readonly string[]
   /** By node:http. */
@@ -44,7 +44,7 @@ async function receiving(
   store: KeyStore,
   handler: InlineHandler,
   options: Partial<InlineOptions> & { source?: ReturnType<typeof testSource> } = {},
-): Promise<Receiving> {
+): Promise<Receiver> {
   const { source = testSource(), ...more } = options
   const events: string[] = []
   const hooks = inline(source, handler as InlineHandler<object>, {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { type App, type AppConfig, startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { allPublished, commitMessages, newMessage } from '../../support/outbox.ts'
 import { until } from '../../support/until.ts'
 

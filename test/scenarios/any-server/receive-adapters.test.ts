@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { expect, test } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 import { signed } from '../../support/source.ts'
 
 /* fetch() and node() are two doors to one receiver: the same request gets the same answer. */

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { custom, lemonsqueezy, stripe } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
-import { type Lock, lockTable } from '../../support/locking.ts'
-import { type Receiving, receiving } from '../../support/receiving.ts'
+import { type Receiver, receiving } from '../../support/receiver.ts'
 import { SENDER, signed, testSource } from '../../support/source.ts'
+import { type Lock, lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
 /* Every row of "How a delivery is answered", each with what it leaves in the ledger. */
@@ -385,7 +385,7 @@ describe('rotation', () => {
 
 describe('overloaded', () => {
   /** As many commits as may be under way at once; whatever comes next waits. */
-  async function twoInFlight(send: Receiving['send'], lock: Lock): Promise<Promise<Response>[]> {
+  async function twoInFlight(send: Receiver['send'], lock: Lock): Promise<Promise<Response>[]> {
     const first = send({ id: 'evt_1', type: 'a' })
     await lock.waiters(1)
     const second = send({ id: 'evt_2', type: 'a' })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { coinbaseCdp, hook0 } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { rawConnection } from '../../support/raw-http.ts'
-import { receiving, silent } from '../../support/receiving.ts'
+import { receiving, silent } from '../../support/receiver.ts'
 import { signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 

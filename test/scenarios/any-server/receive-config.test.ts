@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { hookonce, type Options } from '../../../src/index.ts'
 import { stripe } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving, silent } from '../../support/receiving.ts'
+import { receiving, silent } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 
 const sources = { test: testSource() }

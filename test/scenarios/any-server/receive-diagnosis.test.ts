@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { github, type SigningSource, stripe } from '../../../src/sources/index.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*

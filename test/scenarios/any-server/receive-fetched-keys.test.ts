@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { expect, test } from 'vitest'
 import { braintree, fusionauth, wix } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 import { keyServer } from '../../support/signing-key-server.ts'
 import { until } from '../../support/until.ts'
 

@@ -10,8 +10,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Inline, inline } from '../../../src/inline/index.ts'
 import { memoryKeys } from '../../../src/keys/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { listening } from '../../support/listening.ts'
-import { receiving } from '../../support/receiving.ts'
+import { listening } from '../../support/listening-server.ts'
+import { receiving } from '../../support/receiver.ts'
 import { signed, testSource } from '../../support/source.ts'
 
 /*

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { asana, dropbox, meta, microsoftGraph, slack, x, zoom } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 
 /* Handshakes, over node:http: each is answered as its provider wants, and leaves nothing in the ledger. */
 

@@ -4,7 +4,7 @@ import { sampleOf } from '../../../src/sources/sample.ts'
 import { everyProvider } from '../../support/catalogue.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*

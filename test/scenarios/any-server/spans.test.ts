@@ -6,7 +6,7 @@ import type { Observer, Span, SpanEnd } from '../../../src/index.ts'
 import { Permanent } from '../../../src/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
-import { meeting } from '../../support/meeting.ts'
+import { meeting } from '../../support/meeting-point.ts'
 import { signed } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 

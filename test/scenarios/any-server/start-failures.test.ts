@@ -5,7 +5,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { hookonce, type Logger } from '../../../src/index.ts'
 import { cli, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving, silent } from '../../support/receiving.ts'
+import { receiving, silent } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 

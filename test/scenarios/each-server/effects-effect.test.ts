@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { startDownstream } from '../../support/downstream.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
 const EFFECTS = 'select key, epoch, state::text, mode from hookonce.effect order by key, epoch'

@@ -7,7 +7,7 @@ import { stripe } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { startDownstream } from '../../support/downstream.ts'
 import { jobsAre } from '../../support/jobs.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { freePort } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 

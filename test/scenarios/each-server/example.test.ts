@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
 import { startExample } from '../../support/example.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
 test('the example of the README sends one receipt for an invoice that Stripe reports three times', async () => {

@@ -1,33 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../../src/ledger/migrations/migrate.ts'
-import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { ledgerOfVersion, MIGRATION_FILES } from '../../support/old-schema.ts'
 import { until } from '../../support/until.ts'
 
 /* Migrations of a ledger that is in use. */
 
-const FOLDER = new URL('../../../src/ledger/migrations/', import.meta.url)
-const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.sql'))
 /** Of the migrations after it, 0007 rewrites the table of effects. */
 const OLD = 6
+const MISSING = MIGRATION_FILES.length - OLD
 const quick = { lockTimeoutMs: 100, pauseMs: 20 }
-
-/** A ledger as a hookonce that knows the first migrations only has left it. */
-async function oldLedger(): Promise<TestDatabase> {
-  const db = await freshDatabase()
-  await db.rows('create schema kept')
-  await db.rows('alter table hookonce.migration set schema kept')
-  await db.rows('alter table hookonce.setting set schema kept')
-  await db.rows('drop schema hookonce cascade')
-  await db.rows('create schema hookonce')
-  await db.rows('alter table kept.migration set schema hookonce')
-  await db.rows('alter table kept.setting set schema hookonce')
-  await db.rows('delete from hookonce.migration where id > $1', [OLD])
-  for (const file of FILES.filter((name) => Number.parseInt(name, 10) <= OLD))
-    await db.pool.query(readFileSync(new URL(file, FOLDER), 'utf8'))
-  return db
-}
 
 function poolOf(url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
@@ -37,14 +19,14 @@ function poolOf(url: string): pg.Pool {
 }
 
 test('each migration is committed by itself', async () => {
-  const db = await oldLedger()
+  const db = await ledgerOfVersion(OLD)
   await migrate(poolOf(db.url))
   const transactions = 'select count(distinct xmin::text) from hookonce.migration where id > $1'
-  expect(await db.number(transactions, [OLD])).toBe(FILES.length - OLD)
+  expect(await db.number(transactions, [OLD])).toBe(MISSING)
 })
 
 test('a migration gives way while a table is in use: readers do not queue behind it, and it is done at last', async () => {
-  const db = await oldLedger()
+  const db = await ledgerOfVersion(OLD)
   const holder = await poolOf(db.url).connect()
   await holder.query('begin')
   await holder.query('select count(*) from hookonce.effect')
@@ -59,12 +41,12 @@ test('a migration gives way while a table is in use: readers do not queue behind
   await holder.query('commit')
   holder.release()
 
-  expect(await migrating).toHaveLength(FILES.length - OLD)
+  expect(await migrating).toHaveLength(MISSING)
   expect(await migrate(poolOf(db.url))).toEqual([])
 })
 
 test('two migrators take turns, and each migration is applied once', async () => {
-  const db = await oldLedger()
+  const db = await ledgerOfVersion(OLD)
   const applied = await Promise.all([migrate(poolOf(db.url), quick), migrate(poolOf(db.url), quick)])
-  expect(applied.flat()).toHaveLength(FILES.length - OLD)
+  expect(applied.flat()).toHaveLength(MISSING)
 })

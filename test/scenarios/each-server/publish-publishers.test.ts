@@ -11,7 +11,7 @@ import { toHttp, toJetStream, toRedisStream } from '../../../src/publishers/inde
 import { natsServer, redisServer } from '../../support/brokers.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/listening-server.ts'
 import { allPublished, commitMessages, newMessage, relayOn } from '../../support/outbox.ts'
 import { until } from '../../support/until.ts'
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { adyen, sendgrid } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*

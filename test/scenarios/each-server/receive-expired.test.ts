@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { pruneReceipts } from '../../../src/upkeep/prune-receipts.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Logger } from '../../../src/index.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { proxyTo } from '../../support/proxy.ts'
-import { type Receiving, receiving } from '../../support/receiving.ts'
+import { type Receiver, receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*
@@ -20,7 +20,7 @@ function recording(): { lines: string[]; logger: Logger } {
  * Waves of new events. Each is answered before the next is sent, as senders that come as fast as
  * they can.
  */
-async function flood({ send }: Receiving): Promise<Response[]> {
+async function flood({ send }: Receiver): Promise<Response[]> {
   const answers: Response[] = []
   for (let wave = 0; wave < 100; wave += 1) {
     const sent = Array.from({ length: 10 }, (_, n) => send({ id: `evt_${wave}_${n}`, type: 'a' }))

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Logger } from '../../../src/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { lockTable } from '../../support/locking.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
+import { lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
 /* What the ledger has said of an event is not asked of it again for every repeat. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { slack, stripe } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 
 /* A source in shadow mode verifies and reports; what it cannot verify goes no further, and is not refused either. */
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
-import { lockTable } from '../../support/locking.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
+import { lockTable } from '../../support/table-lock.ts'
 
 /* A clean stop loses nothing that was told or counted. */
 

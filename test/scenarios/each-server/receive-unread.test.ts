@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { line, mailgun, meta, revolut, slack, x } from '../../../src/sources/index.ts'
 import { lintEventKeys } from '../../../src/upkeep/lint-event-keys.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 
 /*
  * A genuine delivery that is not understood is recorded as it came: it is never acknowledged and

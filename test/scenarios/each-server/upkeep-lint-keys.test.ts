@@ -3,7 +3,7 @@ import { custom } from '../../../src/sources/index.ts'
 import { lintEventKeys } from '../../../src/upkeep/lint-event-keys.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
-import { receiving } from '../../support/receiving.ts'
+import { receiving } from '../../support/receiver.ts'
 
 /*
  * Each source is sent what its key does not fit, and is told so with the numbers; a good key is

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
-import { meeting } from '../../support/meeting.ts'
+import { meeting } from '../../support/meeting-point.ts'
 
 /*
  * Jobs share transactions and connections. What user code of one of them does to the session, where

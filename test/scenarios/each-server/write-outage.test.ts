@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
-import { meeting } from '../../support/meeting.ts'
+import { meeting } from '../../support/meeting-point.ts'
 import { until } from '../../support/until.ts'
 
 /*

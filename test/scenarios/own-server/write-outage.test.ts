@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
-import { meeting } from '../../support/meeting.ts'
+import { meeting } from '../../support/meeting-point.ts'
 import { ownServer } from '../../support/own-server.ts'
 import { freePort, TEMPLATE } from '../../support/servers.ts'
 

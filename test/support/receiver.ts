@@ -13,7 +13,7 @@ import type { TestDatabase } from './database.ts'
 import { signed, type TestPayload, testSource } from './source.ts'
 
 /** A receiver inside the test's own process. */
-export interface Receiving {
+export interface Receiver {
   readonly hooks: Hookonce<Sources>
   /** Delivers a signed event to the source `test`. */
   send(payload: TestPayload | string): Promise<Response>
@@ -25,7 +25,7 @@ export interface Receiving {
   listen(): Promise<string>
 }
 
-export interface ReceivingOptions {
+export interface ReceiverOptions {
   readonly sources?: Sources
   /** What the subscriber of each source wants; `none`: no subscriber. */
   readonly types?: string
@@ -37,13 +37,8 @@ export const silent: Logger = { info: () => undefined, warn: () => undefined, er
 
 export function receiving(
   db: Pick<TestDatabase, 'url'>,
-  {
-    sources = { test: testSource() },
-    types = '*',
-    handler = () => undefined,
-    options,
-  }: ReceivingOptions = {},
-): Receiving {
+  { sources = { test: testSource() }, types = '*', handler = () => undefined, options }: ReceiverOptions = {},
+): Receiver {
   const hooks = hookonce<Sources>({ database: db.url, logger: silent, ...options, sources })
   if (types !== 'none') for (const name of Object.keys(sources)) hooks.on(name, types, handler)
   const stop = (): Promise<void> => hooks.stop({ drainMs: 0 })

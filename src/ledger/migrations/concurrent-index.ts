@@ -1,0 +1,81 @@
+import { setTimeout } from 'node:timers/promises'
+import pg, { type Pool } from 'pg'
+import { inTransaction } from '../driver/in-transaction.ts'
+import type { Migration } from './numbered-files.ts'
+
+/*
+ * Migrations that build or drop an index without blocking writers. PostgreSQL does that only
+ * outside a transaction, so the index and its record cannot be one commit.
+ *
+ * One transaction holds a lock while a second connection builds the index; then it records the
+ * migration and commits. If the process dies before that, the next migrator repeats the statement.
+ * A build that was interrupted leaves an invalid index of the same name, which is dropped first.
+ *
+ * The lock is not the one under which migrators take turns. Building waits for every older
+ * transaction, and a migrator that waits for its turn is in one: the two would wait for each other
+ * forever. Here nobody waits inside a transaction.
+ */
+
+/** "index" in ASCII, cut to 31 bits. */
+const INDEX_LOCK = 0x69_6e_64_65
+
+/** False: another migrator builds it now, or has just built it. */
+export function applyConcurrentIndex(
+  pool: Pool,
+  migration: Migration & { readonly concurrentIndex: string },
+  pauseMs: number,
+): Promise<boolean> {
+  return inTransaction(
+    pool,
+    async (client) => {
+      // Without parameters: a query with parameters keeps its snapshot until the next query, and
+      // the index waits for every older snapshot.
+      const lock = await client.query(`select pg_try_advisory_xact_lock(${INDEX_LOCK}) as held`)
+      if (!lock.rows[0]?.held) {
+        await client.query('rollback')
+        await setTimeout(pauseMs)
+        return false
+      }
+      const before = await client.query(`select from hookonce.migration where id = ${migration.id}`)
+      if (before.rowCount === 0) {
+        await runAlone(pool, migration)
+        await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
+          migration.id,
+          migration.name,
+          migration.oldestBinary,
+        ])
+      }
+      await client.query('commit')
+      return before.rowCount === 0
+    },
+    // This transaction has nothing to say for as long as the index takes.
+    { idleMs: 0 },
+  )
+}
+
+const IS_INVALID = `
+  select from pg_index i join pg_class c on c.oid = i.indexrelid
+  where c.relname = $1 and c.relnamespace = to_regnamespace('hookonce') and not i.indisvalid`
+
+/** By a connection beside the pool, which may have room for a single one. */
+async function runAlone(
+  { options }: Pool,
+  { concurrentIndex, sql }: { readonly concurrentIndex: string; readonly sql: string },
+): Promise<void> {
+  // pg hides the password from a copy of the options.
+  const client = new pg.Client({
+    ...options,
+    ...(options.password === undefined ? {} : { password: options.password }),
+  })
+  // A connection that breaks also fails its query, which reports it.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    const invalid = await client.query(IS_INVALID, [concurrentIndex])
+    if (invalid.rowCount !== 0)
+      await client.query(`drop index concurrently if exists hookonce.${concurrentIndex}`)
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
