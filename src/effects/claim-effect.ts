@@ -6,14 +6,13 @@ import {
   type EffectId,
   type EffectMode,
   type EffectRow,
-  isLive,
   lockEffect,
   markUnknown,
   startEffect,
   takeOverEffect,
 } from '../ledger/effects/effects.ts'
-import { requireLive } from '../ledger/effects/steps.ts'
-import { stopForAttention } from '../ledger/jobs/attention.ts'
+import { isLive, requireLive } from '../ledger/jobs/fence.ts'
+import { stopForAttention } from '../ledger/jobs/settle.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import { type Decision, decide } from './decide.ts'
@@ -163,7 +162,7 @@ interface Unknown {
   readonly reason: string
 }
 
-/** The effect is unknown and the job stops, in one commit; see ledger/attention.ts. */
+/** The effect is unknown and the job stops, in one commit; see ledger/jobs/settle.ts. */
 async function recordUnknown(client: PoolClient, run: HandlerRun, found: Unknown): Promise<void> {
   await markUnknown(client, { ...found, reason: storable(found.reason) })
   const reason = storable(`effect "${found.effect.key}": ${found.reason}`)

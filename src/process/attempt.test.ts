@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { expect, test, vi } from 'vitest'
 import { testSource } from '../../test/support/source.ts'
-import type { WriteOutcome } from '../effects/commit-writes.ts'
 import type { Settlement } from '../ledger/jobs/settle.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
 import { Draining, Interruption } from '../work/interruption.ts'
 import { attempt, type Run } from './attempt.ts'
-import type { Ending } from './settler.ts'
+import type { WriteOutcome } from './settle/commit-writes.ts'
+import type { Ending } from './settle/settler.ts'
 import type { Handler } from './subscriber.ts'
 
 const event: Event = {

@@ -1,5 +1,3 @@
-import type { WriteOutcome } from '../effects/commit-writes.ts'
-import { stopAtOpenCall } from '../effects/open-calls.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
 import type { Settlement } from '../ledger/jobs/settle.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -10,7 +8,9 @@ import { Draining, type Interruption } from '../work/interruption.ts'
 import { persistently } from '../work/persistently.ts'
 import { afterFailure } from '../work/retry.ts'
 import { type Business, type Gathered, openContext } from './context.ts'
-import type { Ending } from './settler.ts'
+import type { WriteOutcome } from './settle/commit-writes.ts'
+import { stopAtOpenCall } from './settle/open-calls.ts'
+import type { Ending } from './settle/settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
 /** One run of a job, under its worker's lease and its own fence. */

@@ -216,19 +216,6 @@ export async function markOpenCallsUnknown(
   return marked
 }
 
-const IS_LIVE = statement(
-  'is_live',
-  `select 1 from hookonce.job
-   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-     and state = 'processing'`,
-)
-
-/** Whether this run may still be at work, as far as the ledger knows. */
-export async function isLive(db: Queryable, run: JobRef): Promise<boolean> {
-  const found = await rows(db, IS_LIVE, [run.shard, run.receiptId, run.subscriber, run.fence])
-  return found.length === 1
-}
-
 /* What a person looks at: all epochs, over all shards, by the receipt whose job ran them. */
 const OF_RECEIPT = statement(
   'effects_of_receipt',

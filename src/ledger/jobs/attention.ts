@@ -2,36 +2,6 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { EffectId } from '../effects/effects.ts'
 import type { JobRef } from './job-ref.ts'
 
-/*
- * A job stops for attention in the commit that finds its effect unknown, and is let go in the
- * commit that decides on the effect. Both lock the effect first, so that no job is left behind by a
- * decision that was made meanwhile.
- */
-const STOP = statement(
-  'stop_for_attention',
-  `with stopped as (
-     update hookonce.job
-     set state = 'attention', worker = null, finished_at = now(), reason = $5
-     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-       and state = 'processing'
-     returning attempt, started_at
-   ), told as (
-     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
-     select $1::smallint, $2::uuid, $3::integer, $4::integer, attempt, started_at, 'attention', $5 from stopped
-   )
-   insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
-   select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
-)
-
-/** False: the lease was lost before. */
-export async function stopForAttention(
-  db: Queryable,
-  { job, effect, reason }: { job: JobRef; effect: EffectId; reason: string },
-): Promise<boolean> {
-  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
-  return (await change(db, STOP, [...run, reason, effect.shard, effect.id])) === 1
-}
-
 const WAITING = statement(
   'jobs_waiting_for_effect',
   `select shard, receipt_id as "receiptId", subscriber from hookonce.attention

@@ -1,8 +1,15 @@
 import type { JobState } from '../../model/job-state.ts'
 import { WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
-import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import type { EffectId } from '../effects/effects.ts'
 import { byKey, type JobRef } from './job-ref.ts'
+
+/*
+ * Every statement by which a worker ends a run is in this file or in complete.ts.
+ * process/settle/settle-run.ts says which of them is used when. The runs of dead workers are ended
+ * by rescue.ts.
+ */
 
 /** How one run ended. */
 export interface Settlement extends JobRef {
@@ -117,4 +124,34 @@ function outcomesOf(batch: readonly Settlement[]): Buffer[] {
     binary.booleans(batch.map((s) => s.returnAttempt)),
     binary.texts(batch.map((s) => s.reason)),
   ]
+}
+
+/*
+ * A job stops for attention in the commit that finds its effect unknown. It goes on in the commit
+ * that decides on the effect (attention.ts). Both lock the effect first, so that a job cannot stop
+ * for an effect that was decided on meanwhile, and wait forever.
+ */
+const STOP = statement(
+  'stop_for_attention',
+  `with stopped as (
+     update hookonce.job
+     set state = 'attention', worker = null, finished_at = now(), reason = $5
+     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
+       and state = 'processing'
+     returning attempt, started_at
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select $1::smallint, $2::uuid, $3::integer, $4::integer, attempt, started_at, 'attention', $5 from stopped
+   )
+   insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+   select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
+)
+
+/** False: the lease was lost before. */
+export async function stopForAttention(
+  db: Queryable,
+  { job, effect, reason }: { job: JobRef; effect: EffectId; reason: string },
+): Promise<boolean> {
+  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
+  return (await change(db, STOP, [...run, reason, effect.shard, effect.id])) === 1
 }

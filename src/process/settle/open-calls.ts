@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import { inTransaction } from '../ledger/driver/in-transaction.ts'
-import { markOpenCallsUnknown, openCallsOf } from '../ledger/effects/effects.ts'
-import { requireLive } from '../ledger/effects/steps.ts'
-import { stopForAttention } from '../ledger/jobs/attention.ts'
-import type { JobRef } from '../ledger/jobs/job-ref.ts'
-import { HookonceError } from '../model/errors.ts'
-import { asLeaseLost, unknownEffect } from './run.ts'
+import { asLeaseLost, unknownEffect } from '../../effects/run.ts'
+import { inTransaction } from '../../ledger/driver/in-transaction.ts'
+import { markOpenCallsUnknown, openCallsOf } from '../../ledger/effects/effects.ts'
+import { requireLive } from '../../ledger/jobs/fence.ts'
+import type { JobRef } from '../../ledger/jobs/job-ref.ts'
+import { stopForAttention } from '../../ledger/jobs/settle.ts'
+import { HookonceError } from '../../model/errors.ts'
 
 export interface GivenUp {
   readonly pool: Pool

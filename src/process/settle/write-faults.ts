@@ -1,6 +1,6 @@
 import pg, { type Pool } from 'pg'
-import { endSilent, SilentServer } from '../ledger/driver/silent-server.ts'
-import { HookonceError } from '../model/errors.ts'
+import { endSilent, SilentServer } from '../../ledger/driver/silent-server.ts'
+import { HookonceError } from '../../model/errors.ts'
 
 /*
  * Who is to blame when a transaction of writes fails. Only an outage of the ledger is retried

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import { type WriteOutcome, type WrittenJob, writeCommitter } from '../effects/commit-writes.ts'
-import type { CheckedWrite } from '../effects/write.ts'
-import { type Settlement, settleJobs } from '../ledger/jobs/settle.ts'
-import type { NewMessage } from '../ledger/outbox/messages.ts'
-import type { Observer } from '../observe/observer.ts'
-import { type GroupCommit, groupCommit } from '../work/group-commit.ts'
-import { persistently } from '../work/persistently.ts'
+import type { CheckedWrite } from '../../effects/write.ts'
+import { type Settlement, settleJobs } from '../../ledger/jobs/settle.ts'
+import type { NewMessage } from '../../ledger/outbox/messages.ts'
+import type { Observer } from '../../observe/observer.ts'
+import { type GroupCommit, groupCommit } from '../../work/group-commit.ts'
+import { persistently } from '../../work/persistently.ts'
+import { type WriteOutcome, type WrittenJob, writeCommitter } from './commit-writes.ts'
 
 /** How a run ended, with what its handler wants written and published where it ended well. */
 export interface Ending {
