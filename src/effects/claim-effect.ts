@@ -45,9 +45,10 @@ export interface OpenCall {
 }
 
 /** The effect that a key names in a tenant. */
-export function effectOf({ tenant, shards }: Pick<HandlerRun, 'tenant' | 'shards'>, key: string): EffectId {
+export function effectOf({ subscriber, business }: HandlerRun, key: string): EffectId {
+  const { tenant } = subscriber
   const id = scopedId(tenant, key)
-  return { shard: shardOf(id, shards), id, tenant, key }
+  return { shard: shardOf(id, business.shards), id, tenant, key }
 }
 
 /**
@@ -73,7 +74,7 @@ function opened(
 }
 
 /** The usual case, in one round trip: nobody has asked for it before. */
-function startFirst({ pool, job }: HandlerRun, wanted: Wanted): Promise<boolean> {
+function startFirst({ business: { pool }, job }: HandlerRun, wanted: Wanted): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const [live, started, committed] = inOneWrite(
       client,
@@ -106,7 +107,7 @@ async function claimKnown(run: HandlerRun, wanted: Wanted): Promise<Claim | unde
   })
   if (claim?.kind === 'wait') throw stop(run, busy(wanted.effect))
   if (claim?.kind !== 'stop') return claim
-  run.settled = 'attention'
+  run.progress.settled = 'attention'
   throw stop(run, unknownEffect(wanted.effect, claim.reason))
 }
 
@@ -151,7 +152,7 @@ interface Deciding {
 }
 
 async function decideOn(run: HandlerRun, { wanted, row, db }: Deciding): Promise<Decision> {
-  const caller = { ...row, shard: shardOf(row.receiptId, run.shards) }
+  const caller = { ...row, shard: shardOf(row.receiptId, run.business.shards) }
   const callerIsLive = row.state === 'started' && (await isLive(db, caller))
   return decide(row, { ...wanted, callerIsLive })
 }
@@ -177,7 +178,7 @@ export async function stopAtUnknown(run: HandlerRun, found: Unknown): Promise<ne
     await recordUnknown(client, run, found)
     await client.query('commit')
   })
-  run.settled = 'attention'
+  run.progress.settled = 'attention'
   throw stop(run, unknownEffect(found.effect, found.reason))
 }
 
@@ -193,13 +194,13 @@ export async function stopIfUnknown(run: HandlerRun, wanted: Wanted): Promise<ne
     await client.query('commit')
     return claimed.reason
   })
-  run.settled = 'attention'
+  run.progress.settled = 'attention'
   throw stop(run, unknownEffect(wanted.effect, reason))
 }
 
 /** A transaction that begins by making sure that the job is still this run's. */
 function fenced<Result>(
-  { pool, job }: HandlerRun,
+  { business: { pool }, job }: HandlerRun,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   return inTransaction(pool, async (client) => {

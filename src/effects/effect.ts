@@ -64,8 +64,9 @@ export async function effect<Result>(
   check(keptName, key, 'the key of an effect')
   const { mode, downstreamTtlMs, input } = check(optionsSchema, options, `ctx.effect("${key}")`)
   const hash = inputHash(`effect "${key}"`, input)
-  run.effects ??= new Map()
-  const before = run.effects.get(key)
+  const { progress } = run
+  progress.effects ??= new Map()
+  const before = progress.effects.get(key)
   if (before) requireSameInput(`effect "${key}"`, before.inputHash, hash)
   const wanted = {
     effect: effectOf(run, key),
@@ -76,7 +77,7 @@ export async function effect<Result>(
   }
   const answer = before?.answer ?? runEffect(run, { wanted, work, reconcile: options.reconcile })
   // What one call declares is compared with the others, also where the first declared nothing.
-  run.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
+  progress.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
 }
 
@@ -181,7 +182,7 @@ function asRefusedValue({ key }: EffectId, error: unknown): unknown {
 
 /** Records how a call of this run ended. */
 function end(
-  { pool, job }: HandlerRun,
+  { business: { pool }, job }: HandlerRun,
   { effect, call }: Open,
   outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
 ): Promise<void> {

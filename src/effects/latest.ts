@@ -11,7 +11,6 @@ import {
   type VersionKind,
   versionOf,
 } from '../model/version.ts'
-import type { HandlerRun } from './run.ts'
 
 type Refetch = () => unknown
 
@@ -48,20 +47,26 @@ export interface News<Result, Current> {
   readonly options: LatestOptions<Current>
 }
 
+/** Where the name of an entity is unique. */
+export interface EntityScope {
+  readonly tenant: string
+  readonly shards: number
+}
+
 /**
  * Runs `work` in the transaction of `db` if the version is newer than the applied one, and records
  * it there.
  */
 export async function latest<Result, Current>(
-  run: Pick<HandlerRun, 'tenant' | 'shards'>,
+  { tenant, shards }: EntityScope,
   db: Queryable,
   news: News<Result, Current>,
 ): Promise<Latest<Result>> {
   const name = check(keptName, news.entity, 'the name of an entity')
   const { tie, deleted } = check(optionsSchema, news.options, `latest("${name}")`)
   const { refetch } = news.options
-  const id = scopedId('entity', run.tenant, name)
-  const entity: EntityId = { shard: shardOf(id, run.shards), id, tenant: run.tenant, name }
+  const id = scopedId('entity', tenant, name)
+  const entity: EntityId = { shard: shardOf(id, shards), id, tenant, name }
 
   if (news.version === undefined) {
     if (!refetch) {

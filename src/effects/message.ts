@@ -48,13 +48,10 @@ export interface Outbox {
 /** The job whose handler publishes. */
 export interface MessageOrigin {
   readonly job: JobRef
-  /** Raised by a replay that asks for everything to happen anew. */
+  /** Raised by a fresh replay, which repeats everything. */
   readonly epoch: number
-  readonly shards: number
-  readonly tenant: string
-  /** The subscriber's name. */
-  readonly subscriber: string
-  readonly outbox: Outbox
+  readonly subscriber: { readonly tenant: string; readonly name: string }
+  readonly business: { readonly shards: number; readonly outbox: Outbox }
 }
 
 /** Gathers the messages of one step, to be committed with it. */
@@ -79,20 +76,21 @@ const MAX_PAYLOAD_BYTES = 256 * 1024
  * tried again after a failure makes the same messages under the same ids.
  */
 export function outgoing(origin: MessageOrigin, step: string): Outgoing {
-  const { job, shards, tenant, outbox } = origin
+  const { job, epoch, subscriber, business } = origin
+  const { tenant } = subscriber
   const messages: NewMessage[] = []
   return {
     messages,
     publish(topic, payload, options = {}) {
       check(topicSchema, topic, 'publish() topic')
       const { key = null, headers = null } = check(optionsSchema, options, `publish('${topic}') options`)
-      outbox.requirePublisher(topic)
-      const { subscriber, epoch } = origin
-      const id = messageId({ receiptId: job.receiptId, subscriber, epoch }, step, messages.length)
+      business.outbox.requirePublisher(topic)
+      const place = { receiptId: job.receiptId, subscriber: subscriber.name, epoch }
+      const id = messageId(place, step, messages.length)
       // Without a key there is nothing to keep in order: a lane of its own.
       const lane = key === null ? id : uuid('lane', tenant, topic, key)
       messages.push({
-        shard: shardOf(lane, shards),
+        shard: shardOf(lane, business.shards),
         id,
         lane,
         tenant,
@@ -111,8 +109,11 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
   }
 }
 
-export interface MessageStep extends Pick<MessageOrigin, 'subscriber' | 'epoch'> {
+export interface MessageStep {
   readonly receiptId: string
+  /** The subscriber's name. */
+  readonly subscriber: string
+  readonly epoch: number
 }
 
 /** The id of the message that a step of a job published at this place, from 0. */

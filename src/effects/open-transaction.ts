@@ -4,9 +4,9 @@ import type { NewMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { VersionInput } from '../model/version.ts'
 import { asOneStatement, refuseControl, refuseSeveral } from '../sql/statement-kind.ts'
-import { Calls } from './calls.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { outgoing, type PublishOptions } from './message.ts'
+import { Operations } from './operations.ts'
 import type { HandlerRun } from './run.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
@@ -62,12 +62,12 @@ export interface NamedStatement {
 /** What is told in one transaction, to be committed with it. */
 export interface OpenTransaction {
   readonly messages: readonly NewMessage[]
-  /** What came of entities in it. */
-  readonly news: readonly Latest<unknown>[]
+  /** What became of entities in it. */
+  readonly entityOutcomes: readonly Latest<unknown>[]
   onTheirs(db: Queryable): AdaptedTransaction
   onOurs(client: PoolClient): Transaction
-  /** What was begun in it. */
-  readonly calls: Calls
+  /** Started in it. */
+  readonly operations: Operations
   /** Whether a statement in it may have set another role, as far as its text tells. */
   changesRole(): boolean
   close(): void
@@ -78,15 +78,16 @@ const ROLE = /\b(role|authorization)\b/i
 
 export function openTransaction(run: HandlerRun, name: string): OpenTransaction {
   const { messages, publish, keep } = outgoing(run, name)
-  const news: Latest<unknown>[] = []
-  const calls = new Calls()
-  let closed = false
+  const entityOutcomes: Latest<unknown>[] = []
+  const operations = new Operations()
+  const scope = { tenant: run.subscriber.tenant, shards: run.business.shards }
+  let isClosed = false
   let savepoints = 0
   let namesRole = false
 
   function requireOpen(): void {
     // The connection may be another transaction's by now.
-    if (closed)
+    if (isClosed)
       throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
   }
 
@@ -97,15 +98,15 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
         return publish(topic, payload, options)
       },
       effect: (key, work, options = {}) =>
-        calls.make(`tx.effect("${key}")`, async () => {
+        operations.start(`tx.effect("${key}")`, async () => {
           requireOpen()
           return effectInTransaction(run, db, { key, work, options })
         }),
       latest: (entity, version, work, options = {}) =>
-        calls.make(`tx.latest("${entity}")`, async () => {
+        operations.start(`tx.latest("${entity}")`, async () => {
           requireOpen()
-          const outcome = await latest(run, db, { entity, version, work, options })
-          news.push(outcome)
+          const outcome = await latest(scope, db, { entity, version, work, options })
+          entityOutcomes.push(outcome)
           return outcome
         }),
     }
@@ -115,7 +116,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     return {
       ...onTheirs(client),
       query: (given: string | NamedStatement, values: readonly unknown[] = []) =>
-        calls.make('tx.query()', async () => {
+        operations.start('tx.query()', async () => {
           requireOpen()
           const statement =
             typeof given === 'string' ? { text: given, values } : { values, ...given, text: given.text }
@@ -125,7 +126,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
             .query(asOneStatement({ ...statement, values: [...statement.values] }))
             .catch(refuseSeveral)
         }),
-      savepoint: (work) => calls.make('tx.savepoint()', () => savepoint(client, work)),
+      savepoint: (work) => operations.start('tx.savepoint()', () => savepoint(client, work)),
     }
   }
 
@@ -133,16 +134,16 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     requireOpen()
     savepoints += 1
     const name = `hookonce_${savepoints}`
-    const toldBefore = { messages: messages.length, news: news.length }
+    const before = { messages: messages.length, outcomes: entityOutcomes.length }
     await client.query(`savepoint ${name}`)
     try {
       const result = await work()
       await client.query(`release savepoint ${name}`)
       return result
     } catch (error) {
-      // What it told of is undone.
-      keep(toldBefore.messages)
-      news.length = toldBefore.news
+      // The messages and versions that `work` added are undone with it.
+      keep(before.messages)
+      entityOutcomes.length = before.outcomes
       await client.query(`rollback to savepoint ${name}`)
       throw error
     }
@@ -150,14 +151,14 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
 
   return {
     messages,
-    news,
-    calls,
+    entityOutcomes,
+    operations,
     changesRole: () => namesRole,
     onTheirs,
     onOurs,
     close() {
-      closed = true
-      calls.closeInto(run.calls)
+      isClosed = true
+      operations.closeInto(run.progress.operations)
     },
   }
 }

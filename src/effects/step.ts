@@ -36,13 +36,14 @@ export async function step<Result>(
   const { input } = check(stepOptions, options, `ctx.step("${name}")`)
   const hash = inputHash(what, input)
   claimName(run, name)
-  const { pool, job, epoch, subscriber, interruption } = run
+  const { job, epoch, subscriber, interruption } = run
+  const { pool } = run.business
   const before = run.isFirst ? undefined : await findStep(pool, { job, epoch, name })
   if (before) {
     requireSameInput(what, before.inputHash, hash)
     return fromRecord(before.result) as Result
   }
-  const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber, name, epoch })
+  const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch })
   const result = await work({ idempotencyKey, signal: interruption.signal })
   const record = toRecord(what, result)
   await recordStep(pool, { job, epoch, name, result: record, inputHash: hash }).catch((error) => {

@@ -82,6 +82,6 @@ async function claimInTransaction(
 
 /** After the rollback: the job stops for a person. */
 export function stopAtMet(run: HandlerRun, { wanted }: MetUnknown): Promise<never> {
-  run.stopped = undefined
+  run.progress.stopped = undefined
   return stopIfUnknown(run, wanted)
 }

@@ -38,8 +38,8 @@ const MAX_TRIES = 5
  * the first use on it makes every promise of the process dearer, by a seventh of what a transaction
  * costs.
  */
-export function refuseInside({ openTransactions }: HandlerRun, what: string): void {
-  const [name] = openTransactions ?? []
+export function refuseInside({ progress }: HandlerRun, what: string): void {
+  const [name] = progress.openTransactions ?? []
   if (name === undefined) return
   throw new HookonceError(
     'TRANSACTION_MISUSED',
@@ -82,7 +82,7 @@ export async function transaction<Result>(
 }
 
 async function doneBefore(
-  { pool, job, epoch, lastStep }: HandlerRun,
+  { business: { pool }, job, epoch, lastStep }: HandlerRun,
   name: string,
 ): Promise<{ result: unknown } | undefined> {
   if (lastStep === name) return { result: undefined }
@@ -99,7 +99,7 @@ interface Step<Result>
    * Ours, in this order, before the commit. The last is the fence: where it is stale, none of it is
    * committed.
    */
-  lastWords(db: Queryable, result: Result): (() => Promise<void>)[]
+  closingStatements(db: Queryable, result: Result): (() => Promise<void>)[]
   committed(): void
 }
 
@@ -108,38 +108,41 @@ function stepOf<Result>(
   work: Work<Result>,
   { name, last }: Required<TransactionOptions>,
 ): Step<Result> {
-  const { job, epoch } = run
-  const { messages, news, calls, onOurs, onTheirs, changesRole, close } = openTransaction(run, name)
+  const { job, epoch, progress, business } = run
+  const { messages, entityOutcomes, operations, onOurs, onTheirs, changesRole, close } = openTransaction(
+    run,
+    name,
+  )
   return {
     changesRole,
     onOurs,
     onTheirs,
     async perform(tx, native) {
-      run.openTransactions ??= new Set()
-      run.openTransactions.add(name)
+      progress.openTransactions ??= new Set()
+      progress.openTransactions.add(name)
       try {
         const result = await work(tx as Transaction, native)
         // A handler that caught why it must stop would otherwise commit the rest as if nothing were
         // missing.
-        if (run.stopped) throw run.stopped
-        calls.requireAwaited()
+        if (progress.stopped) throw progress.stopped
+        operations.requireAwaited()
         // Nobody awaits it: who would be told if it failed? It must not complete the job behind the
         // handler's back.
-        if (last && run.isOver)
+        if (last && progress.hasHandlerEnded)
           throw new HookonceError('CONTEXT_CLOSED', 'the last transaction was not awaited')
         return result
       } finally {
         // What is still under way would go on after the rollback, outside of any transaction.
-        if (calls.firstOpen !== undefined) await calls.idle()
-        run.openTransactions.delete(name)
+        if (operations.firstPending !== undefined) await operations.idle()
+        progress.openTransactions.delete(name)
         close()
       }
     },
-    lastWords(db, result) {
+    closingStatements(db, result) {
       const record = last ? null : toJson(name, result)
       const done = (): Promise<void> =>
         last
-          ? completeWithStep(db, { job, name }, staleReason([...run.news, ...news]))
+          ? completeWithStep(db, { job, name }, staleReason([...progress.entityOutcomes, ...entityOutcomes]))
           : recordStep(db, { job, epoch, name, result: record })
       const fenced = (): Promise<void> =>
         done().catch((error) => {
@@ -148,9 +151,9 @@ function stepOf<Result>(
       return [() => addMessages(db, messages), fenced]
     },
     committed() {
-      if (last) run.settled = 'processed'
-      run.news.push(...news)
-      if (messages.length > 0) run.outbox.committed()
+      if (last) progress.settled = 'processed'
+      progress.entityOutcomes.push(...entityOutcomes)
+      if (messages.length > 0) business.outbox.committed()
     },
   }
 }
@@ -161,17 +164,18 @@ function stepOf<Result>(
  * the next on this connection, unless the pool is the caller's. A role that `work` has set may not
  * write to the ledger, so the reset also comes before our words.
  */
-function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Promise<Result> {
+function inOurs<Result>({ business, subscriber }: HandlerRun, step: Step<Result>): Promise<Result> {
+  const { pool } = business
   return inTransaction(
     pool,
     async (client) => {
       const result = await step.perform(step.onOurs(client))
-      const words = step.lastWords(client, result)
+      const closing = step.closingStatements(client, result)
       const isOwn = isReset(pool)
       await Promise.all(
         inOneWrite(client, () => [
           isOwn && step.changesRole() ? client.query(resetSession(client)) : undefined,
-          ...words.map((say) => say()),
+          ...closing.map((send) => send()),
           client.query(isOwn ? commitAndReset(client, HANDLER_MS) : COMMIT),
         ]),
       )
@@ -179,14 +183,14 @@ function inOurs<Result>({ pool, timeoutMs }: HandlerRun, step: Step<Result>): Pr
     },
     // Who says nothing for as long as a handler may run is frozen: its handler is over, by anyone's
     // clock.
-    { idleMs: timeoutMs },
+    { idleMs: subscriber.timeoutMs },
   )
 }
 
 const SET_IDLE_TIMEOUT = `select set_config('idle_in_transaction_session_timeout', $1, true)`
 
 function inTheirs<Result>(
-  { timeoutMs }: HandlerRun,
+  { subscriber }: HandlerRun,
   adapter: TransactionAdapter<unknown>,
   step: Step<Result>,
 ): Promise<Result> {
@@ -198,9 +202,9 @@ function inTheirs<Result>(
       },
     }
     // As in ours: a frozen process must not keep its locks.
-    await query(SET_IDLE_TIMEOUT, [String(Math.ceil(timeoutMs))])
+    await query(SET_IDLE_TIMEOUT, [String(Math.ceil(subscriber.timeoutMs))])
     const result = await step.perform(step.onTheirs(db), native)
-    for (const say of step.lastWords(db, result)) await say()
+    for (const send of step.closingStatements(db, result)) await send()
     return result
   })
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { hasHandedOver, NOTHING_HANDED_OVER } from '../effects/hand-over.ts'
 import type { Outbox } from '../effects/message.ts'
 import type { Listening, OnWork } from '../ledger/jobs/announce.ts'
 import type { ClaimedJob, DueShard } from '../ledger/jobs/claim.ts'
@@ -16,11 +17,12 @@ import { lanePasser } from '../work/lane-passer.ts'
 import { takeLease } from '../work/lease.ts'
 import { persistently } from '../work/persistently.ts'
 import { withinMs } from '../work/within.ts'
-import { attempt, handedBack, type Run } from './attempt.ts'
+import { attempt } from './attempt.ts'
 import { startClaimer } from './claimer.ts'
-import { bornLeasedRun, claimedRun } from './runs.ts'
-import type { WriteOutcome } from './settle/commit-writes.ts'
-import { type Ending, hasWritten, settler } from './settle/settler.ts'
+import { bornLeasedRun, claimedRun, type Run } from './run.ts'
+import type { CommitOutcome } from './settle/commit-writes.ts'
+import { handedBack } from './settle/settlement.ts'
+import { type Ending, settler } from './settle/settler.ts'
 import { slotsOf } from './slots.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -157,7 +159,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
       throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
-    const run = claimedRun(job, { subscriber, isHeld: () => lease.worker === worker })
+    const run = claimedRun(job, { subscriber, business, isHeld: () => lease.worker === worker })
     const lane = job.lane === null ? laneOf(run) : undefined
     return lane === undefined ? start(run) : joinLaneOf(run, lane)
   }
@@ -187,7 +189,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function runBornLeased(job: JobRef, worker: number, event: () => Event): void {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber || worker !== idToLeaseTo()) return void leaveUnstarted(job, 1)
-    void start(bornLeasedRun(job, event, { subscriber, isHeld: () => lease.worker === worker }))
+    void start(bornLeasedRun(job, event, { subscriber, business, isHeld: () => lease.worker === worker }))
   }
 
   /** The slot was taken before. */
@@ -198,17 +200,17 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       if (hasSlot) freeSlot(run.job.subscriber)
       hasSlot = false
     }
-    function settle(ending: Ending): Promise<WriteOutcome> {
+    function settle(ending: Ending): Promise<CommitOutcome> {
       // A slot is for a handler, and this one has ended. What it wrote must be there before the
       // next may begin.
-      if (!hasWritten(ending) && settling.waiting < MAX_WAITING) leaveSlot()
+      if (!hasHandedOver(ending.handedOver) && settling.waiting < MAX_WAITING) leaveSlot()
       return settling.add(ending)
     }
     inFlight.set(key, run)
-    return attempt(run, { business, settle, observer, signal: givingUp.signal }).finally(() => {
+    return attempt(run, { settle, observer, signal: givingUp.signal }).finally(() => {
       inFlight.delete(key)
       // Whatever became of it: if it is not done, nothing is let go.
-      if (run.lane !== undefined) void passer.add(run.lane)
+      if (run.orderKey !== undefined) void passer.add(run.orderKey)
       leaveSlot()
       isolation.changed()
       if (stopping.signal.aborted) nudge.ring()
@@ -228,7 +230,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function handBack(job: JobRef, attempt: number): Promise<void> {
-    await settling.add({ settlement: handedBack(job, attempt), writes: [], messages: [] })
+    await settling.add({ settlement: handedBack(job, attempt), handedOver: NOTHING_HANDED_OVER })
   }
 
   async function returnStrays(worker: number, olderThanMs: number): Promise<void> {

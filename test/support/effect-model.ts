@@ -10,7 +10,7 @@ import { scopedId, shardOf } from '../../src/model/receipt-id.ts'
 import { BURIED_AT } from '../../src/model/suspects.ts'
 import { observers } from '../../src/observe/observer.ts'
 import { attempt } from '../../src/process/attempt.ts'
-import { claimedRun } from '../../src/process/runs.ts'
+import { claimedRun } from '../../src/process/run.ts'
 import { stopAtOpenCall } from '../../src/process/settle/open-calls.ts'
 import { settler } from '../../src/process/settle/settler.ts'
 import type { Handler } from '../../src/process/subscriber.ts'
@@ -165,14 +165,15 @@ export async function effectModel(
     const retry = { maxAttempts, maxAgeMs: 1e12, baseDelayMs: 1, maxDelayMs: 1 }
     const one = { id: subscriber, tenant: 'default', sourceName: 'test', name: 'app', concurrency: 1 }
     const terms = { ...one, source, handler, timeoutMs: 60_000, retry }
-    return claimedRun(job, { subscriber: terms, isHeld: () => true })
+    const business = { ...ledger, outbox }
+    return claimedRun(job, { subscriber: terms, business, isHeld: () => true })
   }
 
   /** A whole run. One that fails is tried again, or given up. */
   async function runToEnd(index: number, handler: Handler, isGivenUp: boolean): Promise<void> {
     const run = runOf(await claim(index), handler, isGivenUp ? 1 : 1e4)
     const settle = settling.add
-    await attempt(run, { business: { ...ledger, outbox }, settle, observer, signal: never })
+    await attempt(run, { settle, observer, signal: never })
   }
 
   /**
@@ -195,7 +196,6 @@ export async function effectModel(
     const claimed = await claim(index)
     const run = runOf(claimed, ask, 1e4)
     await attempt(run, {
-      business: { ...ledger, outbox },
       settle: async (ending) => (wasCalled ? { kind: 'lost' } : settling.add(ending)),
       observer,
       signal: never,
@@ -260,7 +260,7 @@ export async function effectModel(
         isPossible: isLive,
         async take({ call }: ModelState) {
           if (!call) return undefined
-          const asked = isGivenUp && (await stopAtOpenCall({ ...ledger, job: call.job }))
+          const asked = isGivenUp && (await stopAtOpenCall(ledger, call.job))
           if (!asked) await settleJobs(pool, [settlement(call.job, isGivenUp ? 'failed' : 'retrying')])
           return call
         },

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { type HandedOver, recordOf } from '../../effects/handed-over.ts'
+import { type HandedOver, recordOf } from '../../effects/hand-over.ts'
 import { IDLE_MS, inTransaction } from '../../ledger/driver/in-transaction.ts'
 import { type PipelinedStatement, pipeline, placeOf } from '../../ledger/driver/pipeline.ts'
 import { afterJobs, betweenJobs } from '../../ledger/driver/sessions.ts'
@@ -14,7 +14,7 @@ export interface WrittenJob extends HandedOver {
   readonly job: JobRef
 }
 
-export type WriteOutcome =
+export type CommitOutcome =
   | { readonly kind: 'committed' }
   /** The lease was lost before: nothing of it was written. */
   | { readonly kind: 'lost' }
@@ -23,7 +23,7 @@ export type WriteOutcome =
 
 /** Nothing of it was written: it must be committed by itself. */
 const ALONE = { kind: 'alone' } as const
-export type SharedOutcome = WriteOutcome | typeof ALONE
+export type SharedOutcome = CommitOutcome | typeof ALONE
 
 /** After so many failures of one batch, all that is left of it is committed job by job. */
 const MAX_FAILURES = 3
@@ -45,7 +45,7 @@ export interface WriteCommitter {
    * committed without it.
    */
   together(batch: readonly WrittenJob[]): Promise<SharedOutcome[]>
-  alone(member: WrittenJob): Promise<WriteOutcome>
+  alone(member: WrittenJob): Promise<CommitOutcome>
 }
 
 export interface WriteConnections {
@@ -80,7 +80,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return batch.map((member) => outcomes.get(member) ?? ALONE)
   }
 
-  async function alone(member: WrittenJob): Promise<WriteOutcome> {
+  async function alone(member: WrittenJob): Promise<CommitOutcome> {
     const { committed, failure } = await tryToCommit([member])
     if (committed) {
       for (const { text } of member.writes) harmful.delete(text)
@@ -111,7 +111,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
           batch.filter((_, index) => live[index]),
         )
         await client.query('commit')
-        return live.map((isLive): WriteOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
+        return live.map((isLive): CommitOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
       })
       return { committed }
     } catch (thrown) {
@@ -165,7 +165,7 @@ interface Failure {
 }
 
 type Tried =
-  | { readonly committed: WriteOutcome[]; readonly failure?: never }
+  | { readonly committed: CommitOutcome[]; readonly failure?: never }
   | { readonly committed?: never; readonly failure: Failure }
 
 /** The write that the server refused, or that changed another number of rows than it said. */

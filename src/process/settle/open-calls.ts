@@ -1,24 +1,20 @@
-import type { Pool } from 'pg'
 import { asLeaseLost, unknownEffect } from '../../effects/run.ts'
 import { inTransaction } from '../../ledger/driver/in-transaction.ts'
 import { markOpenCallsUnknown, openCallsOf } from '../../ledger/effects/effects.ts'
 import { requireLive } from '../../ledger/jobs/fence.ts'
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
 import { stopForAttention } from '../../ledger/jobs/settle.ts'
+import type { LedgerTables } from '../../ledger/ledger.ts'
 import { HookonceError } from '../../model/errors.ts'
 
-export interface GivenUp {
-  readonly pool: Pool
-  readonly shards: number
-  readonly job: JobRef
-}
-
 /**
- * A job is not given up while the outcome of one of its calls is open, whichever of its runs made
- * the call: it stops for a person. Returns why, or undefined where no call is open or the lease was
- * lost before.
+ * Stops a job for attention if the outcome of one of its calls is open, whichever of its runs made
+ * the call. Returns the reason; undefined if no call is open, or the lease was lost before.
  */
-export async function stopAtOpenCall({ pool, shards, job }: GivenUp): Promise<HookonceError | undefined> {
+export async function stopAtOpenCall(
+  { pool, shards }: LedgerTables,
+  job: JobRef,
+): Promise<HookonceError | undefined> {
   const open = await openCallsOf(pool, shards, job)
   if (open.length === 0) return undefined
   return inTransaction(pool, async (client) => {

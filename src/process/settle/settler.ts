@@ -1,17 +1,15 @@
 import type { Pool } from 'pg'
-import type { CheckedWrite } from '../../effects/write.ts'
+import { type HandedOver, hasHandedOver } from '../../effects/hand-over.ts'
 import { type Settlement, settleJobs } from '../../ledger/jobs/settle.ts'
-import type { NewMessage } from '../../ledger/outbox/messages.ts'
 import type { Observer } from '../../observe/observer.ts'
 import { type GroupCommit, groupCommit } from '../../work/group-commit.ts'
 import { persistently } from '../../work/persistently.ts'
-import { type WriteOutcome, type WrittenJob, writeCommitter } from './commit-writes.ts'
+import { type CommitOutcome, type WrittenJob, writeCommitter } from './commit-writes.ts'
 
-/** How a run ended, with what its handler wants written and published where it ended well. */
+/** How a run ended, and what its handler handed over to be committed with that. */
 export interface Ending {
   readonly settlement: Settlement
-  readonly writes: readonly CheckedWrite[]
-  readonly messages: readonly NewMessage[]
+  readonly handedOver: HandedOver
 }
 
 /** One statement carries this many outcomes; more would only make its locks last longer. */
@@ -41,15 +39,15 @@ export function settler({
   writes,
   observer,
   signal,
-}: SettlerOptions): GroupCommit<Ending, WriteOutcome> {
+}: SettlerOptions): GroupCommit<Ending, CommitOutcome> {
   // Two may be under way: while the disk is waited for, the next is made.
   const plain = groupCommit(
     keepTrying(async (endings) => {
-      const took = await settleJobs(
+      const areOurs = await settleJobs(
         pool,
         endings.map(({ settlement }) => settlement),
       )
-      return took.map((isOurs): WriteOutcome => ({ kind: isOurs ? 'committed' : 'lost' }))
+      return areOurs.map((isOurs): CommitOutcome => ({ kind: isOurs ? 'committed' : 'lost' }))
     }),
     { maxItems: MAX_BATCH, maxInFlight: 2 },
   )
@@ -65,7 +63,7 @@ export function settler({
     { maxItems: 1, maxInFlight: ALONE_IN_FLIGHT },
   )
 
-  async function commitWritten(ending: Ending): Promise<WriteOutcome> {
+  async function commitWritten(ending: Ending): Promise<CommitOutcome> {
     const outcome = await together.add(ending)
     return outcome.kind === 'alone' ? alone.add(ending) : outcome
   }
@@ -81,7 +79,7 @@ export function settler({
   }
 
   return {
-    add: (ending) => (hasWritten(ending) ? commitWritten(ending) : plain.add(ending)),
+    add: (ending) => (hasHandedOver(ending.handedOver) ? commitWritten(ending) : plain.add(ending)),
     get waiting() {
       return plain.waiting + together.waiting + alone.waiting
     },
@@ -93,11 +91,6 @@ export function settler({
   }
 }
 
-function writtenJob({ settlement, writes, messages }: Ending): WrittenJob {
+function writtenJob({ settlement, handedOver: { writes, messages } }: Ending): WrittenJob {
   return { job: settlement, writes, messages }
-}
-
-/** Whether something is to be committed beyond that it ended. */
-export function hasWritten({ writes, messages }: Ending): boolean {
-  return writes.length > 0 || messages.length > 0
 }
