@@ -1,27 +1,10 @@
-import type { Pool } from 'pg'
-import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/jobs/claim.ts'
-import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
-import type { Isolation } from '../work/isolation.ts'
-import type { Slots } from './slots.ts'
-import { suspectClaimer } from './suspects.ts'
+import { type Claim, claimJobs, type DueShard, dueShards } from '../ledger/jobs/claim.ts'
+import { type Claimer, claimLoop } from '../work/claim-loop.ts'
+import { claimForShares } from '../work/slots.ts'
+import { type SuspectClaimerOptions, suspectClaimer } from './suspects.ts'
 
-export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
-  readonly pool: Pool
+export interface ClaimerOptions extends SuspectClaimerOptions {
   readonly shards: number
-  readonly subscribers: readonly number[]
-  readonly slots: Slots
-  readonly isolation: Isolation
-  /** The worker to lease jobs to; undefined while nothing may be started. */
-  readonly worker: () => number | undefined
-  /** The same for a job that runs alone, while nothing else may be started. */
-  readonly workerAlone: () => number | undefined
-  /**
-   * Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has
-   * ended.
-   */
-  readonly start: (job: ClaimedJob, worker: number) => Promise<void>
-  /** Hands back whatever is leased to `worker`. Nothing runs now. */
-  readonly returnAll: (worker: number) => Promise<void>
 }
 
 /** Claims due jobs. */
@@ -42,8 +25,8 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, slots } = options
   // While PostgreSQL makes one claim, this process begins what the other brought. Not where they
   // would only take the room from each other.
-  const atOnce = slots.all < 2 * MAX_CLAIM ? 1 : 2
-  const suspects = suspectClaimer({ ...options, giveBackUnused })
+  const atOnce = slots.total < 2 * MAX_CLAIM ? 1 : 2
+  const suspects = suspectClaimer(options)
   let backlog = true
   let due = new Map<number, DueShard>()
   let dueUntil = 0
@@ -110,24 +93,16 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** The slots were taken before; those that no job came for are given back. */
+  /** The slots were taken before. */
   async function claimIn(claim: Claim): Promise<number> {
-    const jobs = await claimJobs(pool, claim).catch((error) => {
-      giveBackUnused(claim.slots, [])
-      throw error
+    const jobs = await claimForShares(slots, claim.slots, {
+      claim: () => claimJobs(pool, claim),
+      keyOf: (job) => job.subscriber,
     })
-    giveBackUnused(claim.slots, jobs)
     // Fewer than there was room for: this shard has no more.
     if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
     for (const job of jobs) void options.start(job, claim.worker)
     return jobs.length
-  }
-
-  function giveBackUnused(taken: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]): void {
-    for (const [id, count] of taken) {
-      const used = jobs.reduce((sum, job) => sum + (job.subscriber === id ? 1 : 0), 0)
-      slots.giveBack(id, count - used)
-    }
   }
 
   return {

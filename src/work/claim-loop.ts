@@ -1,15 +1,27 @@
 import type { Observer } from '../observe/observer.ts'
 import type { Bell } from './bell.ts'
+import type { Isolation } from './isolation.ts'
 
-export interface ClaimLoopOptions {
+/** Under which a stage claims: its lease, and what wakes or stops it. */
+export interface ClaimTerms {
+  readonly isolation: Isolation
+  readonly observer: Observer
+  /** Rings when there is reason to look again: a freed slot, new work of our own. */
+  readonly nudge: Bell
+  readonly stopping: AbortSignal
+  /** The worker to lease to; undefined while nothing may be started. */
+  readonly worker: () => number | undefined
+  /** The same for work that runs alone, while nothing else may be started. */
+  readonly workerAlone: () => number | undefined
+  /** Hands back whatever is leased to `worker`. Nothing runs now. */
+  readonly returnAll: (worker: number) => Promise<void>
+}
+
+export interface ClaimLoopOptions extends Pick<ClaimTerms, 'nudge' | 'observer' | 'stopping'> {
   /** Returns how many were claimed. */
   readonly claim: () => Promise<number>
   readonly doing: string
   readonly pollMs: number
-  /** Rings when there is reason to look again: a freed slot, new work of our own. */
-  readonly nudge: Bell
-  readonly observer: Observer
-  readonly stopping: AbortSignal
 }
 
 /** Claims due work for free slots. */
