@@ -64,7 +64,11 @@ export async function openEngine({
         keySeconds: keySeconds(options, source),
         subscribers: subscribers
           .filter((subscriber) => subscriber.sourceName === name)
-          .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), laneOf })),
+          .map(({ id, pattern, orderKeyOf }) => ({
+            id,
+            matches: typeMatcher(pattern),
+            laneOf: orderKeyOf,
+          })),
       })),
       shards: ledger.shards,
       acceptor: accepting,
@@ -123,7 +127,7 @@ async function register({ ledger, options, subscriptions, observer }: Registrati
       concurrency: own.concurrency ?? options.concurrency,
       timeoutMs: own.timeoutMs,
       retry: retryPolicy(options.retry, own.retry),
-      laneOf: own.ordered && laneReader(id, own.ordered, observer),
+      orderKeyOf: own.ordered && laneReader(id, own.ordered, observer),
     })
   }
   return subscribers

@@ -103,6 +103,6 @@ export interface Subscriber {
   readonly concurrency: number
   readonly timeoutMs: number
   readonly retry: RetryPolicy
-  /** The lane of an event, where this subscriber wants an order. */
-  readonly laneOf?: ((event: Event) => string) | undefined
+  /** The order key of an event, as an id; undefined if the subscriber is not ordered. */
+  readonly orderKeyOf?: ((event: Event) => string) | undefined
 }

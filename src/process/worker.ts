@@ -4,14 +4,14 @@ import type { Outbox } from '../effects/message.ts'
 import type { Listening, OnWork } from '../ledger/jobs/announce.ts'
 import type { ClaimedJob, DueShard } from '../ledger/jobs/claim.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
-import { joinLane } from '../ledger/jobs/order.ts'
+import { joinOrderKey } from '../ledger/jobs/order.ts'
 import { jobsLeasedTo } from '../ledger/jobs/rescue.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Isolation } from '../work/isolation.ts'
-import { lanePasser } from '../work/lane-passer.ts'
 import { leasedRuns } from '../work/leased-runs.ts'
 import { persistently } from '../work/persistently.ts'
+import { nextJobs } from '../work/release-next.ts'
 import { slotsOf } from '../work/slots.ts'
 import { attempt } from './attempt.ts'
 import { startClaimer } from './claimer.ts'
@@ -96,9 +96,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     handBack: (job) => handBack(job, 1),
   })
   const settling = settler({ pool, writes: options.writes, observer, signal: runs.givingUp })
-  const passer = lanePasser(
+  const next = nextJobs(
     { pool, shards },
-    { onDue: wake, onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }) },
+    {
+      onDue: wake,
+      onTrouble: (error) => observer.trouble({ doing: 'releasing the next ordered jobs', error }),
+    },
   )
   const claimer = await runs.begin((terms) =>
     startClaimer({
@@ -142,9 +145,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
    * ordered.
    */
   function orderKeyOf({ subscriber, event }: Run): string | undefined {
-    if (!subscriber.laneOf) return undefined
+    if (!subscriber.orderKeyOf) return undefined
     try {
-      return subscriber.laneOf(event())
+      return subscriber.orderKeyOf(event())
     } catch {
       // The run will fail for the same reason, and report it.
       return undefined
@@ -152,10 +155,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   /** Hands the job back, to wait until its order key is free. */
-  async function waitForTurn({ job }: Run, lane: string): Promise<void> {
-    const persistence = { doing: 'putting a job into its lane', observer, signal: runs.givingUp }
-    await persistently(() => joinLane(pool, job, { lane, shards }), persistence)
-    void passer.add(lane)
+  async function waitForTurn({ job }: Run, orderKey: string): Promise<void> {
+    const persistence = { doing: 'giving a job its order key', observer, signal: runs.givingUp }
+    await persistently(() => joinOrderKey(pool, job, { orderKey, shards }), persistence)
+    void next.add(orderKey)
     freeSlot(job.subscriber)
   }
 
@@ -182,7 +185,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     return attempt(run, { settle, observer, signal: runs.givingUp }).finally(() => {
       runs.remove(key)
       // Whatever the outcome: while the job is unfinished, no other job with its key becomes due.
-      if (run.orderKey !== undefined) void passer.add(run.orderKey)
+      if (run.orderKey !== undefined) void next.add(run.orderKey)
       leaveSlot()
     })
   }
@@ -203,7 +206,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const deaf = listening?.stop()
     await runs.drain(drainMs)
     await settling.idle()
-    await passer.idle()
+    await next.idle()
     await deaf
     await runs.retire()
   }

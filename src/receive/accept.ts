@@ -8,7 +8,7 @@ import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
-import { lanePasser } from '../work/lane-passer.ts'
+import { nextJobs } from '../work/release-next.ts'
 import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
 
@@ -69,7 +69,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     handOff.wake()
     announce(job)
   }
-  const passer = lanePasser(ledger, {
+  const passer = nextJobs(ledger, {
     onDue: () => leave(),
     onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }),
   })

@@ -1,4 +1,4 @@
-import { passLanesOn, restingLanes } from '../ledger/jobs/order.ts'
+import { idleOrderKeys, releaseNextJobs } from '../ledger/jobs/order.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 
 const BATCH = 500
@@ -7,8 +7,8 @@ const BATCH = 500
 export async function wakeLanes(ledger: LedgerTables): Promise<number> {
   let count = 0
   for (let shard = 0; shard < ledger.shards; shard += 1) {
-    const resting = await restingLanes(ledger.pool, shard, BATCH)
-    count += await passLanesOn(ledger, resting)
+    const resting = await idleOrderKeys(ledger.pool, shard, BATCH)
+    count += await releaseNextJobs(ledger, resting)
   }
   return count
 }

@@ -13,7 +13,7 @@ export interface ClaimedJob extends JobRef {
   readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
-  /** Of an ordered subscriber. */
+  /** The order key, of an ordered subscriber. The name is the column's: see order.ts. */
   readonly lane: string | null
   readonly eventKey: string
   readonly eventType: string
