@@ -1,7 +1,7 @@
 import type { EffectMode, EffectRow } from '../ledger/effects/effects.ts'
 
 /** Who asks for an effect that somebody asked for before. */
-export interface Asking {
+export interface RequestTerms {
   readonly mode: EffectMode
   /** How long the other side remembers the key of a call. */
   readonly downstreamTtlMs: number
@@ -11,7 +11,7 @@ export interface Asking {
   readonly callerIsLive: boolean
 }
 
-export type Decision =
+export type EffectDecision =
   /** It is done: here is the result. */
   | { readonly kind: 'return' }
   /** The call before this one is known not to count: begin anew, with another key. */
@@ -25,16 +25,16 @@ export type Decision =
  * What becomes of an effect that is asked for again. The one place where the modes differ: a call was started and
  * nobody told how it ended.
  */
-export function decide(row: EffectRow, asking: Asking): Decision {
+export function decide(row: EffectRow, terms: RequestTerms): EffectDecision {
   if (row.reopened || row.state === 'failed') return { kind: 'next epoch' }
   if (row.state === 'done') return { kind: 'return' }
   if (row.state === 'unknown') return { kind: 'stop', reason: row.reason ?? 'its outcome is unknown' }
-  if (asking.callerIsLive) return { kind: 'wait' }
+  if (terms.callerIsLive) return { kind: 'wait' }
   // A person has decided that it is to be called again.
   if (row.fence === 0) return { kind: 'take over' }
-  if (asking.reconciles || asking.mode === 'atLeastOnce') return { kind: 'take over' }
-  if (asking.mode === 'keyed') {
-    if (row.ageMs < asking.downstreamTtlMs) return { kind: 'take over' }
+  if (terms.reconciles || terms.mode === 'atLeastOnce') return { kind: 'take over' }
+  if (terms.mode === 'keyed') {
+    if (row.ageMs < terms.downstreamTtlMs) return { kind: 'take over' }
     return {
       kind: 'stop',
       reason: 'it was called, no reply was recorded, and its key may be forgotten by now',

@@ -7,7 +7,7 @@ import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
-import { claimEffect, effectOf, type OpenCall, stopAtUnknown, type Wanted } from './claim-effect.ts'
+import { claimEffect, type EffectRequest, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
 import { recordOutcome } from './end-effect.ts'
 import { type EffectFetch, effectFetch, Unsent } from './fetch.ts'
 import { inputHash, requireSameInput, toRecord } from './recorded.ts'
@@ -68,53 +68,57 @@ export async function effect<Result>(
   progress.effects ??= new Map()
   const before = progress.effects.get(key)
   if (before) requireSameInput(`effect "${key}"`, before.inputHash, hash)
-  const wanted = {
+  const request = {
     effect: effectOf(run, key),
     mode,
     downstreamTtlMs,
     reconciles: options.reconcile !== undefined,
     inputHash: hash,
   }
-  const answer = before?.answer ?? runEffect(run, { wanted, work, reconcile: options.reconcile })
+  const answer = before?.answer ?? runEffect(run, { request, work, reconcile: options.reconcile })
   // What one call declares is compared with the others, also where the first declared nothing.
   progress.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
 }
 
-interface Asked<Result> {
-  readonly wanted: Wanted
+interface EffectExecution<Result> {
+  readonly request: EffectRequest
   readonly work: EffectWork<Result>
   readonly reconcile: EffectOptions<Result>['reconcile']
 }
 
 async function runEffect<Result>(
   run: HandlerRun,
-  { wanted, work, reconcile }: Asked<Result>,
+  { request, work, reconcile }: EffectExecution<Result>,
 ): Promise<Result> {
-  const claim = await claimEffect(run, wanted)
+  const claim = await claimEffect(run, request)
   // What was recorded is what `work` returned then.
   if (claim.kind === 'done') return claim.result as Result
   const { idempotencyKey, calledAt, epoch } = claim.call
-  const open = { effect: wanted.effect, call: claim.call }
+  const open = { effect: request.effect, call: claim.call }
   if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, work)
 
   const answer = await reconcile({ idempotencyKey, signal: run.interruption.signal, calledAt })
   if (answer.outcome === 'done') return record(run, open, answer.result as Result)
   if (answer.outcome === 'unknown') {
     const reason = 'it was called, and the other side cannot tell what came of it'
-    return stopAtUnknown(run, { effect: wanted.effect, epoch, reason })
+    return stopAtUnknown(run, { effect: request.effect, epoch, reason })
   }
   // With the same key, also in atMostOnce: a caller that was only frozen and calls after the
   // question can then still be recognised on the other side.
   return callAndRecord(run, open, work)
 }
 
-interface Open {
+interface CallInProgress {
   readonly effect: EffectId
   readonly call: OpenCall
 }
 
-async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWork<Result>): Promise<Result> {
+async function callAndRecord<Result>(
+  run: HandlerRun,
+  open: CallInProgress,
+  work: EffectWork<Result>,
+): Promise<Result> {
   const { idempotencyKey } = open.call
   await requireHeld(run, open)
   let result: Result
@@ -141,7 +145,7 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
  * nothing is called, and if nothing was before, that is known: to keep silent would make it
  * unknown.
  */
-async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
+async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void> {
   try {
     run.requireHeld()
   } catch (error) {
@@ -156,7 +160,7 @@ async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
   }
 }
 
-async function record<Result>(run: HandlerRun, open: Open, result: Result): Promise<Result> {
+async function record<Result>(run: HandlerRun, open: CallInProgress, result: Result): Promise<Result> {
   try {
     const json = toRecord(`effect "${open.effect.key}"`, result)
     await end(run, open, { state: 'done', result: json, reason: null }).catch((error) => {
@@ -183,7 +187,7 @@ function asRefusedValue({ key }: EffectId, error: unknown): unknown {
 /** Records how a call of this run ended. */
 function end(
   { business: { pool }, job }: HandlerRun,
-  { effect, call }: Open,
+  { effect, call }: CallInProgress,
   outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
 ): Promise<void> {
   const reason = outcome.reason === null ? null : storable(outcome.reason)

@@ -23,7 +23,7 @@ const optionsSchema = strict({
   /** Reads the entity at its source, while the entity is locked here. */
   refetch: z.custom<Refetch>((value) => typeof value === 'function', 'must be a function').optional(),
   /**
-   * This event says that the entity is gone. Its version stays, so that late news cannot revive it.
+   * This event says that the entity is gone. Its version stays, so that a late event cannot revive it.
    */
   deleted: z.boolean().default(false),
 }).refine(({ tie, refetch }) => tie !== 'refetch' || refetch !== undefined, {
@@ -39,7 +39,7 @@ export type Latest<Result> =
   /** What was applied before is newer: nothing was done. */
   | { readonly outcome: 'stale'; readonly reason: string }
 
-export interface News<Result, Current> {
+export interface EntityUpdate<Result, Current> {
   readonly entity: string
   /** Without one, only what `refetch` returns can be believed. */
   readonly version: VersionInput | undefined
@@ -60,25 +60,25 @@ export interface EntityScope {
 export async function latest<Result, Current>(
   { tenant, shards }: EntityScope,
   db: Queryable,
-  news: News<Result, Current>,
+  update: EntityUpdate<Result, Current>,
 ): Promise<Latest<Result>> {
-  const name = check(keptName, news.entity, 'the name of an entity')
-  const { tie, deleted } = check(optionsSchema, news.options, `latest("${name}")`)
-  const { refetch } = news.options
+  const name = check(keptName, update.entity, 'the name of an entity')
+  const { tie, deleted } = check(optionsSchema, update.options, `latest("${name}")`)
+  const { refetch } = update.options
   const id = scopedId('entity', tenant, name)
   const entity: EntityId = { shard: shardOf(id, shards), id, tenant, name }
 
-  if (news.version === undefined) {
+  if (update.version === undefined) {
     if (!refetch) {
       const advice = 'the event has no version: give one, or a function `refetch` that reads the entity'
       throw new HookonceError('VERSION_INVALID', `entity "${name}": ${advice}`)
     }
-    return applied(await news.work(await refetchUnversioned(db, { entity, refetch, deleted })))
+    return applied(await update.work(await refetchUnversioned(db, { entity, refetch, deleted })))
   }
 
-  const version = versionOf(news.version)
+  const version = versionOf(update.version)
   const next = { kind: version.as, version: version.value, deleted }
-  if (await recordFirstVersion(db, entity, next)) return applied(await news.work(undefined))
+  if (await recordFirstVersion(db, entity, next)) return applied(await update.work(undefined))
 
   const before = await lockVersion(db, entity)
   if (before.kind === NO_VERSION && before.deleted) {
@@ -87,13 +87,13 @@ export async function latest<Result, Current>(
     if (!refetch) return stale({ name, version, before: 'deleted, without a version' })
     const current = await refetch()
     if (isThere(current) && !deleted) await recordVersion(db, entity, next)
-    return applied(await news.work(current))
+    return applied(await update.work(current))
   }
   const order = before.kind === NO_VERSION ? 1 : compare(name, version, before)
   if (order < 0) return stale({ name, version, before: before.version })
   if (order > 0) {
     await recordVersion(db, entity, next)
-    return applied(await news.work(undefined))
+    return applied(await update.work(undefined))
   }
   // Of an update and a deletion with one version the deletion is the last, in whatever order they
   // come.
@@ -102,7 +102,7 @@ export async function latest<Result, Current>(
   if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
   await recordVersion(db, entity, next)
   const current = !isDeletion && tie === 'refetch' ? await refetch?.() : undefined
-  return applied(await news.work(current))
+  return applied(await update.work(current))
 }
 
 /**
@@ -111,7 +111,7 @@ export async function latest<Result, Current>(
  */
 const NO_VERSION = 'none'
 
-interface Unversioned<Current> {
+interface UnversionedUpdate<Current> {
   readonly entity: EntityId
   readonly refetch: () => Current | Promise<Current>
   readonly deleted: boolean
@@ -119,7 +119,7 @@ interface Unversioned<Current> {
 
 async function refetchUnversioned<Current>(
   db: Queryable,
-  { entity, refetch, deleted }: Unversioned<Current>,
+  { entity, refetch, deleted }: UnversionedUpdate<Current>,
 ): Promise<Current> {
   const row = { kind: NO_VERSION, version: '', deleted }
   if (await recordFirstVersion(db, entity, row)) return refetch()
@@ -151,13 +151,13 @@ function applied<Result>(result: Result): Latest<Result> {
   return { outcome: 'applied', result }
 }
 
-interface Stale {
+interface StaleUpdate {
   readonly name: string
   readonly version: Version
   readonly before: string
 }
 
-function stale({ name, version, before }: Stale): Latest<never> {
+function stale({ name, version, before }: StaleUpdate): Latest<never> {
   return { outcome: 'stale', reason: `stale: ${name} is at ${before}, this event at ${version.value}` }
 }
 

@@ -64,8 +64,8 @@ export interface OpenTransaction {
   readonly messages: readonly NewMessage[]
   /** What became of entities in it. */
   readonly entityOutcomes: readonly Latest<unknown>[]
-  onTheirs(db: Queryable): AdaptedTransaction
-  onOurs(client: PoolClient): Transaction
+  onAdapter(db: Queryable): AdaptedTransaction
+  onClient(client: PoolClient): Transaction
   /** Started in it. */
   readonly operations: Operations
   /** Whether a statement in it may have set another role, as far as its text tells. */
@@ -91,7 +91,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
       throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
   }
 
-  function onTheirs(db: Queryable): AdaptedTransaction {
+  function onAdapter(db: Queryable): AdaptedTransaction {
     return {
       publish(topic, payload, options) {
         requireOpen()
@@ -112,9 +112,9 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     }
   }
 
-  function onOurs(client: PoolClient): Transaction {
+  function onClient(client: PoolClient): Transaction {
     return {
-      ...onTheirs(client),
+      ...onAdapter(client),
       query: (given: string | NamedStatement, values: readonly unknown[] = []) =>
         operations.start('tx.query()', async () => {
           requireOpen()
@@ -154,8 +154,8 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     entityOutcomes,
     operations,
     changesRole: () => namesRole,
-    onTheirs,
-    onOurs,
+    onAdapter,
+    onClient,
     close() {
       isClosed = true
       operations.closeInto(run.progress.operations)

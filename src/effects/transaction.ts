@@ -13,7 +13,7 @@ import { staleReason } from './latest.ts'
 import { type AdaptedTransaction, openTransaction, type Transaction } from './open-transaction.ts'
 import { fromRecord, toRecord } from './recorded.ts'
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
-import { MetUnknown, stopAtMet } from './transaction-effect.ts'
+import { stopAfterRollback, UnknownEffectMet } from './transaction-effect.ts'
 
 export interface TransactionOptions {
   /** A handler with several transactions names each: a name is done once for each job. */
@@ -71,11 +71,11 @@ export async function transaction<Result>(
   for (let tries = 1; ; tries += 1) {
     const step = stepOf(run, work, { name, last })
     try {
-      const result = await (on ? inTheirs(run, on, step) : inOurs(run, step))
+      const result = await (on ? inAdapterTransaction(run, on, step) : inOwnTransaction(run, step))
       step.committed()
       return result
     } catch (error) {
-      if (error instanceof MetUnknown) return stopAtMet(run, error)
+      if (error instanceof UnknownEffectMet) return stopAfterRollback(run, error)
       if (tries >= MAX_TRIES || !TRY_AGAIN.has(sqlStateOf(error))) throw error
     }
   }
@@ -92,7 +92,7 @@ async function doneBefore(
 
 /** One try of a transaction, whoever opened it. */
 interface Step<Result>
-  extends Pick<ReturnType<typeof openTransaction>, 'onOurs' | 'onTheirs' | 'changesRole'> {
+  extends Pick<ReturnType<typeof openTransaction>, 'onClient' | 'onAdapter' | 'changesRole'> {
   /** The handler's part. */
   perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
   /**
@@ -109,14 +109,14 @@ function stepOf<Result>(
   { name, last }: Required<TransactionOptions>,
 ): Step<Result> {
   const { job, epoch, progress, business } = run
-  const { messages, entityOutcomes, operations, onOurs, onTheirs, changesRole, close } = openTransaction(
+  const { messages, entityOutcomes, operations, onClient, onAdapter, changesRole, close } = openTransaction(
     run,
     name,
   )
   return {
     changesRole,
-    onOurs,
-    onTheirs,
+    onClient,
+    onAdapter,
     async perform(tx, native) {
       progress.openTransactions ??= new Set()
       progress.openTransactions.add(name)
@@ -164,12 +164,12 @@ function stepOf<Result>(
  * the next on this connection, unless the pool is the caller's. A role that `work` has set may not
  * write to the ledger, so the reset also comes before our words.
  */
-function inOurs<Result>({ business, subscriber }: HandlerRun, step: Step<Result>): Promise<Result> {
+function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: Step<Result>): Promise<Result> {
   const { pool } = business
   return inTransaction(
     pool,
     async (client) => {
-      const result = await step.perform(step.onOurs(client))
+      const result = await step.perform(step.onClient(client))
       const closing = step.closingStatements(client, result)
       const isOwn = isReset(pool)
       await Promise.all(
@@ -189,7 +189,7 @@ function inOurs<Result>({ business, subscriber }: HandlerRun, step: Step<Result>
 
 const SET_IDLE_TIMEOUT = `select set_config('idle_in_transaction_session_timeout', $1, true)`
 
-function inTheirs<Result>(
+function inAdapterTransaction<Result>(
   { subscriber }: HandlerRun,
   adapter: TransactionAdapter<unknown>,
   step: Step<Result>,
@@ -197,13 +197,13 @@ function inTheirs<Result>(
   return adapter.transaction(async (native, query) => {
     const db: Queryable = {
       async query({ text, values }) {
-        const rows = await query(text, values).catch(elsewhere)
+        const rows = await query(text, values).catch(refuseElsewhere)
         return { rows: [...rows], rowCount: rows.length }
       },
     }
     // As in ours: a frozen process must not keep its locks.
     await query(SET_IDLE_TIMEOUT, [String(Math.ceil(subscriber.timeoutMs))])
-    const result = await step.perform(step.onTheirs(db), native)
+    const result = await step.perform(step.onAdapter(db), native)
     for (const send of step.closingStatements(db, result)) await send()
     return result
   })
@@ -212,7 +212,7 @@ function inTheirs<Result>(
 /** No such schema, no such table. */
 const NOT_THERE = new Set(['3F000', '42P01'])
 
-function elsewhere(error: unknown): never {
+function refuseElsewhere(error: unknown): never {
   if (!NOT_THERE.has(sqlStateOf(error))) throw error
   const fault = 'the transaction is on a database that has no ledger, so nothing can be committed with it'
   throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })

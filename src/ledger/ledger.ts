@@ -7,7 +7,7 @@ import { cutWhenSilent } from './driver/silent-server.ts'
 import { UnpreparedClient } from './driver/unprepared.ts'
 import { requireDurable } from './durable-server.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
-import { type Listening, listen, type OnWork } from './jobs/announce.ts'
+import { listen, type OnWork, type WorkListener } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
 
@@ -43,7 +43,7 @@ export interface Ledger extends LedgerTables {
    * Calls back when another process has left work; undefined behind a pooler, which would not let
    * it through.
    */
-  readonly listen: ((onWork: OnWork) => Listening) | undefined
+  readonly listen: ((onWork: OnWork) => WorkListener) | undefined
   close(): Promise<void>
 }
 

@@ -5,7 +5,7 @@ import type { Settlement } from '../ledger/jobs/settle.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
-import { Draining } from '../work/interruption.ts'
+import { Drain } from '../work/interruption.ts'
 import { attempt } from './attempt.ts'
 import { type LeasedJob, Run } from './run.ts'
 import type { CommitOutcome } from './settle/commit-writes.ts'
@@ -135,7 +135,7 @@ test.each([
 ])('a run that is drained at attempt %i is handed back as %s, and does not count', async (number, state) => {
   const run = runOf(() => new Promise(() => undefined), { attempt: number })
   const ended = ending(run)
-  run.interruption.interrupt(new Draining('stopping'))
+  run.interruption.interrupt(new Drain('stopping'))
   const { settlement, fact } = await ended
   expect(settlement).toMatchObject({ state, returnAttempt: true, delayMs: 0, reason: undefined })
   expect(fact.outcome).toBe('returned')

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { hasHandedOver, NOTHING_HANDED_OVER } from '../effects/hand-over.ts'
 import type { Outbox } from '../effects/message.ts'
-import type { Listening, OnWork } from '../ledger/jobs/announce.ts'
+import type { OnWork, WorkListener } from '../ledger/jobs/announce.ts'
 import type { ClaimedJob, DueShard } from '../ledger/jobs/claim.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
 import { joinOrderKey } from '../ledger/jobs/order.ts'
@@ -38,7 +38,7 @@ export interface WorkerOptions {
    */
   readonly pollMs: number
   /** Calls back when another process has left work. */
-  readonly listen: ((onWork: OnWork) => Listening) | undefined
+  readonly listen: ((onWork: OnWork) => WorkListener) | undefined
   /** Of the whole process. */
   readonly isolation: Isolation
   readonly observer: Observer
@@ -203,11 +203,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function stop(drainMs: number): Promise<void> {
-    const deaf = listening?.stop()
+    const listenerStopped = listening?.stop()
     await runs.drain(drainMs)
     await settling.idle()
     await next.idle()
-    await deaf
+    await listenerStopped
     await runs.retire()
   }
 

@@ -37,6 +37,6 @@ export class Interruption {
 }
 
 /** A process that drains interrupts with this: the run is handed back and does not count. */
-export class Draining extends Error {
+export class Drain extends Error {
   override readonly name = 'Draining'
 }

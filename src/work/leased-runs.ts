@@ -4,7 +4,7 @@ import { ALONE_FROM } from '../model/suspects.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from './bell.ts'
 import type { Claimer, ClaimTerms } from './claim-loop.ts'
-import { Draining, type Interruption } from './interruption.ts'
+import { Drain, type Interruption } from './interruption.ts'
 import type { Isolation } from './isolation.ts'
 import { type Lease, takeLease } from './lease.ts'
 import { persistently } from './persistently.ts'
@@ -155,7 +155,7 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
     nudge.ring()
     const ended = allEnded()
     await withinMs(ended, ms)
-    interruptAll(new Draining('this process is stopping'))
+    interruptAll(new Drain('this process is stopping'))
     await withinMs(ended, ABORT_GRACE_MS)
     givingUp.abort()
     await claimer?.ended

@@ -10,7 +10,7 @@ export interface RetryPolicy {
   readonly maxDelayMs: number
 }
 
-export type Verdict =
+export type RetryDecision =
   | {
       readonly state: 'retrying'
       readonly delayMs: number
@@ -37,7 +37,7 @@ export function afterFailure(
   failure: Failure,
   policy: RetryPolicy,
   random: () => number = Math.random,
-): Verdict {
+): RetryDecision {
   const reason = describe(failure.error)
   if (failure.error instanceof Permanent) return { state: 'failed', reason: `permanent: ${reason}` }
   if (isFinal(failure.error)) return { state: 'failed', reason }

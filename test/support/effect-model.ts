@@ -17,7 +17,7 @@ import type { Handler } from '../../src/process/subscriber.ts'
 import { decideAttention, type Verb, verbs } from '../../src/upkeep/attention.ts'
 import { replayOne } from '../../src/upkeep/replay.ts'
 import { rescueOrphans } from '../../src/upkeep/rescue.ts'
-import { Draining } from '../../src/work/interruption.ts'
+import { Drain } from '../../src/work/interruption.ts'
 import type { TestDatabase } from './database.ts'
 import { seedJobs, seedWorker, settlement } from './seed.ts'
 import { testSource } from './source.ts'
@@ -187,7 +187,7 @@ export async function effectModel(
         KEY,
         () => {
           wasCalled = true
-          run.interruption.interrupt(new Draining('the model goes on without it'))
+          run.interruption.interrupt(new Drain('the model goes on without it'))
           return new Promise(() => undefined)
         },
         options,

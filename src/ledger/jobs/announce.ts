@@ -71,12 +71,12 @@ function placesIn(payload: string | undefined): DueShard[] | undefined {
 /** Hears where due work was left; nothing said: anywhere. */
 export type OnWork = (places?: readonly DueShard[]) => void
 
-export interface Listening {
+export interface WorkListener {
   stop(): Promise<void>
 }
 
 /** Calls back for each announcement, over a connection of its own, for as long as the process lives. */
-export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
+export function listen(config: pg.ClientConfig, onWork: OnWork): WorkListener {
   let client: (pg.Client & { readonly connection?: pg.Connection }) | undefined
   let timer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_PAUSE_MS

@@ -125,7 +125,7 @@ const PUT_OFF_SUSPECT = statement(
 
 export type Suspect = Omit<JobRef, 'fence'>
 
-export interface PutOff {
+export interface SuspectReservation {
   readonly shard: number
   readonly subscribers: readonly number[]
   readonly ms: number
@@ -134,7 +134,7 @@ export interface PutOff {
 /** The job that this process may claim within `ms`, with `claimSuspect`. */
 export async function putOffSuspect(
   db: Queryable,
-  { shard, subscribers, ms }: PutOff,
+  { shard, subscribers, ms }: SuspectReservation,
 ): Promise<Suspect | undefined> {
   const [suspect] = await rows<Suspect>(db, PUT_OFF_SUSPECT, [shard, binary.integers(subscribers), ms])
   return suspect

@@ -255,8 +255,8 @@ export async function settleLanes(db: Queryable, settlements: readonly LaneSettl
     left_reason: s.left.reason && binary.storable(s.left.reason),
   }))
   const settled = await rows<{ lane: string; fence: number }>(db, SETTLE, [JSON.stringify(batch)])
-  const took = new Set(settled.map(({ lane, fence }) => `${lane}/${fence}`))
-  return settlements.map(({ lane, fence }) => took.has(`${lane}/${fence}`))
+  const settledLeases = new Set(settled.map(({ lane, fence }) => `${lane}/${fence}`))
+  return settlements.map(({ lane, fence }) => settledLeases.has(`${lane}/${fence}`))
 }
 
 /** The order in which every statement locks lanes. */

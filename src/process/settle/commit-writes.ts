@@ -96,7 +96,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
    * Throws where no write was sent: the ledger cannot be reached, or the connection was already
    * broken.
    */
-  async function tryToCommit(batch: readonly WrittenJob[]): Promise<Tried> {
+  async function tryToCommit(batch: readonly WrittenJob[]): Promise<CommitAttempt> {
     let isWriting = false
     try {
       const committed = await inTransaction(writes, async (client) => {
@@ -164,7 +164,7 @@ interface Failure {
   readonly culprit: FailedWrite | undefined
 }
 
-type Tried =
+type CommitAttempt =
   | { readonly committed: CommitOutcome[]; readonly failure?: never }
   | { readonly committed?: never; readonly failure: Failure }
 

@@ -1,6 +1,6 @@
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
 import type { Settlement } from '../../ledger/jobs/settle.ts'
-import { Draining } from '../../work/interruption.ts'
+import { Drain } from '../../work/interruption.ts'
 import { afterFailure } from '../../work/retry.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Run } from '../run.ts'
@@ -29,7 +29,7 @@ export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement
       reason,
     }
   }
-  if (run.interruption.reason instanceof Draining) return handedBack(job, attempt)
+  if (run.interruption.reason instanceof Drain) return handedBack(job, attempt)
   const failure = { error: outcome.error, attempt, ageMs: run.ageMs + durationMs }
   const next = afterFailure(failure, run.subscriber.retry)
   return {
