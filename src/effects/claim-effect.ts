@@ -20,7 +20,7 @@ import { effectDownstreamKey } from './downstream-key.ts'
 import { fromRecord, requireSameInput } from './recorded.ts'
 import { asLeaseLost, type HandlerRun, stop, unknownEffect } from './run.ts'
 
-/** An effect that a run asks for. */
+/** An effect that a run requests. */
 export interface EffectRequest {
   readonly effect: EffectId
   readonly mode: EffectMode
@@ -31,16 +31,13 @@ export interface EffectRequest {
 
 export type EffectClaim =
   | { readonly kind: 'done'; readonly result: unknown }
-  /** This run is to call. */
+  /** This run makes the call. */
   | { readonly kind: 'ours'; readonly call: OpenCall }
 
 export interface OpenCall {
   readonly epoch: number
   readonly idempotencyKey: string
-  /**
-   * When an earlier run called with the same key, if one did: what became of that call was not
-   * recorded.
-   */
+  /** When an earlier run called with the same key, if its outcome was not recorded. */
   readonly calledAt: Date | undefined
 }
 
@@ -52,9 +49,9 @@ export function effectOf({ subscriber, business }: HandlerRun, key: string): Eff
 }
 
 /**
- * Commits that this run is about to call, under its live fence, or finds out why it must not. The
- * job's row is locked until that commit: a rescuer comes before it, and then nothing is started, or
- * after it, and then the successor sees that something was.
+ * Records under the live fence that this run is about to call, or finds out why it must not. The
+ * job's row is locked until that commit. If the job is rescued before it, nothing is started; if it
+ * is rescued after it, the next run finds the started call.
  */
 export async function claimEffect(run: HandlerRun, request: EffectRequest): Promise<EffectClaim> {
   const first = opened(request, 0)
@@ -73,7 +70,7 @@ function opened(
   return { epoch, calledAt, idempotencyKey: effectDownstreamKey({ tenant, key, epoch }) }
 }
 
-/** The usual case, in one round trip: nobody has asked for it before. */
+/** The usual case, in one round trip: the effect was never requested before. */
 function startFirst({ business: { pool }, job }: HandlerRun, request: EffectRequest): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const [live, started, committed] = inOneWrite(
@@ -97,7 +94,7 @@ function epochOf(request: EffectRequest, job: HandlerRun['job'], epoch: number) 
   return { effect, job, epoch, mode, inputHash, downstreamKey: opened(request, epoch).idempotencyKey }
 }
 
-/** Undefined: somebody was quicker with the next epoch, look again. */
+/** Undefined: another run started the next epoch first, look again. */
 async function claimKnown(run: HandlerRun, request: EffectRequest): Promise<EffectClaim | undefined> {
   const claim = await fenced(run, async (client) => {
     const claimed = await claimLocked(run, request, client)
@@ -170,7 +167,7 @@ async function recordUnknown(client: PoolClient, run: HandlerRun, found: Unknown
   await stopForAttention(client, { job: run.job, effect: found.effect, reason })
 }
 
-/** The other side was asked what became of a call, and cannot tell: a person must. */
+/** `reconcile` could not find the outcome of a call: a person must decide. */
 export async function stopAtUnknown(run: HandlerRun, found: UnknownOutcome): Promise<never> {
   await fenced(run, async (client) => {
     const row = await lockEffect(client, found.effect)
@@ -183,8 +180,7 @@ export async function stopAtUnknown(run: HandlerRun, found: UnknownOutcome): Pro
 }
 
 /**
- * A transaction met an effect of unknown outcome and was rolled back: the job stops, if that is
- * still so.
+ * Stops a job whose transaction met an unknown effect and was rolled back, if it is still unknown.
  */
 export async function stopIfUnknown(run: HandlerRun, request: EffectRequest): Promise<never> {
   const reason = await fenced(run, async (client) => {
@@ -198,7 +194,7 @@ export async function stopIfUnknown(run: HandlerRun, request: EffectRequest): Pr
   throw stop(run, unknownEffect(request.effect, reason))
 }
 
-/** A transaction that begins by making sure that the job is still this run's. */
+/** A transaction that first requires the live fence of this run. */
 function fenced<Result>(
   { business: { pool }, job }: HandlerRun,
   work: (client: PoolClient) => Promise<Result>,
@@ -211,10 +207,7 @@ function fenced<Result>(
   })
 }
 
-/**
- * Whoever calls now needs about a second, as a rule; jitter, so that those who wait do not come
- * back together.
- */
+/** The usual time of a call. Jitter is added, so that waiting jobs are not retried together. */
 const TURN_MS = 1_000
 
 export function busy({ key }: EffectId): EffectBusy {

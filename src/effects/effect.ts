@@ -14,7 +14,7 @@ import { inputHash, requireSameInput, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
 
-/** What became of a call whose reply was not recorded, as the other side tells it. */
+/** The outcome of a call whose reply was not recorded, as the called service reports it. */
 export type Reconciled<Result> =
   | { readonly outcome: 'done'; readonly result?: Result }
   | { readonly outcome: 'not done' }
@@ -27,13 +27,13 @@ export interface EarlierCall extends Call {
 type Reconcile = (call: EarlierCall) => unknown
 
 const optionsSchema = strict({
-  /** What is done when a call was started and nobody told how it ended. */
+  /** What happens when a call was started and its outcome was not recorded. */
   mode: z.enum(['keyed', 'atMostOnce', 'atLeastOnce']).default('keyed'),
-  /** How long the other side honours a key. 24 h: what Stripe promises. */
+  /** How long the called service honours a key. 24 h: what Stripe promises. */
   downstreamTtlMs: z.number().positive().default(DAY_MS),
-  /** What the effect depends on, as JSON: a key that is used for something else is refused. */
+  /** What the effect depends on, as JSON: the same key with another input is refused. */
   input: z.unknown().optional(),
-  /** Asks the other side. It is asked before anything is called again, in every mode. */
+  /** Asks the called service for the outcome. Runs before any second call, in every mode. */
   reconcile: z.custom<Reconcile>((value) => typeof value === 'function', 'must be a function').optional(),
 })
 
@@ -41,20 +41,15 @@ export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>
   readonly reconcile?: (call: EarlierCall) => Reconciled<Result> | Promise<Reconciled<Result>>
 }
 
-/** What an effect may use. */
+/** The argument of an effect's work. */
 export interface EffectCall extends Call {
-  /**
-   * fetch with the Idempotency-Key, a time-out, and the distinction between "not done" and "not
-   * known".
-   */
+  /** fetch with the Idempotency-Key and a timeout. Its errors tell "not done" from "unknown". */
   readonly fetch: EffectFetch
 }
 
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
-/**
- * Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises.
- */
+/** Runs once per key; docs/reference/effects.md says what each mode promises. */
 export async function effect<Result>(
   run: HandlerRun,
   key: string,
@@ -76,7 +71,8 @@ export async function effect<Result>(
     inputHash: hash,
   }
   const answer = before?.answer ?? runEffect(run, { request, work, reconcile: options.reconcile })
-  // What one call declares is compared with the others, also where the first declared nothing.
+  // Keep the first declared input, even if an earlier request declared none: later ones must match
+  // it.
   progress.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
 }
@@ -92,7 +88,7 @@ async function runEffect<Result>(
   { request, work, reconcile }: EffectExecution<Result>,
 ): Promise<Result> {
   const claim = await claimEffect(run, request)
-  // What was recorded is what `work` returned then.
+  // The recorded value is what `work` returned.
   if (claim.kind === 'done') return claim.result as Result
   const { idempotencyKey, calledAt, epoch } = claim.call
   const open = { effect: request.effect, call: claim.call }
@@ -104,8 +100,8 @@ async function runEffect<Result>(
     const reason = 'it was called, and the other side cannot tell what came of it'
     return stopAtUnknown(run, { effect: request.effect, epoch, reason })
   }
-  // With the same key, also in atMostOnce: a caller that was only frozen and calls after the
-  // question can then still be recognised on the other side.
+  // With the same key, even in atMostOnce: the service can then still recognise a frozen caller
+  // that calls after the reconciliation.
   return callAndRecord(run, open, work)
 }
 
@@ -129,8 +125,8 @@ async function callAndRecord<Result>(
       fetch: effectFetch(run, idempotencyKey),
     })
   } catch (error) {
-    // Everything else leaves open whether it happened, and so does a refusal of a second call,
-    // which says nothing of the first: the row stays as it is, and the next to ask will see.
+    // Any other error leaves the outcome open. So does the refusal of a second call, because it
+    // says nothing about the first. The row stays `started`, and the next request decides.
     const isDefinite = error instanceof NotDone || error instanceof Unsent
     if (isDefinite && open.call.calledAt === undefined) {
       await end(run, open, { state: 'failed', result: null, reason: error.message })
@@ -141,9 +137,9 @@ async function callAndRecord<Result>(
 }
 
 /**
- * Between the commit and the call the process may have been frozen for longer than its lease. Then
- * nothing is called, and if nothing was before, that is known: to keep silent would make it
- * unknown.
+ * The process may have been frozen between the commit and the call, for longer than its lease. Then
+ * nothing is called. If there was no earlier call, that is recorded: otherwise the outcome would
+ * count as unknown.
  */
 async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void> {
   try {
@@ -154,7 +150,7 @@ async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void>
       result: null,
       reason: 'it was not called: the lease was lost',
     } as const
-    // Where this is refused, a successor has decided already.
+    // If this is refused, another run has decided already.
     if (open.call.calledAt === undefined) await end(run, open, uncalled).catch(() => undefined)
     throw error
   }
@@ -168,7 +164,7 @@ async function record<Result>(run: HandlerRun, open: CallInProgress, result: Res
     })
   } catch (error) {
     if (!(error instanceof HookonceError) || !UNKEPT.has(error.code)) throw error
-    // It has happened, and must be known to: only what it returned is lost.
+    // The effect has happened, and must be recorded as done. Only its result is lost.
     await end(run, open, { state: 'done', result: null, reason: error.message })
     throw error
   }
@@ -177,7 +173,7 @@ async function record<Result>(run: HandlerRun, open: CallInProgress, result: Res
 
 const UNKEPT = new Set(['RESULT_NOT_JSON', 'STEP_RESULT_TOO_LARGE'])
 
-/** Tells the refusal of a value (SQLSTATE 22xxx) from other errors of the database. */
+/** Turns a refused value (SQLSTATE 22xxx) into RESULT_NOT_JSON; other errors stay as they are. */
 function asRefusedValue({ key }: EffectId, error: unknown): unknown {
   if (!/^22...$/.test(sqlStateOf(error))) return error
   const fault = `the ledger cannot keep the result of effect "${key}": ${textOfThrown(error)}`

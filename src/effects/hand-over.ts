@@ -61,8 +61,8 @@ export class HandOver implements HandedOver {
   }
 
   /**
-   * Drops what an earlier run has committed, so that a replay does not repeat it. Reads the steps of
-   * the job where the job's row does not tell.
+   * Drops what an earlier run has committed, so that a replay does not repeat it. Reads the steps
+   * of the job where the job's row does not tell.
    */
   async dropRepeated(): Promise<void> {
     if (this.#committed.messages) this.#outgoing.keep(0)

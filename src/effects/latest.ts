@@ -17,14 +17,12 @@ type Refetch = () => unknown
 const optionsSchema = strict({
   /**
    * For a version that equals the applied one. `apply`: the later arrival wins. `skip`: the earlier
-   * one. Or what `refetch` returns is applied, which is right in any order.
+   * one wins. `refetch`: the entity is read at its source, which is right in any order.
    */
   tie: z.enum(['apply', 'skip', 'refetch']).default('apply'),
   /** Reads the entity at its source, while the entity is locked here. */
   refetch: z.custom<Refetch>((value) => typeof value === 'function', 'must be a function').optional(),
-  /**
-   * This event says that the entity is gone. Its version stays, so that a late event cannot revive it.
-   */
+  /** The event deletes the entity. Its version is kept, so that a late event cannot revive it. */
   deleted: z.boolean().default(false),
 }).refine(({ tie, refetch }) => tie !== 'refetch' || refetch !== undefined, {
   message: 'tie: "refetch" needs the function `refetch`',
@@ -36,12 +34,12 @@ export type LatestOptions<Current = unknown> = Omit<z.input<typeof optionsSchema
 
 export type Latest<Result> =
   | { readonly outcome: 'applied'; readonly result: Result }
-  /** What was applied before is newer: nothing was done. */
+  /** A newer version was applied before: nothing was done. */
   | { readonly outcome: 'stale'; readonly reason: string }
 
 export interface EntityUpdate<Result, Current> {
   readonly entity: string
-  /** Without one, only what `refetch` returns can be believed. */
+  /** Without a version, `refetch` is required: only the source knows the current state. */
   readonly version: VersionInput | undefined
   readonly work: (current: Current | undefined) => Promise<Result>
   readonly options: LatestOptions<Current>
@@ -55,7 +53,7 @@ export interface EntityScope {
 
 /**
  * Runs `work` in the transaction of `db` if the version is newer than the applied one, and records
- * it there.
+ * the version there.
  */
 export async function latest<Result, Current>(
   { tenant, shards }: EntityScope,
@@ -82,8 +80,7 @@ export async function latest<Result, Current>(
 
   const before = await lockVersion(db, entity)
   if (before.kind === NO_VERSION && before.deleted) {
-    // The deletion had no version, so nothing tells whether this is older: only the source itself
-    // can.
+    // The deletion had no version, so only the source knows whether this event is older.
     if (!refetch) return stale({ name, version, before: 'deleted, without a version' })
     const current = await refetch()
     if (isThere(current) && !deleted) await recordVersion(db, entity, next)
@@ -95,8 +92,8 @@ export async function latest<Result, Current>(
     await recordVersion(db, entity, next)
     return applied(await update.work(undefined))
   }
-  // Of an update and a deletion with one version the deletion is the last, in whatever order they
-  // come.
+  // Of an update and a deletion with the same version, the deletion wins, in whatever order they
+  // arrive.
   if (before.deleted && !deleted) return stale({ name, version, before: `${before.version}, deleted` })
   const isDeletion = deleted && !before.deleted
   if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
@@ -105,10 +102,7 @@ export async function latest<Result, Current>(
   return applied(await update.work(current))
 }
 
-/**
- * An entity whose events carry no version is locked all the same: what was read last is written
- * last.
- */
+/** An entity without versions is locked too, so that the last read is also the last write. */
 const NO_VERSION = 'none'
 
 interface UnversionedUpdate<Current> {
@@ -126,13 +120,13 @@ async function refetchUnversioned<Current>(
   const before = await lockVersion(db, entity)
   const current = await refetch()
   const isRevived = before.kind === NO_VERSION && before.deleted && isThere(current)
-  // A deletion also replaces a version that is known: what is newer than that may still be older
-  // than the deletion.
+  // A deletion also replaces a known version: a version newer than that one may still be older than
+  // the deletion.
   if (deleted || isRevived) await recordVersion(db, entity, row)
   return current
 }
 
-/** Whether the source still has the entity, as far as what it returned tells. */
+/** Whether the source still has the entity, judged by its reply. */
 function isThere(current: unknown): boolean {
   return current !== undefined && current !== null
 }
@@ -161,7 +155,7 @@ function stale({ name, version, before }: StaleUpdate): Latest<never> {
   return { outcome: 'stale', reason: `stale: ${name} is at ${before}, this event at ${version.value}` }
 }
 
-/** Why nothing came of an event: all that it told was known better. Null where something did. */
+/** Why an event changed nothing: newer versions of its entities were applied. Null if it did. */
 export function staleReason(outcomes: readonly Latest<unknown>[]): string | null {
   if (outcomes.some(({ outcome }) => outcome === 'applied')) return null
   const [first] = outcomes

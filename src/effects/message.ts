@@ -15,8 +15,8 @@ const topicSchema = z
 
 const optionsSchema = strict({
   /**
-   * Messages of one topic and key are published in the order of their commits; others beside each
-   * other.
+   * Messages with the same topic and key are published in the order of their commits, others in
+   * parallel.
    */
   key: z
     .string()
@@ -24,9 +24,7 @@ const optionsSchema = strict({
     .max(1024)
     .regex(/^[^\0]*$/, 'must not hold a NUL')
     .optional(),
-  /**
-   * Handed on by the publisher, as it can: headers of HTTP, of NATS, fields of a stream's entry.
-   */
+  /** Passed on by the publisher: as HTTP headers, NATS headers, or fields of a stream entry. */
   headers: z
     .record(
       z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'not the name of a header'),
@@ -37,11 +35,11 @@ const optionsSchema = strict({
 
 export type PublishOptions = z.input<typeof optionsSchema>
 
-/** What may be published into: the outbox as the handlers of this process see it. */
+/** The outbox as the handlers of this process see it. */
 export interface Outbox {
-  /** Throws where nobody would carry a message of this topic on. */
+  /** Throws if no publisher takes this topic. */
   requirePublisher(topic: string): void
-  /** Messages were committed: the relay of this process need not wait until it looks again. */
+  /** Messages were committed: wakes the relay of this process. */
   committed(): void
 }
 
@@ -59,21 +57,17 @@ export interface Outgoing {
   readonly messages: readonly NewMessage[]
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Drops what was published after the first `count` messages: the part of the step that published
-   * it is undone.
+   * Drops all but the first `count` messages: the part of the step that published them is undone.
    */
   keep(count: number): void
 }
 
-/**
- * A message should say what happened, and where to read more. What carries it on has limits of the
- * same order.
- */
+/** A message says what happened, and where to read more. Brokers have similar limits. */
 const MAX_PAYLOAD_BYTES = 256 * 1024
 
 /**
- * A message's id is made of the job, its epoch, the step and its place in the step: a step that is
- * tried again after a failure makes the same messages under the same ids.
+ * A message's id is derived from the job, its epoch, the step and its place in the step: a step
+ * that is retried makes the same messages with the same ids.
  */
 export function outgoing(origin: MessageOrigin, step: string): Outgoing {
   const { job, epoch, subscriber, business } = origin
@@ -87,7 +81,7 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
       business.outbox.requirePublisher(topic)
       const place = { receiptId: job.receiptId, subscriber: subscriber.name, epoch }
       const id = messageId(place, step, messages.length)
-      // Without a key there is nothing to keep in order: a lane of its own.
+      // Without a key there is no order to keep: the message gets a lane of its own.
       const lane = key === null ? id : uuid('lane', tenant, topic, key)
       messages.push({
         shard: shardOf(lane, business.shards),
@@ -116,7 +110,7 @@ export interface MessageStep {
   readonly epoch: number
 }
 
-/** The id of the message that a step of a job published at this place, from 0. */
+/** The id of the message that a step of a job published at this place, counted from 0. */
 export function messageId(
   { receiptId, subscriber, epoch }: MessageStep,
   step: string,

@@ -10,16 +10,13 @@ import { Operations } from './operations.ts'
 import type { HandlerRun } from './run.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
-/** What can be said in a transaction, also in one of another library. */
+/** What every transaction offers, also one of another library. */
 export interface AdaptedTransaction {
-  /**
-   * A message that is committed with the transaction, and then carried on by its publisher. Returns
-   * its id.
-   */
+  /** Adds a message that is committed with the transaction, and then published. Returns its id. */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Business writes that happen once for this key, whichever event asks: the key is committed with
-   * them. Whoever asks later gets the recorded result.
+   * Business writes that happen once per key, whichever event requests them: the key is committed
+   * with them. Later requests return the recorded result.
    */
   effect<Result>(
     key: string,
@@ -27,7 +24,7 @@ export interface AdaptedTransaction {
     options?: TransactionEffectOptions,
   ): Promise<Result>
   /**
-   * Runs `work` only if this version of the entity is newer than the applied one; see ctx.latest.
+   * Runs `work` only if this version of the entity is newer than the applied one: see ctx.latest.
    */
   latest<Result, Current = unknown>(
     entity: string,
@@ -37,29 +34,26 @@ export interface AdaptedTransaction {
   ): Promise<Latest<Result>>
 }
 
-/** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
+/** A transaction on the ledger's own database. */
 export interface Transaction extends AdaptedTransaction {
   query<Row extends QueryResultRow = QueryResultRow>(
     text: string,
     values?: readonly unknown[],
   ): Promise<QueryResult<Row>>
-  /** With a name, the server parses and plans it once a connection. */
+  /** With a name, the server parses and plans the statement once per connection. */
   query<Row extends QueryResultRow = QueryResultRow>(statement: NamedStatement): Promise<QueryResult<Row>>
-  /**
-   * Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest
-   * stands.
-   */
+  /** Runs `work` between SAVEPOINT and RELEASE: if it throws, only its own writes are undone. */
   savepoint<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** A statement as pg takes it. */
+/** A statement in the form of pg. */
 export interface NamedStatement {
   readonly name?: string
   readonly text: string
   readonly values?: readonly unknown[]
 }
 
-/** What is told in one transaction, to be committed with it. */
+/** One open transaction, and what is committed with it. */
 export interface OpenTransaction {
   readonly messages: readonly NewMessage[]
   /** What became of entities in it. */
@@ -68,7 +62,7 @@ export interface OpenTransaction {
   onClient(client: PoolClient): Transaction
   /** Started in it. */
   readonly operations: Operations
-  /** Whether a statement in it may have set another role, as far as its text tells. */
+  /** Whether the text of a statement in it mentions a role, so that it may have changed it. */
   changesRole(): boolean
   close(): void
 }
@@ -86,7 +80,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   let namesRole = false
 
   function requireOpen(): void {
-    // The connection may be another transaction's by now.
+    // The connection may belong to another transaction by now.
     if (isClosed)
       throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
   }

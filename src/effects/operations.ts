@@ -41,7 +41,9 @@ export class Operations {
     throw new HookonceError('CONTEXT_CLOSED', fault, { cause: failure.error })
   }
 
-  /** Resolves when nothing is pending. Code that awaited one may start the next in the same turn. */
+  /**
+   * Resolves when nothing is pending. Code that awaited one may start the next in the same turn.
+   */
   async idle(): Promise<void> {
     while (this.#pending.size > 0) {
       await Promise.all([...this.#pending].map((operation) => operation.watch(nothing, nothing)))
@@ -81,9 +83,9 @@ interface OperationOrigin {
 }
 
 /**
- * A promise that knows whether any code observes it. Its rejection counts as handled from the start;
- * code that awaits it still receives the rejection. `then` returns another Operation, so that a
- * chain that nothing awaits is known as well.
+ * A promise that knows whether any code observes it. Its rejection counts as handled from the
+ * start; code that awaits it still receives the rejection. `then` returns another Operation, so
+ * that a chain that nothing awaits is known as well.
  */
 class Operation<Result> extends Promise<Result> {
   readonly #origin: OperationOrigin

@@ -8,7 +8,7 @@ import { inputHash, toRecord } from './recorded.ts'
 import { type HandlerRun, stop } from './run.ts'
 
 const optionsSchema = strict({
-  /** What the effect depends on, as JSON: a key that is used for something else is refused. */
+  /** What the effect depends on, as JSON: the same key with another input is refused. */
   input: z.unknown().optional(),
 })
 
@@ -20,7 +20,7 @@ interface TransactionEffect<Result> {
   readonly options: TransactionEffectOptions
 }
 
-/** An effect of unknown outcome, met inside a transaction: that must be rolled back before the job can stop. */
+/** A transaction met an unknown effect: it must be rolled back before the job can stop. */
 export class UnknownEffectMet extends Error {
   readonly request: EffectRequest
 
@@ -31,8 +31,9 @@ export class UnknownEffectMet extends Error {
 }
 
 /**
- * An effect that is nothing but business writes: its key is inserted, and its result recorded, in their transaction.
- * A second one with the same key waits at the insert until the first has committed.
+ * An effect that consists of business writes only. Its key is inserted and its result recorded in
+ * the same transaction. A second transaction with the same key waits at the insert until the first
+ * has committed.
  */
 export async function effectInTransaction<Result>(
   run: HandlerRun,
@@ -80,7 +81,7 @@ async function claimInTransaction(
   }
 }
 
-/** After the rollback: the job stops for a person. */
+/** Stops the job for attention, after the rollback. */
 export function stopAfterRollback(run: HandlerRun, { request }: UnknownEffectMet): Promise<never> {
   run.progress.stopped = undefined
   return stopIfUnknown(run, request)

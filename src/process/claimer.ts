@@ -9,22 +9,22 @@ export interface ClaimerOptions extends SuspectClaimerOptions {
 
 /** Claims due jobs. */
 export interface JobClaimer extends Claimer {
-  /** Due jobs were left there: it need not be asked where they are. */
+  /** Another process announced due jobs in these shards: no need to look for them. */
   expect(places: readonly DueShard[]): void
 }
 
-/** One claim leases at most this many: a batch that a single process can lose should stay small. */
+/** One claim leases at most this many jobs: a process that dies should hold few. */
 const MAX_CLAIM = 100
 /**
- * A claim for one slot costs nearly as much as one for fifty: where most are taken, others have
- * this long to come free.
+ * A claim for one slot costs nearly as much as one for fifty. So while most slots are taken, a
+ * claim waits this long for more to become free.
  */
 const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, slots } = options
-  // While PostgreSQL makes one claim, this process begins what the other brought. Not where they
-  // would only take the room from each other.
+  // While PostgreSQL makes one claim, this process starts the jobs of the other. With few slots,
+  // two claims would only take them from each other.
   const atOnce = slots.total < 2 * MAX_CLAIM ? 1 : 2
   const suspects = suspectClaimer(options)
   let backlog = true
@@ -46,14 +46,14 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
         const worker = options.worker()
         if (worker === undefined) break
         let wanted = slots.share(subscribers, MAX_CLAIM)
-        // A claim gives the room back that it found no jobs for.
+        // A claim gives back the slots that it found no jobs for.
         while (wanted.size === 0 && underWay.length > 0) {
           await awaitOldest()
           wanted = slots.share(subscribers, MAX_CLAIM)
         }
         if (wanted.size === 0) continue
         const claim = claimIn({ shard, worker, slots: wanted })
-        // Whether it fails is asked below, perhaps after it did.
+        // It may fail before it is awaited below: no unhandled rejection.
         claim.catch(() => undefined)
         underWay.push(claim)
         if (underWay.length === atOnce) await awaitOldest()
@@ -66,8 +66,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * Which shards have due work. Asked again when all that was found is claimed, or when it is time
-   * to look anew.
+   * Finds the shards with due work: again when everything found is claimed, or at the next poll.
    */
   async function findDue(): Promise<void> {
     if (due.size > 0 && performance.now() < dueUntil) return
@@ -79,13 +78,13 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * One that comes while a claim or a look is under way may be forgotten with it: the bell rang,
-   * and a look follows.
+   * A place that is added while a claim or a look is in progress may be lost with it. That is safe:
+   * the bell rang, and another look follows.
    */
   function expect(places: readonly DueShard[]): void {
     backlog = true
     for (const { shard, subscribers } of places) {
-      // Whoever can reach the database can announce.
+      // Anyone who can reach the database can announce: the shard may be invalid.
       if (shard >= options.shards) continue
       const known = due.get(shard)?.subscribers ?? []
       const more = subscribers.filter((id) => options.subscribers.includes(id) && !known.includes(id))
@@ -99,7 +98,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
       claim: () => claimJobs(pool, claim),
       keyOf: (job) => job.subscriber,
     })
-    // Fewer than there was room for: this shard has no more.
+    // Fewer jobs than slots: this shard has no more.
     if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
     for (const job of jobs) void options.start(job, claim.worker)
     return jobs.length
@@ -125,7 +124,7 @@ function sum(values: Iterable<number>): number {
   return total
 }
 
-// Every worker would otherwise start at shard 0 and meet the others there.
+// Otherwise all workers would start at shard 0 and compete there.
 function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))

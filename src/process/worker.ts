@@ -23,7 +23,7 @@ import type { Subscriber } from './subscriber.ts'
 
 export interface WorkerOptions {
   readonly pool: Pool
-  /** For the transactions of handlers. */
+  /** Connections for the transactions of handlers. */
   readonly business: Pool
   readonly writes: Pool
   readonly outbox: Outbox
@@ -32,12 +32,9 @@ export interface WorkerOptions {
   /** Jobs in flight in this process. */
   readonly concurrency: number
   readonly leaseMs: number
-  /**
-   * How long an idle worker waits before it looks for work again. Work accepted here is not waited
-   * for.
-   */
+  /** How often an idle worker looks for work. Work accepted by this process wakes it at once. */
   readonly pollMs: number
-  /** Calls back when another process has left work. */
+  /** Calls back when another process announces work. */
   readonly listen: ((onWork: OnWork) => WorkListener) | undefined
   /** Of the whole process. */
   readonly isolation: Isolation
@@ -45,12 +42,12 @@ export interface WorkerOptions {
 }
 
 /**
- * Claims due jobs (claimer.ts), runs them (attempt.ts), settles them (settler.ts); and runs at once
- * what this process has just accepted.
+ * Claims due jobs (claimer.ts), runs them (attempt.ts) and settles them (settle/). Jobs that this
+ * process has just accepted run at once. work/leased-runs.ts holds the lease and what is in flight.
  *
  * A job is started only while the lease is held. A job that was in flight when its worker died is a
- * suspect (suspects.ts): in the end it runs alone, so that a payload that kills its process is
- * found out, and its neighbours are not buried with it.
+ * suspect (suspects.ts): in the end it runs alone. So an event that kills its process is found, and
+ * the jobs that ran beside it do not fail with it.
  */
 export interface Worker {
   /** The id to lease new jobs to; undefined while nothing may be started. */
@@ -58,20 +55,20 @@ export interface Worker {
   /** How long its heartbeats have been answered without a break. */
   readonly contactMs: number
   /**
-   * Takes a slot for a job that is about to be accepted. False: no room, let it wait in the ledger.
+   * Takes a slot for a job that is about to be accepted. False: no room, it waits in the ledger.
    */
   reserve(subscriber: number): boolean
-  /** Gives a reserved slot back: the event was known already, or the job was held. */
+  /** Gives a reserved slot back: the event was a duplicate, or the job was held. */
   release(subscriber: number): void
   /** Runs a job that was born leased to `worker`, in the slot that was reserved for it. */
   runBornLeased(job: JobRef, worker: number, event: () => Event): void
-  /** There is work in the ledger that nobody was told of. */
+  /** Looks for work in the ledger soon. */
   wake(): void
-  /** Finishes what is in flight, hands back what does not finish in time, and leaves. */
+  /** Finishes jobs in flight, hands back those that take too long, and ends the lease. */
   stop(drainMs: number): Promise<void>
 }
 
-/** So many runs that have ended may wait for their commit while others run in their slots. */
+/** At most this many ended runs may wait for their commit while others run in their slots. */
 const MAX_WAITING = 256
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {

@@ -34,16 +34,16 @@ export interface LaneClaimerOptions extends ClaimTerms {
 export interface LaneWithMessages {
   readonly lane: ClaimedLane
   readonly messages: readonly WaitingMessage[]
-  /** The lane holds no more than these, as far as could be seen when it was claimed. */
+  /** The lane held no more than these when it was claimed. */
   readonly isAll: boolean
 }
 
 /**
- * One lease of a lane carries at most this many messages: after a crash, all that were not marked
- * come again.
+ * One lease of a lane publishes at most this many messages: after a crash, those that were not
+ * marked are published again.
  */
 const MAX_RUN = 20
-/** One claim leases at most this many lanes: what a single process can lose should stay small. */
+/** One claim leases at most this many lanes: a process that dies should hold few. */
 const MAX_CLAIM = 100
 
 export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
@@ -96,7 +96,7 @@ export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
     return lanes.length
   }
 
-  /** Of lanes of one shard. */
+  /** All lanes are of one shard. */
   async function withMessages(lanes: readonly ClaimedLane[], limit: number): Promise<LaneWithMessages[]> {
     const [first] = lanes
     if (!first) return []

@@ -16,7 +16,9 @@ export interface LaneRun extends LaneWithMessages {
 export interface LaneRunDeps {
   readonly timeoutMs: number
   readonly retry: RetryPolicy
-  /** Whether another message may be started: the lease is held, and the process does not drain. */
+  /**
+   * Whether the next message may be published: the lease is held, and the process does not drain.
+   */
   readonly mayGoOn: () => boolean
   /** False: the lease was lost before. */
   readonly settle: (settlement: LaneSettlement) => Promise<boolean>
@@ -36,9 +38,9 @@ interface Progress {
 }
 
 /**
- * Publishes the messages of a lane in order, each after the one before it was handed over, and settles the lane.
- * The first that fails ends the run: what comes after it in its lane waits until it is published or given up.
- * Never throws.
+ * Publishes the messages of a lane one after the other, and settles the lane. The first that fails
+ * ends the run: later messages of its lane wait until it is published or has failed for good. Never
+ * throws.
  */
 export async function runLane(run: LaneRun, deps: LaneRunDeps): Promise<void> {
   const { doneTo, failure, left, facts } = await publishInOrder(run, deps)
@@ -52,7 +54,7 @@ async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress
   const facts: Fact[] = []
   let doneTo = 0
   for (const [index, message] of run.messages.entries()) {
-    // Attempts are counted for the first of the lane only: the others are not tried before they are first.
+    // Only the first message of a lane counts attempts: no other is tried before it is the first.
     const attempt = index === 0 ? run.lane.attempt : 1
     if (!deps.mayGoOn()) return { doneTo, left: untouched(attempt), facts }
     const startedAt = performance.now()
@@ -75,11 +77,11 @@ async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress
       return { doneTo: message.seq, failure: next.reason, left: untouched(1), facts }
     return { doneTo, left: { attempt, delayMs: next.delayMs, reason: next.reason }, facts }
   }
-  // Places that hold no message, at the end of the lane, are done too.
+  // Places at the end of the lane that hold no message are done too.
   return { doneTo: run.isAll ? Math.max(doneTo, run.lane.tail) : doneTo, left: untouched(1), facts }
 }
 
-/** The message that is left was not tried, or that does not count. */
+/** The next message was not tried, or its attempt does not count. */
 function untouched(attempt: number): LaneSettlement['left'] {
   return { attempt: attempt - 1, delayMs: 0, reason: undefined }
 }
@@ -96,7 +98,8 @@ async function publishOne(
     interruption.interrupt(new HookonceError('PUBLISH_TIMEOUT', fault))
   }, timeoutMs)
   try {
-    // A publisher that ignores its signal goes on, but nobody waits for it: the message comes again under its id.
+    // A publisher that ignores its signal goes on, but nothing waits for it: the message is
+    // published again under its id.
     await interruption.during(Promise.resolve(publish(message, { signal: interruption.signal })))
     return { ok: true }
   } catch (error) {

@@ -28,10 +28,7 @@ export interface RelayOptions {
   readonly timeoutMs: number
   readonly retry: RetryPolicy
   readonly leaseMs: number
-  /**
-   * How long an idle relay waits before it looks again. What this process commits is not waited
-   * for.
-   */
+  /** How often an idle relay looks for messages. Messages of this process wake it at once. */
   readonly pollMs: number
   /** Of the whole process. */
   readonly isolation: Isolation
@@ -39,19 +36,18 @@ export interface RelayOptions {
 }
 
 /**
- * Publishes what waits in the outbox, whatever became of the jobs that it came of. It claims lanes
- * (lane-claimer.ts), publishes the messages of each in their order (lane-run.ts), and marks them;
- * lanes run beside each other. Its lease is one of its own, and every mark carries the lane's
- * fence.
+ * Publishes the messages of the outbox, whatever happened to the jobs that wrote them. It claims
+ * lanes (lane-claimer.ts), publishes the messages of each lane in order (lane-run.ts), and marks
+ * them; lanes run in parallel. It has a lease of its own, and every mark carries the lane's fence.
  */
 export interface Relay {
   /** Its id among the workers while its lease holds. */
   readonly id: number | undefined
   /** How long its heartbeats have been answered without a break. */
   readonly contactMs: number
-  /** There are messages that nobody was told of. */
+  /** Looks for messages soon. */
   wake(): void
-  /** Finishes what is being published, hands the rest back, and leaves. */
+  /** Finishes the messages in flight, hands the other lanes back, and ends the lease. */
   stop(drainMs: number): Promise<void>
 }
 

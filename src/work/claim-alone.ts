@@ -53,8 +53,8 @@ export function aloneClaimer<Key>(options: AloneClaimerOptions<Key>): AloneClaim
         const worker = workerAlone()
         if (worker === undefined || !slots.take(key)) return
         const claimed = await claim(suspect, worker).catch(async (error) => {
-          // The suspect may be leased although the reply was lost. Hand it back before anything else
-          // starts: a crash would be blamed on it.
+          // The suspect may be leased although the reply was lost. Hand it back before anything
+          // else starts: a crash would be blamed on it.
           await returnAll(worker)
           slots.giveBack(key, 1)
           throw error

@@ -28,18 +28,16 @@ export interface ClaimLoopOptions extends Pick<ClaimTerms, 'nudge' | 'observer' 
 export interface Claimer {
   /** Due work may be waiting in the ledger. */
   readonly backlog: boolean
-  /** What is known of due work is old: ask the ledger before the next claim. */
+  /** Forgets which work is due: the next claim asks the ledger first. */
   lookAnew(): void
-  /** Settles after `stopping`, when nothing is being claimed any more. */
+  /** Resolves after `stopping`, when no claim is in progress any more. */
   readonly ended: Promise<void>
 }
 
-/** A ledger that is down is asked less and less often, up to this. */
+/** While the ledger is down, the pause between claims grows up to this. */
 const LONGEST_PAUSE_MS = 5_000
 
-/**
- * Claims while there is something, and looks again when it is nudged or when it is time to poll.
- */
+/** Claims while there is due work, and looks again when it is nudged or when it is time to poll. */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
   const { pollMs, observer, stopping } = options
   let pauseMs = pollMs
@@ -56,7 +54,7 @@ export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOp
         return 0
       },
     )
-    // At random around the time: processes that began together would ask together ever after.
+    // Jitter: processes that started together must not poll together.
     if (claimed === 0) await nudge.wait(pauseMs * (0.5 + Math.random()))
   }
 }

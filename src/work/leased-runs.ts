@@ -11,8 +11,8 @@ import { persistently } from './persistently.ts'
 import { withinMs } from './within.ts'
 
 /*
- * What the worker (process/worker.ts) and the relay (publish/relay.ts) have in common: both run work
- * that is leased to them from the ledger. From start to end:
+ * What the worker (process/worker.ts) and the relay (publish/relay.ts) have in common: both run
+ * work that is leased to them from the ledger. From start to end:
  *
  *   begin   takes the lease and starts to claim
  *   add     a run is in flight; remove: it has ended
@@ -198,7 +198,8 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
     },
     slotFreed() {
       isolation.changed()
-      // Without a backlog there is nothing to claim: new work is announced, or found by the next poll.
+      // Without a backlog there is nothing to claim: new work is announced, or found by the next
+      // poll.
       if (claimer?.backlog || stopping.signal.aborted) nudge.ring()
     },
     drain,

@@ -1,8 +1,8 @@
 import { bell } from './bell.ts'
 
 /**
- * Room for leased work in this process. Keys (subscribers, topics) share the slots of their group (a
- * subscriber, a publisher): a group that hangs takes nothing from the others.
+ * Room for leased work in this process. Keys (subscribers, topics) share the slots of their group
+ * (a subscriber, a publisher): a group that hangs takes nothing from the others.
  */
 export interface Slots<Key> {
   readonly total: number

@@ -2,7 +2,7 @@ import { DURABLE } from '../../sql/durable.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import type { JobRef } from '../jobs/job-ref.ts'
 
-/** A step of a job. Its name is done once in each epoch of the job. */
+/** A step of a job. Its name is used once in each epoch of the job. */
 export interface StepId {
   readonly job: JobRef
   readonly epoch: number
@@ -22,7 +22,7 @@ export interface FoundStep {
   readonly inputHash: Buffer | null
 }
 
-/** What an earlier run of this job recorded under this name. */
+/** The record of an earlier run of this job under this name. */
 export async function findStep(db: Queryable, { job, epoch, name }: StepId): Promise<FoundStep | undefined> {
   const [row] = await rows<FoundStep>(db, FIND_STEP, [job.shard, job.receiptId, job.subscriber, epoch, name])
   return row

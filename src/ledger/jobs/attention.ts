@@ -11,7 +11,7 @@ const WAITING = statement(
 
 export type WaitingJob = Omit<JobRef, 'fence'>
 
-/** In the order in which jobs are locked. */
+/** Sorted in the order in which jobs are locked. */
 export async function jobsWaitingFor(
   db: Queryable,
   effect: Pick<EffectId, 'shard' | 'id'>,
@@ -19,9 +19,7 @@ export async function jobsWaitingFor(
   return rows(db, WAITING, [effect.id, effect.shard])
 }
 
-/*
- * Received again as by a replay: however long the person took, the job is as young as the decision.
- */
+/* The job starts again as by a replay: its age counts from the decision. */
 const LET_GO = statement(
   'let_go_decided',
   `with waiting as (
@@ -38,8 +36,7 @@ export async function letGo(db: Queryable, job: WaitingJob): Promise<number> {
 }
 
 /**
- * Lets every job go that waits for an effect. The caller has locked the effect. Returns how many
- * they are.
+ * Releases every job that waits for an effect. The caller has locked the effect. Returns the count.
  */
 export async function letWaitingGo(db: Queryable, effect: EffectId): Promise<number> {
   let count = 0
@@ -80,7 +77,7 @@ export interface DecidedEffect {
   readonly state: 'done' | 'failed' | 'started'
   readonly reason: string
   readonly result: string | null
-  /** With `started`: the job that is to call again. */
+  /** With `started`: the job that makes the next call. */
   readonly caller: WaitingJob | undefined
 }
 
@@ -92,8 +89,8 @@ export async function decideEffect(db: Queryable, decided: DecidedEffect): Promi
 
 /*
  * Unknown effects, oldest first, each with the jobs that wait for it. An unknown effect that a
- * fresh replay reopened needs no decision. An effect that jobs wait for is listed whatever its
- * state: they must not wait unseen.
+ * fresh replay reopened needs no decision. An effect that jobs wait for is listed in any state, so
+ * that no job waits unseen.
  */
 const LIST = statement(
   'list_attention',
@@ -127,11 +124,11 @@ export interface UnknownEffect {
   readonly key: string
   readonly epoch: number
   readonly mode: string
-  /** What the other side was given: ask it by this. */
+  /** The idempotency key that the called service got: look the call up by it. */
   readonly downstreamKey: string
   readonly startedAt: Date
   readonly reason: string
-  /** None: they were abandoned. */
+  /** Empty if they were abandoned. */
   readonly jobs: readonly {
     readonly receiptId: string
     readonly source: string

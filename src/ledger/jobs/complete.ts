@@ -23,8 +23,7 @@ const COMPLETE_WITH_STEP = statement(
 )
 
 /**
- * Completes the job in the transaction of its last step. `reason` tells why nothing came of it: it
- * was stale.
+ * Completes the job in the transaction of its last step. `reason` is set if the event was stale.
  */
 export async function completeWithStep(
   db: Queryable,
@@ -35,10 +34,10 @@ export async function completeWithStep(
 }
 
 /*
- * Completes many jobs whose writes follow in the same transaction. Fence first: what is not
- * returned had lost its lease, and its writes are not sent; what is returned stays locked until the
- * commit. One probe of the primary key a job, in key order, as in settling. A replay that writes
- * where the earlier run only published adds to its record.
+ * Completes many jobs whose writes follow in the same transaction. Fences are checked first: a job
+ * that is not returned had lost its lease, and its writes are not sent. Returned jobs stay locked
+ * until the commit. One probe of the primary key per job, in key order, as in settle.ts. A replay
+ * that writes where the earlier run only published extends the record.
  */
 const COMPLETE_WRITTEN = statement(
   'complete_written',
@@ -64,13 +63,13 @@ const COMPLETE_WRITTEN = statement(
    returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
 )
 
-/** A job to complete, and the step under which what it handed over is known. */
+/** A job to complete, and the step that records what it handed over. */
 export interface CompletedJob {
   readonly job: JobRef
   readonly step: string
 }
 
-/** Tells for each job, in order, whether it was still ours to complete. */
+/** Returns for each job, in order, whether it was completed. False: the lease was lost before. */
 export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
   const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
   const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [
@@ -80,8 +79,8 @@ export async function completeWritten(db: Queryable, jobs: readonly CompletedJob
     binary.integers(batch.map(({ job }) => job.fence)),
     binary.texts(batch.map(({ step }) => step)),
   ])
-  // With the fence: a run that lost its lease, and the one that has it now, may end in the same
-  // batch.
+  // The fence is part of the key: a run that lost its lease and the run that has it now may be in
+  // one batch.
   const live = new Set(done.map(runOf))
   return jobs.map(({ job }) => live.has(runOf(job)))
 }

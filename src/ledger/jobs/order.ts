@@ -76,9 +76,9 @@ function releaseInShard(pool: Pool, shard: number, orderKeys: readonly string[])
 }
 
 /*
- * Gives an order key to a job that was recorded without one. Under the lock of the key, the job gets
- * a place by the time of its receipt. Places of a key begin at the clock, in microseconds, so that
- * this place is before every later one. The job is handed back: its run has not begun.
+ * Gives an order key to a job that was recorded without one. Under the lock of the key, the job
+ * gets a place by the time of its receipt. Places of a key begin at the clock, in microseconds, so
+ * that this place is before every later one. The job is handed back: its run has not begun.
  */
 const JOIN = statement(
   'join_lane',

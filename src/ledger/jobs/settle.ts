@@ -16,19 +16,20 @@ export interface Settlement extends JobRef {
   readonly state: Extract<JobState, 'processed' | 'retrying' | 'failed' | 'received'>
   /** Until the next run, for `retrying`. */
   readonly delayMs: number
-  /** The run does not count: the job was handed back unharmed. */
+  /** The attempt does not count: the job was handed back, or deferred. */
   readonly returnAttempt: boolean
   readonly reason: string | undefined
 }
 
 /*
- * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed
- * for them.
+ * Settles a batch of runs. Returns the places of runs that had lost their lease: nothing was
+ * changed for them.
  * - The commit waits for the disk: a job that ended must not run again after a crash of the server.
- * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
- *   deadlock.
- * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are looked at outside of it:
- *   inside, the planner may prefer the index of leased jobs, of which it knows none, and read all of them for each.
+ * - Rows are locked in key order, the order of the batch, so that two settling workers and a
+ *   rescuer cannot deadlock.
+ * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are checked
+ *   outside of it: inside, the planner may choose the index of leased jobs, which it believes to be
+ *   empty, and read all of it for each row.
  */
 const LOCKED = `cross join lateral (
        select * from hookonce.job k
@@ -41,7 +42,7 @@ const LOCKED = `cross join lateral (
 const LOST = `select n::integer as place from generate_series(1, cardinality($2)) n
    where not exists (select from ended where place = n)`
 
-/** A batch in which all ended well and there is nothing to say, as nearly always. */
+/** For a batch in which all runs succeeded without a reason to record, as in nearly all batches. */
 const COMPLETE = statement(
   'complete',
   `with ${WITH_DURABLE}, ended as materialized (
@@ -59,7 +60,7 @@ const COMPLETE = statement(
    ${LOST}`,
 )
 
-/** Runs with any outcomes. Those that did not end well are told in attempt. */
+/** For any outcomes. Runs that did not succeed are recorded in hookonce.attempt. */
 const SETTLE = statement(
   'settle',
   `with ${WITH_DURABLE}, ended as materialized (
@@ -91,8 +92,7 @@ const SETTLE = statement(
 )
 
 /**
- * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
- * before.
+ * Returns for each settlement, in order, whether it was applied. False: the lease was lost before.
  */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)

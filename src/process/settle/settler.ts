@@ -14,25 +14,23 @@ export interface Ending {
 
 /** One statement carries this many outcomes; more would only make its locks last longer. */
 const MAX_BATCH = 500
-/** A write that waits for its timeout must not hold up the others that are committed alone. */
+/** A write that runs into its timeout must not block the others that are committed alone. */
 const ALONE_IN_FLIGHT = 3
 
 export interface SettlerOptions {
   readonly pool: Pool
-  /** For the writes of handlers. */
+  /** Connections for the writes of handlers. */
   readonly writes: Pool
   readonly observer: Observer
   /**
-   * Gives up trying: the ledger is down and the process wants to end. Leases then run out by
-   * themselves.
+   * Stops retrying: the ledger is down and the process wants to end. Leases then end by themselves.
    */
   readonly signal: AbortSignal
 }
 
 /**
- * Settles runs in group commits. While the ledger is down it holds on to what happened and tries
- * again. A settlement that was committed although its reply was lost finds nothing to change the
- * second time.
+ * Settles runs in group commits. While the ledger is down, it keeps the outcomes and retries. If a
+ * settlement was committed and its reply was lost, the second try changes nothing.
  */
 export function settler({
   pool,
@@ -40,7 +38,7 @@ export function settler({
   observer,
   signal,
 }: SettlerOptions): GroupCommit<Ending, CommitOutcome> {
-  // Two may be under way: while the disk is waited for, the next is made.
+  // Two in flight: while one waits for the disk, the next is sent.
   const plain = groupCommit(
     keepTrying(async (endings) => {
       const areOurs = await settleJobs(
@@ -52,12 +50,12 @@ export function settler({
     { maxItems: MAX_BATCH, maxInFlight: 2 },
   )
   const committer = writeCommitter({ writes, pool })
-  // One after the other: two would meet at the same business rows, and wait for each other.
+  // One at a time: two could lock the same business rows, and wait for each other.
   const together = groupCommit(
     keepTrying((endings) => committer.together(endings.map(writtenJob))),
     { maxItems: MAX_BATCH },
   )
-  // Those that failed in a batch, or would hold it up.
+  // For jobs that failed in a batch, or would block it.
   const alone = groupCommit(
     keepTrying((endings) => Promise.all(endings.map((ending) => committer.alone(writtenJob(ending))))),
     { maxItems: 1, maxInFlight: ALONE_IN_FLIGHT },
@@ -85,7 +83,7 @@ export function settler({
     },
     async idle() {
       await Promise.all([plain.idle(), together.idle()])
-      // What was committed together may have been handed on to it.
+      // Jobs of `together` may have been passed on to `alone`.
       await alone.idle()
     },
   }
