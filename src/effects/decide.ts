@@ -37,7 +37,7 @@ export function decide(row: EffectRow, terms: RequestTerms): EffectDecision {
     if (row.ageMs < terms.downstreamTtlMs) return { kind: 'take over' }
     return {
       kind: 'stop',
-      reason: 'it was called, no reply was recorded, and its key may be forgotten by now',
+      reason: 'it was called, no reply was recorded, and its idempotency key may have expired',
     }
   }
   return { kind: 'stop', reason: 'it was called and no reply was recorded' }

@@ -83,7 +83,7 @@ async function exchange(request: Request): Promise<Response> {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
     throw new HookonceError(
       'REPLY_LOST',
-      `${request.url}: no reply, so nobody knows whether it was done: ${cause}`,
+      `${request.url}: no reply, so it is unknown whether the call was done: ${cause}`,
       { cause: error },
     )
   }
@@ -107,7 +107,7 @@ async function bodyOf(reply: Response, url: string): Promise<Buffer | ReadableSt
 }
 
 function unreadable(url: string): ReadableStream {
-  const fault = `${url} answered with more than ${MAX_REPLY_BYTES} bytes, of which none were kept`
+  const fault = `the reply of ${url} is larger than ${MAX_REPLY_BYTES} bytes, and was not kept`
   return new ReadableStream({
     pull: (controller) => controller.error(new HookonceError('REPLY_LOST', fault)),
   })
@@ -132,5 +132,5 @@ async function refusalOf(url: string | URL, reply: Response): Promise<Error> {
     return new NotDone(text, delayMs === undefined ? {} : { delayMs })
   }
   if (delayMs !== undefined) return new RetryAfter(delayMs, text)
-  return new HookonceError('REPLY_LOST', `${text}, which leaves open whether it was done`)
+  return new HookonceError('REPLY_LOST', `${text}; it is unknown whether the call was done`)
 }

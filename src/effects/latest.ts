@@ -68,7 +68,7 @@ export async function latest<Result, Current>(
 
   if (update.version === undefined) {
     if (!refetch) {
-      const advice = 'the event has no version: give one, or a function `refetch` that reads the entity'
+      const advice = 'the event has no version; pass one, or a function `refetch` that reads the entity'
       throw new HookonceError('VERSION_INVALID', `entity "${name}": ${advice}`)
     }
     return applied(await update.work(await refetchUnversioned(db, { entity, refetch, deleted })))

@@ -124,7 +124,7 @@ function toJson(topic: string, payload: unknown): string {
   if (Buffer.byteLength(json) <= MAX_PAYLOAD_BYTES) return json
   throw new HookonceError(
     'MESSAGE_TOO_LARGE',
-    `the payload of "${topic}" is larger than ${MAX_PAYLOAD_BYTES} bytes: publish an id, and let it be read where it lives`,
+    `the payload of "${topic}" is larger than ${MAX_PAYLOAD_BYTES} bytes; publish an id, and let consumers read the data at its source`,
   )
 }
 
@@ -137,7 +137,7 @@ function stringified(topic: string, payload: unknown): string {
       cause: error,
     })
   }
-  throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): there is no payload`)
+  throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): the payload is undefined`)
 }
 
 /** Length-prefixed, so that ("a", "bc") and ("ab", "c") differ. */

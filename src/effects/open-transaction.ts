@@ -82,7 +82,10 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   function requireOpen(): void {
     // The connection may belong to another transaction by now.
     if (isClosed)
-      throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
+      throw new HookonceError(
+        'CONTEXT_CLOSED',
+        'tx was used after its transaction had ended; await every call of tx',
+      )
   }
 
   function onAdapter(db: Queryable): AdaptedTransaction {

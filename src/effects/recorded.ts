@@ -19,7 +19,7 @@ function limited(what: string, json: string): string {
   if (Buffer.byteLength(json) <= MAX_RESULT_BYTES) return json
   throw new HookonceError(
     'STEP_RESULT_TOO_LARGE',
-    `the result of ${what} is larger than ${MAX_RESULT_BYTES} bytes: return less, an id is enough`,
+    `the result of ${what} is larger than ${MAX_RESULT_BYTES} bytes; return less, for example an id`,
   )
 }
 
@@ -43,7 +43,7 @@ export function requireSameInput(what: string, before: Uint8Array | null, now: U
   if (!before || !now || Buffer.compare(before, now) === 0) return
   throw new HookonceError(
     'EFFECT_INPUT_CHANGED',
-    `${what} was recorded with another input: what was done is not what is asked for now`,
+    `${what} was recorded with a different input; use another name for another input`,
   )
 }
 
@@ -77,7 +77,7 @@ function notJson(value: unknown, place: Place): string | undefined {
     return fault ? `holds ${fault}${at}, which the ledger cannot keep` : undefined
   }
   if (typeof value === 'number') {
-    return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON has no word for`
+    return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON cannot represent`
   }
   if (typeof value !== 'object') return `holds a ${typeof value}${at}: return plain data`
   if (inside.includes(value)) return `holds itself${at}: return plain data`

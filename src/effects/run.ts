@@ -87,7 +87,7 @@ export function claimName({ progress }: HandlerRun, name: string): void {
   if (progress.names.has(name)) {
     throw new HookonceError(
       'STEP_REPEATED',
-      `"${name}" was used before in this run: give each step and transaction a name of its own`,
+      `"${name}" was used before in this run; give each step and transaction a unique name`,
     )
   }
   progress.names.add(name)

@@ -43,7 +43,7 @@ export function refuseInside({ progress }: HandlerRun, what: string): void {
   if (name === undefined) return
   throw new HookonceError(
     'TRANSACTION_MISUSED',
-    `${what} was called while the transaction "${name}" was open: call it before or after, or use what tx offers`,
+    `${what} was called while the transaction "${name}" was open; call it before or after, or use tx instead`,
   )
 }
 
@@ -127,7 +127,10 @@ function stepOf<Result>(
         operations.requireAwaited()
         // The handler did not await it, and has ended: its job must not be completed by it.
         if (last && progress.hasHandlerEnded)
-          throw new HookonceError('CONTEXT_CLOSED', 'the last transaction was not awaited')
+          throw new HookonceError(
+            'CONTEXT_CLOSED',
+            'the last transaction was not awaited; await ctx.transaction()',
+          )
         return result
       } finally {
         // A pending operation would go on after the rollback, outside of any transaction.

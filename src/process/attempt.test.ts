@@ -126,7 +126,7 @@ test('a handler that overruns its time is aborted, told why, and retried', async
   expect(reason).toBeInstanceOf(HookonceError)
   expect(reason).toMatchObject({ code: 'HANDLER_TIMEOUT' })
   expect(settlement.state).toBe('retrying')
-  expect(settlement.reason).toContain('the handler ran past 5 ms')
+  expect(settlement.reason).toContain('the handler took longer than 5 ms')
 })
 
 test.each([

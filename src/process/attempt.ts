@@ -36,7 +36,7 @@ async function runHandler(run: Run, observer: Observer): Promise<Outcome> {
 
 function startTimeout({ subscriber, interruption }: Run): NodeJS.Timeout {
   return setTimeout(() => {
-    const fault = `the handler ran past ${subscriber.timeoutMs} ms`
+    const fault = `the handler took longer than ${subscriber.timeoutMs} ms`
     interruption.interrupt(new HookonceError('HANDLER_TIMEOUT', fault))
   }, subscriber.timeoutMs)
 }

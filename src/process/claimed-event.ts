@@ -29,7 +29,7 @@ class ClaimedReceipt implements Recorded {
   constructor(job: ClaimedJob, { tenant, sourceName }: Subscriber) {
     const { receiptId, receivedAtMs, headers, body, largeBody } = job
     if ((body === null && largeBody === null) || headers === null)
-      throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receiptId} is gone`)
+      throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receiptId} was deleted by retention`)
     this.receiptId = receiptId
     this.tenant = tenant
     this.source = sourceName

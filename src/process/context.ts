@@ -115,13 +115,13 @@ function requireNothingLeft({ progress }: Run, pending: string | undefined): voi
   if (pending !== undefined) {
     throw new HookonceError(
       'CONTEXT_CLOSED',
-      `a last transaction would leave ${pending} behind: await it before`,
+      `a last transaction would leave ${pending} behind; await it first`,
     )
   }
   if (!hasHandedOver(progress.handOver)) return
   throw new HookonceError(
     'CONTEXT_CLOSED',
-    'a last transaction would leave behind what ctx.write() and ctx.publish() gathered: use tx.query() and tx.publish()',
+    'a last transaction would lose the writes of ctx.write() and ctx.publish(); use tx.query() and tx.publish()',
   )
 }
 

@@ -1,9 +1,9 @@
 import { type Business, type HandlerRun, Progress } from '../effects/run.ts'
 import type { ClaimedJob } from '../ledger/jobs/claim.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
-import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { Interruption } from '../work/interruption.ts'
+import { leaseEnded } from '../work/lease.ts'
 import { claimedEvent } from './claimed-event.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -70,7 +70,7 @@ export class Run implements LeasedJob, RunTerms, HandlerRun {
 
   requireHeld(): void {
     if (this.interruption.reason) throw this.interruption.reason
-    if (!this.isHeld()) throw new HookonceError('LEASE_LOST', 'this worker was silent for too long')
+    if (!this.isHeld()) throw leaseEnded('worker')
   }
 }
 

@@ -94,7 +94,7 @@ async function publishOne(
   timeoutMs: number,
 ): Promise<PublishResult> {
   const timer = setTimeout(() => {
-    const fault = `publishing a message of "${message.topic}" wasSettled longer than ${timeoutMs} ms`
+    const fault = `publishing a message of "${message.topic}" took longer than ${timeoutMs} ms`
     interruption.interrupt(new HookonceError('PUBLISH_TIMEOUT', fault))
   }, timeoutMs)
   try {

@@ -29,7 +29,8 @@ export function outboxPublishers(
     here,
     require(topic) {
       if (here.some(({ takes }) => takes(topic))) return
-      const known = patterns.length === 0 ? 'there is none' : `there are: ${patterns.join(', ')}`
+      const known =
+        patterns.length === 0 ? 'no publishers are configured' : `there are: ${patterns.join(', ')}`
       throw new HookonceError('PUBLISHER_MISSING', `no publisher takes the topic "${topic}" (${known})`)
     },
   }

@@ -51,7 +51,10 @@ export function breaker(isOutage: (error: unknown) => boolean, random: () => num
     async attempt(work) {
       if (failures > 0) {
         if (!isProbing && performance.now() >= retryAt) return probe(work)
-        throw new HookonceError('LEDGER_DOWN', 'the ledger was down a moment ago, and is not asked yet')
+        throw new HookonceError(
+          'LEDGER_DOWN',
+          'the ledger was down a moment ago, and has not been probed since',
+        )
       }
       return work().catch((error: unknown) => {
         if (isOutage(error)) failed(false)

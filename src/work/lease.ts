@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { enlistWorker, heartbeat, retireWorker } from '../ledger/jobs/workers.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
@@ -139,4 +140,9 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       await retireWorker(db, worker)
     },
   }
+}
+
+export function leaseEnded(holder: 'worker' | 'relay'): HookonceError {
+  const fault = `the lease of this ${holder} has ended: no heartbeat was answered in time`
+  return new HookonceError('LEASE_LOST', fault)
 }

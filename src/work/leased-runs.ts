@@ -1,12 +1,11 @@
 import type { Queryable } from '../ledger/driver/statement.ts'
-import { HookonceError } from '../model/errors.ts'
 import { ALONE_FROM } from '../model/suspects.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from './bell.ts'
 import type { Claimer, ClaimTerms } from './claim-loop.ts'
 import { Drain, type Interruption } from './interruption.ts'
 import type { Isolation } from './isolation.ts'
-import { type Lease, takeLease } from './lease.ts'
+import { type Lease, leaseEnded, takeLease } from './lease.ts'
 import { persistently } from './persistently.ts'
 import { withinMs } from './within.ts'
 
@@ -106,7 +105,7 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
       leaseMs: options.leaseMs,
       serves: options.serves,
       observer,
-      onLost: () => interruptAll(new HookonceError('LEASE_LOST', `this ${name} was silent for too long`)),
+      onLost: () => interruptAll(leaseEnded(name)),
       onBeat: (held) => returnStrays(held, STRAY_AFTER_MS),
     })
     isolation.join({ isIdle, onOpen: lookAnew })

@@ -216,7 +216,7 @@ function requireRows(member: WrittenJob, counts: readonly number[], first: numbe
   for (const [index, { text, rows }] of member.writes.entries()) {
     const changed = counts[first + index]
     if (rows === undefined || changed === rows) continue
-    const fault = `${rows} rows were expected to change, ${changed} did: ${text.slice(0, 200)}`
+    const fault = `expected to change ${rows} rows, changed ${changed}: ${text.slice(0, 200)}`
     throw new FailedWrite(member, text, new HookonceError('WRITE_UNEXPECTED', fault))
   }
 }
