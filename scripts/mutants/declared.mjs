@@ -6,14 +6,20 @@
 export const EQUIVALENT = [
   {
     file: 'src/ledger/jobs/replay.ts',
-    removed: "and j.state in ('failed', 'attention')",
-    within: "and j.state = 'failed'",
+    removed: 'j.state in ${NEEDS_OPERATOR}',
+    within: 'r.received_at > now()',
     reason: 'names the partial index; the condition behind it is narrower',
   },
   {
     file: 'src/ledger/read/jobs.ts',
-    removed: "and j.state in ('failed', 'attention')",
-    within: "count(*) filter (where j.state = 'failed')",
+    removed: 'j.state in ${NEEDS_OPERATOR}',
+    within: 'select j.receipt_id, j.reason, j.finished_at',
+    reason: 'names the partial index; the condition behind it is narrower',
+  },
+  {
+    file: 'src/ledger/read/jobs.ts',
+    removed: 'j.state in ${NEEDS_OPERATOR}',
+    within: "filter (where j.state = 'failed')",
     reason: 'names the partial index; each count has a condition of its own',
   },
   {

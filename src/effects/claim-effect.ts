@@ -6,23 +6,22 @@ import {
   type EffectId,
   type EffectMode,
   type EffectRow,
-  isLive,
   lockEffect,
   markUnknown,
   startEffect,
   takeOverEffect,
 } from '../ledger/effects/effects.ts'
-import { requireLive } from '../ledger/effects/steps.ts'
-import { stopForAttention } from '../ledger/jobs/attention.ts'
+import { isLive, requireLive } from '../ledger/jobs/fence.ts'
+import { stopForAttention } from '../ledger/jobs/settle.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
-import { type Decision, decide } from './decide.ts'
+import { decide, type EffectDecision } from './decide.ts'
 import { effectDownstreamKey } from './downstream-key.ts'
 import { fromRecord, requireSameInput } from './recorded.ts'
 import { asLeaseLost, type HandlerRun, stop, unknownEffect } from './run.ts'
 
-/** An effect that a run asks for. */
-export interface Wanted {
+/** An effect that a run requests. */
+export interface EffectRequest {
   readonly effect: EffectId
   readonly mode: EffectMode
   readonly downstreamTtlMs: number
@@ -30,58 +29,56 @@ export interface Wanted {
   readonly inputHash: Buffer | null
 }
 
-export type Claim =
+export type EffectClaim =
   | { readonly kind: 'done'; readonly result: unknown }
-  /** This run is to call. */
+  /** This run makes the call. */
   | { readonly kind: 'ours'; readonly call: OpenCall }
 
 export interface OpenCall {
   readonly epoch: number
   readonly idempotencyKey: string
-  /**
-   * When an earlier run called with the same key, if one did: what became of that call was not
-   * recorded.
-   */
+  /** When an earlier run called with the same key, if its outcome was not recorded. */
   readonly calledAt: Date | undefined
 }
 
 /** The effect that a key names in a tenant. */
-export function effectOf({ tenant, shards }: Pick<HandlerRun, 'tenant' | 'shards'>, key: string): EffectId {
+export function effectOf({ subscriber, business }: HandlerRun, key: string): EffectId {
+  const { tenant } = subscriber
   const id = scopedId(tenant, key)
-  return { shard: shardOf(id, shards), id, tenant, key }
+  return { shard: shardOf(id, business.shards), id, tenant, key }
 }
 
 /**
- * Commits that this run is about to call, under its live fence, or finds out why it must not. The
- * job's row is locked until that commit: a rescuer comes before it, and then nothing is started, or
- * after it, and then the successor sees that something was.
+ * Records under the live fence that this run is about to call, or finds out why it must not. The
+ * job's row is locked until that commit. If the job is rescued before it, nothing is started; if it
+ * is rescued after it, the next run finds the started call.
  */
-export async function claimEffect(run: HandlerRun, wanted: Wanted): Promise<Claim> {
-  const first = opened(wanted, 0)
-  if (await startFirst(run, wanted)) return { kind: 'ours', call: first }
+export async function claimEffect(run: HandlerRun, request: EffectRequest): Promise<EffectClaim> {
+  const first = opened(request, 0)
+  if (await startFirst(run, request)) return { kind: 'ours', call: first }
   for (;;) {
-    const claim = await claimKnown(run, wanted)
+    const claim = await claimKnown(run, request)
     if (claim) return claim
   }
 }
 
 function opened(
-  { effect: { tenant, key } }: Wanted,
+  { effect: { tenant, key } }: EffectRequest,
   epoch: number,
   calledAt: Date | undefined = undefined,
 ): OpenCall {
   return { epoch, calledAt, idempotencyKey: effectDownstreamKey({ tenant, key, epoch }) }
 }
 
-/** The usual case, in one round trip: nobody has asked for it before. */
-function startFirst({ pool, job }: HandlerRun, wanted: Wanted): Promise<boolean> {
+/** The usual case, in one round trip: the effect was never requested before. */
+function startFirst({ business: { pool }, job }: HandlerRun, request: EffectRequest): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const [live, started, committed] = inOneWrite(
       client,
       () =>
         [
           requireLive(client, job),
-          startEffect(client, epochOf(wanted, job, 0)),
+          startEffect(client, epochOf(request, job, 0)),
           client.query('commit'),
         ] as const,
     )
@@ -92,52 +89,52 @@ function startFirst({ pool, job }: HandlerRun, wanted: Wanted): Promise<boolean>
   })
 }
 
-function epochOf(wanted: Wanted, job: HandlerRun['job'], epoch: number) {
-  const { effect, mode, inputHash } = wanted
-  return { effect, job, epoch, mode, inputHash, downstreamKey: opened(wanted, epoch).idempotencyKey }
+function epochOf(request: EffectRequest, job: HandlerRun['job'], epoch: number) {
+  const { effect, mode, inputHash } = request
+  return { effect, job, epoch, mode, inputHash, downstreamKey: opened(request, epoch).idempotencyKey }
 }
 
-/** Undefined: somebody was quicker with the next epoch, look again. */
-async function claimKnown(run: HandlerRun, wanted: Wanted): Promise<Claim | undefined> {
+/** Undefined: another run started the next epoch first, look again. */
+async function claimKnown(run: HandlerRun, request: EffectRequest): Promise<EffectClaim | undefined> {
   const claim = await fenced(run, async (client) => {
-    const claimed = await claimLocked(run, wanted, client)
-    if (claimed?.kind === 'stop') await recordUnknown(client, run, { ...claimed, effect: wanted.effect })
+    const claimed = await claimLocked(run, request, client)
+    if (claimed?.kind === 'stop') await recordUnknown(client, run, { ...claimed, effect: request.effect })
     await client.query('commit')
     return claimed
   })
-  if (claim?.kind === 'wait') throw stop(run, busy(wanted.effect))
+  if (claim?.kind === 'wait') throw stop(run, busy(request.effect))
   if (claim?.kind !== 'stop') return claim
-  run.settled = 'attention'
-  throw stop(run, unknownEffect(wanted.effect, claim.reason))
+  run.progress.settled = 'attention'
+  throw stop(run, unknownEffect(request.effect, claim.reason))
 }
 
 type LockedClaim =
-  | Claim
+  | EffectClaim
   | { readonly kind: 'wait' }
   | { readonly kind: 'stop'; readonly epoch: number; readonly reason: string }
 
 /** Decides on a known effect while its row is locked. */
 export async function claimLocked(
   run: HandlerRun,
-  wanted: Wanted,
+  request: EffectRequest,
   db: Queryable,
 ): Promise<LockedClaim | undefined> {
-  const row = await lockEffect(db, wanted.effect)
+  const row = await lockEffect(db, request.effect)
   if (!row) return undefined
-  const decision = await decideOn(run, { wanted, row, db })
+  const decision = await decideOn(run, { request, row, db })
   switch (decision.kind) {
     case 'return':
-      requireSameInput(`effect "${wanted.effect.key}"`, row.inputHash, wanted.inputHash)
+      requireSameInput(`effect "${request.effect.key}"`, row.inputHash, request.inputHash)
       return { kind: 'done', result: fromRecord(row.result) }
     case 'next epoch': {
       const epoch = row.epoch + 1
-      const began = await startEffect(db, epochOf(wanted, run.job, epoch))
-      return began ? { kind: 'ours', call: opened(wanted, epoch) } : undefined
+      const began = await startEffect(db, epochOf(request, run.job, epoch))
+      return began ? { kind: 'ours', call: opened(request, epoch) } : undefined
     }
     case 'take over':
-      requireSameInput(`effect "${wanted.effect.key}"`, row.inputHash, wanted.inputHash)
-      await takeOverEffect(db, { ...wanted, job: run.job, epoch: row.epoch })
-      return { kind: 'ours', call: opened(wanted, row.epoch, row.startedAt) }
+      requireSameInput(`effect "${request.effect.key}"`, row.inputHash, request.inputHash)
+      await takeOverEffect(db, { ...request, job: run.job, epoch: row.epoch })
+      return { kind: 'ours', call: opened(request, row.epoch, row.startedAt) }
     case 'wait':
       return decision
     case 'stop':
@@ -145,62 +142,61 @@ export async function claimLocked(
   }
 }
 
-interface Deciding {
-  readonly wanted: Wanted
+interface KnownEffect {
+  readonly request: EffectRequest
   readonly row: EffectRow
   readonly db: Queryable
 }
 
-async function decideOn(run: HandlerRun, { wanted, row, db }: Deciding): Promise<Decision> {
-  const caller = { ...row, shard: shardOf(row.receiptId, run.shards) }
+async function decideOn(run: HandlerRun, { request, row, db }: KnownEffect): Promise<EffectDecision> {
+  const caller = { ...row, shard: shardOf(row.receiptId, run.business.shards) }
   const callerIsLive = row.state === 'started' && (await isLive(db, caller))
-  return decide(row, { ...wanted, callerIsLive })
+  return decide(row, { ...request, callerIsLive })
 }
 
-interface Unknown {
+interface UnknownOutcome {
   readonly effect: EffectId
   readonly epoch: number
   readonly reason: string
 }
 
-/** The effect is unknown and the job stops, in one commit; see ledger/attention.ts. */
-async function recordUnknown(client: PoolClient, run: HandlerRun, found: Unknown): Promise<void> {
+/** The effect is unknown and the job stops, in one commit; see ledger/jobs/settle.ts. */
+async function recordUnknown(client: PoolClient, run: HandlerRun, found: UnknownOutcome): Promise<void> {
   await markUnknown(client, { ...found, reason: storable(found.reason) })
   const reason = storable(`effect "${found.effect.key}": ${found.reason}`)
   await stopForAttention(client, { job: run.job, effect: found.effect, reason })
 }
 
-/** The other side was asked what became of a call, and cannot tell: a person must. */
-export async function stopAtUnknown(run: HandlerRun, found: Unknown): Promise<never> {
+/** `reconcile` could not find the outcome of a call: a person must decide. */
+export async function stopAtUnknown(run: HandlerRun, found: UnknownOutcome): Promise<never> {
   await fenced(run, async (client) => {
     const row = await lockEffect(client, found.effect)
     if (row?.fence !== run.job.fence || row.receiptId !== run.job.receiptId) throw busy(found.effect)
     await recordUnknown(client, run, found)
     await client.query('commit')
   })
-  run.settled = 'attention'
+  run.progress.settled = 'attention'
   throw stop(run, unknownEffect(found.effect, found.reason))
 }
 
 /**
- * A transaction met an effect of unknown outcome and was rolled back: the job stops, if that is
- * still so.
+ * Stops a job whose transaction met an unknown effect and was rolled back, if it is still unknown.
  */
-export async function stopIfUnknown(run: HandlerRun, wanted: Wanted): Promise<never> {
+export async function stopIfUnknown(run: HandlerRun, request: EffectRequest): Promise<never> {
   const reason = await fenced(run, async (client) => {
-    const claimed = await claimLocked(run, wanted, client)
-    if (claimed?.kind !== 'stop') throw stop(run, busy(wanted.effect))
-    await recordUnknown(client, run, { ...claimed, effect: wanted.effect })
+    const claimed = await claimLocked(run, request, client)
+    if (claimed?.kind !== 'stop') throw stop(run, busy(request.effect))
+    await recordUnknown(client, run, { ...claimed, effect: request.effect })
     await client.query('commit')
     return claimed.reason
   })
-  run.settled = 'attention'
-  throw stop(run, unknownEffect(wanted.effect, reason))
+  run.progress.settled = 'attention'
+  throw stop(run, unknownEffect(request.effect, reason))
 }
 
-/** A transaction that begins by making sure that the job is still this run's. */
+/** A transaction that first requires the live fence of this run. */
 function fenced<Result>(
-  { pool, job }: HandlerRun,
+  { business: { pool }, job }: HandlerRun,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   return inTransaction(pool, async (client) => {
@@ -211,10 +207,7 @@ function fenced<Result>(
   })
 }
 
-/**
- * Whoever calls now needs about a second, as a rule; jitter, so that those who wait do not come
- * back together.
- */
+/** The usual time of a call. Jitter is added, so that waiting jobs are not retried together. */
 const TURN_MS = 1_000
 
 export function busy({ key }: EffectId): EffectBusy {

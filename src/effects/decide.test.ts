@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EffectRow } from '../ledger/effects/effects.ts'
-import { type Asking, decide } from './decide.ts'
+import { decide, type RequestTerms } from './decide.ts'
 
 const row: EffectRow = {
   epoch: 0,
@@ -17,9 +17,9 @@ const row: EffectRow = {
   startedAt: new Date(0),
   ageMs: 1_000,
 }
-const asking: Asking = { mode: 'keyed', downstreamTtlMs: 2_000, reconciles: false, callerIsLive: false }
+const terms: RequestTerms = { mode: 'keyed', downstreamTtlMs: 2_000, reconciles: false, callerIsLive: false }
 
-test.each<[string, Partial<EffectRow>, Partial<Asking>, string]>([
+test.each<[string, Partial<EffectRow>, Partial<RequestTerms>, string]>([
   ['done is returned', { state: 'done' }, {}, 'return'],
   [
     'what is done and asked for afresh is the next epoch',
@@ -46,5 +46,5 @@ test.each<[string, Partial<EffectRow>, Partial<Asking>, string]>([
   ['atLeastOnce', { ageMs: 9e9 }, { mode: 'atLeastOnce' }, 'take over'],
   ['tx meets a call that was not ended', {}, { mode: 'tx' }, 'stop'],
 ])('%s', (_, effect, who, kind) => {
-  expect(decide({ ...row, ...effect }, { ...asking, ...who }).kind).toBe(kind)
+  expect(decide({ ...row, ...effect }, { ...terms, ...who }).kind).toBe(kind)
 })

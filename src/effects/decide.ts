@@ -1,43 +1,43 @@
 import type { EffectMode, EffectRow } from '../ledger/effects/effects.ts'
 
-/** Who asks for an effect that somebody asked for before. */
-export interface Asking {
+/** How a run requests an effect that was requested before. */
+export interface RequestTerms {
   readonly mode: EffectMode
-  /** How long the other side remembers the key of a call. */
+  /** How long the called service remembers the key of a call. */
   readonly downstreamTtlMs: number
-  /** Whether the other side can be asked what became of a call. */
+  /** Whether `reconcile` can find the outcome of a call. */
   readonly reconciles: boolean
-  /** Whether the run that last called may still be at it. */
+  /** Whether the run that called last may still be running. */
   readonly callerIsLive: boolean
 }
 
-export type Decision =
-  /** It is done: here is the result. */
+export type EffectDecision =
+  /** It is done: return the recorded result. */
   | { readonly kind: 'return' }
-  /** The call before this one is known not to count: begin anew, with another key. */
+  /** The previous call is known not to count: start a new call, with another key. */
   | { readonly kind: 'next epoch' }
-  /** Call, or ask, in place of the run that did not tell: with the same key. */
+  /** Call or reconcile in place of the run that recorded no outcome: with the same key. */
   | { readonly kind: 'take over' }
   | { readonly kind: 'wait' }
   | { readonly kind: 'stop'; readonly reason: string }
 
 /**
- * What becomes of an effect that is asked for again. The one place where the modes differ: a call was started and
- * nobody told how it ended.
+ * Decides what happens to an effect that is requested again. This is the one place where the modes
+ * differ: a call was started, and its outcome was never recorded.
  */
-export function decide(row: EffectRow, asking: Asking): Decision {
+export function decide(row: EffectRow, terms: RequestTerms): EffectDecision {
   if (row.reopened || row.state === 'failed') return { kind: 'next epoch' }
   if (row.state === 'done') return { kind: 'return' }
   if (row.state === 'unknown') return { kind: 'stop', reason: row.reason ?? 'its outcome is unknown' }
-  if (asking.callerIsLive) return { kind: 'wait' }
-  // A person has decided that it is to be called again.
+  if (terms.callerIsLive) return { kind: 'wait' }
+  // A person decided that it is called again.
   if (row.fence === 0) return { kind: 'take over' }
-  if (asking.reconciles || asking.mode === 'atLeastOnce') return { kind: 'take over' }
-  if (asking.mode === 'keyed') {
-    if (row.ageMs < asking.downstreamTtlMs) return { kind: 'take over' }
+  if (terms.reconciles || terms.mode === 'atLeastOnce') return { kind: 'take over' }
+  if (terms.mode === 'keyed') {
+    if (row.ageMs < terms.downstreamTtlMs) return { kind: 'take over' }
     return {
       kind: 'stop',
-      reason: 'it was called, no reply was recorded, and its key may be forgotten by now',
+      reason: 'it was called, no reply was recorded, and its idempotency key may have expired',
     }
   }
   return { kind: 'stop', reason: 'it was called and no reply was recorded' }

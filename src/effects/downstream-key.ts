@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /*
- * The keys that are handed downstream. They are made of what does not change between attempts and replays; never
- * of an attempt number, and never of a key that a client supplied. The epoch is raised only when the next call is
- * meant to be another one.
+ * Idempotency keys for calls to other services. They are derived from values that stay the same
+ * across attempts and replays: never from an attempt number, and never from a key that a client
+ * supplied. The epoch is raised only when the next call is meant to be a different one.
  */
 
 export interface StepName {
@@ -23,7 +23,7 @@ export interface EffectName {
   readonly epoch: number
 }
 
-/** Without a receipt in it: two events that want the same effect hand the same key downstream. */
+/** Contains no receipt: two events that request the same effect send the same key. */
 export function effectDownstreamKey({ tenant, key, epoch }: EffectName): string {
   return keyOf(['hookonce', tenant, key, String(epoch)])
 }

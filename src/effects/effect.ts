@@ -7,7 +7,7 @@ import { DAY_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { NotDone } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
-import { claimEffect, effectOf, type OpenCall, stopAtUnknown, type Wanted } from './claim-effect.ts'
+import { claimEffect, type EffectRequest, effectOf, type OpenCall, stopAtUnknown } from './claim-effect.ts'
 import { recordOutcome } from './end-effect.ts'
 import { type EffectFetch, effectFetch, Unsent } from './fetch.ts'
 import { observedEffect } from './observed-effect.ts'
@@ -15,7 +15,7 @@ import { inputHash, requireSameInput, toRecord } from './recorded.ts'
 import type { HandlerRun } from './run.ts'
 import type { Call } from './step.ts'
 
-/** What became of a call whose reply was not recorded, as the other side tells it. */
+/** The outcome of a call whose reply was not recorded, as the called service reports it. */
 export type Reconciled<Result> =
   | { readonly outcome: 'done'; readonly result?: Result }
   | { readonly outcome: 'not done' }
@@ -28,13 +28,13 @@ export interface EarlierCall extends Call {
 type Reconcile = (call: EarlierCall) => unknown
 
 const optionsSchema = strict({
-  /** What is done when a call was started and nobody told how it ended. */
+  /** What happens when a call was started and its outcome was not recorded. */
   mode: z.enum(['keyed', 'atMostOnce', 'atLeastOnce']).default('keyed'),
-  /** How long the other side honours a key. 24 h: what Stripe promises. */
+  /** How long the called service honours a key. 24 h: what Stripe promises. */
   downstreamTtlMs: z.number().positive().default(DAY_MS),
-  /** What the effect depends on, as JSON: a key that is used for something else is refused. */
+  /** What the effect depends on, as JSON: the same key with another input is refused. */
   input: z.unknown().optional(),
-  /** Asks the other side. It is asked before anything is called again, in every mode. */
+  /** Asks the called service for the outcome. Runs before any second call, in every mode. */
   reconcile: z.custom<Reconcile>((value) => typeof value === 'function', 'must be a function').optional(),
 })
 
@@ -42,20 +42,15 @@ export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>
   readonly reconcile?: (call: EarlierCall) => Reconciled<Result> | Promise<Reconciled<Result>>
 }
 
-/** What an effect may use. */
+/** The argument of an effect's work. */
 export interface EffectCall extends Call {
-  /**
-   * fetch with the Idempotency-Key, a time-out, and the distinction between "not done" and "not
-   * known".
-   */
+  /** fetch with the Idempotency-Key and a timeout. Its errors tell "not done" from "unknown". */
   readonly fetch: EffectFetch
 }
 
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
-/**
- * Runs once for its key, whoever asks; see docs/reference/effects.md for what each mode promises.
- */
+/** Runs once per key; docs/reference/effects.md says what each mode promises. */
 export async function effect<Result>(
   run: HandlerRun,
   key: string,
@@ -65,10 +60,11 @@ export async function effect<Result>(
   check(keptName, key, 'the key of an effect')
   const { mode, downstreamTtlMs, input } = check(optionsSchema, options, `ctx.effect("${key}")`)
   const hash = inputHash(`effect "${key}"`, input)
-  run.effects ??= new Map()
-  const before = run.effects.get(key)
+  const { progress } = run
+  progress.effects ??= new Map()
+  const before = progress.effects.get(key)
   if (before) requireSameInput(`effect "${key}"`, before.inputHash, hash)
-  const wanted = {
+  const request = {
     effect: effectOf(run, key),
     mode,
     downstreamTtlMs,
@@ -79,10 +75,11 @@ export async function effect<Result>(
   const answer =
     before?.answer ??
     observedEffect(run, { key, mode }, (onStart) =>
-      runEffect(run, { wanted, work: startingWith(onStart, work), reconcile }),
+      runEffect(run, { request, work: startingWith(onStart, work), reconcile }),
     )
-  // What one call declares is compared with the others, also where the first declared nothing.
-  run.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
+  // Keep the first declared input, even if an earlier request declared none: later ones must match
+  // it.
+  progress.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
 }
 
@@ -93,40 +90,44 @@ function startingWith<Result>(onStart: () => void, work: EffectWork<Result>): Ef
   }
 }
 
-interface Asked<Result> {
-  readonly wanted: Wanted
+interface EffectExecution<Result> {
+  readonly request: EffectRequest
   readonly work: EffectWork<Result>
   readonly reconcile: EffectOptions<Result>['reconcile']
 }
 
 async function runEffect<Result>(
   run: HandlerRun,
-  { wanted, work, reconcile }: Asked<Result>,
+  { request, work, reconcile }: EffectExecution<Result>,
 ): Promise<Result> {
-  const claim = await claimEffect(run, wanted)
-  // What was recorded is what `work` returned then.
+  const claim = await claimEffect(run, request)
+  // The recorded value is what `work` returned.
   if (claim.kind === 'done') return claim.result as Result
   const { idempotencyKey, calledAt, epoch } = claim.call
-  const open = { effect: wanted.effect, call: claim.call }
+  const open = { effect: request.effect, call: claim.call }
   if (reconcile === undefined || calledAt === undefined) return callAndRecord(run, open, work)
 
   const answer = await reconcile({ idempotencyKey, signal: run.interruption.signal, calledAt })
   if (answer.outcome === 'done') return record(run, open, answer.result as Result)
   if (answer.outcome === 'unknown') {
     const reason = 'it was called, and the other side cannot tell what came of it'
-    return stopAtUnknown(run, { effect: wanted.effect, epoch, reason })
+    return stopAtUnknown(run, { effect: request.effect, epoch, reason })
   }
-  // With the same key, also in atMostOnce: a caller that was only frozen and calls after the
-  // question can then still be recognised on the other side.
+  // With the same key, even in atMostOnce: the service can then still recognise a frozen caller
+  // that calls after the reconciliation.
   return callAndRecord(run, open, work)
 }
 
-interface Open {
+interface CallInProgress {
   readonly effect: EffectId
   readonly call: OpenCall
 }
 
-async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWork<Result>): Promise<Result> {
+async function callAndRecord<Result>(
+  run: HandlerRun,
+  open: CallInProgress,
+  work: EffectWork<Result>,
+): Promise<Result> {
   const { idempotencyKey } = open.call
   await requireHeld(run, open)
   let result: Result
@@ -137,8 +138,8 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
       fetch: effectFetch(run, idempotencyKey),
     })
   } catch (error) {
-    // Everything else leaves open whether it happened, and so does a refusal of a second call,
-    // which says nothing of the first: the row stays as it is, and the next to ask will see.
+    // Any other error leaves the outcome open. So does the refusal of a second call, because it
+    // says nothing about the first. The row stays `started`, and the next request decides.
     const isDefinite = error instanceof NotDone || error instanceof Unsent
     if (isDefinite && open.call.calledAt === undefined) {
       await end(run, open, { state: 'failed', result: null, reason: error.message })
@@ -149,11 +150,11 @@ async function callAndRecord<Result>(run: HandlerRun, open: Open, work: EffectWo
 }
 
 /**
- * Between the commit and the call the process may have been frozen for longer than its lease. Then
- * nothing is called, and if nothing was before, that is known: to keep silent would make it
- * unknown.
+ * The process may have been frozen between the commit and the call, for longer than its lease. Then
+ * nothing is called. If there was no earlier call, that is recorded: otherwise the outcome would
+ * count as unknown.
  */
-async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
+async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void> {
   try {
     run.requireHeld()
   } catch (error) {
@@ -162,13 +163,13 @@ async function requireHeld(run: HandlerRun, open: Open): Promise<void> {
       result: null,
       reason: 'it was not called: the lease was lost',
     } as const
-    // Where this is refused, a successor has decided already.
+    // If this is refused, another run has decided already.
     if (open.call.calledAt === undefined) await end(run, open, uncalled).catch(() => undefined)
     throw error
   }
 }
 
-async function record<Result>(run: HandlerRun, open: Open, result: Result): Promise<Result> {
+async function record<Result>(run: HandlerRun, open: CallInProgress, result: Result): Promise<Result> {
   try {
     const json = toRecord(`effect "${open.effect.key}"`, result)
     await end(run, open, { state: 'done', result: json, reason: null }).catch((error) => {
@@ -176,7 +177,7 @@ async function record<Result>(run: HandlerRun, open: Open, result: Result): Prom
     })
   } catch (error) {
     if (!(error instanceof HookonceError) || !UNKEPT.has(error.code)) throw error
-    // It has happened, and must be known to: only what it returned is lost.
+    // The effect has happened, and must be recorded as done. Only its result is lost.
     await end(run, open, { state: 'done', result: null, reason: error.message })
     throw error
   }
@@ -185,7 +186,7 @@ async function record<Result>(run: HandlerRun, open: Open, result: Result): Prom
 
 const UNKEPT = new Set(['RESULT_NOT_JSON', 'STEP_RESULT_TOO_LARGE'])
 
-/** Tells the refusal of a value (SQLSTATE 22xxx) from other errors of the database. */
+/** Turns a refused value (SQLSTATE 22xxx) into RESULT_NOT_JSON; other errors stay as they are. */
 function asRefusedValue({ key }: EffectId, error: unknown): unknown {
   if (!/^22...$/.test(sqlStateOf(error))) return error
   const fault = `the ledger cannot keep the result of effect "${key}": ${textOfThrown(error)}`
@@ -194,8 +195,8 @@ function asRefusedValue({ key }: EffectId, error: unknown): unknown {
 
 /** Records how a call of this run ended. */
 function end(
-  { pool, job }: HandlerRun,
-  { effect, call }: Open,
+  { business: { pool }, job }: HandlerRun,
+  { effect, call }: CallInProgress,
   outcome: Pick<EndedEffect, 'state' | 'result' | 'reason'>,
 ): Promise<void> {
   const reason = outcome.reason === null ? null : storable(outcome.reason)

@@ -13,10 +13,10 @@ import { letWaitingGo } from '../ledger/jobs/attention.ts'
 import { HookonceError } from '../model/errors.ts'
 
 const FIRST_PAUSE_MS = 50
-/** Some six seconds in all: a failover, not an outage. */
+/** About six seconds in all: enough for a failover, not for an outage. */
 const MAX_TRIES = 7
 
-/** Records how a call ended. Tries hard: an outcome that is not recorded now will be unknown. */
+/** Records the outcome of a call, with retries: an outcome that is not recorded becomes unknown. */
 export async function recordOutcome(pool: Pool, ended: EndedEffect): Promise<void> {
   for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
     try {
@@ -29,15 +29,14 @@ export async function recordOutcome(pool: Pool, ended: EndedEffect): Promise<voi
   }
 }
 
-/** The server understood and refused: to say it again would not help. */
+/** The server understood the statement and refused it: a retry would not help. */
 function isRefusal(error: unknown): boolean {
   return /^(22|23|42)...$/.test(sqlStateOf(error))
 }
 
 /**
- * A call that outlived its lease or its timeout, so that its outcome counts as unknown by now. As
- * long as nobody has decided, its outcome is recorded all the same, and the jobs that wait for it
- * go on. False: somebody has decided.
+ * Records the outcome of a call that took longer than its lease or its timeout, and counts as
+ * unknown by now. The jobs that wait for it go on. False: a person has decided already.
  */
 function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -54,9 +53,8 @@ function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
 
 function isUndecided(row: EffectRow, { job, epoch, state }: EndedEffect): boolean {
   if (row.state !== 'unknown' || row.epoch !== epoch) return false
-  // While an effect is unknown nobody calls it, and any call of the epoch that succeeded has done
-  // it.
+  // An unknown effect is not called again, so any successful call of this epoch has done it.
   if (state === 'done') return true
-  // A refusal counts only where it answers the last call of the epoch.
+  // A refusal counts only if it answers the last call of the epoch.
   return row.receiptId === job.receiptId && row.subscriber === job.subscriber && row.fence === job.fence
 }

@@ -4,27 +4,27 @@ import { type EffectOptions, effect } from './effect.ts'
 import type { FetchInit } from './fetch.ts'
 import type { HandlerRun } from './run.ts'
 
-/** The same bytes must be sent by every attempt, so a stream, which can be read once, is none of these. */
+/** Every attempt must send the same bytes, so a stream is not allowed: it can be read only once. */
 type RepeatableBody = string | URLSearchParams | Uint8Array
 
 export type FetchOnceInit = Omit<FetchInit, 'body' | 'mode'> &
   Pick<EffectOptions<RecordedReply>, 'mode' | 'downstreamTtlMs' | 'reconcile'> & {
-    /** The business key of this call: it is made once for it. */
+    /** The business key of this call: there is one call per key. */
     readonly effect: string
     readonly body?: RepeatableBody | null
   }
 
-/** A reply as it is kept: what a later attempt sees is what the first one saw. */
+/** A reply as it is recorded: later attempts get the same reply as the first. */
 export interface RecordedReply {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
-  /** Null where there is none, or it is too large to keep. */
+  /** Null if there is none, or it is too large to record. */
   readonly body: string | null
 }
 
-/** Of what is kept for a result, the headers need their part. */
+/** Less than the limit of a recorded result: the headers need room too. */
 const MAX_BODY_BYTES = 48 * 1024
-/** Headers that a handler reads; the rest is the transport's business. */
+/** Headers that a handler may need; the others belong to the transport. */
 const KEPT_HEADERS = ['content-type', 'location', 'request-id', 'x-request-id']
 
 const bodySchema = z.union(
@@ -32,7 +32,10 @@ const bodySchema = z.union(
   { error: 'the body must be text, URLSearchParams or bytes: it may have to be sent again' },
 )
 
-/** An HTTP call as an effect. Its input is the request: another one under the same key is refused. */
+/**
+ * An HTTP call as an effect. Its input is the request: another request with the same key is
+ * refused.
+ */
 export async function fetchOnce(
   run: HandlerRun,
   url: string | URL,
@@ -51,7 +54,7 @@ export async function fetchOnce(
       ...(reconcile === undefined ? {} : { reconcile }),
     },
   )
-  // A person who confirmed that it was done may have had no reply to give.
+  // A person who confirmed the effect may not have had a reply to record.
   const { status, headers, body: text } = reply ?? { status: 200, headers: [], body: null }
   return new Response(status === 204 || status === 205 ? null : text, {
     status,
@@ -65,7 +68,7 @@ function textOf(body: RepeatableBody | null | undefined): string | null {
 }
 
 async function recorded(reply: Response): Promise<RecordedReply> {
-  // It is done, whether or not its reply can be read.
+  // The call was made, even if its reply cannot be read.
   const text = await reply.text().catch(() => '')
   const keepable = Buffer.byteLength(text) <= MAX_BODY_BYTES && !text.includes('\0')
   const headers = KEPT_HEADERS.flatMap((name): [string, string][] => {

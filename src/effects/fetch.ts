@@ -7,13 +7,13 @@ import { NotDone, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { HandlerRun } from './run.ts'
 
-/** Half of what a handler has by default: a reply that is lost leaves time to say so. */
+/** Half of a handler's default timeout: after a lost reply there is time to record that. */
 const DEFAULT_TIMEOUT_MS = 30_000
-/** Enough of a failing answer to see what it says. */
+/** Enough of an error response to understand it. */
 const MAX_QUOTE_CHARS = 300
-/** The quote in characters of up to four bytes, generously. */
+/** MAX_QUOTE_CHARS characters of up to four bytes, with a margin. */
 const MAX_QUOTE_BYTES = 4 * 1024
-/** Far more than the answer to a call needs, and little enough for many calls at once. */
+/** Far more than a reply needs, and small enough for many calls at once. */
 const MAX_REPLY_BYTES = 10 * 1024 * 1024
 
 export interface FetchInit extends RequestInit {
@@ -21,7 +21,7 @@ export interface FetchInit extends RequestInit {
   readonly timeoutMs?: number
 }
 
-/** Returns a reply with a 2xx status, its body read; throws NotDone where the other side refused for good. */
+/** Returns a 2xx reply with its whole body. Throws NotDone if the service refused for good. */
 export type EffectFetch = (url: string | URL, init?: FetchInit) => Promise<Response>
 
 const timeoutSchema = strict({
@@ -31,14 +31,14 @@ const timeoutSchema = strict({
     .max(2 ** 31 - 1),
 })
 
-/** A request that could not even be made: nothing was sent, and that is known. */
+/** A request that could not be built: it is certain that nothing was sent. */
 export class Unsent extends HookonceError {
   constructor(url: string | URL, cause: unknown) {
     super('CONFIG_INVALID', `fetch("${url}"): nothing was sent: ${textOfThrown(cause)}`, { cause })
   }
 }
 
-/** fetch, as one effect uses it: with its key. */
+/** fetch with the key of one effect. */
 export function effectFetch(run: HandlerRun, idempotencyKey: string): EffectFetch {
   return async (url, init = {}) => {
     const request = requestOf(run, url, { idempotencyKey, init })
@@ -65,14 +65,14 @@ function requestOf(
       AbortSignal.timeout(timeoutMs),
       ...(init.signal ? [init.signal] : []),
     ]
-    // A redirect is not an answer, and following it could hand the call to someone else.
+    // Redirects are not followed: that could send the call to another service.
     return new Request(url, { ...init, headers, signal: AbortSignal.any(signals), redirect: 'manual' })
   } catch (error) {
     throw new Unsent(url, error)
   }
 }
 
-/** The whole reply, within limits: one that breaks off in its body is lost like any other. */
+/** Reads the whole reply, within limits. A reply that breaks off in its body counts as lost. */
 async function exchange(request: Request): Promise<Response> {
   try {
     const reply = await fetch(request)
@@ -83,21 +83,21 @@ async function exchange(request: Request): Promise<Response> {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
     throw new HookonceError(
       'REPLY_LOST',
-      `${request.url}: no reply, so nobody knows whether it was done: ${cause}`,
+      `${request.url}: no reply, so it is unknown whether the call was done: ${cause}`,
       { cause: error },
     )
   }
 }
 
 /**
- * The other side decides how much it answers, not how much we hold. Of a refusal only the quote is wanted. Of a 2xx the
- * status has told that it is done: a body over the limit fails whoever reads it, and nobody else.
+ * Limits how much of a reply is held in memory. Of a refusal only the quote is needed. The status
+ * of a 2xx already says that the call was done, so a larger body fails only the code that reads it.
  */
 async function bodyOf(reply: Response, url: string): Promise<Buffer | ReadableStream> {
   const limit = reply.ok ? MAX_REPLY_BYTES : MAX_QUOTE_BYTES
   const chunks: Uint8Array[] = []
   let bytes = 0
-  // To leave the loop cancels the rest.
+  // Leaving the loop cancels the rest of the body.
   for await (const chunk of reply.body ?? []) {
     chunks.push(chunk)
     bytes += chunk.byteLength
@@ -107,7 +107,7 @@ async function bodyOf(reply: Response, url: string): Promise<Buffer | ReadableSt
 }
 
 function unreadable(url: string): ReadableStream {
-  const fault = `${url} answered with more than ${MAX_REPLY_BYTES} bytes, of which none were kept`
+  const fault = `the reply of ${url} is larger than ${MAX_REPLY_BYTES} bytes, and was not kept`
   return new ReadableStream({
     pull: (controller) => controller.error(new HookonceError('REPLY_LOST', fault)),
   })
@@ -118,13 +118,13 @@ function hasNoBody(status: number): boolean {
 }
 
 /**
- * Statuses under 500 that do not tell whether the call was done: a time-out of the other side, a conflict with
- * a call of the same key that it is still at, a call that came too early.
+ * Statuses under 500 that leave open whether the call was done: a timeout of the service, a
+ * conflict with a call of the same key that is still in progress, a call that came too early.
  */
 const UNDECIDED = new Set([408, 409, 425])
 
 async function refusalOf(url: string | URL, reply: Response): Promise<Error> {
-  // Cut, it may end in half a character.
+  // The cut may split a character.
   const quote = storable((await reply.text()).slice(0, MAX_QUOTE_CHARS))
   const text = `${url} answered ${reply.status}${quote === '' ? '' : `: ${quote}`}`
   const delayMs = retryAfterMs(reply.headers.get('retry-after'))
@@ -132,5 +132,5 @@ async function refusalOf(url: string | URL, reply: Response): Promise<Error> {
     return new NotDone(text, delayMs === undefined ? {} : { delayMs })
   }
   if (delayMs !== undefined) return new RetryAfter(delayMs, text)
-  return new HookonceError('REPLY_LOST', `${text}, which leaves open whether it was done`)
+  return new HookonceError('REPLY_LOST', `${text}; it is unknown whether the call was done`)
 }

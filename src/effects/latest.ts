@@ -11,21 +11,18 @@ import {
   type VersionKind,
   versionOf,
 } from '../model/version.ts'
-import type { HandlerRun } from './run.ts'
 
 type Refetch = () => unknown
 
 const optionsSchema = strict({
   /**
    * For a version that equals the applied one. `apply`: the later arrival wins. `skip`: the earlier
-   * one. Or what `refetch` returns is applied, which is right in any order.
+   * one wins. `refetch`: the entity is read at its source, which is right in any order.
    */
   tie: z.enum(['apply', 'skip', 'refetch']).default('apply'),
   /** Reads the entity at its source, while the entity is locked here. */
   refetch: z.custom<Refetch>((value) => typeof value === 'function', 'must be a function').optional(),
-  /**
-   * This event says that the entity is gone. Its version stays, so that late news cannot revive it.
-   */
+  /** The event deletes the entity. Its version is kept, so that a late event cannot revive it. */
   deleted: z.boolean().default(false),
 }).refine(({ tie, refetch }) => tie !== 'refetch' || refetch !== undefined, {
   message: 'tie: "refetch" needs the function `refetch`',
@@ -37,76 +34,78 @@ export type LatestOptions<Current = unknown> = Omit<z.input<typeof optionsSchema
 
 export type Latest<Result> =
   | { readonly outcome: 'applied'; readonly result: Result }
-  /** What was applied before is newer: nothing was done. */
+  /** A newer version was applied before: nothing was done. */
   | { readonly outcome: 'stale'; readonly reason: string }
 
-export interface News<Result, Current> {
+export interface EntityUpdate<Result, Current> {
   readonly entity: string
-  /** Without one, only what `refetch` returns can be believed. */
+  /** Without a version, `refetch` is required: only the source knows the current state. */
   readonly version: VersionInput | undefined
   readonly work: (current: Current | undefined) => Promise<Result>
   readonly options: LatestOptions<Current>
 }
 
+/** Where the name of an entity is unique. */
+export interface EntityScope {
+  readonly tenant: string
+  readonly shards: number
+}
+
 /**
  * Runs `work` in the transaction of `db` if the version is newer than the applied one, and records
- * it there.
+ * the version there.
  */
 export async function latest<Result, Current>(
-  run: Pick<HandlerRun, 'tenant' | 'shards'>,
+  { tenant, shards }: EntityScope,
   db: Queryable,
-  news: News<Result, Current>,
+  update: EntityUpdate<Result, Current>,
 ): Promise<Latest<Result>> {
-  const name = check(keptName, news.entity, 'the name of an entity')
-  const { tie, deleted } = check(optionsSchema, news.options, `latest("${name}")`)
-  const { refetch } = news.options
-  const id = scopedId('entity', run.tenant, name)
-  const entity: EntityId = { shard: shardOf(id, run.shards), id, tenant: run.tenant, name }
+  const name = check(keptName, update.entity, 'the name of an entity')
+  const { tie, deleted } = check(optionsSchema, update.options, `latest("${name}")`)
+  const { refetch } = update.options
+  const id = scopedId('entity', tenant, name)
+  const entity: EntityId = { shard: shardOf(id, shards), id, tenant, name }
 
-  if (news.version === undefined) {
+  if (update.version === undefined) {
     if (!refetch) {
-      const advice = 'the event has no version: give one, or a function `refetch` that reads the entity'
+      const advice = 'the event has no version; pass one, or a function `refetch` that reads the entity'
       throw new HookonceError('VERSION_INVALID', `entity "${name}": ${advice}`)
     }
-    return applied(await news.work(await refetchUnversioned(db, { entity, refetch, deleted })))
+    return applied(await update.work(await refetchUnversioned(db, { entity, refetch, deleted })))
   }
 
-  const version = versionOf(news.version)
+  const version = versionOf(update.version)
   const next = { kind: version.as, version: version.value, deleted }
-  if (await recordFirstVersion(db, entity, next)) return applied(await news.work(undefined))
+  if (await recordFirstVersion(db, entity, next)) return applied(await update.work(undefined))
 
   const before = await lockVersion(db, entity)
   if (before.kind === NO_VERSION && before.deleted) {
-    // The deletion had no version, so nothing tells whether this is older: only the source itself
-    // can.
+    // The deletion had no version, so only the source knows whether this event is older.
     if (!refetch) return stale({ name, version, before: 'deleted, without a version' })
     const current = await refetch()
     if (isThere(current) && !deleted) await recordVersion(db, entity, next)
-    return applied(await news.work(current))
+    return applied(await update.work(current))
   }
   const order = before.kind === NO_VERSION ? 1 : compare(name, version, before)
   if (order < 0) return stale({ name, version, before: before.version })
   if (order > 0) {
     await recordVersion(db, entity, next)
-    return applied(await news.work(undefined))
+    return applied(await update.work(undefined))
   }
-  // Of an update and a deletion with one version the deletion is the last, in whatever order they
-  // come.
+  // Of an update and a deletion with the same version, the deletion wins, in whatever order they
+  // arrive.
   if (before.deleted && !deleted) return stale({ name, version, before: `${before.version}, deleted` })
   const isDeletion = deleted && !before.deleted
   if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
   await recordVersion(db, entity, next)
   const current = !isDeletion && tie === 'refetch' ? await refetch?.() : undefined
-  return applied(await news.work(current))
+  return applied(await update.work(current))
 }
 
-/**
- * An entity whose events carry no version is locked all the same: what was read last is written
- * last.
- */
+/** An entity without versions is locked too, so that the last read is also the last write. */
 const NO_VERSION = 'none'
 
-interface Unversioned<Current> {
+interface UnversionedUpdate<Current> {
   readonly entity: EntityId
   readonly refetch: () => Current | Promise<Current>
   readonly deleted: boolean
@@ -114,20 +113,20 @@ interface Unversioned<Current> {
 
 async function refetchUnversioned<Current>(
   db: Queryable,
-  { entity, refetch, deleted }: Unversioned<Current>,
+  { entity, refetch, deleted }: UnversionedUpdate<Current>,
 ): Promise<Current> {
   const row = { kind: NO_VERSION, version: '', deleted }
   if (await recordFirstVersion(db, entity, row)) return refetch()
   const before = await lockVersion(db, entity)
   const current = await refetch()
   const isRevived = before.kind === NO_VERSION && before.deleted && isThere(current)
-  // A deletion also replaces a version that is known: what is newer than that may still be older
-  // than the deletion.
+  // A deletion also replaces a known version: a version newer than that one may still be older than
+  // the deletion.
   if (deleted || isRevived) await recordVersion(db, entity, row)
   return current
 }
 
-/** Whether the source still has the entity, as far as what it returned tells. */
+/** Whether the source still has the entity, judged by its reply. */
 function isThere(current: unknown): boolean {
   return current !== undefined && current !== null
 }
@@ -146,17 +145,17 @@ function applied<Result>(result: Result): Latest<Result> {
   return { outcome: 'applied', result }
 }
 
-interface Stale {
+interface StaleUpdate {
   readonly name: string
   readonly version: Version
   readonly before: string
 }
 
-function stale({ name, version, before }: Stale): Latest<never> {
+function stale({ name, version, before }: StaleUpdate): Latest<never> {
   return { outcome: 'stale', reason: `stale: ${name} is at ${before}, this event at ${version.value}` }
 }
 
-/** Why nothing came of an event: all that it told was known better. Null where something did. */
+/** Why an event changed nothing: newer versions of its entities were applied. Null if it did. */
 export function staleReason(outcomes: readonly Latest<unknown>[]): string | null {
   if (outcomes.some(({ outcome }) => outcome === 'applied')) return null
   const [first] = outcomes

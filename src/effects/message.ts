@@ -15,8 +15,8 @@ const topicSchema = z
 
 const optionsSchema = strict({
   /**
-   * Messages of one topic and key are published in the order of their commits; others beside each
-   * other.
+   * Messages with the same topic and key are published in the order of their commits, others in
+   * parallel.
    */
   key: z
     .string()
@@ -24,9 +24,7 @@ const optionsSchema = strict({
     .max(1024)
     .regex(/^[^\0]*$/, 'must not hold a NUL')
     .optional(),
-  /**
-   * Handed on by the publisher, as it can: headers of HTTP, of NATS, fields of a stream's entry.
-   */
+  /** Passed on by the publisher: as HTTP headers, NATS headers, or fields of a stream entry. */
   headers: z
     .record(
       z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'not the name of a header'),
@@ -37,26 +35,23 @@ const optionsSchema = strict({
 
 export type PublishOptions = z.input<typeof optionsSchema>
 
-/** What may be published into: the outbox as the handlers of this process see it. */
+/** The outbox as the handlers of this process see it. */
 export interface Outbox {
-  /** Throws where nobody would carry a message of this topic on. */
+  /** Throws if no publisher takes this topic. */
   requirePublisher(topic: string): void
-  /** Messages were committed: the relay of this process need not wait until it looks again. */
+  /** Messages were committed: wakes the relay of this process. */
   committed(): void
-  /** The trace context of whoever publishes, where traces are taken. */
+  /** The trace context of the publishing handler, if an observer takes traces. */
   readonly traceparent?: (() => string | undefined) | undefined
 }
 
 /** The job whose handler publishes. */
 export interface MessageOrigin {
   readonly job: JobRef
-  /** Raised by a replay that asks for everything to happen anew. */
+  /** Raised by a fresh replay, which repeats everything. */
   readonly epoch: number
-  readonly shards: number
-  readonly tenant: string
-  /** The subscriber's name. */
-  readonly subscriber: string
-  readonly outbox: Outbox
+  readonly subscriber: { readonly tenant: string; readonly name: string }
+  readonly business: { readonly shards: number; readonly outbox: Outbox }
 }
 
 /** Gathers the messages of one step, to be committed with it. */
@@ -64,44 +59,41 @@ export interface Outgoing {
   readonly messages: readonly NewMessage[]
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Drops what was published after the first `count` messages: the part of the step that published
-   * it is undone.
+   * Drops all but the first `count` messages: the part of the step that published them is undone.
    */
   keep(count: number): void
 }
 
-/**
- * A message should say what happened, and where to read more. What carries it on has limits of the
- * same order.
- */
+/** A message says what happened, and where to read more. Brokers have similar limits. */
 const MAX_PAYLOAD_BYTES = 256 * 1024
 
 /**
- * A message's id is made of the job, its epoch, the step and its place in the step: a step that is
- * tried again after a failure makes the same messages under the same ids.
+ * A message's id is derived from the job, its epoch, the step and its place in the step: a step
+ * that is retried makes the same messages with the same ids.
  */
 export function outgoing(origin: MessageOrigin, step: string): Outgoing {
-  const { job, shards, tenant, outbox } = origin
+  const { job, epoch, subscriber, business } = origin
+  const { tenant } = subscriber
   const messages: NewMessage[] = []
   return {
     messages,
     publish(topic, payload, options = {}) {
       check(topicSchema, topic, 'publish() topic')
       const { key = null, headers = null } = check(optionsSchema, options, `publish('${topic}') options`)
-      outbox.requirePublisher(topic)
-      const { subscriber, epoch } = origin
-      const id = messageId({ receiptId: job.receiptId, subscriber, epoch }, step, messages.length)
-      // Without a key there is nothing to keep in order: a lane of its own.
+      business.outbox.requirePublisher(topic)
+      const place = { receiptId: job.receiptId, subscriber: subscriber.name, epoch }
+      const id = messageId(place, step, messages.length)
+      // Without a key there is no order to keep: the message gets a lane of its own.
       const lane = key === null ? id : uuid('lane', tenant, topic, key)
       messages.push({
-        shard: shardOf(lane, shards),
+        shard: shardOf(lane, business.shards),
         id,
         lane,
         tenant,
         topic,
         key,
         payload: toJson(topic, payload),
-        headers: tracedHeaders(headers, outbox.traceparent?.()),
+        headers: tracedHeaders(headers, business.outbox.traceparent?.()),
         receiptId: job.receiptId,
         subscriber: job.subscriber,
       })
@@ -122,11 +114,14 @@ function tracedHeaders(headers: Headers, traceparent: string | undefined): Heade
   return isGiven ? headers : { ...headers, traceparent }
 }
 
-export interface MessageStep extends Pick<MessageOrigin, 'subscriber' | 'epoch'> {
+export interface MessageStep {
   readonly receiptId: string
+  /** The subscriber's name. */
+  readonly subscriber: string
+  readonly epoch: number
 }
 
-/** The id of the message that a step of a job published at this place, from 0. */
+/** The id of the message that a step of a job published at this place, counted from 0. */
 export function messageId(
   { receiptId, subscriber, epoch }: MessageStep,
   step: string,
@@ -140,7 +135,7 @@ function toJson(topic: string, payload: unknown): string {
   if (Buffer.byteLength(json) <= MAX_PAYLOAD_BYTES) return json
   throw new HookonceError(
     'MESSAGE_TOO_LARGE',
-    `the payload of "${topic}" is larger than ${MAX_PAYLOAD_BYTES} bytes: publish an id, and let it be read where it lives`,
+    `the payload of "${topic}" is larger than ${MAX_PAYLOAD_BYTES} bytes; publish an id, and let consumers read the data at its source`,
   )
 }
 
@@ -153,7 +148,7 @@ function stringified(topic: string, payload: unknown): string {
       cause: error,
     })
   }
-  throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): there is no payload`)
+  throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): the payload is undefined`)
 }
 
 /** Length-prefixed, so that ("a", "bc") and ("ab", "c") differ. */

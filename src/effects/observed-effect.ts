@@ -4,7 +4,7 @@ import type { EffectEndFact, EffectFact } from '../observe/observer.ts'
 import type { SpanEnd } from '../observe/span.ts'
 import { Unsent } from './fetch.ts'
 import type { HandlerRun } from './run.ts'
-import { MetUnknown } from './transaction-effect.ts'
+import { UnknownEffectMet } from './transaction-effect.ts'
 
 type EffectName = Pick<EffectFact, 'key' | 'mode'>
 
@@ -17,10 +17,11 @@ export function observedEffect<Result>(
   { key, mode }: EffectName,
   work: (onStart: () => void) => Promise<Result>,
 ): Promise<Result> {
-  const { observer, source, subscriber, job } = run
-  const { inSpan, effectStarted, effectEnded } = observer
+  const { business, subscriber, job } = run
+  const { inSpan, effectStarted, effectEnded } = business.observer
   if (!inSpan && !effectStarted && !effectEnded) return work(ignoreStart)
-  const fact = { source, subscriber, receiptId: job.receiptId, key, mode }
+  const { sourceName: source, name } = subscriber
+  const fact = { source, subscriber: name, receiptId: job.receiptId, key, mode }
   let hasStarted = false
 
   async function reported(): Promise<Result> {
@@ -61,7 +62,7 @@ interface ThrownBy {
 function outcomeOf(error: unknown, { mode, hasStarted }: ThrownBy): EffectEndFact['outcome'] {
   const code = error instanceof HookonceError ? error.code : undefined
   if (error instanceof EffectBusy) return 'busy'
-  if (error instanceof MetUnknown || code === 'EFFECT_UNKNOWN') return 'unknown'
+  if (error instanceof UnknownEffectMet || code === 'EFFECT_UNKNOWN') return 'unknown'
   if (!hasStarted) return 'refused'
   // It happened, and only its result could not be kept.
   if (code === 'RESULT_NOT_JSON' || code === 'STEP_RESULT_TOO_LARGE') return 'done'

@@ -4,23 +4,20 @@ import type { NewMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { VersionInput } from '../model/version.ts'
 import { asOneStatement, refuseControl, refuseSeveral } from '../sql/statement-kind.ts'
-import { Calls } from './calls.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { outgoing, type PublishOptions } from './message.ts'
 import { observedEffect } from './observed-effect.ts'
+import { Operations } from './operations.ts'
 import type { HandlerRun } from './run.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
-/** What can be said in a transaction, also in one of another library. */
+/** What every transaction offers, also one of another library. */
 export interface AdaptedTransaction {
-  /**
-   * A message that is committed with the transaction, and then carried on by its publisher. Returns
-   * its id.
-   */
+  /** Adds a message that is committed with the transaction, and then published. Returns its id. */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Business writes that happen once for this key, whichever event asks: the key is committed with
-   * them. Whoever asks later gets the recorded result.
+   * Business writes that happen once per key, whichever event requests them: the key is committed
+   * with them. Later requests return the recorded result.
    */
   effect<Result>(
     key: string,
@@ -28,7 +25,7 @@ export interface AdaptedTransaction {
     options?: TransactionEffectOptions,
   ): Promise<Result>
   /**
-   * Runs `work` only if this version of the entity is newer than the applied one; see ctx.latest.
+   * Runs `work` only if this version of the entity is newer than the applied one: see ctx.latest.
    */
   latest<Result, Current = unknown>(
     entity: string,
@@ -38,38 +35,35 @@ export interface AdaptedTransaction {
   ): Promise<Latest<Result>>
 }
 
-/** The business side of a transaction: the ledger's own database, inside BEGIN and COMMIT. */
+/** A transaction on the ledger's own database. */
 export interface Transaction extends AdaptedTransaction {
   query<Row extends QueryResultRow = QueryResultRow>(
     text: string,
     values?: readonly unknown[],
   ): Promise<QueryResult<Row>>
-  /** With a name, the server parses and plans it once a connection. */
+  /** With a name, the server parses and plans the statement once per connection. */
   query<Row extends QueryResultRow = QueryResultRow>(statement: NamedStatement): Promise<QueryResult<Row>>
-  /**
-   * Runs `work` between SAVEPOINT and RELEASE: when it throws, what it did is undone and the rest
-   * stands.
-   */
+  /** Runs `work` between SAVEPOINT and RELEASE: if it throws, only its own writes are undone. */
   savepoint<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** A statement as pg takes it. */
+/** A statement in the form of pg. */
 export interface NamedStatement {
   readonly name?: string
   readonly text: string
   readonly values?: readonly unknown[]
 }
 
-/** What is told in one transaction, to be committed with it. */
+/** One open transaction, and what is committed with it. */
 export interface OpenTransaction {
   readonly messages: readonly NewMessage[]
-  /** What came of entities in it. */
-  readonly news: readonly Latest<unknown>[]
-  onTheirs(db: Queryable): AdaptedTransaction
-  onOurs(client: PoolClient): Transaction
-  /** What was begun in it. */
-  readonly calls: Calls
-  /** Whether a statement in it may have set another role, as far as its text tells. */
+  /** What became of entities in it. */
+  readonly entityOutcomes: readonly Latest<unknown>[]
+  onAdapter(db: Queryable): AdaptedTransaction
+  onClient(client: PoolClient): Transaction
+  /** Started in it. */
+  readonly operations: Operations
+  /** Whether the text of a statement in it mentions a role, so that it may have changed it. */
   changesRole(): boolean
   close(): void
 }
@@ -79,26 +73,30 @@ const ROLE = /\b(role|authorization)\b/i
 
 export function openTransaction(run: HandlerRun, name: string): OpenTransaction {
   const { messages, publish, keep } = outgoing(run, name)
-  const news: Latest<unknown>[] = []
-  const calls = new Calls()
-  let closed = false
+  const entityOutcomes: Latest<unknown>[] = []
+  const operations = new Operations()
+  const scope = { tenant: run.subscriber.tenant, shards: run.business.shards }
+  let isClosed = false
   let savepoints = 0
   let namesRole = false
 
   function requireOpen(): void {
-    // The connection may be another transaction's by now.
-    if (closed)
-      throw new HookonceError('CONTEXT_CLOSED', 'tx was used after its transaction: await everything')
+    // The connection may belong to another transaction by now.
+    if (isClosed)
+      throw new HookonceError(
+        'CONTEXT_CLOSED',
+        'tx was used after its transaction had ended; await every call of tx',
+      )
   }
 
-  function onTheirs(db: Queryable): AdaptedTransaction {
+  function onAdapter(db: Queryable): AdaptedTransaction {
     return {
       publish(topic, payload, options) {
         requireOpen()
         return publish(topic, payload, options)
       },
       effect: (key, work, options = {}) =>
-        calls.make(`tx.effect("${key}")`, async () => {
+        operations.start(`tx.effect("${key}")`, async () => {
           requireOpen()
           return observedEffect(run, { key, mode: 'tx' }, (onStart) => {
             const starting = () => {
@@ -109,20 +107,20 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
           })
         }),
       latest: (entity, version, work, options = {}) =>
-        calls.make(`tx.latest("${entity}")`, async () => {
+        operations.start(`tx.latest("${entity}")`, async () => {
           requireOpen()
-          const outcome = await latest(run, db, { entity, version, work, options })
-          news.push(outcome)
+          const outcome = await latest(scope, db, { entity, version, work, options })
+          entityOutcomes.push(outcome)
           return outcome
         }),
     }
   }
 
-  function onOurs(client: PoolClient): Transaction {
+  function onClient(client: PoolClient): Transaction {
     return {
-      ...onTheirs(client),
+      ...onAdapter(client),
       query: (given: string | NamedStatement, values: readonly unknown[] = []) =>
-        calls.make('tx.query()', async () => {
+        operations.start('tx.query()', async () => {
           requireOpen()
           const statement =
             typeof given === 'string' ? { text: given, values } : { values, ...given, text: given.text }
@@ -132,7 +130,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
             .query(asOneStatement({ ...statement, values: [...statement.values] }))
             .catch(refuseSeveral)
         }),
-      savepoint: (work) => calls.make('tx.savepoint()', () => savepoint(client, work)),
+      savepoint: (work) => operations.start('tx.savepoint()', () => savepoint(client, work)),
     }
   }
 
@@ -140,16 +138,16 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     requireOpen()
     savepoints += 1
     const name = `hookonce_${savepoints}`
-    const toldBefore = { messages: messages.length, news: news.length }
+    const before = { messages: messages.length, outcomes: entityOutcomes.length }
     await client.query(`savepoint ${name}`)
     try {
       const result = await work()
       await client.query(`release savepoint ${name}`)
       return result
     } catch (error) {
-      // What it told of is undone.
-      keep(toldBefore.messages)
-      news.length = toldBefore.news
+      // The messages and versions that `work` added are undone with it.
+      keep(before.messages)
+      entityOutcomes.length = before.outcomes
       await client.query(`rollback to savepoint ${name}`)
       throw error
     }
@@ -157,14 +155,14 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
 
   return {
     messages,
-    news,
-    calls,
+    entityOutcomes,
+    operations,
     changesRole: () => namesRole,
-    onTheirs,
-    onOurs,
+    onAdapter,
+    onClient,
     close() {
-      closed = true
-      calls.closeInto(run.calls)
+      isClosed = true
+      operations.closeInto(run.progress.operations)
     },
   }
 }

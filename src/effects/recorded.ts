@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 
-/**
- * Results are read again on every attempt: what is larger belongs where it lives, and its id here.
- */
+/** Results are read on every attempt: return the id of larger data, not the data. */
 const MAX_RESULT_BYTES = 64 * 1024
 
 /**
- * A result as JSON, or null for none. What JSON would silently change is refused: a date that comes
- * back as text would be found out by the first retry in production.
+ * A result as JSON, or null for none. Values that JSON would silently change are refused: a date
+ * that comes back as text would be noticed only at the first retry in production.
  */
 export function toRecord(what: string, result: unknown): string | null {
   if (result === undefined) return null
@@ -21,16 +19,18 @@ function limited(what: string, json: string): string {
   if (Buffer.byteLength(json) <= MAX_RESULT_BYTES) return json
   throw new HookonceError(
     'STEP_RESULT_TOO_LARGE',
-    `the result of ${what} is larger than ${MAX_RESULT_BYTES} bytes: return less, an id is enough`,
+    `the result of ${what} is larger than ${MAX_RESULT_BYTES} bytes; return less, for example an id`,
   )
 }
 
-/** What was recorded as JSON; the column is null where there was no result. */
+/** The recorded result; the column is null if there was none. */
 export function fromRecord(json: string | null): unknown {
   return json === null ? undefined : JSON.parse(json)
 }
 
-/** The declared input of a step or an effect, to recognise another one under the same name. */
+/**
+ * Hash of the declared input of a step or an effect, to notice another input under the same name.
+ */
 export function inputHash(what: string, input: unknown): Buffer | null {
   if (input === undefined) return null
   const fault = notJson(input, { path: [], inside: [], isKept: false })
@@ -38,19 +38,16 @@ export function inputHash(what: string, input: unknown): Buffer | null {
   return createHash('sha256').update(canonical(input)).digest()
 }
 
-/**
- * An input that was declared then and now must be the same; where either was silent there is
- * nothing to compare.
- */
+/** Two declared inputs must be equal. If either was not declared, there is nothing to compare. */
 export function requireSameInput(what: string, before: Uint8Array | null, now: Uint8Array | null): void {
   if (!before || !now || Buffer.compare(before, now) === 0) return
   throw new HookonceError(
     'EFFECT_INPUT_CHANGED',
-    `${what} was recorded with another input: what was done is not what is asked for now`,
+    `${what} was recorded with a different input; use another name for another input`,
   )
 }
 
-// Keys in one order: two spellings of one object are one input.
+// Sorted keys: the order of keys does not change the input.
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -59,18 +56,18 @@ function canonical(value: unknown): string {
   return `{${sorted.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`
 }
 
-/** Deeper than anyone's data; PostgreSQL would go further, but a stack has an end. */
+/** Deeper than real data. PostgreSQL allows more, but recursion must end. */
 const MAX_DEPTH = 100
 
 interface Place {
   readonly path: readonly string[]
-  /** What holds it. */
+  /** The objects around the value, to find cycles. */
   readonly inside: readonly object[]
-  /** Or is only compared. */
+  /** Whether the value is stored; an input is only compared. */
   readonly isKept: boolean
 }
 
-/** Why a value is no JSON, with where in it; undefined where it is. */
+/** Why a value is not JSON, and where; undefined if it is. */
 function notJson(value: unknown, place: Place): string | undefined {
   const { path, inside, isKept } = place
   const at = path.length === 0 ? '' : ` at "${path.join('.')}"`
@@ -80,7 +77,7 @@ function notJson(value: unknown, place: Place): string | undefined {
     return fault ? `holds ${fault}${at}, which the ledger cannot keep` : undefined
   }
   if (typeof value === 'number') {
-    return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON has no word for`
+    return Number.isFinite(value) ? undefined : `holds ${value}${at}, which JSON cannot represent`
   }
   if (typeof value !== 'object') return `holds a ${typeof value}${at}: return plain data`
   if (inside.includes(value)) return `holds itself${at}: return plain data`
@@ -104,9 +101,9 @@ function notJson(value: unknown, place: Place): string | undefined {
   return undefined
 }
 
-/** What JSON would turn into null, or leave out, in a list. */
+/** Finds entries of a list that JSON would turn into null or drop. */
 function unlisted(list: readonly unknown[]): string | undefined {
-  // Also finds holes. In an object a member that is undefined is read as undefined again.
+  // Finds holes too. An undefined member of an object is fine: it reads as undefined again.
   if (list.includes(undefined)) return 'a list with undefined in it'
   const extra = Object.keys(list)[list.length]
   return extra === undefined ? undefined : `a list with a property "${extra}"`

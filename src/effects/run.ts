@@ -2,76 +2,105 @@ import type { Pool } from 'pg'
 import { check, keptName } from '../input/checked.ts'
 import { sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { EffectId } from '../ledger/effects/effects.ts'
-import { STALE_FENCE } from '../ledger/effects/steps.ts'
+import { STALE_FENCE } from '../ledger/jobs/fence.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
-import type { Calls } from './calls.ts'
+import { HandOver, type HandOverOrigin } from './hand-over.ts'
 import type { Latest } from './latest.ts'
-import type { MessageOrigin } from './message.ts'
+import type { Outbox } from './message.ts'
+import { Operations } from './operations.ts'
 
 /**
- * What the calls of one handler's run share. Collections are made by who needs them: most handlers
- * need none.
+ * One run of a job, as the calls of its handler use it. There is one object for each run: the class
+ * in process/run.ts. Its parts have three lifetimes:
+ *
+ * - `business` and `subscriber` live as long as the process, and all runs share them;
+ * - the job, its epoch and its lease are fixed when the job is claimed or accepted;
+ * - `progress` changes while the handler runs, and decides how the run is settled.
  */
-export interface HandlerRun extends MessageOrigin {
-  readonly pool: Pool
-  /** The source's name. */
-  readonly source: string
-  readonly observer: EffectObserver
+export interface HandlerRun extends HandOverOrigin {
+  readonly business: Business
+  readonly subscriber: HandlerSubscriber
   /** No earlier run of this job can have recorded anything, so there is nothing to look up. */
   readonly isFirst: boolean
-  /** The step whose commit completed an earlier run of this job: it is done, and has no result. */
-  readonly lastStep: string | undefined
-  /** How long the handler may run. */
-  readonly timeoutMs: number
-  /** Its signal is made for who looks at it. */
+  /** Its signal is created on first use. */
   readonly interruption: { readonly signal: AbortSignal }
-  /** Throws where the run is over, or its lease is by our own clock: nothing new may be started. */
-  readonly requireHeld: () => void
-  /** What the handler has begun. */
-  readonly calls: Calls
-  /** The handler has ended, and only what it began is waited for. */
-  isOver: boolean
-  /** Names of steps and transactions that this run has used. */
-  names?: Set<string>
-  /** Names of transactions whose work is under way. */
-  openTransactions?: Set<string>
-  /** Effects that this run has asked for, by key. */
-  effects?: Map<string, AskedEffect>
-  /** Set when a commit of the run itself has settled the job. */
-  settled: 'processed' | 'attention' | undefined
-  /** Why the run must end here, whatever the handler makes of it. */
-  stopped: Error | undefined
-  /** What came of the entities that the handler spoke of. */
-  readonly news: Latest<unknown>[]
+  /** Throws if the run is over, or its lease has ended by our own clock: start nothing new. */
+  requireHeld(): void
+  readonly progress: Progress
 }
 
-/** What effects report. */
+/** What the handlers of a process work on: the ledger's database, the outbox in it, and who observes effects. */
+export interface Business {
+  readonly pool: Pool
+  readonly shards: number
+  readonly outbox: Outbox
+  readonly observer: EffectObserver
+}
+
 export type EffectObserver = Pick<Observer, 'effectStarted' | 'effectEnded' | 'inSpan'>
 
-/** An effect that a run has asked for: who asks again with the same input shares the answer. */
-export interface AskedEffect {
+export interface HandlerSubscriber {
+  readonly tenant: string
+  readonly sourceName: string
+  readonly name: string
+  /** How long the handler may run. */
+  readonly timeoutMs: number
+}
+
+/**
+ * What a handler has done so far. A class, because there is one for each run (decision 0016).
+ * Collections are created on first use: most handlers need none.
+ */
+export class Progress {
+  readonly operations = new Operations()
+  /** For the completion of the job. */
+  readonly handOver: HandOver
+  /** What became of the entities in ctx.latest and tx.latest. */
+  readonly entityOutcomes: Latest<unknown>[] = []
+  /** Set when a commit of the run itself has settled the job. */
+  settled: 'processed' | 'attention' | undefined = undefined
+  /** Why the run must end, even if the handler catches the error. */
+  stopped: Error | undefined = undefined
+  /** The handler has ended; only operations that it did not await are still pending. */
+  hasHandlerEnded = false
+  /** The run has ended: later calls of the handler are refused. */
+  isClosed = false
+  /** Names of steps and transactions that this run has used. */
+  names: Set<string> | undefined = undefined
+  /** Names of transactions that are open. */
+  openTransactions: Set<string> | undefined = undefined
+  /** Effects that this run has requested, by key. */
+  effects: Map<string, RequestedEffect> | undefined = undefined
+
+  constructor(origin: HandOverOrigin) {
+    this.handOver = new HandOver(origin)
+  }
+}
+
+/** An effect that a run has requested: a second request with the same input shares the answer. */
+export interface RequestedEffect {
   readonly answer: Promise<unknown>
   readonly inputHash: Buffer | null
 }
 
-/** A name is done once in a run: a second use would be skipped in silence by the next attempt. */
-export function claimName(run: HandlerRun, name: string): void {
-  // Before anything is done under it: what cannot be recorded would be done again.
+/** A name is used once in a run: the next attempt would silently skip a second use. */
+export function claimName({ progress }: HandlerRun, name: string): void {
+  // Checked before the work: work whose record is refused would be repeated.
   check(keptName, name, 'the name of a step or transaction')
-  run.names ??= new Set()
-  if (run.names.has(name)) {
+  progress.names ??= new Set()
+  if (progress.names.has(name)) {
     throw new HookonceError(
       'STEP_REPEATED',
-      `"${name}" was used before in this run: give each step and transaction a name of its own`,
+      `"${name}" was used before in this run; give each step and transaction a unique name`,
     )
   }
-  run.names.add(name)
+  progress.names.add(name)
 }
 
-/** Ends the run, also where the handler catches what is thrown. */
-export function stop<Stop extends Error>(run: HandlerRun, stop: Stop): Stop {
-  run.stopped ??= stop
+/** Ends the run, even if the handler catches the error. */
+export function stop<Stop extends Error>({ progress }: HandlerRun, stop: Stop): Stop {
+  progress.stopped ??= stop
   return stop
 }
 
@@ -79,7 +108,7 @@ export function unknownEffect({ key }: EffectId, reason: string): HookonceError 
   return new HookonceError('EFFECT_UNKNOWN', `effect "${key}": ${reason}`)
 }
 
-/** Tells the refusal of a stale fence from other errors of the database. */
+/** Turns the error of a stale fence into LEASE_LOST, and leaves other errors as they are. */
 export function asLeaseLost(error: unknown): unknown {
   if (sqlStateOf(error) !== STALE_FENCE) return error
   return new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })

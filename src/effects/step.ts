@@ -6,25 +6,22 @@ import { fromRecord, inputHash, requireSameInput, toRecord } from './recorded.ts
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 
 const stepOptions = strict({
-  /**
-   * What the step depends on, as JSON: when it differs from what was recorded, the step is refused,
-   * not skipped.
-   */
+  /** What the step depends on, as JSON: a step with another input than recorded is refused. */
   input: z.unknown().optional(),
 })
 
 export type StepOptions = z.input<typeof stepOptions>
 
-/** What a step or an effect may use. */
+/** The argument of the work of a step or an effect. */
 export interface Call {
-  /** Stable: the same whenever this is called again. */
+  /** Stable: the same on every attempt. */
   readonly idempotencyKey: string
   readonly signal: AbortSignal
 }
 
 /**
- * A checkpoint: `work` runs until its result is recorded, and never again after that in this job.
- * Between the two it can be repeated; what must not be is an effect.
+ * A checkpoint. Once the result of `work` is recorded, `work` never runs again in this job. A crash
+ * before that repeats it; use an effect for work that must not be repeated.
  */
 export async function step<Result>(
   run: HandlerRun,
@@ -36,13 +33,14 @@ export async function step<Result>(
   const { input } = check(stepOptions, options, `ctx.step("${name}")`)
   const hash = inputHash(what, input)
   claimName(run, name)
-  const { pool, job, epoch, subscriber, interruption } = run
+  const { job, epoch, subscriber, interruption } = run
+  const { pool } = run.business
   const before = run.isFirst ? undefined : await findStep(pool, { job, epoch, name })
   if (before) {
     requireSameInput(what, before.inputHash, hash)
     return fromRecord(before.result) as Result
   }
-  const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber, name, epoch })
+  const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch })
   const result = await work({ idempotencyKey, signal: interruption.signal })
   const record = toRecord(what, result)
   await recordStep(pool, { job, epoch, name, result: record, inputHash: hash }).catch((error) => {

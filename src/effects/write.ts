@@ -3,20 +3,20 @@ import { check, strict } from '../input/checked.ts'
 import { refuseInWrite } from '../sql/statement-kind.ts'
 
 const values = z.array(z.unknown())
-/** How many rows it must change; otherwise the event fails, and nothing of it is written. */
+/** How many rows it must change; otherwise the attempt fails, and nothing is written. */
 const rows = z.int().nonnegative().optional()
 
 const writeSchema = z.union(
   [
     strict({ text: z.string().min(1), values: values.default([]), rows }),
-    // What Drizzle's toSQL() and Kysely's compile() return. They hold more than these keys.
+    // The results of Drizzle's toSQL() and Kysely's compile(), which have more keys than these.
     z.looseObject({ sql: z.string().min(1), params: values, rows }),
     z.looseObject({ sql: z.string().min(1), parameters: z.array(z.unknown()).readonly(), rows }),
   ],
   { error: 'expected { text, values } or a compiled query of Drizzle or Kysely' },
 )
 
-/** One business write, said as a statement, to be committed with the completion of its job. */
+/** One business write as a statement, committed with the completion of its job. */
 export type Write = z.input<typeof writeSchema>
 
 export interface CheckedWrite {

@@ -70,7 +70,7 @@ async function wireReceiver(ledger: Ledger, given: OpenOptions): Promise<OpenSta
       keySeconds: keySeconds(options, source),
       subscribers: subscribers
         .filter((subscriber) => subscriber.sourceName === name)
-        .map(({ id, pattern, laneOf }) => ({ id, matches: typeMatcher(pattern), orderKeyOf: laneOf })),
+        .map(({ id, pattern, orderKeyOf }) => ({ id, matches: typeMatcher(pattern), orderKeyOf })),
     })),
     shards: ledger.shards,
     acceptor: accepting,

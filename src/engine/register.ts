@@ -48,7 +48,7 @@ export async function register({
       concurrency: own.concurrency ?? options.concurrency,
       timeoutMs: own.timeoutMs,
       retry: retryPolicy(options.retry, own.retry),
-      laneOf: own.ordered && orderKeyReader(id, own.ordered, observer),
+      orderKeyOf: own.ordered && orderKeyReader(id, own.ordered, observer),
     })
   }
   return subscribers

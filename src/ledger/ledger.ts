@@ -8,7 +8,7 @@ import { UnpreparedClient } from './driver/unprepared.ts'
 import { requireDurable } from './durable-server.ts'
 import { type EmbeddedServer, startEmbedded } from './embedded/embedded.ts'
 import type { Notice } from './embedded/fetch.ts'
-import { type Listening, listen, type OnWork } from './jobs/announce.ts'
+import { listen, type OnWork, type WorkListener } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
 
@@ -44,7 +44,7 @@ export interface Ledger extends LedgerTables {
    * Calls `onWork` when another process has left work. Undefined behind a pooler in transaction
    * mode, which does not support LISTEN.
    */
-  readonly listen: ((onWork: OnWork) => Listening) | undefined
+  readonly listen: ((onWork: OnWork) => WorkListener) | undefined
   close(): Promise<void>
 }
 

@@ -1,9 +1,11 @@
 import type { Event } from '../model/event.ts'
 import { type InSpan, type SpanEnd, wellFormedTraceparent } from '../observe/span.ts'
-import { type AttemptDeps, attempt, type Run } from './attempt.ts'
+import { attempt } from './attempt.ts'
+import type { Run } from './run.ts'
+import type { SettleDeps } from './settle/settle-run.ts'
 
 /** Runs an attempt in a span, which continues the trace of the delivery. */
-export function attemptInSpan(run: Run, deps: AttemptDeps, inSpan: InSpan): Promise<void> {
+export function attemptInSpan(run: Run, deps: SettleDeps, inSpan: InSpan): Promise<void> {
   const { observer } = deps
   let end: SpanEnd = { outcome: 'lost' }
   const watched = {
@@ -15,7 +17,7 @@ export function attemptInSpan(run: Run, deps: AttemptDeps, inSpan: InSpan): Prom
         observer.attempt(fact)
       },
     },
-  } satisfies AttemptDeps
+  } satisfies SettleDeps
   const span = {
     kind: 'attempt',
     source: run.subscriber.sourceName,

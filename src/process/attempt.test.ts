@@ -1,14 +1,15 @@
 import type { Pool } from 'pg'
 import { expect, test, vi } from 'vitest'
 import { testSource } from '../../test/support/source.ts'
-import type { WriteOutcome } from '../effects/commit-writes.ts'
 import type { Settlement } from '../ledger/jobs/settle.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import type { AttemptFact, Observer } from '../observe/observer.ts'
-import { Draining, Interruption } from '../work/interruption.ts'
-import { attempt, type Run } from './attempt.ts'
-import type { Ending } from './settler.ts'
+import { Drain } from '../work/interruption.ts'
+import { attempt } from './attempt.ts'
+import { type LeasedJob, Run } from './run.ts'
+import type { CommitOutcome } from './settle/commit-writes.ts'
+import type { Ending } from './settle/settler.ts'
 import type { Handler } from './subscriber.ts'
 
 const event: Event = {
@@ -27,35 +28,38 @@ const event: Event = {
   headers: {},
 }
 
-function runOf(handler: Handler, more: Partial<Run> & { timeoutMs?: number } = {}): Run {
-  return {
-    job: { shard: 0, receiptId: event.receiptId, subscriber: 1, fence: 7 },
-    attempt: 1,
-    ageMs: 0,
-    subscriber: {
-      id: 1,
-      tenant: 'default',
-      sourceName: 'test',
-      source: testSource(),
-      name: 'app',
-      handler,
-      concurrency: 1,
-      timeoutMs: more.timeoutMs ?? 10_000,
-      retry: { maxAttempts: 5, maxAgeMs: 1e9, baseDelayMs: 1, maxDelayMs: 1 },
-    },
-    epoch: 0,
-    isFirst: true,
-    lastStep: undefined,
-    isHeld: () => true,
-    event: () => event,
-    interruption: new Interruption(),
-    ...more,
-  }
-}
-
 /** These handlers write nothing. */
 const noOutbox = { requirePublisher: () => undefined, committed: () => undefined }
-const nowhere = { pool: undefined as unknown as Pool, shards: 16, outbox: noOutbox }
+const nowhere = { pool: undefined as unknown as Pool, shards: 16, outbox: noOutbox, observer: {} }
+
+function runOf(handler: Handler, more: Partial<LeasedJob> & { timeoutMs?: number } = {}): Run {
+  const { timeoutMs = 10_000, ...leased } = more
+  const subscriber = {
+    id: 1,
+    tenant: 'default',
+    sourceName: 'test',
+    source: testSource(),
+    name: 'app',
+    handler,
+    concurrency: 1,
+    timeoutMs,
+    retry: { maxAttempts: 5, maxAgeMs: 1e9, baseDelayMs: 1, maxDelayMs: 1 },
+  }
+  return new Run(
+    {
+      job: { shard: 0, receiptId: event.receiptId, subscriber: 1, fence: 7 },
+      attempt: 1,
+      ageMs: 0,
+      epoch: 0,
+      isFirst: true,
+      lastStep: undefined,
+      orderKey: undefined,
+      event: () => event,
+      ...leased,
+    },
+    { subscriber, business: nowhere, isHeld: () => true },
+  )
+}
 
 async function ending(run: Run, took = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
   const settlements: Settlement[] = []
@@ -67,12 +71,12 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
     message: () => undefined,
     trouble: () => undefined,
   }
-  const settle = async ({ settlement }: Ending): Promise<WriteOutcome> => {
+  const settle = async ({ settlement }: Ending): Promise<CommitOutcome> => {
     settlements.push(settlement)
     return { kind: took ? 'committed' : 'lost' }
   }
   const { signal } = new AbortController()
-  await attempt(run, { business: nowhere, settle, observer, signal })
+  await attempt(run, { settle, observer, signal })
   const [settlement] = settlements
   const [fact] = facts
   if (!settlement || !fact) throw new Error('an attempt settles and tells once')
@@ -122,7 +126,7 @@ test('a handler that overruns its time is aborted, told why, and retried', async
   expect(reason).toBeInstanceOf(HookonceError)
   expect(reason).toMatchObject({ code: 'HANDLER_TIMEOUT' })
   expect(settlement.state).toBe('retrying')
-  expect(settlement.reason).toContain('the handler ran past 5 ms')
+  expect(settlement.reason).toContain('the handler took longer than 5 ms')
 })
 
 test.each([
@@ -131,7 +135,7 @@ test.each([
 ])('a run that is drained at attempt %i is handed back as %s, and does not count', async (number, state) => {
   const run = runOf(() => new Promise(() => undefined), { attempt: number })
   const ended = ending(run)
-  run.interruption.interrupt(new Draining('stopping'))
+  run.interruption.interrupt(new Drain('stopping'))
   const { settlement, fact } = await ended
   expect(settlement).toMatchObject({ state, returnAttempt: true, delayMs: 0, reason: undefined })
   expect(fact.outcome).toBe('returned')

@@ -1,49 +1,32 @@
-import type { Pool } from 'pg'
-import { type Claim, type ClaimedJob, claimJobs, type DueShard, dueShards } from '../ledger/jobs/claim.ts'
-import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
-import type { Isolation } from '../work/isolation.ts'
-import type { Slots } from './slots.ts'
-import { suspectClaimer } from './suspects.ts'
+import { type Claim, claimJobs, type DueShard, dueShards } from '../ledger/jobs/claim.ts'
+import { type Claimer, claimLoop } from '../work/claim-loop.ts'
+import { claimForShares } from '../work/slots.ts'
+import { type SuspectClaimerOptions, suspectClaimer } from './suspects.ts'
 
-export interface ClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
-  readonly pool: Pool
+export interface ClaimerOptions extends SuspectClaimerOptions {
   readonly shards: number
-  readonly subscribers: readonly number[]
-  readonly slots: Slots
-  readonly isolation: Isolation
-  /** The worker to lease jobs to; undefined while nothing may be started. */
-  readonly worker: () => number | undefined
-  /** The same for a job that runs alone, while nothing else may be started. */
-  readonly workerAlone: () => number | undefined
-  /**
-   * Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has
-   * ended.
-   */
-  readonly start: (job: ClaimedJob, worker: number) => Promise<void>
-  /** Hands back whatever is leased to `worker`. Nothing runs now. */
-  readonly returnAll: (worker: number) => Promise<void>
 }
 
 /** Claims due jobs. */
 export interface JobClaimer extends Claimer {
-  /** Due jobs were left there: it need not be asked where they are. */
+  /** Another process announced due jobs in these shards: no need to look for them. */
   expect(places: readonly DueShard[]): void
 }
 
-/** One claim leases at most this many: a batch that a single process can lose should stay small. */
+/** One claim leases at most this many jobs: a process that dies should hold few. */
 const MAX_CLAIM = 100
 /**
- * A claim for one slot costs nearly as much as one for fifty: where most are taken, others have
- * this long to come free.
+ * A claim for one slot costs nearly as much as one for fifty. So while most slots are taken, a
+ * claim waits this long for more to become free.
  */
 const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, slots } = options
-  // While PostgreSQL makes one claim, this process begins what the other brought. Not where they
-  // would only take the room from each other.
-  const atOnce = slots.all < 2 * MAX_CLAIM ? 1 : 2
-  const suspects = suspectClaimer({ ...options, giveBackUnused })
+  // While PostgreSQL makes one claim, this process starts the jobs of the other. With few slots,
+  // two claims would only take them from each other.
+  const atOnce = slots.total < 2 * MAX_CLAIM ? 1 : 2
+  const suspects = suspectClaimer(options)
   let backlog = true
   let due = new Map<number, DueShard>()
   let dueUntil = 0
@@ -63,14 +46,14 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
         const worker = options.worker()
         if (worker === undefined) break
         let wanted = slots.share(subscribers, MAX_CLAIM)
-        // A claim gives the room back that it found no jobs for.
+        // A claim gives back the slots that it found no jobs for.
         while (wanted.size === 0 && underWay.length > 0) {
           await awaitOldest()
           wanted = slots.share(subscribers, MAX_CLAIM)
         }
         if (wanted.size === 0) continue
         const claim = claimIn({ shard, worker, slots: wanted })
-        // Whether it fails is asked below, perhaps after it did.
+        // It may fail before it is awaited below: no unhandled rejection.
         claim.catch(() => undefined)
         underWay.push(claim)
         if (underWay.length === atOnce) await awaitOldest()
@@ -83,8 +66,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * Which shards have due work. Asked again when all that was found is claimed, or when it is time
-   * to look anew.
+   * Finds the shards with due work: again when everything found is claimed, or at the next poll.
    */
   async function findDue(): Promise<void> {
     if (due.size > 0 && performance.now() < dueUntil) return
@@ -96,13 +78,13 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * One that comes while a claim or a look is under way may be forgotten with it: the bell rang,
-   * and a look follows.
+   * A place that is added while a claim or a look is in progress may be lost with it. That is safe:
+   * the bell rang, and another look follows.
    */
   function expect(places: readonly DueShard[]): void {
     backlog = true
     for (const { shard, subscribers } of places) {
-      // Whoever can reach the database can announce.
+      // Anyone who can reach the database can announce: the shard may be invalid.
       if (shard >= options.shards) continue
       const known = due.get(shard)?.subscribers ?? []
       const more = subscribers.filter((id) => options.subscribers.includes(id) && !known.includes(id))
@@ -110,24 +92,16 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** The slots were taken before; those that no job came for are given back. */
+  /** The slots were taken before. */
   async function claimIn(claim: Claim): Promise<number> {
-    const jobs = await claimJobs(pool, claim).catch((error) => {
-      giveBackUnused(claim.slots, [])
-      throw error
+    const jobs = await claimForShares(slots, claim.slots, {
+      claim: () => claimJobs(pool, claim),
+      keyOf: (job) => job.subscriber,
     })
-    giveBackUnused(claim.slots, jobs)
-    // Fewer than there was room for: this shard has no more.
+    // Fewer jobs than slots: this shard has no more.
     if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
     for (const job of jobs) void options.start(job, claim.worker)
     return jobs.length
-  }
-
-  function giveBackUnused(taken: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]): void {
-    for (const [id, count] of taken) {
-      const used = jobs.reduce((sum, job) => sum + (job.subscriber === id ? 1 : 0), 0)
-      slots.giveBack(id, count - used)
-    }
   }
 
   return {
@@ -150,7 +124,7 @@ function sum(values: Iterable<number>): number {
   return total
 }
 
-// Every worker would otherwise start at shard 0 and meet the others there.
+// Otherwise all workers would start at shard 0 and compete there.
 function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))

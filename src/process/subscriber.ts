@@ -11,30 +11,30 @@ import type { VersionInput } from '../model/version.ts'
 import type { Source } from '../sources/contract.ts'
 import type { RetryPolicy } from '../work/retry.ts'
 
-/** What a handler may use besides the event. */
+/** The second argument of a handler. */
 export interface Context {
   /** From 1. A run that was handed back by a draining process is not counted. */
   readonly attempt: number
-  /** Aborted when the handler's time is up, the lease is lost, or the process drains. */
+  /** Aborted at the handler's timeout, when the lease is lost, or when the process drains. */
   readonly signal: AbortSignal
   /**
-   * A stable key to hand to an API that deduplicates: the same on every attempt and replay of this
-   * job, another one for each name.
+   * A stable key for an API that deduplicates: the same on every attempt and replay of this job,
+   * and different for each name.
    */
   idempotencyKey(name: string): string
   /**
-   * Hands over business writes on the ledger's database, said as statements. They are committed
-   * together with the completion of the job when the handler returns, and with those of many other
-   * jobs: both or neither happen, and a replay does not repeat them. To throw is to drop them.
+   * Hands over business writes on the ledger's database, as statements. They are committed with the
+   * completion of the job when the handler returns, in one transaction with many other jobs: both
+   * or neither happen, and a replay does not repeat them. If the handler throws, they are dropped.
    */
   write(...statements: Write[]): void
   /**
-   * Hands over a message, which is committed together with the completion of the job when the
-   * handler returns, and then carried on by its publisher. To throw is to drop it. Returns its id.
+   * Hands over a message. It is committed with the completion of the job when the handler returns,
+   * and then published. If the handler throws, it is dropped. Returns its id.
    */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * As below, in a transaction of your own library on the ledger's database: `on` is an adapter of
+   * The same in a transaction of your own library on the ledger's database: `on` is an adapter from
    * hookonce/adapters/….
    */
   transaction<Result, Native>(
@@ -42,17 +42,16 @@ export interface Context {
     options: AdapterOptions<Native>,
   ): Promise<Result>
   /**
-   * Business writes on the ledger's database in a transaction of their own, committed together with
-   * the record that this was done. A later attempt or a replay gets the recorded result instead of
-   * running it again.
+   * Business writes in a transaction on the ledger's database, committed together with a record of
+   * the result. A later attempt or a replay returns the recorded result and does not run it again.
    */
   transaction<Result>(
     work: (tx: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
   /**
-   * A named checkpoint: once the result is recorded, later attempts and replays get it instead of
-   * running `work` again. A crash before that runs it again, with the same key.
+   * A named checkpoint. Once its result is recorded, later attempts and replays return it and do
+   * not run `work` again. After a crash before that, `work` runs again with the same key.
    */
   step<Result>(
     name: string,
@@ -60,38 +59,35 @@ export interface Context {
     options?: StepOptions,
   ): Promise<Result>
   /**
-   * Runs once for its business key, within the tenant, whichever event, subscriber or replay asks:
-   * the others get the recorded result. `mode` says what is done when a call was started and its
-   * reply never recorded.
+   * Runs once per business key and tenant, whichever event, subscriber or replay requests it; later
+   * requests return the recorded result. `mode` decides what happens when a call was started and
+   * its reply was never recorded.
    */
   effect<Result>(key: string, work: EffectWork<Result>, options?: EffectOptions<Result>): Promise<Result>
   /**
-   * An HTTP call that is an effect: with its Idempotency-Key, a time-out, and the reply recorded.
+   * An HTTP call as an effect: with an Idempotency-Key and a timeout, and its reply is recorded.
    */
   fetch(url: string | URL, init: FetchOnceInit): Promise<Response>
   /**
-   * Business writes that are made only if this version of the entity is newer than the applied one,
-   * in one commit with the version. What is older is stale, which is a success.
+   * Business writes that happen only if this version of the entity is newer than the applied one,
+   * in one commit with the version. An older version is stale, which counts as success.
    */
   latest<Result, Current = unknown>(
     entity: string,
     version: VersionInput | undefined,
     work: (tx: Transaction, current: Current | undefined) => Promise<Result>,
     options?: LatestOptions<Current> & {
-      /** Its record's name; a handler that speaks of one entity twice names each. */
+      /** Names the record; needed if a handler calls ctx.latest for one entity twice. */
       readonly name?: string
     },
   ): Promise<Latest<Result>>
-  /**
-   * Not yet: ends this run and tries again later. Not a failure, but bounded by the age that a job
-   * may reach.
-   */
+  /** Ends this run and retries later. Not a failure, but bounded by the maximum age of a job. */
   defer(delayMs: number, reason: string): never
 }
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown
 
-/** A handler that wants events of one source, as the worker runs it. */
+/** A handler for events of one source, as the worker runs it. */
 export interface Subscriber {
   /** Its number in the ledger. */
   readonly id: number
@@ -103,6 +99,6 @@ export interface Subscriber {
   readonly concurrency: number
   readonly timeoutMs: number
   readonly retry: RetryPolicy
-  /** The lane of an event, where this subscriber wants an order. */
-  readonly laneOf?: ((event: Event) => string) | undefined
+  /** The order key of an event, as an id; undefined if the subscriber is not ordered. */
+  readonly orderKeyOf?: ((event: Event) => string) | undefined
 }

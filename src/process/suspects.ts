@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import {
   type ClaimedJob,
   claimJobs,
@@ -7,7 +8,9 @@ import {
   putOffSuspect,
 } from '../ledger/jobs/claim.ts'
 import { MOST_TOGETHER } from '../model/suspects.ts'
-import type { ClaimerOptions } from './claimer.ts'
+import { aloneClaimer } from '../work/claim-alone.ts'
+import type { ClaimTerms } from '../work/claim-loop.ts'
+import { claimForShares, type Slots } from '../work/slots.ts'
 
 export interface SuspectClaimer {
   /** Returns how many were claimed. A suspect that runs alone has ended by then. */
@@ -15,8 +18,16 @@ export interface SuspectClaimer {
   lookAnew(): void
 }
 
-export interface SuspectClaimerOptions extends Omit<ClaimerOptions, 'shards'> {
-  readonly giveBackUnused: (taken: ReadonlyMap<number, number>, jobs: readonly ClaimedJob[]) => void
+export interface SuspectClaimerOptions extends ClaimTerms {
+  readonly pool: Pool
+  readonly subscribers: readonly number[]
+  readonly slots: Slots<number>
+  readonly pollMs: number
+  /**
+   * Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has
+   * ended.
+   */
+  readonly start: (job: ClaimedJob, worker: number) => Promise<void>
 }
 
 /**
@@ -24,10 +35,10 @@ export interface SuspectClaimerOptions extends Omit<ClaimerOptions, 'shards'> {
  * nothing else runs in this process. model/suspects.ts has the rule.
  */
 export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
-  const { pool, slots, isolation, subscribers, nudge, stopping } = options
+  const { pool, slots, isolation, subscribers, nudge, start } = options
+  const alone = aloneClaimer({ ...options, onRested: lookAgain })
   let together = 0
   let lookAt = 0
-  let aloneAt = 0
 
   async function claim(): Promise<number> {
     if (performance.now() < lookAt) return 0
@@ -35,23 +46,23 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
     const due = await dueSuspects(pool, subscribers)
     let count = 0
     for (const place of due) if (!place.isAlone) count += await claimTogether(place)
-    const alone = due.find(({ isAlone }) => isAlone)
-    if (alone && performance.now() >= aloneAt) count += await claimAlone(alone)
+    const place = due.find(({ isAlone }) => isAlone)
+    if (place && !alone.isResting) count += await claimAlone(place)
     return count
   }
 
   async function claimTogether({ shard, subscriber }: DueSuspect): Promise<number> {
     const worker = options.worker()
-    const taken = slots.share([subscriber], MOST_TOGETHER - together)
-    if (worker === undefined || taken.size === 0) return 0
-    const jobs = await claimJobs(pool, { shard, worker, slots: taken, suspects: true }).catch((error) => {
-      options.giveBackUnused(taken, [])
-      throw error
+    if (worker === undefined) return 0
+    const shares = slots.share([subscriber], MOST_TOGETHER - together)
+    if (shares.size === 0) return 0
+    const jobs = await claimForShares(slots, shares, {
+      claim: () => claimJobs(pool, { shard, worker, slots: shares, suspects: true }),
+      keyOf: (job) => job.subscriber,
     })
-    options.giveBackUnused(taken, jobs)
     for (const job of jobs) {
       together += 1
-      void options.start(job, worker).finally(() => {
+      void start(job, worker).finally(() => {
         together -= 1
         lookAgain()
       })
@@ -59,30 +70,13 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
     return jobs.length
   }
 
-  async function claimAlone({ shard }: DueSuspect): Promise<number> {
-    const suspect = await putOffSuspect(pool, { shard, subscribers, ms: isolation.waitMs })
-    if (!suspect) return 0
-    const startedAt = performance.now()
-    let count = 0
-    await isolation.alone(async () => {
-      const worker = options.workerAlone()
-      if (worker === undefined || !slots.take(suspect.subscriber)) return
-      const job = await claimSuspect(pool, suspect, worker).catch(async (error) => {
-        // It may be leased all the same. Nothing else may start before it is handed back: a death
-        // would be blamed on it.
-        await options.returnAll(worker)
-        slots.giveBack(suspect.subscriber, 1)
-        throw error
-      })
-      if (!job) return slots.giveBack(suspect.subscriber, 1)
-      count = 1
-      await options.start(job, worker)
-    }, stopping)
-    // Other work gets as much time as it was kept waiting, however many suspects there are.
-    const lastedMs = performance.now() - startedAt
-    aloneAt = performance.now() + lastedMs
-    setTimeout(lookAgain, lastedMs).unref()
-    return count
+  function claimAlone({ shard }: DueSuspect): Promise<number> {
+    return alone.claim({
+      putOff: () => putOffSuspect(pool, { shard, subscribers, ms: isolation.waitMs }),
+      keyOf: ({ subscriber }) => subscriber,
+      claim: (suspect, worker) => claimSuspect(pool, suspect, worker),
+      start,
+    })
   }
 
   function lookAgain(): void {

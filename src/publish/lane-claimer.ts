@@ -7,19 +7,18 @@ import {
   putOffLane,
 } from '../ledger/outbox/lanes.ts'
 import { firstWaiting, type WaitingMessage } from '../ledger/outbox/messages.ts'
-import { type Claimer, type ClaimLoopOptions, claimLoop } from '../work/claim-loop.ts'
-import type { Isolation } from '../work/isolation.ts'
-import type { PublisherSlots } from './slots.ts'
+import { aloneClaimer } from '../work/claim-alone.ts'
+import { type Claimer, type ClaimTerms, claimLoop } from '../work/claim-loop.ts'
+import { claimForShares, type Slots } from '../work/slots.ts'
 
-export interface LaneClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'doing'> {
+export interface LaneClaimerOptions extends ClaimTerms {
   readonly pool: Pool
   readonly shards: number
-  readonly slots: PublisherSlots
-  readonly isolation: Isolation
-  /** The worker to lease lanes to; undefined while nothing may be started. */
-  readonly worker: () => number | undefined
-  /** The same for a lane that runs alone, while nothing else may be started. */
-  readonly workerAlone: () => number | undefined
+  /** By topic. */
+  readonly slots: Slots<string>
+  /** Whether this process publishes messages of this topic. */
+  readonly publishes: (topic: string) => boolean
+  readonly pollMs: number
   /**
    * Takes over a lane that was leased to `worker`, with the slot that was taken for it, until it
    * has ended.
@@ -29,73 +28,58 @@ export interface LaneClaimerOptions extends Omit<ClaimLoopOptions, 'claim' | 'do
    * Takes over a lane, with its slot, whose messages could not be read, until it is handed back.
    */
   readonly leave: (lane: ClaimedLane) => Promise<void>
-  /** Hands back whatever is leased to `worker`. Nothing runs now. */
-  readonly returnAll: (worker: number) => Promise<void>
 }
 
 /** A leased lane with its first messages. */
 export interface LaneWithMessages {
   readonly lane: ClaimedLane
   readonly messages: readonly WaitingMessage[]
-  /** The lane holds no more than these, as far as could be seen when it was claimed. */
+  /** The lane held no more than these when it was claimed. */
   readonly isAll: boolean
 }
 
 /**
- * One lease of a lane carries at most this many messages: after a crash, all that were not marked
- * come again.
+ * One lease of a lane publishes at most this many messages: after a crash, those that were not
+ * marked are published again.
  */
 const MAX_RUN = 20
-/** One claim leases at most this many lanes: what a single process can lose should stay small. */
+/** One claim leases at most this many lanes: a process that dies should hold few. */
 const MAX_CLAIM = 100
 
 export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
-  const { pool, shards, slots, isolation } = options
+  const { pool, shards, slots, isolation, publishes } = options
+  const alone = aloneClaimer(options)
   let backlog = true
-  let aloneAt = 0
 
   /** Claims for the free slots, shard by shard. Returns how many lanes were claimed. */
   async function claimOnce(): Promise<number> {
-    if (options.worker() === undefined || !slots.areAnyFree) return 0
-    const due = await dueLanes(pool, shards)
-    backlog = due.some(({ topics, suspects }) => [...topics, ...suspects].some(slots.publisherOf))
+    if (options.worker() === undefined || slots.free === 0) return 0
+    const dueByShard = await dueLanes(pool, shards)
+    backlog = dueByShard.some(({ topics, suspects }) => [...topics, ...suspects].some(publishes))
     let claimed = 0
-    for (const { shard, topics, suspects } of due) {
+    for (const { shard, topics, suspects } of dueByShard) {
       claimed += await claimIn(shard, topics, false)
       claimed += await claimIn(shard, suspects, true)
     }
-    for (const { shard, alone } of due) claimed += await claimAlone(shard, alone.filter(slots.publisherOf))
+    for (const due of dueByShard) claimed += await claimAlone(due.shard, due.alone.filter(publishes))
     return claimed
   }
 
   /**
-   * A lane that was in flight when its relay died is a suspect: one message of it at a time, and at
-   * last while nothing else runs in this process, so that a message that kills its process is found
-   * out. model/suspects.ts has the rule.
+   * A lane that was in flight when its relay died is a suspect. Its messages are published one at a
+   * time, and at last while nothing else runs in this process, so that a message that kills its
+   * process is found. model/suspects.ts has the rule.
    */
   async function claimAlone(shard: number, topics: readonly string[]): Promise<number> {
-    if (topics.length === 0 || performance.now() < aloneAt) return 0
-    const suspect = await putOffLane(pool, { shard, topics, ms: isolation.waitMs })
-    if (!suspect) return 0
-    const startedAt = performance.now()
-    let count = 0
-    await isolation.alone(async () => {
-      const worker = options.workerAlone()
-      if (worker === undefined || slots.share([suspect.topic], 1).size === 0) return
-      const lane = await claimSuspectLane(pool, suspect, worker).catch(async (error) => {
-        // It may be leased all the same. Nothing else may start before it is handed back: a death
-        // would be blamed on it.
-        await options.returnAll(worker)
-        slots.giveBack(suspect.topic, 1)
-        throw error
-      })
-      if (!lane) return slots.giveBack(suspect.topic, 1)
-      count = 1
-      for (const claimed of await withMessages([lane], 1)) await options.start(claimed, worker)
-    }, options.stopping)
-    // Other work gets as much time as it was kept waiting, however many suspects there are.
-    aloneAt = performance.now() + (performance.now() - startedAt)
-    return count
+    if (topics.length === 0 || alone.isResting) return 0
+    return alone.claim({
+      putOff: () => putOffLane(pool, { shard, topics, ms: isolation.waitMs }),
+      keyOf: ({ topic }) => topic,
+      claim: (suspect, worker) => claimSuspectLane(pool, suspect, worker),
+      async start(lane, worker) {
+        for (const claimed of await withMessages([lane], 1)) await options.start(claimed, worker)
+      },
+    })
   }
 
   async function claimIn(shard: number, topics: readonly string[], suspects: boolean): Promise<number> {
@@ -103,19 +87,16 @@ export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
     if (worker === undefined || topics.length === 0) return 0
     const shares = slots.share(topics, MAX_CLAIM)
     if (shares.size === 0) return 0
-    const lanes = await claimLanes(pool, { shard, worker, slots: shares, suspects }).catch((error) => {
-      for (const [topic, count] of shares) slots.giveBack(topic, count)
-      throw error
+    const lanes = await claimForShares(slots, shares, {
+      claim: () => claimLanes(pool, { shard, worker, slots: shares, suspects }),
+      keyOf: ({ topic }) => topic,
     })
-    for (const [topic, count] of shares) {
-      slots.giveBack(topic, count - lanes.filter((lane) => lane.topic === topic).length)
-    }
     const limit = suspects ? 1 : MAX_RUN
     for (const claimed of await withMessages(lanes, limit)) void options.start(claimed, worker)
     return lanes.length
   }
 
-  /** Of lanes of one shard. */
+  /** All lanes are of one shard. */
   async function withMessages(lanes: readonly ClaimedLane[], limit: number): Promise<LaneWithMessages[]> {
     const [first] = lanes
     if (!first) return []

@@ -3,7 +3,7 @@ import type { WaitingMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { MessageFact, Observer } from '../observe/observer.ts'
 import type { Message, Publish } from '../publishers/contract.ts'
-import { Draining, type Interruption } from '../work/interruption.ts'
+import { Drain, type Interruption } from '../work/interruption.ts'
 import { afterFailure, type RetryPolicy } from '../work/retry.ts'
 import type { LaneWithMessages } from './lane-claimer.ts'
 
@@ -16,7 +16,9 @@ export interface LaneRun extends LaneWithMessages {
 export interface LaneRunDeps {
   readonly timeoutMs: number
   readonly retry: RetryPolicy
-  /** Whether another message may be started: the lease is held, and the process does not drain. */
+  /**
+   * Whether the next message may be published: the lease is held, and the process does not drain.
+   */
   readonly mayGoOn: () => boolean
   /** False: the lease was lost before. */
   readonly settle: (settlement: LaneSettlement) => Promise<boolean>
@@ -36,67 +38,68 @@ interface Progress {
 }
 
 /**
- * Publishes the messages of a lane in order, each after the one before it was handed over, and settles the lane.
- * The first that fails ends the run: what comes after it in its lane waits until it is published or given up.
- * Never throws.
+ * Publishes the messages of a lane one after the other, and settles the lane. The first that fails
+ * ends the run: later messages of its lane wait until it is published or has failed for good. Never
+ * throws.
  */
 export async function runLane(run: LaneRun, deps: LaneRunDeps): Promise<void> {
   const { doneTo, failure, left, facts } = await publishInOrder(run, deps)
   const { shard, lane, fence, attempt } = run.lane
   const first = run.messages[0]?.seq ?? 0
-  const took = await deps.settle({ shard, lane, fence, doneTo, first, attempt, failure, left })
-  for (const fact of facts) deps.observer.message(took ? fact : { ...fact, outcome: 'lost' })
+  const wasSettled = await deps.settle({ shard, lane, fence, doneTo, first, attempt, failure, left })
+  for (const fact of facts) deps.observer.message(wasSettled ? fact : { ...fact, outcome: 'lost' })
 }
 
 async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress> {
   const facts: Fact[] = []
   let doneTo = 0
   for (const [index, message] of run.messages.entries()) {
-    // Attempts are counted for the first of the lane only: the others are not tried before they are first.
+    // Only the first message of a lane counts attempts: no other is tried before it is the first.
     const attempt = index === 0 ? run.lane.attempt : 1
     if (!deps.mayGoOn()) return { doneTo, left: untouched(attempt), facts }
     const startedAt = performance.now()
     const ended = await publishOne(run, messageOf(message, attempt), deps.timeoutMs)
     const durationMs = performance.now() - startedAt
-    const told = { messageId: message.id, topic: message.topic, key: message.key, attempt, durationMs }
+    const fact = { messageId: message.id, topic: message.topic, key: message.key, attempt, durationMs }
     if (ended.ok) {
       doneTo = message.seq
-      facts.push({ ...told, outcome: 'published' })
+      facts.push({ ...fact, outcome: 'published' })
       continue
     }
     const { error } = ended
-    if (run.interruption.reason instanceof Draining) {
-      facts.push({ ...told, outcome: 'returned' })
+    if (run.interruption.reason instanceof Drain) {
+      facts.push({ ...fact, outcome: 'returned' })
       return { doneTo, left: untouched(attempt), facts }
     }
-    const verdict = afterFailure({ error, attempt, ageMs: message.ageMs + durationMs }, deps.retry)
-    facts.push({ ...told, outcome: verdict.state, error })
-    if (verdict.state === 'failed')
-      return { doneTo: message.seq, failure: verdict.reason, left: untouched(1), facts }
-    return { doneTo, left: { attempt, delayMs: verdict.delayMs, reason: verdict.reason }, facts }
+    const next = afterFailure({ error, attempt, ageMs: message.ageMs + durationMs }, deps.retry)
+    facts.push({ ...fact, outcome: next.state, error })
+    if (next.state === 'failed')
+      return { doneTo: message.seq, failure: next.reason, left: untouched(1), facts }
+    return { doneTo, left: { attempt, delayMs: next.delayMs, reason: next.reason }, facts }
   }
-  // Places that hold no message, at the end of the lane, are done too.
+  // Places at the end of the lane that hold no message are done too.
   return { doneTo: run.isAll ? Math.max(doneTo, run.lane.tail) : doneTo, left: untouched(1), facts }
 }
 
-/** The message that is left was not tried, or that does not count. */
+/** The next message was not tried, or its attempt does not count. */
 function untouched(attempt: number): LaneSettlement['left'] {
   return { attempt: attempt - 1, delayMs: 0, reason: undefined }
 }
 
-type Ended = { readonly ok: true } | { readonly ok: false; readonly error: unknown }
+type PublishResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown }
 
 async function publishOne(
   { publish, interruption }: LaneRun,
   message: Message,
   timeoutMs: number,
-): Promise<Ended> {
+): Promise<PublishResult> {
   const timer = setTimeout(() => {
     const fault = `publishing a message of "${message.topic}" took longer than ${timeoutMs} ms`
     interruption.interrupt(new HookonceError('PUBLISH_TIMEOUT', fault))
   }, timeoutMs)
   try {
-    // A publisher that ignores its signal goes on, but nobody waits for it: the message comes again under its id.
+    // A publisher that ignores its signal goes on, but nothing waits for it: the message is
+    // published again under its id.
     await interruption.during(Promise.resolve(publish(message, { signal: interruption.signal })))
     return { ok: true }
   } catch (error) {

@@ -2,17 +2,17 @@ import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import type { Publish } from '../publishers/contract.ts'
 
-/** Who carries on the messages of some topics. */
+/** Publishes the messages of some topics. */
 export interface TopicPublisher {
   readonly takes: (topic: string) => boolean
   readonly publish: Publish
 }
 
-/** Who carries messages on, as this process was told. */
+/** The publishers of this process, by its options. */
 export interface OutboxPublishers {
-  /** Those that run in this process. */
+  /** Run in this process. */
   readonly here: readonly TopicPublisher[]
-  /** Throws where nobody would carry a message of this topic on: it would wait unseen for ever. */
+  /** Throws if no publisher takes this topic: its messages would wait forever, unseen. */
   require(topic: string): void
 }
 
@@ -29,7 +29,8 @@ export function outboxPublishers(
     here,
     require(topic) {
       if (here.some(({ takes }) => takes(topic))) return
-      const known = patterns.length === 0 ? 'there is none' : `there are: ${patterns.join(', ')}`
+      const known =
+        patterns.length === 0 ? 'no publishers are configured' : `there are: ${patterns.join(', ')}`
       throw new HookonceError('PUBLISHER_MISSING', `no publisher takes the topic "${topic}" (${known})`)
     },
   }

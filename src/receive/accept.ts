@@ -8,7 +8,7 @@ import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
-import { lanePasser } from '../work/lane-passer.ts'
+import { nextJobs } from '../work/release-next.ts'
 import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
 import type { OrderKeys } from './order-keys.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
@@ -68,9 +68,9 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     handOff.wake()
     announce(job)
   }
-  const orderKeyPasser = lanePasser(ledger, {
+  const releasing = nextJobs(ledger, {
     onDue: () => leaveDue(),
-    onTrouble: (error) => observer.trouble({ doing: 'passing lanes on', error }),
+    onTrouble: (error) => observer.trouble({ doing: 'releasing the next ordered jobs', error }),
   })
   const outage = breaker(isOutage)
   const group = groupCommit((batch: readonly Arrival[]) => outage.attempt(() => commit(batch)), {
@@ -138,7 +138,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     if (outcome.outcome === 'known') return releaseSlots(work, handOff)
     const { id: receiptId, shard } = work.receipt
     for (const { subscriber, bornLeased, lane: orderKey } of work.jobs) {
-      if (orderKey !== undefined) void orderKeyPasser.add(orderKey)
+      if (orderKey !== undefined) void releasing.add(orderKey)
       else if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
         // A job that is born leased begins with fence 1.
         handOff.run({ shard, receiptId, subscriber, fence: 1 }, worker, event)
@@ -162,7 +162,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     },
     async idle() {
       await group.idle()
-      await orderKeyPasser.idle()
+      await releasing.idle()
       await tally.idle()
     },
   }

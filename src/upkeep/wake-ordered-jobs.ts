@@ -1,4 +1,4 @@
-import { passLanesOn, restingLanes } from '../ledger/jobs/order.ts'
+import { idleOrderKeys, releaseNextJobs } from '../ledger/jobs/order.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Chore } from './chore.ts'
 
@@ -17,8 +17,8 @@ export function wakeOrderedJobsChore(ledger: LedgerTables, leaseMs: number): Cho
 async function wakeOrderedJobs(ledger: LedgerTables): Promise<number> {
   let count = 0
   for (let shard = 0; shard < ledger.shards; shard += 1) {
-    const resting = await restingLanes(ledger.pool, shard, BATCH)
-    count += await passLanesOn(ledger, resting)
+    const idle = await idleOrderKeys(ledger.pool, shard, BATCH)
+    count += await releaseNextJobs(ledger, idle)
   }
   return count
 }

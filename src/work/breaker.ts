@@ -1,18 +1,20 @@
 import { HookonceError } from '../model/errors.ts'
 
 /**
- * Keeps those who come as fast as anyone likes from a ledger that is down. Once an attempt has met
- * an outage, one attempt at a time is the probe, with growing pauses between them, and everyone
- * else is refused at once. A recovering server meets one connection of this process, not thousands.
+ * Protects a ledger that is down from a flood of attempts. After an attempt has met an outage, one
+ * attempt at a time probes the ledger, with growing pauses, and all others are refused at once. A
+ * recovering server meets one connection of this process, not thousands.
  */
 export interface Breaker {
   /** Makes an attempt, or throws LEDGER_DOWN without one. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** The first probe comes at once: perhaps it was only this connection that broke. */
+/** The first probe comes at once: perhaps only this connection broke. */
 const PAUSES_MS = [0, 100, 200, 400, 800, 1_600]
-/** Less than the Retry-After that senders are given (5 s), so that the next wave finds it tried. */
+/**
+ * Less than the Retry-After that senders get (5 s): a probe comes before the next wave of retries.
+ */
 const LONGEST_PAUSE_MS = 2_000
 
 export function breaker(isOutage: (error: unknown) => boolean, random: () => number = Math.random): Breaker {
@@ -22,11 +24,11 @@ export function breaker(isOutage: (error: unknown) => boolean, random: () => num
   let isProbing = false
 
   function failed(wasProbe: boolean): void {
-    // What was under way beside the first failure tells nothing new.
+    // Attempts that ran beside the first failure add no information.
     if (failures > 0 && !wasProbe) return
     const pauseMs = PAUSES_MS[failures] ?? LONGEST_PAUSE_MS
     failures += 1
-    // At random around the pause: processes that lost the server together would come back together.
+    // Jitter: processes that lost the server together must not come back together.
     retryAt = performance.now() + pauseMs * (0.5 + random())
   }
 
@@ -49,7 +51,10 @@ export function breaker(isOutage: (error: unknown) => boolean, random: () => num
     async attempt(work) {
       if (failures > 0) {
         if (!isProbing && performance.now() >= retryAt) return probe(work)
-        throw new HookonceError('LEDGER_DOWN', 'the ledger was down a moment ago, and is not asked yet')
+        throw new HookonceError(
+          'LEDGER_DOWN',
+          'the ledger was down a moment ago, and has not been probed since',
+        )
       }
       return work().catch((error: unknown) => {
         if (isOutage(error)) failed(false)

@@ -1,33 +1,43 @@
 import type { Observer } from '../observe/observer.ts'
 import type { Bell } from './bell.ts'
+import type { Isolation } from './isolation.ts'
 
-export interface ClaimLoopOptions {
+/** Under which a stage claims: its lease, and what wakes or stops it. */
+export interface ClaimTerms {
+  readonly isolation: Isolation
+  readonly observer: Observer
+  /** Rings when there is reason to look again: a freed slot, new work of our own. */
+  readonly nudge: Bell
+  readonly stopping: AbortSignal
+  /** The worker to lease to; undefined while nothing may be started. */
+  readonly worker: () => number | undefined
+  /** The same for work that runs alone, while nothing else may be started. */
+  readonly workerAlone: () => number | undefined
+  /** Hands back whatever is leased to `worker`. Nothing runs now. */
+  readonly returnAll: (worker: number) => Promise<void>
+}
+
+export interface ClaimLoopOptions extends Pick<ClaimTerms, 'nudge' | 'observer' | 'stopping'> {
   /** Returns how many were claimed. */
   readonly claim: () => Promise<number>
   readonly doing: string
   readonly pollMs: number
-  /** Rings when there is reason to look again: a freed slot, new work of our own. */
-  readonly nudge: Bell
-  readonly observer: Observer
-  readonly stopping: AbortSignal
 }
 
 /** Claims due work for free slots. */
 export interface Claimer {
   /** Due work may be waiting in the ledger. */
   readonly backlog: boolean
-  /** What is known of due work is old: ask the ledger before the next claim. */
+  /** Forgets which work is due: the next claim asks the ledger first. */
   lookAnew(): void
-  /** Settles after `stopping`, when nothing is being claimed any more. */
+  /** Resolves after `stopping`, when no claim is in progress any more. */
   readonly ended: Promise<void>
 }
 
-/** A ledger that is down is asked less and less often, up to this. */
+/** While the ledger is down, the pause between claims grows up to this. */
 const LONGEST_PAUSE_MS = 5_000
 
-/**
- * Claims while there is something, and looks again when it is nudged or when it is time to poll.
- */
+/** Claims while there is due work, and looks again when it is nudged or when it is time to poll. */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
   const { pollMs, observer, stopping } = options
   let pauseMs = pollMs
@@ -44,7 +54,7 @@ export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOp
         return 0
       },
     )
-    // At random around the time: processes that began together would ask together ever after.
+    // Jitter: processes that started together must not poll together.
     if (claimed === 0) await nudge.wait(pauseMs * (0.5 + Math.random()))
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Group commit: items that arrive while a commit is in flight go together in the next one; an idle group
- * commits at once. Nobody waits for a timer, and the busier it is, the larger the batches grow.
+ * Group commit: items that arrive while a commit is in flight share the next one. An idle group
+ * commits at once. No item waits for a timer, and batches grow with the load.
  *
- * Where commits may overlap, the next starts as soon as it carries as many as the last: nobody has to wait for the
- * answer to others while there is work to send, and no commit becomes smaller for it.
+ * Where commits may overlap, the next one starts as soon as it carries as many items as the last.
+ * Items need not wait for the answer to others, and batches do not become smaller.
  */
 export interface GroupCommit<Item, Result> {
   /** Resolves after the commit that carried the item. */
@@ -16,7 +16,7 @@ export interface GroupCommit<Item, Result> {
 
 export interface GroupCommitOptions<Item> {
   readonly maxItems: number
-  /** How many commits may be in flight at once; one, where nothing is said. */
+  /** How many commits may be in flight at once. Default: 1. */
   readonly maxInFlight?: number
   /** A batch stops growing past this many bytes, so that one parameter never becomes huge. */
   readonly maxBytes?: number
@@ -29,7 +29,7 @@ interface Entry<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
-/** `commit` returns one result for each item, in the order of the batch. */
+/** `commit` returns one result per item, in the order of the batch. */
 export function groupCommit<Item, Result>(
   commit: (batch: readonly Item[]) => Promise<readonly Result[]>,
   options: GroupCommitOptions<Item>,
@@ -42,7 +42,7 @@ export function groupCommit<Item, Result>(
   let scheduled = false
   let idleWaiters: (() => void)[] = []
 
-  // One turn of the event loop later, so that everything the last read brought shares a commit.
+  // One turn of the event loop later, so that all items of the last socket read share a commit.
   function schedule(): void {
     if (scheduled || !mayStart()) return
     scheduled = true
@@ -64,7 +64,8 @@ export function groupCommit<Item, Result>(
     lastSize = batch.length
     const answer = await answerTo(batch)
     inFlight -= 1
-    // First the next commit, then the answers to this one: what they set off keeps the process busy.
+    // Start the next commit before resolving this one: the continuations keep the event loop busy
+    // meanwhile.
     if (!scheduled) void flush()
     answer()
     schedule()

@@ -1,7 +1,6 @@
 /**
- * Ends a run from outside: its time is up, its lease is lost, its process drains. Only the first reason counts.
- *
- * A class, as there is one for every run: an object with accessors of its own would have a shape of its own.
+ * Ends a run from outside: at its timeout, when its lease is lost, when its process drains. Only
+ * the first reason counts. A class, because there is one per run (decision 0016).
  */
 export class Interruption {
   #controller: AbortController | undefined
@@ -12,7 +11,9 @@ export class Interruption {
     return this.#reason
   }
 
-  /** Made for a handler that looks at it: most never do, and a signal costs more than a small handler. */
+  /**
+   * Created on first use: most handlers never use it, and a signal costs more than a small handler.
+   */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.#reason) this.#controller.abort(this.#reason)
@@ -26,7 +27,10 @@ export class Interruption {
     this.#reject?.(reason)
   }
 
-  /** What the work comes to, or the reason of an interruption that comes before. Of one work at a time. */
+  /**
+   * Settles with the work, or rejects with the reason of an earlier interruption. One work at a
+   * time.
+   */
   during<Result>(work: PromiseLike<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#reject = reject
@@ -36,7 +40,7 @@ export class Interruption {
   }
 }
 
-/** A process that drains interrupts with this: the run is handed back and does not count. */
-export class Draining extends Error {
+/** The reason of a process that drains: the run is handed back, and its attempt does not count. */
+export class Drain extends Error {
   override readonly name = 'Draining'
 }

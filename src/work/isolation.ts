@@ -1,22 +1,19 @@
 import { bell } from './bell.ts'
 
 /**
- * Lets a suspect run while nothing else runs in this process, so that a death of the process is the
- * suspect's doing. Every stage that runs work of others joins, and starts nothing while it is
+ * Lets a suspect run while nothing else runs in this process: if the process then dies, the suspect
+ * killed it. Every stage that runs handlers or publishers joins, and starts nothing while it is
  * closed.
  */
 export interface Isolation {
-  /** A suspect runs alone, or waits until what is in flight has ended. */
+  /** A suspect runs alone, or waits until everything in flight has ended. */
   readonly isClosed: boolean
   join(member: Member): void
-  /** Something in flight has ended. */
+  /** A run in flight has ended. */
   changed(): void
-  /** How long what is in flight may take to end before the suspect is put off. */
+  /** How long everything in flight may take to end before the suspect is put off. */
   readonly waitMs: number
-  /**
-   * Runs `work` alone. It is not run if others did not end in time, or `signal` is aborted
-   * meanwhile.
-   */
+  /** Runs `work` alone; not at all if other runs do not end in time, or `signal` is aborted. */
   alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>
 }
 

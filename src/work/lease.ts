@@ -1,19 +1,21 @@
 import { hostname } from 'node:os'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { enlistWorker, heartbeat, retireWorker } from '../ledger/jobs/workers.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
- * The lease of this process. While its heartbeats arrive, its jobs are its own. If they do not,
- * others take over after the lease; this side stops itself earlier, at 80 % of it on the local
- * monotonic clock, so that clocks need not agree and a late heartbeat still leaves a margin.
+ * The lease of this process. While its heartbeats arrive, its jobs stay its own. If they stop,
+ * other processes take its jobs over when the lease ends. This process stops itself earlier, at 80
+ * % of the lease on its own monotonic clock: clocks need not agree, and a late heartbeat leaves a
+ * margin.
  */
 export interface Lease {
   /** The worker's id while the lease holds; undefined when nothing new may be started. */
   readonly worker: number | undefined
   /** How long heartbeats have been answered without a break; 0 while the lease is not held. */
   readonly contactMs: number
-  /** A clean end: what this worker still holds, if anything, is rescued at once. */
+  /** Ends the lease cleanly: work that this worker still holds is rescued at once. */
   retire(): Promise<void>
 }
 
@@ -23,17 +25,17 @@ export interface LeaseOptions {
   /** The subscribers whose jobs this worker runs. */
   readonly serves: readonly number[]
   readonly observer: Observer
-  /** The lease ran out or was taken: everything in flight must stop. */
+  /** The lease has ended, or the ledger says that it has: everything in flight must stop. */
   readonly onLost: () => void
-  /** After a good heartbeat, one at a time. */
+  /** Called after a successful heartbeat, one call at a time. */
   readonly onBeat: (worker: number) => Promise<void>
 }
 
-/** Three chances to be heard before the lease runs out. */
+/** Three chances to renew the lease before it ends. */
 const BEATS_PER_LEASE = 3
 const LOCAL_SHARE = 0.8
 /**
- * Two heartbeats: with a longer gap, another worker that renewed one beat earlier may have lost its
+ * Two heartbeats. After a longer gap, a worker that renewed one beat earlier may have lost its
  * lease meanwhile.
  */
 const CONTACT_SHARE = 2 / BEATS_PER_LEASE
@@ -76,15 +78,14 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     hasFailed = false
     renewedAt = sentAt
     lost = false
-    // A timer of its own: a heartbeat that hangs must not keep in-flight work going.
+    // A separate timer: a heartbeat that hangs must not keep work in flight.
     clearTimeout(expiry)
     if (!stopped) expiry = setTimeout(lose, sentAt + leaseMs * LOCAL_SHARE - performance.now())
   }
 
   async function renew(): Promise<void> {
     const sentAt = performance.now()
-    // A timer that fires late means that the event loop was blocked: the lease may be over before
-    // we ask.
+    // A late timer means that the event loop was blocked: the lease may have ended already.
     if (!isHeld()) lose()
     const alive = await heartbeat(db, worker, leaseMs)
     if (!alive) {
@@ -93,8 +94,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       worker = await enlist()
     }
     renewed(sentAt)
-    // Not waited for: what it settles may take longer than a lease, and no heartbeat would be sent
-    // meanwhile.
+    // Not awaited: it may take longer than a lease, and no heartbeat would be sent meanwhile.
     tending ??= tend(worker)
   }
 
@@ -143,4 +143,9 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       await retireWorker(db, worker)
     },
   }
+}
+
+export function leaseEnded(holder: 'worker' | 'relay'): HookonceError {
+  const fault = `the lease of this ${holder} has ended: no heartbeat was answered in time`
+  return new HookonceError('LEASE_LOST', fault)
 }

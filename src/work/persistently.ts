@@ -8,16 +8,14 @@ export interface Persistence {
   readonly doing: string
   readonly observer: Observer
   /**
-   * Gives up trying: the ledger is down and the process wants to end. Leases then run out by
-   * themselves.
+   * Stops retrying: the ledger is down and the process wants to end. Leases then end by themselves.
    */
   readonly signal: AbortSignal
 }
 
 /**
- * Records what has happened, however long the ledger is down: the work is done, only the record is
- * missing. Undefined: given up. What is recorded must be such that doing it twice changes nothing
- * the second time, because a commit whose reply was lost is tried again.
+ * Records finished work, however long the ledger is down. Returns undefined if it stopped retrying.
+ * `record` must be idempotent: a commit whose reply was lost is tried again.
  */
 export async function persistently<Result>(
   record: () => Promise<Result>,
@@ -29,8 +27,7 @@ export async function persistently<Result>(
     } catch (error) {
       observer.trouble({ doing, error })
       if (signal.aborted) return undefined
-      // At random around the pause: processes that lost the ledger together would come back
-      // together.
+      // Jitter: processes that lost the ledger together must not come back together.
       await delay(pauseMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined)
     }
   }

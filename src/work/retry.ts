@@ -2,7 +2,7 @@ import { errorCatalogue, HookonceError } from '../model/errors.ts'
 import { Deferred, Permanent, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 
-/** How often and how long a job or a message is tried. */
+/** How often and for how long a job or a message is retried. */
 export interface RetryPolicy {
   readonly maxAttempts: number
   readonly maxAgeMs: number
@@ -10,12 +10,12 @@ export interface RetryPolicy {
   readonly maxDelayMs: number
 }
 
-export type Verdict =
+export type RetryDecision =
   | {
       readonly state: 'retrying'
       readonly delayMs: number
       readonly reason: string
-      /** Whether it is one of the attempts that a job has. */
+      /** Whether the attempt counts towards `maxAttempts`. */
       readonly counts: boolean
     }
   | { readonly state: 'failed'; readonly reason: string }
@@ -26,18 +26,18 @@ export interface Failure {
   readonly ageMs: number
 }
 
-/** Errors are kept to be read by a person; this much of one is enough. */
+/** Reasons are stored for people to read; this much is enough. */
 const MAX_REASON_CHARS = 2_000
-/** The ledger counts a delay in 31 bits of milliseconds: 24 days. */
+/** The ledger stores a delay in 31 bits of milliseconds: 24 days. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1
 const SHORTEST_DEFERRAL_MS = 100
 
-/** What becomes of a job whose run failed, or of a message that could not be published. */
+/** Decides what happens to a job whose run failed, or to a message that was not published. */
 export function afterFailure(
   failure: Failure,
   policy: RetryPolicy,
   random: () => number = Math.random,
-): Verdict {
+): RetryDecision {
   const reason = describe(failure.error)
   if (failure.error instanceof Permanent) return { state: 'failed', reason: `permanent: ${reason}` }
   if (isFinal(failure.error)) return { state: 'failed', reason }
@@ -52,20 +52,22 @@ export function afterFailure(
   return { state: 'retrying', delayMs, reason, counts }
 }
 
-// Full jitter: the whole delay is random, so that what failed together does not come back together.
+// Full jitter: the whole delay is random, so that jobs that failed together are not retried
+// together.
 function delayFor({ error, attempt }: Failure, policy: RetryPolicy, random: () => number): number {
-  // As asked, neither sooner nor later; but a handler that defers by nothing must not spin.
+  // The requested delay without jitter; but a handler that defers by 0 ms must not spin.
   if (error instanceof Deferred)
     return Math.min(Math.max(error.delayMs || 0, SHORTEST_DEFERRAL_MS), LONGEST_DELAY_MS)
-  // NaN is what becomes of a Retry-After header that could not be read.
+  // A Retry-After header that cannot be parsed gives NaN.
   const asked = error instanceof RetryAfter && !Number.isNaN(error.delayMs) ? error.delayMs : 0
   const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
   return Math.min(Math.max(asked, random() * ceiling), policy.maxAgeMs, LONGEST_DELAY_MS)
 }
 
 /**
- * What the catalogue calls not retryable is a mistake of the program, or gone for good: each attempt would make it again, and
- * with it all that the handler did before. A replay follows the correction.
+ * An error that the catalogue calls not retryable is a bug of the program, or its cause is gone for
+ * good. Each retry would repeat it, and everything that the handler did before it. After a fix, a
+ * replay runs the job again.
  */
 function isFinal(error: unknown): boolean {
   return error instanceof HookonceError && !errorCatalogue[error.code].retryable

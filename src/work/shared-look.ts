@@ -1,7 +1,7 @@
 /**
- * Makes a look that many may ask for cheap: callers that come while one is under way share it, and
- * its result (or failure) is served for `freshMs` after it. However many ask, one look runs at a
- * time.
+ * Makes a read cheap that many callers request. Callers that come while one is in progress share
+ * it, and its result (or failure) is served for `freshMs` after it. However many callers there are,
+ * one read runs at a time.
  */
 export function sharedLook<Result>(look: () => Promise<Result>, freshMs = 0): () => Promise<Result> {
   let latest: Promise<Result> | undefined

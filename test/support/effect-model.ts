@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { recordOutcome } from '../../src/effects/end-effect.ts'
-import { stopAtOpenCall } from '../../src/effects/open-calls.ts'
 import type { EffectOptions } from '../../src/index.ts'
 import { claimJobs } from '../../src/ledger/jobs/claim.ts'
 import type { JobRef } from '../../src/ledger/jobs/job-ref.ts'
@@ -13,11 +12,12 @@ import { observers } from '../../src/observe/observer.ts'
 import { type AttentionVerb, attentionVerbs, decideAttention } from '../../src/operate/attention.ts'
 import { replayOne } from '../../src/operate/replay.ts'
 import { attempt } from '../../src/process/attempt.ts'
-import { claimedRun } from '../../src/process/runs.ts'
-import { settler } from '../../src/process/settler.ts'
+import { claimedRun } from '../../src/process/run.ts'
+import { stopAtOpenCall } from '../../src/process/settle/open-calls.ts'
+import { settler } from '../../src/process/settle/settler.ts'
 import type { Handler } from '../../src/process/subscriber.ts'
 import { rescueOrphans } from '../../src/upkeep/rescue.ts'
-import { Draining } from '../../src/work/interruption.ts'
+import { Drain } from '../../src/work/interruption.ts'
 import type { TestDatabase } from './database.ts'
 import { seedJobs, seedWorker, settlement } from './seed.ts'
 import { testSource } from './source.ts'
@@ -165,14 +165,15 @@ export async function effectModel(
     const retry = { maxAttempts, maxAgeMs: 1e12, baseDelayMs: 1, maxDelayMs: 1 }
     const one = { id: subscriber, tenant: 'default', sourceName: 'test', name: 'app', concurrency: 1 }
     const terms = { ...one, source, handler, timeoutMs: 60_000, retry }
-    return claimedRun(job, { subscriber: terms, isHeld: () => true })
+    const business = { ...ledger, outbox, observer: {} }
+    return claimedRun(job, { subscriber: terms, business, isHeld: () => true })
   }
 
   /** A whole run. One that fails is tried again, or given up. */
   async function runToEnd(index: number, handler: Handler, isGivenUp: boolean): Promise<void> {
     const run = runOf(await claim(index), handler, isGivenUp ? 1 : 1e4)
     const settle = settling.add
-    await attempt(run, { business: { ...ledger, outbox }, settle, observer, signal: never })
+    await attempt(run, { settle, observer, signal: never })
   }
 
   /**
@@ -186,7 +187,7 @@ export async function effectModel(
         KEY,
         () => {
           wasCalled = true
-          run.interruption.interrupt(new Draining('the model goes on without it'))
+          run.interruption.interrupt(new Drain('the model goes on without it'))
           return new Promise(() => undefined)
         },
         options,
@@ -195,7 +196,6 @@ export async function effectModel(
     const claimed = await claim(index)
     const run = runOf(claimed, ask, 1e4)
     await attempt(run, {
-      business: { ...ledger, outbox },
       settle: async (ending) => (wasCalled ? { kind: 'lost' } : settling.add(ending)),
       observer,
       signal: never,
@@ -260,7 +260,7 @@ export async function effectModel(
         isPossible: isLive,
         async take({ call }: ModelState) {
           if (!call) return undefined
-          const asked = isGivenUp && (await stopAtOpenCall({ ...ledger, job: call.job }))
+          const asked = isGivenUp && (await stopAtOpenCall(ledger, call.job))
           if (!asked) await settleJobs(pool, [settlement(call.job, isGivenUp ? 'failed' : 'retrying')])
           return call
         },

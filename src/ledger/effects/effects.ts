@@ -3,8 +3,8 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { JobRef } from '../jobs/job-ref.ts'
 
 /*
- * Effects by their business key. Every statement here names one shard, the effect's own; that the
- * job is still owned is asked in its own shard, in the same transaction (`requireLive`).
+ * Effects by their business key. Every statement here names one shard, the effect's own. The same
+ * transaction checks the fence of the job in the job's shard (`requireLive`).
  */
 
 export type EffectState = 'started' | 'done' | 'failed' | 'unknown'
@@ -20,7 +20,7 @@ export interface EffectId {
   readonly key: string
 }
 
-/** One epoch of an effect, to be started by a run. */
+/** An epoch of an effect that a run starts. */
 export interface NewEffect {
   readonly effect: EffectId
   readonly job: JobRef
@@ -39,10 +39,7 @@ const START = statement(
    returning 1`,
 )
 
-/**
- * False: somebody was there before. Waits for whoever is about to start the same epoch in another
- * transaction.
- */
+/** False: the epoch exists. Waits for another transaction that is starting the same epoch. */
 export async function startEffect(db: Queryable, started: NewEffect): Promise<boolean> {
   const { effect, job } = started
   const count = await change(db, START, [
@@ -78,7 +75,7 @@ export interface EffectRow {
   readonly mode: EffectMode
   readonly receiptId: string
   readonly subscriber: number
-  /** Of the run that may tell its outcome; 0: of none. */
+  /** The fence of the run that may record the outcome; 0: no run may. */
   readonly fence: number
   readonly inputHash: Buffer | null
   readonly downstreamKey: string
@@ -90,7 +87,7 @@ export interface EffectRow {
   readonly ageMs: number
 }
 
-/** The epoch that counts, locked until the end of the transaction. */
+/** The newest epoch, locked until the end of the transaction. */
 export async function lockEffect(db: Queryable, { shard, id }: EffectId): Promise<EffectRow | undefined> {
   const [row] = await rows<EffectRow>(db, LATEST, [shard, id])
   return row
@@ -103,7 +100,9 @@ const TAKE_OVER = statement(
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
 
-/** Makes another run the one that may tell the outcome. The clock of its first call goes on. */
+/**
+ * Makes another run the one that may record the outcome. The age of the first call still counts.
+ */
 export async function takeOverEffect(
   db: Queryable,
   { effect, job, epoch, mode }: Pick<NewEffect, 'effect' | 'job' | 'epoch' | 'mode'>,
@@ -113,8 +112,8 @@ export async function takeOverEffect(
 }
 
 /*
- * The fence here is the effect's: a worker that lost its job, but whose effect nobody has taken
- * over, still knows what became of its call, and may say so.
+ * The fence here is the effect's. A worker that lost its job still knows the outcome of its call,
+ * and may record it as long as no other run has taken the effect over.
  */
 const END = statement(
   'end_effect',
@@ -172,9 +171,9 @@ export async function markUnknown(
 }
 
 /*
- * Calls of a job, of whichever run, whose outcome nobody recorded. A plain read over all shards:
- * whoever acts on it locks the effects first. Calls in the mode `atLeastOnce` may be repeated, so
- * nobody needs to know their outcome.
+ * Calls of any run of a job whose outcome was not recorded. A plain read over all shards: a caller
+ * that acts on it locks the effects first. Calls in the mode `atLeastOnce` may be repeated, so
+ * their outcome is not needed.
  */
 const OPEN_CALLS = statement(
   'open_calls_of_job',
@@ -187,7 +186,7 @@ const OPEN_CALLS = statement(
 
 export type OpenEffect = EffectId & { readonly epoch: number }
 
-/** In the order in which they are to be locked. */
+/** Sorted in the order in which effects are locked. */
 export async function openCallsOf(
   db: Queryable,
   shards: number,
@@ -196,10 +195,7 @@ export async function openCallsOf(
   return rows(db, OPEN_CALLS, [shards, receiptId, subscriber])
 }
 
-/**
- * Marks the open calls of a job as unknown, inside the transaction that ends the job. Returns the
- * marked effects.
- */
+/** Marks the open calls of a job as unknown, in the transaction that ends the job. Returns them. */
 export async function markOpenCallsUnknown(
   db: Queryable,
   { shards, job, reason }: { shards: number; job: Pick<JobRef, 'receiptId' | 'subscriber'>; reason: string },
@@ -216,20 +212,7 @@ export async function markOpenCallsUnknown(
   return marked
 }
 
-const IS_LIVE = statement(
-  'is_live',
-  `select 1 from hookonce.job
-   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-     and state = 'processing'`,
-)
-
-/** Whether this run may still be at work, as far as the ledger knows. */
-export async function isLive(db: Queryable, run: JobRef): Promise<boolean> {
-  const found = await rows(db, IS_LIVE, [run.shard, run.receiptId, run.subscriber, run.fence])
-  return found.length === 1
-}
-
-/* What a person looks at: all epochs, over all shards, by the receipt whose job ran them. */
+/* For operators: all epochs of the effects that the jobs of a receipt ran, over all shards. */
 const OF_RECEIPT = statement(
   'effects_of_receipt',
   `select e.key, e.epoch, e.mode, e.state::text as state, e.reason, e.started_at as "startedAt", e.ended_at as "endedAt",
@@ -262,10 +245,7 @@ export async function effectsOfReceipt(
   return rows(db, OF_RECEIPT, [shards, receiptId])
 }
 
-/*
- * A fresh replay: what a job has run so far belongs to a closed epoch. Failed ones begin the next
- * by themselves.
- */
+/* For a fresh replay: closes the epochs that a job ran. Failed effects start the next anyway. */
 const REOPEN = statement(
   'reopen_effects',
   `update hookonce.effect set reopened_at = now()
@@ -274,7 +254,7 @@ const REOPEN = statement(
    returning shard, id, tenant, key`,
 )
 
-/** Returns the effects that whoever asks next calls anew. */
+/** Returns the reopened effects: the next request calls them again. */
 export async function reopenEffects(
   db: Queryable,
   { shard, receiptId, subscriber }: Omit<JobRef, 'fence'>,

@@ -1,6 +1,9 @@
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
-/* The last applied version of each entity. Locked while the business write is made, so that versions take turns. */
+/*
+ * The last applied version of each entity. It is locked during the business write, so that versions
+ * are applied one at a time.
+ */
 
 export interface EntityId {
   readonly shard: number
@@ -23,7 +26,7 @@ const FIRST = statement(
    returning 1`,
 )
 
-/** False: a version is known already. Waits for whoever is about to apply the first one. */
+/** False: a version was applied before. Waits for a transaction that is applying the first one. */
 export async function recordFirstVersion(
   db: Queryable,
   entity: EntityId,

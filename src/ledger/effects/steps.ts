@@ -1,9 +1,8 @@
-import { DURABLE, WITH_DURABLE } from '../../sql/durable.ts'
-import * as binary from '../driver/binary.ts'
+import { DURABLE } from '../../sql/durable.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
-import { byKey, type JobRef } from '../jobs/job-ref.ts'
+import type { JobRef } from '../jobs/job-ref.ts'
 
-/** A step of a job. Its name is done once in each epoch of the job. */
+/** A step of a job. Its name is used once in each epoch of the job. */
 export interface StepId {
   readonly job: JobRef
   readonly epoch: number
@@ -23,19 +22,13 @@ export interface FoundStep {
   readonly inputHash: Buffer | null
 }
 
-/** What an earlier run of this job recorded under this name. */
+/** The record of an earlier run of this job under this name. */
 export async function findStep(db: Queryable, { job, epoch, name }: StepId): Promise<FoundStep | undefined> {
   const [row] = await rows<FoundStep>(db, FIND_STEP, [job.shard, job.receiptId, job.subscriber, epoch, name])
   return row
 }
 
-/*
- * The last words of a business transaction. Each must fail, and not merely change nothing, when the
- * fence is stale: the COMMIT travels right behind it, in the same round trip, and a failed
- * transaction commits as a rollback. Hence the division by the number of rows. The job's row stays
- * locked until that commit, so that it cannot be rescued in between. The commit waits for the disk,
- * whatever the handler set before.
- */
+/* Fails where the fence is stale, as every statement before a COMMIT does: see jobs/fence.ts. */
 const RECORD_STEP = statement(
   'record_step',
   `with live as materialized (
@@ -70,112 +63,10 @@ export async function recordStep(db: Queryable, step: StepRecord): Promise<void>
   ])
 }
 
-const REQUIRE_LIVE = statement(
-  'require_live',
-  `with live as materialized (
-     select from hookonce.job
-     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-       and state = 'processing'
-     for update
-   )
-   select 1 / count(*), ${DURABLE} from live`,
-)
-
-/**
- * The first words of a transaction that is to happen only under a live fence. Fails as the last
- * words do.
- */
-export async function requireLive(db: Queryable, job: JobRef): Promise<void> {
-  await rows(db, REQUIRE_LIVE, [job.shard, job.receiptId, job.subscriber, job.fence])
-}
-
-const COMPLETE_WITH_STEP = statement(
-  'complete_with_step',
-  `with done as (
-     update hookonce.job
-     set state = 'processed', worker = null, finished_at = now(), reason = $6::text, last_step = $5::text
-     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-       and state = 'processing'
-     returning 1
-   )
-   select 1 / count(*), ${DURABLE} from done`,
-)
-
-/**
- * Completes the job in the transaction of its last step. `reason` tells why nothing came of it: it
- * was stale.
- */
-export async function completeWithStep(
-  db: Queryable,
-  { job, name }: Omit<StepId, 'epoch'>,
-  reason: string | null,
-): Promise<void> {
-  await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, reason])
-}
-
 /* The steps that record what a run handed over with its completion: writes, messages, or both. */
 export const WRITTEN = '(write)'
 export const PUBLISHED = '(publish)'
 export const WRITTEN_AND_PUBLISHED = '(write, publish)'
-
-/*
- * Completes many jobs whose writes follow in the same transaction. Fence first: what is not
- * returned had lost its lease, and its writes are not sent; what is returned stays locked until the
- * commit. One probe of the primary key a job, in key order, as in settling. A replay that writes
- * where the earlier run only published adds to its record.
- */
-const COMPLETE_WRITTEN = statement(
-  'complete_written',
-  `with ${WITH_DURABLE}, live as materialized (
-     select j.shard, j.receipt_id, j.subscriber, e.step
-     from durable
-     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
-       e(shard, receipt_id, subscriber, fence, step)
-     cross join lateral (
-       select * from hookonce.job k
-       where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
-       limit 1
-       for update
-     ) j
-     where j.fence = e.fence and j.state = 'processing'
-   )
-   update hookonce.job j
-   set state = 'processed', worker = null, finished_at = now(), reason = null,
-     last_step = case when j.last_step in ('${WRITTEN}', '${PUBLISHED}') and j.last_step <> l.step
-       then '${WRITTEN_AND_PUBLISHED}' else l.step end
-   from live l
-   where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
-   returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
-)
-
-/** A job to complete, and the step under which what it handed over is known. */
-export interface CompletedJob {
-  readonly job: JobRef
-  readonly step: string
-}
-
-/** Tells for each job, in order, whether it was still ours to complete. */
-export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
-  const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
-  const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [
-    binary.smallints(batch.map(({ job }) => job.shard)),
-    binary.uuids(batch.map(({ job }) => job.receiptId)),
-    binary.integers(batch.map(({ job }) => job.subscriber)),
-    binary.integers(batch.map(({ job }) => job.fence)),
-    binary.texts(batch.map(({ step }) => step)),
-  ])
-  // With the fence: a run that lost its lease, and the one that has it now, may end in the same
-  // batch.
-  const live = new Set(done.map(runOf))
-  return jobs.map(({ job }) => live.has(runOf(job)))
-}
-
-function runOf({ receiptId, subscriber, fence }: Omit<JobRef, 'shard'>): string {
-  return `${receiptId}/${subscriber}/${fence}`
-}
-
-/** What PostgreSQL calls a division by zero, and these statements a stale fence. */
-export const STALE_FENCE = '22012'
 
 const STEP_NAMES = statement(
   'step_names',

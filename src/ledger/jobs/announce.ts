@@ -4,22 +4,22 @@ import type { DueShard } from './claim.ts'
 import type { JobRef } from './job-ref.ts'
 
 /*
- * Work for others: a process that leaves jobs in the ledger tells the workers of other processes, so that they need not
- * wait for their next poll, and where the jobs are, so that they need not look for them. Nothing depends on it: what is
- * not heard is found by the poll.
+ * A process that leaves due jobs in the ledger announces their places to the workers of other
+ * processes. They then need not wait for their next poll, nor look for the jobs. Nothing depends on
+ * it: the poll finds work whose announcement was lost.
  */
 
 const CHANNEL = 'hookonce_work'
 /**
- * Notifications share one lock of the whole server, until they are committed: the first goes at once, further ones at
- * most this often, and none waits for the disk.
+ * Notifications hold a lock of the whole server until they are committed. So the first is sent at
+ * once, further ones at most this often, and none waits for the disk.
  */
 const APART_MS = 10
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
 const GOODBYE_MS = 1_000
 
-/** A payload may be 8,000 bytes long. Who has left work in more places than this tells everybody to look everywhere. */
+/** A payload holds 8,000 bytes. With more places than this, workers are told to look everywhere. */
 const MOST_PLACES = 256
 const EVERYWHERE = ''
 
@@ -29,7 +29,10 @@ const ANNOUNCE = statement(
    select pg_notify('${CHANNEL}', $1::text) from hurried`,
 )
 
-/** Returns what announces a due job, or, where nothing is said, due work anywhere. Never inside the transaction that made it. */
+/**
+ * Returns a function that announces a due job; without an argument, due work anywhere. Call it
+ * after the commit that made the job due.
+ */
 export function announcer(db: Queryable): (job?: DueJob) => void {
   let isPausing = false
   let places = new Set<string>()
@@ -39,7 +42,7 @@ export function announcer(db: Queryable): (job?: DueJob) => void {
     const payload = isAnywhere ? EVERYWHERE : [...places].join(' ')
     places = new Set()
     isPausing = true
-    // The poll will find the work; a ledger that is down is reported by those who need it.
+    // The poll finds the work. Statements that matter report a ledger that is down.
     await rows(db, ANNOUNCE, [payload]).catch(() => undefined)
     setTimeout(() => {
       isPausing = false
@@ -55,7 +58,7 @@ export function announcer(db: Queryable): (job?: DueJob) => void {
 
 export type DueJob = Pick<JobRef, 'shard' | 'subscriber'>
 
-/** The shards of a payload; undefined: work may be anywhere. */
+/** The shards in a payload; undefined: work may be anywhere. */
 function placesIn(payload: string | undefined): DueShard[] | undefined {
   if (!payload || !/^\d+\/\d+( \d+\/\d+)*$/.test(payload)) return undefined
   const shards = new Map<number, number[]>()
@@ -68,15 +71,15 @@ function placesIn(payload: string | undefined): DueShard[] | undefined {
   return [...shards].map(([shard, subscribers]) => ({ shard, subscribers }))
 }
 
-/** Hears where due work was left; nothing said: anywhere. */
+/** Called with the places of due work; without an argument, it may be anywhere. */
 export type OnWork = (places?: readonly DueShard[]) => void
 
-export interface Listening {
+export interface WorkListener {
   stop(): Promise<void>
 }
 
-/** Calls back for each announcement, over a connection of its own, for as long as the process lives. */
-export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
+/** Calls back for each announcement, over a connection of its own, until it is stopped. */
+export function listen(config: pg.ClientConfig, onWork: OnWork): WorkListener {
   let client: (pg.Client & { readonly connection?: pg.Connection }) | undefined
   let timer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_PAUSE_MS
@@ -104,7 +107,7 @@ export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
       return over()
     }
     pauseMs = FIRST_PAUSE_MS
-    // What was announced while nobody listened.
+    // Announcements may have been missed while there was no connection.
     onWork()
   }
 
@@ -121,7 +124,7 @@ export function listen(config: pg.ClientConfig, onWork: OnWork): Listening {
       clearTimeout(timer)
       if (!client) return
       const { connection } = client
-      // A server that is not there any more does not say goodbye, and nothing is lost with this connection.
+      // A server that is gone does not answer the goodbye, and this connection holds no state.
       const patience = setTimeout(() => connection?.stream.destroy(), GOODBYE_MS)
       await client.end().catch(() => undefined)
       clearTimeout(patience)

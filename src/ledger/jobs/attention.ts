@@ -2,36 +2,6 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { EffectId } from '../effects/effects.ts'
 import type { JobRef } from './job-ref.ts'
 
-/*
- * A job stops for attention in the commit that finds its effect unknown, and is let go in the
- * commit that decides on the effect. Both lock the effect first, so that no job is left behind by a
- * decision that was made meanwhile.
- */
-const STOP = statement(
-  'stop_for_attention',
-  `with stopped as (
-     update hookonce.job
-     set state = 'attention', worker = null, finished_at = now(), reason = $5
-     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-       and state = 'processing'
-     returning attempt, started_at
-   ), told as (
-     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
-     select $1::smallint, $2::uuid, $3::integer, $4::integer, attempt, started_at, 'attention', $5 from stopped
-   )
-   insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
-   select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
-)
-
-/** False: the lease was lost before. */
-export async function stopForAttention(
-  db: Queryable,
-  { job, effect, reason }: { job: JobRef; effect: EffectId; reason: string },
-): Promise<boolean> {
-  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
-  return (await change(db, STOP, [...run, reason, effect.shard, effect.id])) === 1
-}
-
 const WAITING = statement(
   'jobs_waiting_for_effect',
   `select shard, receipt_id as "receiptId", subscriber from hookonce.attention
@@ -41,7 +11,7 @@ const WAITING = statement(
 
 export type WaitingJob = Omit<JobRef, 'fence'>
 
-/** In the order in which jobs are locked. */
+/** Sorted in the order in which jobs are locked. */
 export async function jobsWaitingFor(
   db: Queryable,
   effect: Pick<EffectId, 'shard' | 'id'>,
@@ -49,9 +19,7 @@ export async function jobsWaitingFor(
   return rows(db, WAITING, [effect.id, effect.shard])
 }
 
-/*
- * Received again as by a replay: however long the person took, the job is as young as the decision.
- */
+/* The job starts again as by a replay: its age counts from the decision. */
 const LET_GO = statement(
   'let_go_decided',
   `with waiting as (
@@ -68,8 +36,7 @@ export async function letGo(db: Queryable, job: WaitingJob): Promise<number> {
 }
 
 /**
- * Lets every job go that waits for an effect. The caller has locked the effect. Returns how many
- * they are.
+ * Releases every job that waits for an effect. The caller has locked the effect. Returns the count.
  */
 export async function letWaitingGo(db: Queryable, effect: EffectId): Promise<number> {
   let count = 0
@@ -110,7 +77,7 @@ export interface DecidedEffect {
   readonly state: 'done' | 'failed' | 'started'
   readonly reason: string
   readonly result: string | null
-  /** With `started`: the job that is to call again. */
+  /** With `started`: the job that makes the next call. */
   readonly caller: WaitingJob | undefined
 }
 
@@ -122,8 +89,8 @@ export async function decideEffect(db: Queryable, decided: DecidedEffect): Promi
 
 /*
  * Unknown effects, oldest first, each with the jobs that wait for it. An unknown effect that a
- * fresh replay reopened needs no decision. An effect that jobs wait for is listed whatever its
- * state: they must not wait unseen.
+ * fresh replay reopened needs no decision. An effect that jobs wait for is listed in any state, so
+ * that no job waits unseen.
  */
 const LIST = statement(
   'list_attention',
@@ -157,11 +124,11 @@ export interface UnknownEffect {
   readonly key: string
   readonly epoch: number
   readonly mode: string
-  /** What the other side was given: ask it by this. */
+  /** The idempotency key that the called service got: look the call up by it. */
   readonly downstreamKey: string
   readonly startedAt: Date
   readonly reason: string
-  /** None: they were abandoned. */
+  /** Empty if they were abandoned. */
   readonly jobs: readonly {
     readonly receiptId: string
     readonly source: string

@@ -2,18 +2,19 @@ import { ALONE_FROM, TOGETHER_FROM } from '../../model/suspects.ts'
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
 import type { JobRef } from './job-ref.ts'
+import { CLAIMABLE } from './states.ts'
 
-/** A leased job with the receipt that it is about. */
+/** A leased job with its receipt. */
 export interface ClaimedJob extends JobRef {
   readonly attempt: number
   readonly crashes: number
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | null
-  /** Raised by a replay that asks for everything to happen anew. */
+  /** Raised by a fresh replay, which repeats everything. */
   readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
-  /** Of an ordered subscriber. */
+  /** The order key, of an ordered subscriber. The name is the column's: see order.ts. */
   readonly lane: string | null
   readonly eventKey: string
   readonly eventType: string
@@ -21,25 +22,24 @@ export interface ClaimedJob extends JobRef {
   readonly occurredAtMs: number | null
   readonly receivedAtMs: number
   readonly headers: string | null
-  /**
-   * As `encode(…, 'escape')` writes bytes; see escaped-bytes.ts. Null where it is large, or gone.
-   */
+  /** Format of `encode(…, 'escape')`: see escaped-bytes.ts. Null if it is large, or gone. */
   readonly body: string | null
   readonly largeBody: Buffer | null
 }
 
 /**
- * As text a body takes up to four times its size, in the heap: fifty of the largest would fill
- * that, before any of their jobs is known to have been begun. Beyond this it comes as bytes, which
- * are held outside of it.
+ * As text, a body takes up to four times its size in the heap: fifty of the largest would fill it
+ * before any of their jobs has started. Larger bodies come as bytes, which are held outside the
+ * heap.
  */
 const LARGE_BYTES = 64 * 1024
 
 /*
- * Which shards have due work, and for whom. It locks nothing, so it may look at all shards at once;
- * the claim that follows names one. LATERAL with LIMIT makes each pair one index probe, whatever
- * the backlog; ORDER BY, because the planner would otherwise rather read the table, as the first of
- * a large backlog must soon be found in it: but those that were done before it come first.
+ * Finds the shards with due work, and its subscribers. It locks nothing, so it may read all shards
+ * at once; the claim that follows names one. LATERAL with LIMIT makes each pair one index probe,
+ * whatever the backlog. ORDER BY makes the planner use the index. Without it, the planner would
+ * read the table: it expects to find a due job of a large backlog soon, but finished jobs come
+ * first.
  */
 const DUE = statement(
   'due',
@@ -52,7 +52,7 @@ const DUE = statement(
    ) u
    cross join lateral (
      select from hookonce.job j
-     where j.shard = s.shard and j.subscriber = u.id and j.state in ('received', 'retrying') and j.due_at <= now()
+     where j.shard = s.shard and j.subscriber = u.id and j.state in ${CLAIMABLE} and j.due_at <= now()
        and j.crashes < ${TOGETHER_FROM}
      order by j.due_at limit 1
    ) due
@@ -69,27 +69,24 @@ export interface DueQuestion {
   readonly subscribers: readonly number[]
 }
 
-/** Jobs that were in flight in several crashes are not among them: see `dueSuspects`. */
+/** Without jobs that were in flight in several crashes: see `dueSuspects`. */
 export async function dueShards(db: Queryable, question: DueQuestion): Promise<DueShard[]> {
   return rows(db, DUE, [question.shards, binary.integers(question.subscribers)])
 }
 
-/*
- * A partial index holds nothing but these jobs, so the look costs next to nothing where there are
- * none.
- */
+/* A partial index holds only these jobs, so the read costs almost nothing if there are none. */
 const DUE_SUSPECTS = statement(
   'due_suspects',
   `select j.shard, j.subscriber, j.crashes >= ${ALONE_FROM} as "isAlone"
    from hookonce.job j
    join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
    join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
-   where j.crashes >= ${TOGETHER_FROM} and j.state in ('received', 'retrying') and j.due_at <= now()
+   where j.crashes >= ${TOGETHER_FROM} and j.state in ${CLAIMABLE} and j.due_at <= now()
      and j.subscriber = any($1::integer[])
    order by j.due_at limit 32`,
 )
 
-/** Where a job waits that was in flight in several crashes. */
+/** The place of a due job that was in flight in several crashes. */
 export interface DueSuspect {
   readonly shard: number
   readonly subscriber: number
@@ -102,9 +99,9 @@ export async function dueSuspects(db: Queryable, subscribers: readonly number[])
 }
 
 /*
- * Puts a due suspect off for the process that asks, which needs time until nothing else runs in it:
- * other processes would otherwise stop their own work for the same job. Not a lease: a death of the
- * process meanwhile is not the job's doing.
+ * Puts a due suspect off for the calling process, which needs time until nothing else runs in it.
+ * Otherwise other processes would stop their own work for the same job. This is not a lease: if the
+ * process dies meanwhile, the job is not to blame.
  */
 const PUT_OFF_SUSPECT = statement(
   'put_off_suspect',
@@ -114,7 +111,7 @@ const PUT_OFF_SUSPECT = statement(
      join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
      join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
      where j.shard = $1::smallint and j.crashes >= ${TOGETHER_FROM} and j.crashes >= ${ALONE_FROM}
-       and j.state in ('received', 'retrying') and j.due_at <= now() and j.subscriber = any($2::integer[])
+       and j.state in ${CLAIMABLE} and j.due_at <= now() and j.subscriber = any($2::integer[])
      order by j.due_at limit 1
      for update of j skip locked
    )
@@ -125,7 +122,7 @@ const PUT_OFF_SUSPECT = statement(
 
 export type Suspect = Omit<JobRef, 'fence'>
 
-export interface PutOff {
+export interface SuspectReservation {
   readonly shard: number
   readonly subscribers: readonly number[]
   readonly ms: number
@@ -134,21 +131,24 @@ export interface PutOff {
 /** The job that this process may claim within `ms`, with `claimSuspect`. */
 export async function putOffSuspect(
   db: Queryable,
-  { shard, subscribers, ms }: PutOff,
+  { shard, subscribers, ms }: SuspectReservation,
 ): Promise<Suspect | undefined> {
   const [suspect] = await rows<Suspect>(db, PUT_OFF_SUSPECT, [shard, binary.integers(subscribers), ms])
   return suspect
 }
 
 /*
- * Claim in one shard, up to so many jobs for each subscriber.
- * - MATERIALIZED: the planner may otherwise run the LIMIT again and lease more than asked.
- * - A pause is looked at here too: what was found due may have been paused since.
- * - By their place in the table, where they are locked: in a join the planner, which cannot know how few they are, would
- *   rather read the whole shard. One that was changed between snapshot and lock is elsewhere: it stays due, for the next.
- * - The partial index holds due work only, so the cost depends neither on history nor on what is in flight.
- * - A claim does not wait for the disk. Lost in a crash of the server, it was never made: the job is due again, and of
- *   two runs with one fence only one finds its job processing. Whatever a run commits reaches the disk after its claim.
+ * Claims jobs in one shard, up to a number of slots per subscriber.
+ * - MATERIALIZED: otherwise the planner may run the LIMIT again and lease more jobs than wanted.
+ * - Pauses are checked here too: a due job may have been paused since it was found.
+ * - Locked jobs are updated by ctid. In a join, the planner cannot know how few they are, and would
+ *   read the whole shard. A job that changed between snapshot and lock has moved: it stays due for
+ *   the next claim.
+ * - The partial index holds due work only, so the cost depends neither on history nor on the number
+ *   of jobs in flight.
+ * - A claim does not wait for the disk. If a crash of the server loses it, the job is due again,
+ *   and of two runs with the same fence only one finds its job processing. Everything that a run
+ *   commits reaches the disk after its claim.
  */
 const claimOf = (name: string, picked: string): Statement =>
   statement(
@@ -184,19 +184,19 @@ const CLAIM = claimOf(
      join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
      cross join lateral (
        select d.ctid as at from hookonce.job d
-       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ('received', 'retrying')
+       where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ${CLAIMABLE}
          and d.due_at <= now() and d.crashes between $5::integer and $6::integer
        order by d.due_at limit want.slots
        for update skip locked
      ) j`,
 )
 
-/** Whatever its due time says: it was put off for whoever claims it now. */
+/** Ignores the due time: the suspect was put off for this process. */
 const CLAIM_SUSPECT = claimOf(
   'claim_suspect',
   `select d.ctid as at from hurried cross join hookonce.job d
      where d.shard = $1::smallint and d.receipt_id = $2::uuid and d.subscriber = $3::integer
-       and d.state in ('received', 'retrying') and d.crashes >= ${ALONE_FROM}
+       and d.state in ${CLAIMABLE} and d.crashes >= ${ALONE_FROM}
      for update of d skip locked`,
 )
 
@@ -205,10 +205,7 @@ export interface Claim {
   readonly worker: number
   /** How many jobs each subscriber has room for. */
   readonly slots: ReadonlyMap<number, number>
-  /**
-   * Those that were in flight in several crashes and may run beside others, instead of all but
-   * those.
-   */
+  /** Claims suspects that may run beside others; otherwise only jobs that are not suspects. */
   readonly suspects?: boolean
 }
 
@@ -224,7 +221,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
   return claimed.map((job) => Object.assign(job, { shard: claim.shard }))
 }
 
-/** Leases a suspect that was put off. Undefined: it is not there any more. */
+/** Leases a suspect that was put off. Undefined: it is gone, or another process has it. */
 export async function claimSuspect(
   db: Queryable,
   { shard, receiptId, subscriber }: Suspect,

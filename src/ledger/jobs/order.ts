@@ -5,28 +5,30 @@ import { inTransaction } from '../driver/in-transaction.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { LedgerTables } from '../ledger.ts'
 import type { JobRef } from './job-ref.ts'
+import { UNFINISHED } from './states.ts'
 
 /*
- * Lanes. All jobs of a lane are recorded waiting (due at infinity), numbered under the lock of
- * their lane: that is the order of their receipts. One of them at a time is let go, which makes it
- * due; from there on it is a job like any other, claimed, retried, rescued. While it is unfinished,
- * nothing else of its lane is let go.
+ * Jobs with an order key run one at a time. In the database an order key is a `lane`: a row in
+ * hookonce.lane, and the columns `lane` and `lane_seq` of a job.
  *
- * Whether the next may go is read from the jobs themselves, so passing on can be done by anybody,
- * twice, or late: after an accept, after a run, and by a chore for those whose process died in
- * between.
+ * All jobs of a key are recorded waiting (due at infinity), numbered under the lock of their key:
+ * that is the order of their receipts. To release a job makes it due. From then on it is claimed,
+ * retried and rescued like any other. While it is unfinished, no other job of its key is released.
+ *
+ * The jobs themselves tell whether the next may be released. So any process may release it, twice
+ * or late: after an accept, after a run, and by a chore if a process died in between.
  */
 
-const LOCK_LANES = statement(
+const LOCK_KEYS = statement(
   'lock_lanes',
   `select id from hookonce.lane where shard = $1::smallint and id = any($2::uuid[]) order by id for update`,
 )
 
 /*
- * Its own statement, because it needs a snapshot from after the lock: in one with it, a job that
- * was added or finished while the lock was waited for would be missed. A lane without jobs is gone.
+ * A statement of its own, because it needs a snapshot from after the lock: the locking statement
+ * would miss a job that was added or finished while it waited. A key without jobs is deleted.
  */
-const LET_GO = statement(
+const RELEASE = statement(
   'let_go',
   `with lane as materialized (
      select l.id, w.shard, w.receipt_id, w.subscriber
@@ -38,7 +40,7 @@ const LET_GO = statement(
      ) w on true
      where not exists (
        select from hookonce.job j where j.lane = l.id and j.lane is not null
-         and j.state in ('received', 'processing', 'retrying', 'attention') and j.due_at < 'infinity'
+         and j.state in ${UNFINISHED} and j.due_at < 'infinity'
      )
    ), gone as (
      delete from hookonce.lane l using lane e where l.shard = $1::smallint and l.id = e.id and e.receipt_id is null
@@ -49,34 +51,37 @@ const LET_GO = statement(
    returning j.receipt_id`,
 )
 
-/** Lets the next job of each lane go, where none is under way. Returns how many went. */
-export async function passLanesOn({ pool, shards }: LedgerTables, lanes: Iterable<string>): Promise<number> {
+/** Makes the next job of each key due, unless one is in progress. Returns how many became due. */
+export async function releaseNextJobs(
+  { pool, shards }: LedgerTables,
+  orderKeys: Iterable<string>,
+): Promise<number> {
   const byShard = new Map<number, string[]>()
-  for (const lane of new Set(lanes)) {
-    const shard = shardOf(lane, shards)
-    byShard.set(shard, [...(byShard.get(shard) ?? []), lane])
+  for (const orderKey of new Set(orderKeys)) {
+    const shard = shardOf(orderKey, shards)
+    byShard.set(shard, [...(byShard.get(shard) ?? []), orderKey])
   }
   let count = 0
-  for (const [shard, ids] of byShard) count += await passOn(pool, shard, ids.sort())
+  for (const [shard, keys] of byShard) count += await releaseInShard(pool, shard, keys.sort())
   return count
 }
 
-function passOn(pool: Pool, shard: number, lanes: readonly string[]): Promise<number> {
+function releaseInShard(pool: Pool, shard: number, orderKeys: readonly string[]): Promise<number> {
   return inTransaction(pool, async (client) => {
-    const names = [shard, binary.uuids(lanes)]
-    await rows(client, LOCK_LANES, names)
-    const gone = await rows(client, LET_GO, names)
+    const keys = [shard, binary.uuids(orderKeys)]
+    await rows(client, LOCK_KEYS, keys)
+    const released = await rows(client, RELEASE, keys)
     await client.query('commit')
-    return gone.length
+    return released.length
   })
 }
 
 /*
- * A job that was made without a lane joins it under the lane's lock, and waits there in the order
- * of its receipt. Numbers of a lane begin at the clock, in microseconds, so the time of the receipt
- * is a place before every later one. Joining hands the job back: its run has not begun.
+ * Gives an order key to a job that was recorded without one. Under the lock of the key, the job
+ * gets a place by the time of its receipt. Places of a key begin at the clock, in microseconds, so
+ * that this place is before every later one. The job is handed back: its run has not begun.
  */
-const JOIN_LANE = statement(
+const JOIN = statement(
   'join_lane',
   `with job as materialized (
      select j.receipt_id, j.subscriber, (extract(epoch from r.received_at) * 1000000)::bigint as seq
@@ -96,30 +101,30 @@ const JOIN_LANE = statement(
 )
 
 /** False: the lease was lost before. */
-export async function joinLane(
+export async function joinOrderKey(
   db: Queryable,
   { shard, receiptId, subscriber, fence }: JobRef,
-  { lane, shards }: { readonly lane: string; readonly shards: number },
+  { orderKey, shards }: { readonly orderKey: string; readonly shards: number },
 ): Promise<boolean> {
-  const values = [shard, receiptId, subscriber, fence, lane, shardOf(lane, shards)]
-  return (await change(db, JOIN_LANE, values)) === 1
+  const values = [shard, receiptId, subscriber, fence, orderKey, shardOf(orderKey, shards)]
+  return (await change(db, JOIN, values)) === 1
 }
 
 /*
- * Lanes in which nothing is under way: whoever should have passed them on has died, or a person has
- * finished their job.
+ * Order keys of which no job is released: the process that should have released the next one died,
+ * or a person has finished the released one.
  */
-const RESTING_LANES = statement(
+const IDLE_KEYS = statement(
   'resting_lanes',
   `select l.id from hookonce.lane l
    where l.shard = $1::smallint and not exists (
      select from hookonce.job j where j.lane = l.id and j.lane is not null
-       and j.state in ('received', 'processing', 'retrying', 'attention') and j.due_at < 'infinity'
+       and j.state in ${UNFINISHED} and j.due_at < 'infinity'
    )
    limit $2::integer`,
 )
 
-export async function restingLanes(db: Queryable, shard: number, limit: number): Promise<string[]> {
-  const found = await rows<{ id: string }>(db, RESTING_LANES, [shard, limit])
+export async function idleOrderKeys(db: Queryable, shard: number, limit: number): Promise<string[]> {
+  const found = await rows<{ id: string }>(db, IDLE_KEYS, [shard, limit])
   return found.map(({ id }) => id)
 }

@@ -4,8 +4,7 @@ import { type Queryable, rows, statement } from '../driver/statement.ts'
 import type { JobRef } from './job-ref.ts'
 
 /**
- * Jobs leased to a worker for longer than `olderThanMs`: the worker knows which of them it really
- * runs.
+ * Jobs leased to a worker for longer than `olderThanMs`. The worker knows which of them it runs.
  */
 const LEASED_TO = statement(
   'leased_to',
@@ -26,21 +25,21 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
 }
 
 /*
- * Rescue the jobs of dead workers in one shard. Decides and writes in one statement: a rescuer that
- * decided on an older snapshot would overwrite completed work. It raises the fence, so that a
- * worker that was only frozen finds its writes refused. The wait doubles with each crash;
- * model/suspects.ts gives the count at which a job is buried. A process that ended by itself
- * crashed nobody: what it still held is due at once, and the count stays as it was.
+ * Rescues the jobs of dead workers in one shard. It decides and writes in one statement: a decision
+ * on an older snapshot could overwrite completed work. It raises the fence, so that the writes of a
+ * worker that was only frozen are refused. The delay doubles with each crash; model/suspects.ts
+ * gives the count at which a job fails for good. Jobs of a process that ended by itself are due at
+ * once, and their crash count stays as it was.
  *
- * Orphans are taken in the order of the index of leased jobs, worker by worker: only for that order
- * does the planner surely use it (told `=`, it knows that there is nothing to order, and where much
- * was in flight when it last looked it would read the table, with all that was ever done). By keys,
- * all orphans would be sorted each time; who skips what is locked waits for nobody anyway.
+ * Orphans are read in the order of the index of leased jobs, worker by worker: only this order
+ * makes sure that the planner uses the index. With `=` instead of BETWEEN there is nothing to
+ * order, and the planner may read the whole table, with all finished jobs. In key order, all
+ * orphans would be sorted each time. SKIP LOCKED never waits, so key order is not needed.
  *
- * A job is not buried while the outcome of one of its calls is open: it stops for attention.
- * `asked` reads the same snapshot as the update, so that every job in `attention` has an effect
- * that it waits for, also where another job takes that effect over at this moment. Effects are only
- * read here, as they are in other shards.
+ * A job does not fail for good while the outcome of one of its calls is open: it stops for
+ * attention. `asked` reads the same snapshot as the update. So every job in `attention` has an
+ * effect that it waits for, even if another job takes that effect over at this moment. Effects are
+ * only read here, because they are in other shards.
  */
 const OPEN_CALLS = `select l.shard, l.id, l.started_at
      from generate_series(0, (select value from hookonce.setting where name = 'shards') - 1) n(shard)
@@ -96,7 +95,7 @@ export interface Rescue {
   readonly shard: number
   readonly deadWorkers: readonly number[]
   readonly limit: number
-  /** Whether the workers died, or ended by themselves. */
+  /** True if the workers died, false if they ended by themselves. */
   readonly isCrash: boolean
 }
 
@@ -104,7 +103,7 @@ export interface Rescued {
   readonly receiptId: string
   readonly subscriber: number
   readonly buried: boolean
-  /** It would have been buried, but the outcome of one of its calls is unknown. */
+  /** It would have failed for good, but the outcome of one of its calls is unknown. */
   readonly needsPerson: boolean
 }
 

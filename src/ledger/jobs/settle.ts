@@ -1,27 +1,35 @@
 import type { JobState } from '../../model/job-state.ts'
 import { WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
-import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import type { EffectId } from '../effects/effects.ts'
 import { byKey, type JobRef } from './job-ref.ts'
+
+/*
+ * Every statement by which a worker ends a run is in this file or in complete.ts.
+ * process/settle/settle-run.ts says which of them is used when. The runs of dead workers are ended
+ * by rescue.ts.
+ */
 
 /** How one run ended. */
 export interface Settlement extends JobRef {
   readonly state: Extract<JobState, 'processed' | 'retrying' | 'failed' | 'received'>
   /** Until the next run, for `retrying`. */
   readonly delayMs: number
-  /** The run does not count: the job was handed back unharmed. */
+  /** The attempt does not count: the job was handed back, or deferred. */
   readonly returnAttempt: boolean
   readonly reason: string | undefined
 }
 
 /*
- * Settle a batch of runs. Returns those that had lost their lease, by place: nothing was changed
- * for them.
+ * Settles a batch of runs. Returns the places of runs that had lost their lease: nothing was
+ * changed for them.
  * - The commit waits for the disk: a job that ended must not run again after a crash of the server.
- * - Rows are locked in key order, in which the batch comes, so that two settling workers and a rescuer cannot
- *   deadlock.
- * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are looked at outside of it:
- *   inside, the planner may prefer the index of leased jobs, of which it knows none, and read all of them for each.
+ * - Rows are locked in key order, the order of the batch, so that two settling workers and a
+ *   rescuer cannot deadlock.
+ * - LATERAL with LIMIT makes each row one probe of the primary key. State and fence are checked
+ *   outside of it: inside, the planner may choose the index of leased jobs, which it believes to be
+ *   empty, and read all of it for each row.
  */
 const LOCKED = `cross join lateral (
        select * from hookonce.job k
@@ -34,7 +42,7 @@ const LOCKED = `cross join lateral (
 const LOST = `select n::integer as place from generate_series(1, cardinality($2)) n
    where not exists (select from ended where place = n)`
 
-/** A batch in which all ended well and there is nothing to say, as nearly always. */
+/** For a batch in which all runs succeeded without a reason to record, as in nearly all batches. */
 const COMPLETE = statement(
   'complete',
   `with ${WITH_DURABLE}, ended as materialized (
@@ -52,7 +60,7 @@ const COMPLETE = statement(
    ${LOST}`,
 )
 
-/** Runs with any outcomes. Those that did not end well are told in attempt. */
+/** For any outcomes. Runs that did not succeed are recorded in hookonce.attempt. */
 const SETTLE = statement(
   'settle',
   `with ${WITH_DURABLE}, ended as materialized (
@@ -84,8 +92,7 @@ const SETTLE = statement(
 )
 
 /**
- * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
- * before.
+ * Returns for each settlement, in order, whether it was applied. False: the lease was lost before.
  */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)
@@ -117,4 +124,34 @@ function outcomesOf(batch: readonly Settlement[]): Buffer[] {
     binary.booleans(batch.map((s) => s.returnAttempt)),
     binary.texts(batch.map((s) => s.reason)),
   ]
+}
+
+/*
+ * A job stops for attention in the commit that finds its effect unknown. It goes on in the commit
+ * that decides on the effect (attention.ts). Both lock the effect first, so that a job cannot stop
+ * for an effect that was decided on meanwhile, and wait forever.
+ */
+const STOP = statement(
+  'stop_for_attention',
+  `with stopped as (
+     update hookonce.job
+     set state = 'attention', worker = null, finished_at = now(), reason = $5
+     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
+       and state = 'processing'
+     returning attempt, started_at
+   ), told as (
+     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     select $1::smallint, $2::uuid, $3::integer, $4::integer, attempt, started_at, 'attention', $5 from stopped
+   )
+   insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+   select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
+)
+
+/** False: the lease was lost before. */
+export async function stopForAttention(
+  db: Queryable,
+  { job, effect, reason }: { job: JobRef; effect: EffectId; reason: string },
+): Promise<boolean> {
+  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
+  return (await change(db, STOP, [...run, reason, effect.shard, effect.id])) === 1
 }

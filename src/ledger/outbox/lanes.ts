@@ -4,14 +4,13 @@ import { type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
  * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not
- * messages: the one that holds a lane publishes its messages in their order, and nobody else does.
- * What it costs to claim one does not depend on how many messages wait in it. A message without a
- * key is a lane of its own.
+ * messages: only the relay that holds a lane publishes its messages, in order. The cost of a claim
+ * does not depend on the number of messages in the lane. A message without a key has a lane of its
+ * own.
  */
 
 /**
- * What names one lease of a lane. Every write about it carries the fence; with a stale one it
- * changes nothing.
+ * Names one lease of a lane. Every write carries the fence; with a stale fence it changes nothing.
  */
 export interface LaneRef {
   readonly shard: number
@@ -23,15 +22,15 @@ export interface ClaimedLane extends LaneRef {
   readonly topic: string
   /** The place of its last message when it was claimed. */
   readonly tail: number
-  /** Of its first message, this one included. */
+  /** The attempts of its first message, including this one. */
   readonly attempt: number
   readonly crashes: number
 }
 
 /*
- * Which topics have due lanes in which shards. It locks nothing, so it may look at all shards at
- * once; the claim that follows names one. Topics are found by jumping from one to the next in the
- * index, however many lanes wait.
+ * Finds the topics with due lanes, by shard. It locks nothing, so it may read all shards at once;
+ * the claim that follows names one. It jumps from topic to topic in the index, however many lanes
+ * wait.
  */
 const DUE = statement(
   'due_lanes',
@@ -89,9 +88,9 @@ const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.to
      l.crashes`
 
 /*
- * Claims lanes of one shard. Which messages they hold is asked in a statement of its own, which
- * MUST come after this one: merged, it would look with a snapshot from before the lanes were
- * locked, and return messages that another relay has published in between.
+ * Claims lanes of one shard. Their messages are read by a separate statement, which MUST come after
+ * this one: a merged statement would use a snapshot from before the lanes were locked, and return
+ * messages that another relay has published in between.
  */
 const CLAIM = statement(
   'claim_lanes',
@@ -125,8 +124,7 @@ export interface LaneClaim {
   /** How many lanes of each topic there is room for. */
   readonly slots: ReadonlyMap<string, number>
   /**
-   * Those that were in flight when a relay died, and may run beside others; or only those that were
-   * not.
+   * Claims lanes that were in flight when a relay died, and may run beside others; or all others.
    */
   readonly suspects: boolean
 }
@@ -142,7 +140,7 @@ export async function claimLanes(db: Queryable, claim: LaneClaim): Promise<Claim
   ])
 }
 
-/* As a suspect among jobs is put off: see claim-jobs.ts. */
+/* Puts a suspect off, as for jobs: see jobs/claim.ts. */
 const PUT_OFF_LANE = statement(
   'put_off_lane',
   `with picked as materialized (
@@ -172,7 +170,7 @@ export async function putOffLane(
   return lane
 }
 
-/** Leases a lane that was put off. Undefined: it is not there any more. */
+/** Leases a lane that was put off. Undefined: it is gone, or another process has it. */
 export async function claimSuspectLane(
   db: Queryable,
   { shard, lane }: SuspectLane,
@@ -184,25 +182,22 @@ export async function claimSuspectLane(
 
 /** How one lease of a lane ended. */
 export interface LaneSettlement extends LaneRef {
-  /** The place up to which its messages are finished; 0: none of them is. */
+  /** The place up to which its messages are finished; 0: none is. */
   readonly doneTo: number
-  /**
-   * The place of the first message of this lease, and how often it was tried. The others were tried
-   * once.
-   */
+  /** The place of the first message of this lease, and its attempts. The others were tried once. */
   readonly first: number
   readonly attempt: number
-  /** Of the last finished message, if it was given up. */
+  /** Why the last finished message failed for good, if it did. */
   readonly failure: string | undefined
-  /** How the first message that is left was tried so far, and when it is due again. */
+  /** The attempts of the first remaining message, and when it is due again. */
   readonly left: { readonly attempt: number; readonly delayMs: number; readonly reason: string | undefined }
 }
 
 /*
- * Settles leases: marks messages as published or failed and releases the lanes, or removes them
- * when they are empty. Whether a lane is empty is told by its tail, which is read under the lock: a
- * message that was added meanwhile is not in the snapshot of this statement. Leases that are not
- * returned were lost: nothing was changed.
+ * Settles leases: marks messages as published or failed, and releases the lanes, or deletes them if
+ * they are empty. The tail, read under the lock, tells whether a lane is empty: a message that was
+ * added meanwhile is not in the snapshot of this statement. Leases that are not returned were lost:
+ * nothing was changed for them.
  */
 const SETTLE = statement(
   'settle_lanes',
@@ -238,8 +233,7 @@ const SETTLE = statement(
 )
 
 /**
- * Tells for each settlement, in order, whether it took effect: false means that the lease was lost
- * before.
+ * Returns for each settlement, in order, whether it was applied. False: the lease was lost before.
  */
 export async function settleLanes(db: Queryable, settlements: readonly LaneSettlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byLane).map((s) => ({
@@ -255,8 +249,8 @@ export async function settleLanes(db: Queryable, settlements: readonly LaneSettl
     left_reason: s.left.reason && binary.storable(s.left.reason),
   }))
   const settled = await rows<{ lane: string; fence: number }>(db, SETTLE, [JSON.stringify(batch)])
-  const took = new Set(settled.map(({ lane, fence }) => `${lane}/${fence}`))
-  return settlements.map(({ lane, fence }) => took.has(`${lane}/${fence}`))
+  const settledLeases = new Set(settled.map(({ lane, fence }) => `${lane}/${fence}`))
+  return settlements.map(({ lane, fence }) => settledLeases.has(`${lane}/${fence}`))
 }
 
 /** The order in which every statement locks lanes. */
@@ -265,10 +259,7 @@ function byLane(a: LaneRef, b: LaneRef): number {
   return a.lane < b.lane ? -1 : 1
 }
 
-/**
- * Lanes leased to a relay for longer than `olderThanMs`: the relay knows which of them it really
- * holds.
- */
+/** Lanes leased to a relay for longer than `olderThanMs`. The relay knows which of them it runs. */
 const LEASED_TO = statement(
   'lanes_leased_to',
   `select l.shard, l.id as lane, l.fence::float8 as fence, l.attempt
@@ -291,10 +282,10 @@ export async function lanesLeasedTo(
 }
 
 /*
- * Takes the lanes of dead relays back, in one shard, deciding and writing in one statement, and
- * raises the fence. Crashes count for the first message of a lane, which is given up at the count
- * of model/suspects.ts. After the first crash a lane is published one message at a time, so that it
- * is known which one it was.
+ * Takes back the lanes of dead relays in one shard. It decides and writes in one statement, and
+ * raises the fence. Crashes count against the first message of a lane, which fails for good at the
+ * count in model/suspects.ts. After the first crash a lane is published one message at a time, to
+ * find the message that kills its relay.
  */
 const RESCUE = statement(
   'rescue_lanes',
@@ -338,12 +329,12 @@ export interface LaneRescue {
   readonly shard: number
   readonly deadWorkers: readonly number[]
   readonly limit: number
-  /** Whether the relays died, or ended by themselves. */
+  /** True if the relays died, false if they ended by themselves. */
   readonly isCrash: boolean
 }
 
 export interface RescuedLane {
-  /** The first message of the lane, if it holds one. */
+  /** The first message of the lane, if there is one. */
   readonly messageId: string | null
   readonly topic: string
   /** Of that message. */

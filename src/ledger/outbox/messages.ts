@@ -1,10 +1,10 @@
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
- * The messages of the outbox. Each waits in a lane (see outbox-lanes.ts) until it is published or given up.
+ * The messages of the outbox. Each waits in a lane (see lanes.ts) until it is published or fails.
  */
 
-/** A message as it is committed with the business write that it tells of. */
+/** A message that is committed with its business write. */
 export interface NewMessage {
   readonly shard: number
   readonly id: string
@@ -21,12 +21,13 @@ export interface NewMessage {
 
 /*
  * Adds messages at the end of their lanes.
- * - Lanes are locked in key order, whoever adds to them and whoever settles them, so that nobody deadlocks.
- * - The place is counted in the lane's row, under its lock: the order of places is the order of commits.
- * - An id that is there already is the same message: it is added once. The place that it would have had stays
- *   empty, which nobody minds.
- * - One parameter of JSON, so that it can be sent through anyone's transaction. A payload is a string in it: to be
- *   read as JSON there it would have to be free of escaped NULs.
+ * - Every statement that adds to lanes or settles them locks them in key order: no deadlocks.
+ * - Places are counted in the lane's row, under its lock: the order of places is the order of
+ *   commits.
+ * - A message whose id exists already is the same message, and is not added again. Its place stays
+ *   empty, which is harmless.
+ * - The only parameter is JSON, so that it can be sent through any library's transaction. A payload
+ *   is a string in it: as nested JSON it must not contain escaped NULs.
  */
 const ADD_MESSAGES = statement(
   'add_messages',
@@ -48,14 +49,14 @@ const ADD_MESSAGES = statement(
    on conflict (shard, id) do nothing`,
 )
 
-/** Inside the transaction of the business write. */
+/** Call it inside the transaction of the business write. */
 export async function addMessages(db: Queryable, messages: readonly NewMessage[]): Promise<void> {
   if (messages.length === 0) return
   const records = messages.map(({ receiptId, ...message }, n) => ({ n, receipt_id: receiptId, ...message }))
   await change(db, ADD_MESSAGES, [JSON.stringify(records)])
 }
 
-/** A message that waits, as its publisher will get it. */
+/** A message that waits to be published. */
 export interface WaitingMessage {
   readonly id: string
   readonly lane: string
@@ -89,11 +90,11 @@ const FIRST_WAITING = statement(
 export interface WaitingQuestion {
   readonly shard: number
   readonly lanes: readonly string[]
-  /** Of each lane. */
+  /** Per lane. */
   readonly limit: number
 }
 
-/** The first messages of some lanes, in their order. */
+/** The first messages of some lanes, in order. */
 export async function firstWaiting(
   db: Queryable,
   { shard, lanes, limit }: WaitingQuestion,
@@ -102,8 +103,8 @@ export async function firstWaiting(
 }
 
 /*
- * Replay: a finished message waits again, under its old id, at the end of its lane. Those that came after it and
- * are published already cannot be taken back.
+ * Replay: a finished message waits again, under its old id, at the end of its lane. Later messages
+ * that are published already cannot be taken back.
  */
 const REPLAY_MESSAGES = statement(
   'replay_messages',
@@ -155,7 +156,7 @@ export interface MessageSweep {
   readonly limit: number
 }
 
-/** Returns how many finished messages went. */
+/** Returns how many finished messages were deleted. */
 export async function sweepMessages(db: Queryable, { shard, keepMs, limit }: MessageSweep): Promise<number> {
   return change(db, SWEEP_MESSAGES, [shard, keepMs, limit])
 }

@@ -1,5 +1,6 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { IS_SERVED } from '../jobs/served.ts'
+import { CLAIMABLE, NEEDS_OPERATOR } from '../jobs/states.ts'
 
 /*
  * Gauges. They read only the partial indexes of unfinished and failed work, so their cost does not
@@ -20,11 +21,11 @@ const BACKLOG = statement(
        0::bigint as failed, 0::bigint as attention, 0::bigint as unknown,
        min(j.due_at) filter (where j.due_at <= now()) as oldest
      from hookonce.job j
-     where j.shard = n.shard and j.subscriber = s.id and j.state in ('received', 'retrying')
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ${CLAIMABLE}
      union all
      select 0, 0, count(*) filter (where j.state = 'failed'), count(*) filter (where j.state = 'attention'), 0, null
      from hookonce.job j
-     where j.shard = n.shard and j.subscriber = s.id and j.state in ('failed', 'attention')
+     where j.shard = n.shard and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR}
      union all
      select 0, 0, 0, 0, count(*), null from hookonce.effect e
      where e.shard = n.shard and e.subscriber = s.id and e.state = 'unknown' and e.reopened_at is null
@@ -65,7 +66,7 @@ const FAILURES = statement(
      cross join generate_series(0, $1::integer - 1) n(shard)
      cross join lateral (
        select j.receipt_id, j.reason, j.finished_at from hookonce.job j
-       where j.shard = n.shard and j.subscriber = s.id and j.state in ('failed', 'attention') and j.state = 'failed'
+       where j.shard = n.shard and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR} and j.state = 'failed'
          and j.finished_at >= $6::timestamptz and j.finished_at < $7::timestamptz
          and ($5::text is null or (
            select r.event_type like $5::text from hookonce.receipt r

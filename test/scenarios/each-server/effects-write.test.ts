@@ -80,7 +80,7 @@ test('a write that changes another number of rows than it says is undone, and fa
   )
   expect(await db.rows('select type from effect')).toEqual([{ type: 'known' }])
   expect(await db.rows('select reason from hookonce.job where reason is not null')).toEqual([
-    { reason: expect.stringContaining('WRITE_UNEXPECTED: 1 rows were expected to change, 0 did') },
+    { reason: expect.stringContaining('WRITE_UNEXPECTED: expected to change 1 rows, changed 0') },
   ])
 })
 

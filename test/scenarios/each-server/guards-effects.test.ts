@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import {
   endEffect,
   endUnknown,
-  isLive,
   lockEffect,
   markOpenCallsUnknown,
   openCallsOf,
 } from '../../../src/ledger/effects/effects.ts'
 import { lockVersion } from '../../../src/ledger/effects/entities.ts'
 import { unknownEffects } from '../../../src/ledger/jobs/attention.ts'
+import { isLive } from '../../../src/ledger/jobs/fence.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*

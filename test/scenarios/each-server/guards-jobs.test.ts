@@ -7,7 +7,7 @@ import {
   dueSuspects,
   putOffSuspect,
 } from '../../../src/ledger/jobs/claim.ts'
-import { passLanesOn, restingLanes } from '../../../src/ledger/jobs/order.ts'
+import { idleOrderKeys, releaseNextJobs } from '../../../src/ledger/jobs/order.ts'
 import { failedJobs, replayJobs } from '../../../src/ledger/jobs/replay.ts'
 import { jobsLeasedTo, rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
 import { servedSubscribers } from '../../../src/ledger/jobs/served.ts'
@@ -229,11 +229,11 @@ describe('an order key', () => {
     await job(1, inOrder(1, { state: 'processed', due_at: new Date(0) }))
     await job(2, inOrder(2, { state: 'failed' }))
     await job(3, inOrder(3, { state: 'received' }))
-    expect(await restingLanes(db.pool, 0, 10)).toEqual([KEY])
-    expect(await passLanesOn({ pool: db.pool, shards: 16 }, [KEY])).toBe(1)
+    expect(await idleOrderKeys(db.pool, 0, 10)).toEqual([KEY])
+    expect(await releaseNextJobs({ pool: db.pool, shards: 16 }, [KEY])).toBe(1)
     expect(await jobIs(2, 'due_at')).toEqual({ due_at: 'infinity' })
     expect(await jobIs(3, 'due_at')).not.toEqual({ due_at: 'infinity' })
-    expect(await restingLanes(db.pool, 0, 10)).toEqual([])
+    expect(await idleOrderKeys(db.pool, 0, 10)).toEqual([])
   })
 
   test('does not let a job go that somebody gives up at that moment', async () => {
@@ -242,7 +242,7 @@ describe('an order key', () => {
     await job(1, inOrder(1, { state: 'received' }))
     const discarded = await locked('job', `receipt_id = '${idOf(1)}'`)
     await discarded.change(`state = 'failed'`)
-    const passed = passLanesOn({ pool: db.pool, shards: 16 }, [KEY])
+    const passed = releaseNextJobs({ pool: db.pool, shards: 16 }, [KEY])
     await discarded.awaited()
     await discarded.commit()
     expect(await passed).toBe(0)
@@ -254,7 +254,7 @@ describe('an order key', () => {
     await row('lane', orderKey)
     await job(1, inOrder(1, { state: 'received' }))
     const added = await locked('lane', `id = '${KEY}'`)
-    const passed = passLanesOn({ pool: db.pool, shards: 16 }, [KEY])
+    const passed = releaseNextJobs({ pool: db.pool, shards: 16 }, [KEY])
     await added.awaited()
     expect(await db.number(`select count(*) from hookonce.job where due_at < 'infinity'`)).toBe(0)
     await added.commit()

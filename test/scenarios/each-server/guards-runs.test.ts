@@ -1,15 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/ledger/driver/statement.ts'
-import {
-  completeWithStep,
-  completeWritten,
-  recordStep,
-  requireLive,
-  STALE_FENCE,
-} from '../../../src/ledger/effects/steps.ts'
-import { abandonJob, letGo, stopForAttention } from '../../../src/ledger/jobs/attention.ts'
-import { joinLane } from '../../../src/ledger/jobs/order.ts'
-import { type Settlement, settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { recordStep } from '../../../src/ledger/effects/steps.ts'
+import { abandonJob, letGo } from '../../../src/ledger/jobs/attention.ts'
+import { completeWithStep, completeWritten } from '../../../src/ledger/jobs/complete.ts'
+import { requireLive, STALE_FENCE } from '../../../src/ledger/jobs/fence.ts'
+import { joinOrderKey } from '../../../src/ledger/jobs/order.ts'
+import { type Settlement, settleJobs, stopForAttention } from '../../../src/ledger/jobs/settle.ts'
 import { idOf, LEASED, type SeededJob, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
@@ -65,7 +61,7 @@ const endings: [name: string, ending: Ending, after: string][] = [
     (db, job) => stopForAttention(db, { job, effect: EFFECT, reason: 'unknown' }),
     'attention',
   ],
-  ['join_lane', (db, job) => joinLane(db, job, { lane: idOf(800), shards: 16 }), 'received'],
+  ['join_lane', (db, job) => joinOrderKey(db, job, { orderKey: idOf(800), shards: 16 }), 'received'],
 ]
 
 describe.each(endings)('%s', (name, ending, after) => {

@@ -2,13 +2,10 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { statements } from '../../../src/keys/stores/postgres/statements.ts'
 import { endEffect, startEffect } from '../../../src/ledger/effects/effects.ts'
-import {
-  completeWithStep,
-  completeWritten,
-  recordStep,
-  requireLive,
-} from '../../../src/ledger/effects/steps.ts'
+import { recordStep } from '../../../src/ledger/effects/steps.ts'
 import { insertReceipts, type NewWork } from '../../../src/ledger/jobs/accept.ts'
+import { completeWithStep, completeWritten } from '../../../src/ledger/jobs/complete.ts'
+import { requireLive } from '../../../src/ledger/jobs/fence.ts'
 import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import { freshDatabase } from '../../support/database.ts'

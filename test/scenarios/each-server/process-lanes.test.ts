@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Permanent } from '../../../src/index.ts'
 import { claimJobs } from '../../../src/ledger/jobs/claim.ts'
-import { joinLane, passLanesOn } from '../../../src/ledger/jobs/order.ts'
+import { joinOrderKey, releaseNextJobs } from '../../../src/ledger/jobs/order.ts'
 import { startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
@@ -218,9 +218,10 @@ test('jobs that join a lane wait in the order of their receipts', async () => {
   const worker = await seedWorker(db)
   const jobs = await claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 4]]) })
   const lane = '00000000-0000-4000-8000-000000000001'
-  for (const job of jobs.toReversed()) expect(await joinLane(db.pool, job, { lane, shards: 16 })).toBe(true)
+  for (const job of jobs.toReversed())
+    expect(await joinOrderKey(db.pool, job, { orderKey: lane, shards: 16 })).toBe(true)
   // Nobody is in the middle of one of them any more.
-  for (const job of jobs) expect(await joinLane(db.pool, job, { lane, shards: 16 })).toBe(false)
+  for (const job of jobs) expect(await joinOrderKey(db.pool, job, { orderKey: lane, shards: 16 })).toBe(false)
   const order = await db.rows(
     `select r.id from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
      where j.state = 'received' and j.due_at = 'infinity' and j.attempt = 0 order by j.lane_seq`,
@@ -249,7 +250,7 @@ test('a lane to which a job is being added is not passed on before that is commi
     `update hookonce.job set state = 'received', due_at = 'infinity', finished_at = null
      where lane_seq = (select max(lane_seq) from hookonce.job)`,
   )
-  const passing = passLanesOn(ledger, [lane])
+  const passing = releaseNextJobs(ledger, [lane])
   await until('somebody waits for the lane', () =>
     db.number(
       `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
@@ -288,7 +289,7 @@ test('many waiting behind one key do not slow the others: what is looked at is o
   await db.pool.query('select pg_stat_force_next_flush()').catch(() => undefined)
   const before = await reads()
   const ledger = await hooks.ledger()
-  for (let n = 0; n < 20; n += 1) await passLanesOn(ledger, [lane])
+  for (let n = 0; n < 20; n += 1) await releaseNextJobs(ledger, [lane])
   await until('the statistics are told', async () => (await reads()) > before)
   expect((await reads()) - before).toBeLessThan(1_000)
 })

@@ -176,7 +176,7 @@ test('a handler that overruns its time is aborted, its job is retried, and its s
   expect(aborted).toBeInstanceOf(HookonceError)
   expect(aborted).toMatchObject({ code: 'HANDLER_TIMEOUT' })
   expect(await db.rows(`select number, outcome, error from hookonce.attempt`)).toEqual([
-    { number: 1, outcome: 'retrying', error: expect.stringContaining('the handler ran past 50 ms') },
+    { number: 1, outcome: 'retrying', error: expect.stringContaining('the handler took longer than 50 ms') },
   ])
   expect(
     await db.number(`select count(*) from hookonce.job where state = 'retrying' and worker is null`),

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { writeCommitter } from '../../../src/effects/commit-writes.ts'
 import { cutWhenSilent } from '../../../src/ledger/driver/silent-server.ts'
+import { writeCommitter } from '../../../src/process/settle/commit-writes.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'

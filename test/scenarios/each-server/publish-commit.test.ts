@@ -284,7 +284,7 @@ test('what nobody would carry on is refused, unless another process does', async
   expect(await db.rows('select reason from hookonce.job')).toEqual([
     {
       reason: expect.stringContaining(
-        'PUBLISHER_MISSING: no publisher takes the topic "audit.a" (there is none)',
+        'PUBLISHER_MISSING: no publisher takes the topic "audit.a" (no publishers are configured)',
       ),
     },
   ])
@@ -310,7 +310,7 @@ test('what nobody would carry on is refused, unless another process does', async
 
 test.each([
   { name: 'a topic with a space', topic: 'a b', says: 'a topic is 1 to 255' },
-  { name: 'a payload that is none', payload: undefined, says: 'there is no payload' },
+  { name: 'a payload that is none', payload: undefined, says: 'the payload is undefined' },
   { name: 'a payload that JSON cannot hold', payload: { n: 1n }, says: 'the payload is not JSON' },
   { name: 'a payload that is too large', payload: 'x'.repeat(300_000), says: 'MESSAGE_TOO_LARGE' },
   { name: 'a header with a line break', options: { headers: { a: 'b\r\nc' } }, says: 'printable ASCII' },

@@ -1,48 +1,41 @@
 import pg, { type Pool } from 'pg'
-import { endSilent, SilentServer } from '../ledger/driver/silent-server.ts'
-import { HookonceError } from '../model/errors.ts'
+import { endSilent, SilentServer } from '../../ledger/driver/silent-server.ts'
+import { HookonceError } from '../../model/errors.ts'
 
 /*
- * Who is to blame when a transaction of writes fails. Only an outage of the ledger is retried
- * forever. A misjudged statement would be retried just as long, and would block the writes of all
+ * Decides who is to blame when a transaction of writes fails. Only an outage of the ledger is
+ * retried forever. A bad statement that is mistaken for an outage would block the writes of all
  * other jobs.
  */
 
 export type Fault =
-  /** The ledger does not answer: nobody's fault, try again. */
+  /** The ledger does not answer: no statement is to blame, retry. */
   | { readonly of: 'ledger' }
-  /**
-   * The connection broke, and others do not: an administrator may have ended it, or one of the
-   * statements.
-   */
+  /** Only this connection broke: an administrator, or one of the statements, may have ended it. */
   | { readonly of: 'connection' }
   | {
       readonly of: 'statement'
       /**
-       * It may take long to fail, or fail for want of what all share: it must not share a
-       * transaction again.
+       * It fails slowly, or by using up shared resources: it must not share a transaction again.
        */
       readonly isHarmful: boolean
-      /**
-       * What the server was busy with, or the beginning of it, where the server did not report an
-       * error by itself.
-       */
+      /** The beginning of the running statement, if the server reported no error by itself. */
       readonly busyWith?: string | undefined
     }
 
 /**
- * Connection failure, too few resources, intervention of an operator, system error. One statement
- * can cause each.
+ * Connection failure, missing resources, operator intervention, system error. One statement can
+ * cause each.
  */
 const LIKE_AN_OUTAGE = /^(08|53|57|58)/
 /**
- * Shutdown and crash of the server, a dropped database, a session that was ended for being idle,
- * and a session that has lost its prepared statements.
+ * Shutdown or crash of the server, a dropped database, a session that was idle for too long, a
+ * session without its prepared statements.
  */
 const ENDS_CONNECTION = /^(57P0[1-5]|25P03|26000)$/
-/** Too few values, or too many: of a statement, whatever its class. */
+/** Too few or too many values: the fault of a statement, although the class is 08. */
 const WRONG_VALUES = '08P01'
-/** A statement or a lock was waited for until its timeout. */
+/** A statement or a lock timed out. */
 const TIMED_OUT = /^(57014|55P03)$/
 
 export async function faultOf(error: unknown, pool: Pool): Promise<Fault> {
@@ -60,13 +53,13 @@ function isOfStatement(code: string | undefined): code is string {
   return !LIKE_AN_OUTAGE.test(code) || code === WRONG_VALUES || TIMED_OUT.test(code)
 }
 
-/** The server was busy with what it was asked, if it answers others. */
+/** If the server answers on other connections, it was busy with our statement. */
 async function silentFault(error: SilentServer, pool: Pool): Promise<Fault> {
   const ended = await endSilent(pool, error)
   return ended ? { of: 'statement', isHarmful: true, busyWith: ended.statement } : { of: 'ledger' }
 }
 
-/** Longer than a busy server takes for nothing; as long as a connection may take to open. */
+/** Longer than a busy server needs for `select 1`; as long as a connection may take to open. */
 const ANSWER_MS = 5_000
 
 /** Whether the ledger answers on another connection. */
@@ -77,7 +70,7 @@ async function answers(pool: Pool): Promise<boolean> {
   })
   const probe = pool.query('select 1').then(
     () => true,
-    // The error that made us probe is the one that is reported.
+    // The original error is reported, not this one.
     () => false,
   )
   const isAnswering = await Promise.race([probe, late])

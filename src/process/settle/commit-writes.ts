@@ -1,67 +1,64 @@
 import type { Pool, PoolClient } from 'pg'
-import { IDLE_MS, inTransaction } from '../ledger/driver/in-transaction.ts'
-import { type PipelinedStatement, pipeline, placeOf } from '../ledger/driver/pipeline.ts'
-import { afterJobs, betweenJobs } from '../ledger/driver/sessions.ts'
-import { completeWritten } from '../ledger/effects/steps.ts'
-import type { JobRef } from '../ledger/jobs/job-ref.ts'
-import { addMessages } from '../ledger/outbox/messages.ts'
-import { HookonceError } from '../model/errors.ts'
-import { type HandedOver, recordOf } from './handed-over.ts'
+import { type HandedOver, recordOf } from '../../effects/hand-over.ts'
+import { IDLE_MS, inTransaction } from '../../ledger/driver/in-transaction.ts'
+import { type PipelinedStatement, pipeline, placeOf } from '../../ledger/driver/pipeline.ts'
+import { afterJobs, betweenJobs } from '../../ledger/driver/sessions.ts'
+import { completeWritten } from '../../ledger/jobs/complete.ts'
+import type { JobRef } from '../../ledger/jobs/job-ref.ts'
+import { addMessages } from '../../ledger/outbox/messages.ts'
+import { HookonceError } from '../../model/errors.ts'
 import { type Fault, faultOf } from './write-faults.ts'
 
-/** A job whose handler has returned, with the writes and messages that it handed over. */
+/** A job whose handler has returned, and the writes and messages that it handed over. */
 export interface WrittenJob extends HandedOver {
   readonly job: JobRef
 }
 
-export type WriteOutcome =
+export type CommitOutcome =
   | { readonly kind: 'committed' }
-  /** The lease was lost before: nothing of it was written. */
+  /** The lease was lost before: nothing was written. */
   | { readonly kind: 'lost' }
-  /** One of its own writes failed: nothing of it was written. */
+  /** One of its own writes failed: nothing was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
 
-/** Nothing of it was written: it must be committed by itself. */
+/** Nothing was written: the job must be committed in a transaction of its own. */
 const ALONE = { kind: 'alone' } as const
-export type SharedOutcome = WriteOutcome | typeof ALONE
+export type SharedOutcome = CommitOutcome | typeof ALONE
 
-/** After so many failures of one batch, all that is left of it is committed job by job. */
+/** After this many failures of one batch, its remaining jobs are committed one by one. */
 const MAX_FAILURES = 3
 /**
- * A job under which the connection broke this often, all but the first time while it was alone, is
- * to blame for it.
+ * A job during which the connection broke this often, each time but the first alone, is to blame.
  */
 const MAX_BREAKS = 3
 /**
- * Texts of statements that must not share a transaction. A program that builds its SQL anew each
- * time fills it.
+ * Limits the texts of harmful statements: a program that builds its SQL anew each time adds many.
  */
 const MAX_HARMFUL = 100
 
 export interface WriteCommitter {
   /**
    * Commits the writes and completions of many jobs in one transaction: they share the cost of a
-   * commit, and nothing else. No savepoints: when a job fails, the batch is rolled back and
-   * committed without it.
+   * commit, and nothing else. There are no savepoints: when a job fails, the batch is rolled back
+   * and committed without it.
    */
   together(batch: readonly WrittenJob[]): Promise<SharedOutcome[]>
-  alone(member: WrittenJob): Promise<WriteOutcome>
+  alone(member: WrittenJob): Promise<CommitOutcome>
 }
 
 export interface WriteConnections {
-  /** For the writes only: no session of the engine runs user code. */
+  /** For the writes only: user code never runs in a session of the engine. */
   readonly writes: Pool
-  /** The engine's, to find out whether the ledger answers. */
+  /** The engine's pool, to find out whether the ledger answers. */
   readonly pool: Pool
 }
 
 /**
- * Both verbs throw only where the ledger cannot be reached, or the connection broke: the caller
- * tries again.
+ * Both verbs throw only if the ledger is unreachable, or the connection broke: the caller retries.
  */
 export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitter {
   const harmful = new Set<string>()
-  /** How often the connection broke under a job. */
+  /** How often the connection broke during a job's writes. */
   const breaks = new WeakMap<JobRef, number>()
 
   async function together(batch: readonly WrittenJob[]): Promise<SharedOutcome[]> {
@@ -80,27 +77,26 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return batch.map((member) => outcomes.get(member) ?? ALONE)
   }
 
-  async function alone(member: WrittenJob): Promise<WriteOutcome> {
+  async function alone(member: WrittenJob): Promise<CommitOutcome> {
     const { committed, failure } = await tryToCommit([member])
     if (committed) {
       for (const { text } of member.writes) harmful.delete(text)
       return committed[0] ?? { kind: 'lost' }
     }
-    // An administrator may have ended the connection, or the server: that is no failure of the job.
+    // An administrator may have ended the connection or the server: the job is not to blame.
     if (failure.fault.of !== 'statement' && breaksOf(member) < MAX_BREAKS) throw failure.error
     blame([member], failure)
     return { kind: 'refused', error: failure.error }
   }
 
   /**
-   * Throws where no write was sent: the ledger cannot be reached, or the connection was already
-   * broken.
+   * Throws if no write was sent: the ledger is unreachable, or the connection was already broken.
    */
-  async function tryToCommit(batch: readonly WrittenJob[]): Promise<Tried> {
+  async function tryToCommit(batch: readonly WrittenJob[]): Promise<CommitAttempt> {
     let isWriting = false
     try {
       const committed = await inTransaction(writes, async (client) => {
-        // Fence first: the writes of a job that has lost its lease are not sent.
+        // Check the fences first: writes of a job that has lost its lease are not sent.
         const live = await completeWritten(
           client,
           batch.map((member) => ({ job: member.job, step: recordOf(member) })),
@@ -111,7 +107,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
           batch.filter((_, index) => live[index]),
         )
         await client.query('commit')
-        return live.map((isLive): WriteOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
+        return live.map((isLive): CommitOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
       })
       return { committed }
     } catch (thrown) {
@@ -119,8 +115,8 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
       const culprit = thrown instanceof FailedWrite ? thrown : undefined
       const error = culprit ? culprit.cause : thrown
       const fault = await faultOf(error, pool)
-      // A statement may crash the server: after a break each job is on its own, so that it is known
-      // whose.
+      // A statement may crash the server. After a broken connection each job is committed alone, to
+      // find the statement.
       if (fault.of !== 'statement') {
         for (const member of batch) breaks.set(member.job, breaksOf(member) + 1)
       }
@@ -136,9 +132,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return breaksOf(member) > 0 || member.writes.some(({ text }) => harmful.has(text))
   }
 
-  /**
-   * Those that must be committed alone from now on: all of them, where it is not known who failed.
-   */
+  /** The jobs that must be committed alone from now on: all of them if the culprit is unknown. */
   function blame(batch: readonly WrittenJob[], { fault, culprit }: Failure): readonly WrittenJob[] {
     if (fault.of !== 'statement') return batch
     if (fault.isHarmful) {
@@ -164,11 +158,11 @@ interface Failure {
   readonly culprit: FailedWrite | undefined
 }
 
-type Tried =
-  | { readonly committed: WriteOutcome[]; readonly failure?: never }
+type CommitAttempt =
+  | { readonly committed: CommitOutcome[]; readonly failure?: never }
   | { readonly committed?: never; readonly failure: Failure }
 
-/** The write that the server refused, or that changed another number of rows than it said. */
+/** A write that the server refused, or that changed an unexpected number of rows. */
 class FailedWrite extends Error {
   readonly member: WrittenJob
   readonly text: string
@@ -195,7 +189,7 @@ async function writeStatements(client: PoolClient, members: readonly WrittenJob[
   if (members.length === 0) return
   const between = betweenJobs(client)
   const sent: PipelinedStatement[] = []
-  /** Where the statements of each member begin. */
+  /** Index of the first statement of each member. */
   const places: number[] = []
   for (const { writes } of members) {
     if (sent.length > 0) sent.push(...between)
@@ -222,15 +216,12 @@ function requireRows(member: WrittenJob, counts: readonly number[], first: numbe
   for (const [index, { text, rows }] of member.writes.entries()) {
     const changed = counts[first + index]
     if (rows === undefined || changed === rows) continue
-    const fault = `${rows} rows were expected to change, ${changed} did: ${text.slice(0, 200)}`
+    const fault = `expected to change ${rows} rows, changed ${changed}: ${text.slice(0, 200)}`
     throw new FailedWrite(member, text, new HookonceError('WRITE_UNEXPECTED', fault))
   }
 }
 
-/**
- * The texts of a batch that begin like this one, of which the server shows only the first 1,024
- * bytes.
- */
+/** The texts of a batch with this beginning: the server shows only the first 1,024 bytes. */
 function textsLike(batch: readonly WrittenJob[], beginning: string | undefined): string[] {
   if (!beginning) return []
   const texts = batch.flatMap(({ writes }) => writes.map(({ text }) => text))

@@ -1,0 +1,90 @@
+import { DURABLE, WITH_DURABLE } from '../../sql/durable.ts'
+import * as binary from '../driver/binary.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { PUBLISHED, type StepId, WRITTEN, WRITTEN_AND_PUBLISHED } from '../effects/steps.ts'
+import { byKey, type JobRef } from './job-ref.ts'
+
+/*
+ * Completions that commit together with business writes, in the transaction of those writes.
+ * Completions without writes are in settle.ts.
+ */
+
+/** Fails where the fence is stale: see fence.ts. */
+const COMPLETE_WITH_STEP = statement(
+  'complete_with_step',
+  `with done as (
+     update hookonce.job
+     set state = 'processed', worker = null, finished_at = now(), reason = $6::text, last_step = $5::text
+     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
+       and state = 'processing'
+     returning 1
+   )
+   select 1 / count(*), ${DURABLE} from done`,
+)
+
+/**
+ * Completes the job in the transaction of its last step. `reason` is set if the event was stale.
+ */
+export async function completeWithStep(
+  db: Queryable,
+  { job, name }: Omit<StepId, 'epoch'>,
+  reason: string | null,
+): Promise<void> {
+  await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, reason])
+}
+
+/*
+ * Completes many jobs whose writes follow in the same transaction. Fences are checked first: a job
+ * that is not returned had lost its lease, and its writes are not sent. Returned jobs stay locked
+ * until the commit. One probe of the primary key per job, in key order, as in settle.ts. A replay
+ * that writes where the earlier run only published extends the record.
+ */
+const COMPLETE_WRITTEN = statement(
+  'complete_written',
+  `with ${WITH_DURABLE}, live as materialized (
+     select j.shard, j.receipt_id, j.subscriber, e.step
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
+       e(shard, receipt_id, subscriber, fence, step)
+     cross join lateral (
+       select * from hookonce.job k
+       where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
+       limit 1
+       for update
+     ) j
+     where j.fence = e.fence and j.state = 'processing'
+   )
+   update hookonce.job j
+   set state = 'processed', worker = null, finished_at = now(), reason = null,
+     last_step = case when j.last_step in ('${WRITTEN}', '${PUBLISHED}') and j.last_step <> l.step
+       then '${WRITTEN_AND_PUBLISHED}' else l.step end
+   from live l
+   where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
+   returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
+)
+
+/** A job to complete, and the step that records what it handed over. */
+export interface CompletedJob {
+  readonly job: JobRef
+  readonly step: string
+}
+
+/** Returns for each job, in order, whether it was completed. False: the lease was lost before. */
+export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
+  const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
+  const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [
+    binary.smallints(batch.map(({ job }) => job.shard)),
+    binary.uuids(batch.map(({ job }) => job.receiptId)),
+    binary.integers(batch.map(({ job }) => job.subscriber)),
+    binary.integers(batch.map(({ job }) => job.fence)),
+    binary.texts(batch.map(({ step }) => step)),
+  ])
+  // The fence is part of the key: a run that lost its lease and the run that has it now may be in
+  // one batch.
+  const live = new Set(done.map(runOf))
+  return jobs.map(({ job }) => live.has(runOf(job)))
+}
+
+function runOf({ receiptId, subscriber, fence }: Omit<JobRef, 'shard'>): string {
+  return `${receiptId}/${subscriber}/${fence}`
+}

@@ -1,0 +1,48 @@
+import type { JobRef } from '../../ledger/jobs/job-ref.ts'
+import type { Settlement } from '../../ledger/jobs/settle.ts'
+import { Drain } from '../../work/interruption.ts'
+import { afterFailure } from '../../work/retry.ts'
+import type { Outcome } from '../outcome.ts'
+import type { Run } from '../run.ts'
+
+export interface EndedRun {
+  readonly run: Run
+  readonly outcome: Outcome
+  readonly durationMs: number
+}
+
+/** The state that a job gets by the outcome of its run, and when it is due again. */
+export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement {
+  const { job, attempt } = run
+  if (outcome.isSuccess) {
+    // Field by field: spreading the job costs as much as all the rest.
+    const { shard, receiptId, subscriber, fence } = job
+    const reason = outcome.staleReason ?? undefined
+    return {
+      shard,
+      receiptId,
+      subscriber,
+      fence,
+      state: 'processed',
+      delayMs: 0,
+      returnAttempt: false,
+      reason,
+    }
+  }
+  if (run.interruption.reason instanceof Drain) return handedBack(job, attempt)
+  const failure = { error: outcome.error, attempt, ageMs: run.ageMs + durationMs }
+  const next = afterFailure(failure, run.subscriber.retry)
+  return {
+    ...job,
+    state: next.state,
+    delayMs: next.state === 'retrying' ? next.delayMs : 0,
+    returnAttempt: next.state === 'retrying' && !next.counts,
+    reason: next.reason,
+  }
+}
+
+/** Hands a job back: the attempt does not count, and the next worker may start at once. */
+export function handedBack(job: JobRef, attempt: number): Settlement {
+  const state = attempt > 1 ? 'retrying' : 'received'
+  return { ...job, state, delayMs: 0, returnAttempt: true, reason: undefined }
+}
