@@ -70,36 +70,45 @@ test('a standby that missed an event takes over: its next retry is recorded, not
   expect((await poolOf(standby).query(RECEIPTS)).rows).toEqual([{ count: 1 }])
 })
 
-test('a duplicate is not acknowledged before its receipt is on the synchronous standby', async () => {
-  const { primary, standby } = await twoServers()
-  await makeSynchronous(primary.url)
-  const { send, hooks } = receiving({ url: databaseUrl(primary.url, TEMPLATE) })
-  await hooks.ledger()
-  const admin = poolOf(primary)
-  const replicated = poolOf(standby)
-  const thaw = await freezeReplication(replicated)
-  const waiting = async (): Promise<number | undefined> => {
-    const { rows } = await admin.query(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
-    return rows[0]?.pid
-  }
+test.each([
+  ['on', 'on'],
+  // Without sessions of its own, nothing but the statement itself makes the commit wait.
+  ['off', 'off'],
+] as const)(
+  'a duplicate is not acknowledged before its receipt is on the synchronous standby (prepare: %s, synchronous_commit = %s)',
+  async (prepare, commit) => {
+    const { primary, standby } = await twoServers()
+    await makeSynchronous(primary.url)
+    const admin = poolOf(primary)
+    await admin.query(`alter database ${TEMPLATE} set synchronous_commit = ${commit}`)
+    const url = databaseUrl(primary.url, TEMPLATE)
+    const { send, hooks } = receiving({ url }, { options: { prepare } })
+    await hooks.ledger()
+    const replicated = poolOf(standby)
+    const thaw = await freezeReplication(replicated)
+    const waiting = async (): Promise<number | undefined> => {
+      const { rows } = await admin.query(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
+      return rows[0]?.pid
+    }
 
-  const first = send(EVENT)
-  const pid = await until('the commit waits for the standby', waiting)
-  // The wait is cut short: the receipt is committed here, and not on the standby.
-  await admin.query('select pg_terminate_backend($1)', [pid])
-  expect((await first).status).toBe(503)
-  let answered = false
-  const retry = send(EVENT).finally(() => {
-    answered = true
-  })
-  await until('the retry waits for the standby, or is answered', async () => answered || (await waiting()))
+    const first = send(EVENT)
+    const pid = await until('the commit waits for the standby', waiting)
+    // The wait is cut short: the receipt is committed here, and not on the standby.
+    await admin.query('select pg_terminate_backend($1)', [pid])
+    expect((await first).status).toBe(503)
+    let answered = false
+    const retry = send(EVENT).finally(() => {
+      answered = true
+    })
+    await until('the retry waits for the standby, or is answered', async () => answered || (await waiting()))
 
-  expect(answered).toBe(false)
-  expect((await replicated.query(RECEIPTS)).rows).toEqual([{ count: 0 }])
-  thaw()
-  expect((await retry).status).toBe(200)
-  await until('the standby has it', async () => (await replicated.query(RECEIPTS)).rows[0]?.count === 1)
-})
+    expect(answered).toBe(false)
+    expect((await replicated.query(RECEIPTS)).rows).toEqual([{ count: 0 }])
+    thaw()
+    expect((await retry).status).toBe(200)
+    await until('the standby has it', async () => (await replicated.query(RECEIPTS)).rows[0]?.count === 1)
+  },
+)
 
 test('with synchronous_commit = local a duplicate does not wait for a standby that is down', async () => {
   const primary = await makeCluster()
