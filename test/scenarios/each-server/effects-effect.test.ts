@@ -511,7 +511,7 @@ test('a reply without end is read up to a limit: its status counts, its body is 
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await jobsAre(db, 'processed')
-  expect(seen).toEqual([200, '', expect.stringContaining('more than 10485760 bytes'), 200])
+  expect(seen).toEqual([200, '', expect.stringContaining('larger than 10485760 bytes'), 200])
   expect(sent()).toBeLessThan(100 * 1024 * 1024)
 })
 

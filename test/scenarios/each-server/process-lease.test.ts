@@ -102,7 +102,7 @@ test('a handler may be waited for without an end, and two that stop wait for the
   finish()
   await Promise.all([first, second])
   expect(await db.rows('select state::text from hookonce.job')).toEqual([{ state: 'processed' }])
-  await expect(hooks.start()).rejects.toThrow(/does not start again/)
+  await expect(hooks.start()).rejects.toThrow(/cannot start again/)
 })
 
 test('large bodies that wait in the ledger arrive as they came', async () => {
