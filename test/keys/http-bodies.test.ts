@@ -179,7 +179,12 @@ test('a stream that another hook of Fastify hands on has a deadline and a limit 
   const sent: Record<string, () => Readable> = {
     stalls: () => new PassThrough(),
     large: () => Readable.from([Buffer.alloc(60), Buffer.alloc(60)]),
-    fails: () => new PassThrough().destroy(Object.assign(new Error('not gzip'), { statusCode: 400 })),
+    fails: () =>
+      new Readable({
+        read() {
+          this.destroy(Object.assign(new Error('not gzip'), { statusCode: 400 }))
+        },
+      }),
   }
   app.addHook('preParsing', async (request) => sent[String(request.headers['x-sent'])]?.())
   const limits = { bodyTimeoutMs: 100, maxBodyBytes: 100 }
