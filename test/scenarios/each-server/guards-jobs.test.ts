@@ -12,6 +12,7 @@ import { failedJobs, replayJobs } from '../../../src/ledger/jobs/replay.ts'
 import { jobsLeasedTo, rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
 import { servedSubscribers } from '../../../src/ledger/jobs/served.ts'
 import { discardWaiting, moveWaiting, waitingTypes } from '../../../src/ledger/jobs/waiting-jobs.ts'
+import { liveWorkers } from '../../../src/ledger/read/workers.ts'
 import { BURIED_AT } from '../../../src/model/suspects.ts'
 import { idOf, LEASED, type SeededLedger, seededLedger } from '../../support/seeded-ledger.ts'
 
@@ -124,11 +125,15 @@ test('only jobs that wait for a run are due', async () => {
 })
 
 test('a worker holds the jobs that it processes, not those it has finished', async () => {
-  const { db, job } = await seededLedger()
-  await job(1, { ...LEASED, started_at: new Date(0) })
-  await job(2, { ...LEASED, started_at: new Date(0), state: 'processed' })
-  const held = await jobsLeasedTo(db.pool, { shards: 16, worker: 7, olderThanMs: 1_000 })
+  const { db, job, row } = await seededLedger()
+  await row('worker', { host: 'test', pid: 1, lease_until: new Date(Date.now() + 1e6) })
+  const worker = await db.number('select id from hookonce.worker')
+  const leased = { ...LEASED, worker, started_at: new Date(0) }
+  await job(1, leased)
+  await job(2, { ...leased, state: 'processed' })
+  const held = await jobsLeasedTo(db.pool, { shards: 16, worker, olderThanMs: 1_000 })
   expect(held.map(({ receiptId }) => receiptId)).toEqual([idOf(1)])
+  expect(await liveWorkers(db.pool, 16)).toMatchObject([{ id: worker, jobs: 1 }])
 })
 
 describe('a rescue', () => {
