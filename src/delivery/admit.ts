@@ -27,7 +27,8 @@ export function admission({
     const encoding = head.header('content-encoding')
     if (encoding !== undefined && encoding !== '' && encoding.toLowerCase() !== 'identity')
       return refuse(head, 'CONTENT_ENCODING_UNSUPPORTED', `the content-encoding is ${encoding.slice(0, 64)}`)
-    const length = Number(head.header('content-length') ?? 0)
+    // NaN if a framework has joined two equal headers ("24, 24"): reading the body measures it.
+    const length = Number(head.header('content-length') ?? 0) || 0
     if (length > limits.maxBodyBytes) return refuse(head, 'BODY_TOO_LARGE', `${length} bytes are announced`)
     if (!held.hasRoomFor(length)) return refuse(head, 'OVERLOADED', `there is no room for ${length} bytes`)
     return undefined

@@ -43,10 +43,15 @@ export function respond(request: IncomingMessage, response: ServerResponse, answ
   if (response.destroyed || response.headersSent) return
   const headers: OutgoingHttpHeaders = { 'content-length': Buffer.byteLength(answer.body) }
   for (const name in answer.headers) headers[name] = answer.headers[name]
-  if (answer.close === true || !request.complete) headers.connection = 'close'
+  if (answer.close === true || isUnread(request)) headers.connection = 'close'
   response.writeHead(answer.status, headers)
   response.end(answer.body)
-  if (!request.complete) disconnectLater(request)
+  if (isUnread(request)) disconnectLater(request)
+}
+
+/** Requests of `app.inject()` in tests have neither `complete` nor a connection to close. */
+export function isUnread({ complete }: IncomingMessage): boolean {
+  return complete === false
 }
 
 /** The sender may still be writing the body: let it read the answer first. */

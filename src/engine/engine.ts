@@ -43,7 +43,12 @@ export function createEngine(options: CheckedOptions): Engine {
   const counts = meter()
   const observer = observers([counts.observer, logs(options.logger ?? jsonLogger()), ...options.observers])
   const subscriptions: Subscription[] = []
-  const inline = inlineSources({ open, openOrStopping: () => opening ?? open(), options, observer })
+  const inline = inlineSources({
+    open,
+    openOrStopping: () => opening ?? openingBreaker.attempt(open),
+    options,
+    observer,
+  })
   const work = workStages(options, observer)
   const status = ledgerStatus({ open, options, observer })
   const openingBreaker = breaker(() => true)
@@ -105,7 +110,7 @@ export function createEngine(options: CheckedOptions): Engine {
 
   async function close(drainMs: number): Promise<void> {
     const opened = await opening?.catch(() => undefined)
-    if (!opened) return
+    if (!opened) return inline.dropReports()
     await starting?.catch(() => undefined)
     await opened.acceptor.idle()
     await work.stop(drainMs)

@@ -19,6 +19,8 @@ export interface InlineSources {
   add(name: string, handler: InlineHandler, options: InlineSourceOptions): Inline
   /** Finishes the diagnoses of refused deliveries, and records what was refused. */
   stopReports(): Promise<void>
+  /** Without an open ledger: what was refused is not recorded. */
+  dropReports(): void
   close(): Promise<void>
 }
 
@@ -74,6 +76,7 @@ export function inlineSources({
       for (const diagnoses of started) await diagnoses.idle()
       await rejections.stop()
     },
+    dropReports: () => rejections.drop(),
     close: () => keys.close(),
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fetchDoor } from '../delivery/fetch.ts'
-import { disconnectLater, nodeDoor } from '../delivery/node.ts'
+import { disconnectLater, isUnread, nodeDoor } from '../delivery/node.ts'
 import type { NodeRequest, NodeResponse } from '../http/framework-request.ts'
 import { replyOf, responseOf } from '../keys/http/fetch.ts'
 import { grouped, type Reply, withHeaders } from '../keys/http/message.ts'
@@ -87,11 +87,11 @@ const receiveNode = nodeDoor(send)
 const receiveFetch = fetchDoor(responseOf)
 
 async function send(request: IncomingMessage, response: ServerResponse, reply: Reply): Promise<void> {
-  const isUnread = !request.complete
+  const wasUnread = isUnread(request)
   // The rest of the request is not read, so the connection cannot be used again.
-  const { status, headers, body } = isUnread ? withHeaders(reply, { connection: 'close' }) : reply
+  const { status, headers, body } = wasUnread ? withHeaders(reply, { connection: 'close' }) : reply
   response.statusCode = status
   for (const [name, values] of grouped(headers)) response.setHeader(name, values)
   await sendBody(response, body)
-  if (isUnread) disconnectLater(request)
+  if (wasUnread) disconnectLater(request)
 }

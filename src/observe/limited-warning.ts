@@ -1,4 +1,5 @@
 import { lineLimit } from './line-limit.ts'
+import { printable } from './printable.ts'
 
 export type LimitedWarning = (kind: string, text: string) => void
 
@@ -8,8 +9,8 @@ export function limitedWarnings(): LimitedWarning {
   return (kind, text) =>
     limit({
       kind,
-      write: () => process.emitWarning(text),
-      summarise: (andMore) => process.emitWarning(`${text} ${andMore}`),
+      write: () => process.emitWarning(printable(text)),
+      summarise: (andMore) => process.emitWarning(`${printable(text)} ${andMore}`),
     })
 }
 

@@ -3,6 +3,7 @@ import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
 import { limitedWarnings } from './limited-warning.ts'
 import { lineLimit } from './line-limit.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
+import { printable } from './printable.ts'
 
 /** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
 export interface Logger {
@@ -11,21 +12,11 @@ export interface Logger {
   error(fields: Record<string, unknown>, message: string): void
 }
 
-/**
- * JSON escapes only the ASCII control characters. These also control a terminal, or change the
- * direction of its text.
- */
-const CONTROL_CHARACTERS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
-
 /** Writes lines of JSON to standard error. By default only warnings and errors. */
 export function jsonLogger(level: 'info' | 'warn' = 'warn'): Logger {
   const write = (name: string, fields: Record<string, unknown>, message: string): void => {
     const line = JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields })
-    process.stderr.write(`${line.replace(CONTROL_CHARACTERS, escaped)}\n`)
+    process.stderr.write(`${printable(line)}\n`)
   }
   return {
     info: (fields, message) => (level === 'info' ? write('info', fields, message) : undefined),

@@ -13,6 +13,8 @@ import type { Observer } from '../observe/observer.ts'
  */
 export interface RejectionLog extends RefusalLog, DiagnosisLog {
   stop(): Promise<void>
+  /** Forgets what was not written yet. */
+  drop(): void
 }
 
 const WRITE_EVERY_MS = 1_000
@@ -72,6 +74,10 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
     async stop() {
       clearTimeout(timer)
       await write()
+    },
+    drop() {
+      clearTimeout(timer)
+      counts.clear()
     },
   }
 }

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import Fastify from 'fastify'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { hookonce } from '../../../src/index.ts'
 import { inline } from '../../../src/inline/index.ts'
 import { memoryKeys } from '../../../src/keys/index.ts'
@@ -140,4 +141,44 @@ test('a stamp from outside does not make a repeated delivery a new one', async (
     expect((await hooks.fetch(new Request('https://shop.test/in', init))).status).toBe(200)
   }
   expect(runs).toBe(1)
+})
+
+test.each(['inline', 'ledger'])(
+  'a request of app.inject() is answered and closes no connection (%s)',
+  async (kind) => {
+    const db = await freshDatabase()
+    const source = custom(SENDER)
+    const hooks = hookonce({ database: db.url, logger: silent, sources: { test: source } })
+    hooks.on('test', '*', () => undefined)
+    onTestFinished(() => hooks.stop({ drainMs: 0 }))
+    const alone = inline(source, () => undefined, { store: memoryKeys() })
+    const handle = kind === 'inline' ? alone.node : hooks.node()
+    const app = Fastify()
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    app.removeContentTypeParser(['application/json', 'text/plain'])
+    app.post('/in/test', (request, reply) => {
+      reply.hijack()
+      return handle(Object.assign(request.raw, { body: request.body }), reply.raw)
+    })
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const payload = '{"id":"evt_1","type":"a"}'
+    const answer = await app.inject({ method: 'POST', url: '/in/test', payload })
+    expect(answer.statusCode).toBe(401)
+    // A timer that wants to close a connection would throw here.
+    vi.advanceTimersByTime(60_000)
+  },
+)
+
+test("a warning about a stranger's request holds no control characters", async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  onTestFinished(() => warned.mockRestore())
+  const hooks = inline(genuine, () => undefined, { store: memoryKeys() })
+  const headers = { 'content-encoding': '\u009b31mred' }
+  const answer = await hooks.fetch(
+    new Request('https://shop.test/in', { method: 'POST', body: BODY, headers }),
+  )
+  expect(answer.status).toBe(415)
+  const texts = warned.mock.calls.map(([text]) => String(text))
+  expect(texts).toEqual([expect.stringContaining('\\u009b31mred')])
 })

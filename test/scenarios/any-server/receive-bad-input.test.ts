@@ -252,3 +252,13 @@ test('a header that lists signed headers by odd names is refused, by node:http a
     ['coinbase', 'hook0'].map((source) => ({ source, code: 'SIGNATURE_MISSING', count: 2 * names.length })),
   )
 })
+
+test('a content-length that a framework has joined from two equal ones is no reason to refuse', async () => {
+  const db = await freshDatabase()
+  const { post } = receiving(db)
+  const { headers, ...rest } = signed(GOOD)
+  const joined = new Headers(headers)
+  joined.set('content-length', '24, 24')
+  expect((await post({ ...rest, headers: joined })).status).toBe(202)
+  expect(await receipts(db)).toBe(1)
+})
