@@ -16,10 +16,12 @@ hooks.on('stripe', 'invoice.paid', async (event, ctx) => {
 
 const { business } = await hooks.ledger()
 await business.query('create table if not exists payments (invoice text primary key)')
-createServer(hooks.node()).listen(process.env.PORT ?? 3000) // POST /webhooks/stripe
-await hooks.start() // the worker; a process may only receive, or only work
+const port = process.env.PORT ?? 3000
+createServer(hooks.node()).listen(port, () => console.log(`POST http://127.0.0.1:${port}/webhooks/stripe`))
+await hooks.start() // the worker; leave it out in a process that only receives
 
-process.once('SIGTERM', () => hooks.stop().then(() => process.exit())) // drains; nothing is lost
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.once(signal, () => hooks.stop().then(() => process.exit())) // drains; nothing is lost
 
 async function sendReceipt(invoice, { idempotencyKey }) {
   console.log(`receipt for ${invoice}, Idempotency-Key: ${idempotencyKey}`)

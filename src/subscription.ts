@@ -34,6 +34,10 @@ export function subscription(
   const { source, pattern, handler } = given
   const where = `.on('${source}', '${pattern}')`
   sourceNamed(options, source, where)
+  if (typeof pattern !== 'string' || pattern === '') {
+    const fault = 'the event type is missing; pass a type, a pattern such as "invoice.*", or "*"'
+    throw new HookonceError('CONFIG_INVALID', `${where}: ${fault}`)
+  }
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
   const own = checkSubscriberOptions(given.options, where)

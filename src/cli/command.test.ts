@@ -25,7 +25,7 @@ test.each(['', '-1', '65536', '80.5', 'http'])('the port "%s" is refused with th
 })
 
 test('an option that nobody knows is refused with the usage', () => {
-  expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow("'--colour'")
+  expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow('unknown option --colour')
   expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow(
     'hookonce test [--limit N]',
   )

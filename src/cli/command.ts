@@ -44,7 +44,9 @@ function parsedArgs<const Options extends ArgOptions>(
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
   } catch (error) {
-    throw usageError(command, error instanceof Error ? error.message : String(error))
+    // Node adds advice on positional arguments, which is seldom what was meant.
+    const message = error instanceof Error ? error.message : String(error)
+    throw usageError(command, message.replace(/^Unknown option '([^']*)'.*$/s, 'unknown option $1'))
   }
 }
 

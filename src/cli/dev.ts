@@ -12,7 +12,13 @@ import { type EnvironmentSources, environmentSources } from './environment-sourc
 import { localSecret } from './local-secret.ts'
 import { databaseOf } from './open-ledger.ts'
 import { print, safe, withoutPassword } from './print.ts'
-import { gatewayOptions, openListeners, parseGatewayOptions, runUntilSignal } from './run-gateway.ts'
+import {
+  closeListeners,
+  gatewayOptions,
+  openListeners,
+  parseGatewayOptions,
+  runUntilSignal,
+} from './run-gateway.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
              [--dir .hookonce] [--drain 8s] [--json]
@@ -56,10 +62,14 @@ export const dev: Command = {
     })
     if (config.destinations.length === 0) {
       for (const source of Object.keys(config.sources))
-        hooks.on(source, '*', () => undefined, { name: 'dev' })
+        hooks.on(source, '*', () => undefined, { name: SUBSCRIBER })
     }
-    await hooks.start()
+    // The ports first: a second `dev` that cannot have them leaves no trace in the ledger.
     const listeners = await openListeners({ hooks, host: '127.0.0.1', port, receives: true, admin })
+    await hooks.start().catch(async (error) => {
+      await closeListeners(listeners)
+      throw error
+    })
     // Before it reports that it is ready: a process that waits for that may stop it at once.
     const stopped = runUntilSignal(hooks, listeners, drainMs)
     const { delivery } = listeners
@@ -80,8 +90,12 @@ export const dev: Command = {
 
 const EMPTY: GatewayConfig = { sources: {}, destinations: [] }
 
-/** The destination of --forward-to, and the file with its secret. */
-const FORWARD = 'forward'
+/**
+ * The subscriber of `dev`, with --forward-to and without it: under two names, a replay would run
+ * the jobs of both.
+ */
+const SUBSCRIBER = 'dev'
+/** The file with the secret of --forward-to. */
 const FORWARD_SECRET = 'forward-secret'
 
 interface DevInput {
@@ -98,7 +112,7 @@ function devConfig({ configured, demo, found, forwardTo, dir }: DevInput): Gatew
   const forward =
     forwardTo === undefined
       ? []
-      : [{ name: FORWARD, url: forwardTo, types: '*', secret: localSecret(dir, FORWARD_SECRET) }]
+      : [{ name: SUBSCRIBER, url: forwardTo, types: '*', secret: localSecret(dir, FORWARD_SECRET) }]
   return {
     sources: { demo, ...opened, ...configured.sources },
     destinations: [...configured.destinations, ...forward],
@@ -178,7 +192,7 @@ async function greet({ hooks, port, adminPort, config, demo, found, dir, json }:
 
 /** Where to find the secret of a destination. The secret itself is not printed. */
 function secretOf(destination: string, dir: string): string {
-  return destination === FORWARD ? `the secret in ${join(dir, FORWARD_SECRET)}` : 'its secret'
+  return destination === SUBSCRIBER ? `the secret in ${join(dir, FORWARD_SECRET)}` : 'its secret'
 }
 
 /** Prints one line per log entry, for a person at the terminal. */

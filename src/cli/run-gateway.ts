@@ -80,15 +80,20 @@ export interface Listeners {
 /** Opens both listeners. If one fails, it stops hookonce and closes the other. */
 export async function openListeners({ hooks, admin, ...delivery }: ListenerOptions): Promise<Listeners> {
   const checks = health(hooks.ready)
-  let adminListener: Listener | undefined
+  let deliveryListener: Listener | undefined
   try {
-    adminListener = admin && (await startAdmin({ ...admin, health: checks, metrics: hooks.metrics }))
-    return { admin: adminListener, delivery: await startGateway({ ...delivery, hooks, health: checks }) }
+    deliveryListener = await startGateway({ ...delivery, hooks, health: checks })
+    const adminListener = admin && (await startAdmin({ ...admin, health: checks, metrics: hooks.metrics }))
+    return { delivery: deliveryListener, admin: adminListener }
   } catch (error) {
-    await adminListener?.close(0)
+    await deliveryListener?.close(0)
     await hooks.stop()
     throw error
   }
+}
+
+export async function closeListeners({ delivery, admin }: Listeners): Promise<void> {
+  await Promise.all([delivery.close(0), admin?.close(0)])
 }
 
 /** The admin listener serves until the drain is over. Then its requests have this long. */

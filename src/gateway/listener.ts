@@ -92,8 +92,8 @@ function listenFailure(
   { host, port, flags }: Pick<ListenerOptions, 'host' | 'port' | 'flags'>,
 ): Error {
   if (error.code === 'EADDRINUSE') {
-    const advice = `choose another with ${flags.port}`
-    return new HookonceError('PORT_TAKEN', `port ${port} is taken by another program: ${advice}`)
+    const fault = `port ${port} is taken, by another hookonce or another program; choose another with ${flags.port}`
+    return new HookonceError('PORT_TAKEN', fault)
   }
   if (error.code === 'EACCES') {
     const advice = `choose one from 1024 up with ${flags.port}`

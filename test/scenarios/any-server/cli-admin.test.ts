@@ -124,7 +124,7 @@ test.each([
   const args = serveArgs(configFile(configTo(app.url)), '--admin-port', taken, ...more)
   const ended = await cli(args, { ...ENV, DATABASE_URL: db.url })
   expect(ended.code).toBe(1)
-  expect(ended.stderr).toContain(`PORT_TAKEN: port ${taken} is taken by another program`)
+  expect(ended.stderr).toContain(`PORT_TAKEN: port ${taken} is taken, by another hookonce or another program`)
   expect(ended.stderr).toContain('choose another with --admin-port')
   expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(0)
 })

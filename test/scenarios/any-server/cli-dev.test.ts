@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -294,6 +294,8 @@ test('a port that is taken ends dev with PORT_TAKEN, and leaves no server behind
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('PORT_TAKEN')
   expect(ended.stderr).toContain('--port')
+  // Nothing was opened, so no subscriber was registered either.
+  expect(existsSync(join(dir, 'postgres'))).toBe(false)
   const left = await promisify(execFile)('ps', ['-eo', 'args'])
   expect(left.stdout).not.toContain(dir)
 })

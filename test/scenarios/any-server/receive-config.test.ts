@@ -68,6 +68,11 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
     making: () => on('test', 'a', nothing, { timeoutMs: 3e9 }),
     says: ['timeoutMs'],
   },
+  {
+    name: 'a handler for no type',
+    making: () => on('test', '', nothing),
+    says: ['the event type is missing'],
+  },
   { name: 'no sources', making: () => hookonce({} as Options), says: ['sources'] },
   {
     name: 'a source that is none',
