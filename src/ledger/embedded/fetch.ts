@@ -123,6 +123,8 @@ const CI = [
   '--ignore-scripts',
   '--install-strategy=hoisted',
   '--no-global',
+  '--location=project',
+  '--no-workspaces',
   '--no-dry-run',
   '--no-audit',
   '--no-fund',
@@ -139,7 +141,7 @@ const CI = [
 async function runNpm(dir: string, limitMs: number): Promise<string> {
   const options = {
     cwd: dir,
-    env: { ...process.env, NODE_OPTIONS: certificateOptions(process.env.NODE_OPTIONS) },
+    env: npmEnvironment(process.env),
     timeout: limitMs,
     killSignal: 'SIGKILL',
     windowsHide: true,
@@ -150,6 +152,11 @@ async function runNpm(dir: string, limitMs: number): Promise<string> {
       ? await promisify(execFile)(['npm', ...CI].join(' '), { ...options, shell: true })
       : await promisify(execFile)('npm', CI, options)
   return stderr
+}
+
+/** Without the choices that `npm run` of the caller's project passes on and no flag can take back. */
+function npmEnvironment({ npm_config_workspace, npm_config_before, ...env }: NodeJS.ProcessEnv) {
+  return { ...env, NODE_OPTIONS: certificateOptions(env.NODE_OPTIONS) }
 }
 
 /**
