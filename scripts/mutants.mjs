@@ -155,16 +155,13 @@ async function lane() {
 /**
  * Changes the source and what was built from it: tests start processes of the built package, too.
  */
-function apply(copy, { file, piece, mutated }) {
+function apply(copy, { file, piece, nth, mutated }) {
   const paths = [join(copy, file), join(copy, file.replace(/^src/, 'dist').replace(/\.ts$/, '.js'))]
   const before = paths.map((path) => readFileSync(path, 'utf8'))
   for (const [index, path] of paths.entries()) {
-    if (!before[index].includes(piece))
-      throw new Error(`${path} is not built from ${file}: run npm run build`)
-    writeFileSync(
-      path,
-      before[index].replace(piece, () => mutated),
-    )
+    const parts = before[index].split(piece)
+    if (parts.length < nth + 2) throw new Error(`${path} is not built from ${file}: run npm run build`)
+    writeFileSync(path, parts.slice(0, nth + 1).join(piece) + mutated + parts.slice(nth + 1).join(piece))
   }
   return () => {
     for (const [index, path] of paths.entries()) writeFileSync(path, before[index])

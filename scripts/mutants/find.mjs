@@ -66,23 +66,28 @@ export function findMutants(root, folder) {
  * one.
  */
 function undurable({ file, text }) {
-  return [...text.matchAll(/\$\{((?:WITH_)?DURABLE(?:_SESSION)?)\}([^`$]*)/g)].map((match) => {
-    const [piece, name, after] = match
+  const durable = /(?<=([^`}]*))\$\{((?:WITH_)?DURABLE(?:_SESSION)?)\}([^`$]*)/g
+  return [...text.matchAll(durable)].map((match) => {
+    const [piece, before, name, after] = match
     const nothing =
       name === 'WITH_DURABLE' ? 'durable as materialized (select null as synchronous_commit)' : 'null'
     const line = text.slice(0, match.index).split('\n').length
     const removed = `\${${name}}`
-    return { file, line, rule: 'durability', removed, piece, sent: after, mutated: `${nothing}${after}` }
+    const nth = occurrences(text.slice(0, match.index), piece)
+    const mutated = `${nothing}${after}`
+    return { file, line, rule: 'durability', removed, piece, nth, sent: longer(before, after), mutated }
   })
 }
 
 /** Lists of states are inserted into a statement from jobs/states.ts. */
 function stateless({ file, text }) {
-  const compared = /([^`}]*\b(?:where|and|on|or|when)\s+)((?:\w+\.)?state in \$\{\w+\})/g
+  const compared = /([^`}]*\b(?:where|and|on|or|when)\s+)((?:\w+\.)?state in \$\{\w+\})(?=([^`$]*))/g
   return [...text.matchAll(compared)].map((match) => {
-    const [piece, before, removed] = match
+    const [piece, before, removed, after] = match
     const line = text.slice(0, match.index + before.length).split('\n').length
-    return { file, line, rule: 'state compared', removed, piece, sent: before, mutated: `${before}true` }
+    const mutated = `${before}true`
+    const nth = occurrences(text.slice(0, match.index), piece)
+    return { file, line, rule: 'state compared', removed, piece, nth, sent: longer(before, after), mutated }
   })
 }
 
@@ -99,12 +104,23 @@ function mutantsOf({ file, text, piece }) {
         rule: rule.name,
         removed: match[0].trim(),
         piece: piece.text,
+        nth: occurrences(text.slice(0, piece.start), piece.text),
         // What of it a test is seen to send.
         sent: piece.text,
         mutated,
       }
     }),
   )
+}
+
+/** Of the literal parts around an inserted expression, the longer one is in fewer statements. */
+function longer(before, after) {
+  return before.length > after.length ? before : after
+}
+
+/** How often a piece stands in a text: what is built from the text has as many of it. */
+function occurrences(text, piece) {
+  return text.split(piece).length - 1
 }
 
 function sourceFiles(folder) {
