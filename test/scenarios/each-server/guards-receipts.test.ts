@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { backlog } from '../../../src/ledger/read/jobs.ts'
+import { backlog, failures } from '../../../src/ledger/read/jobs.ts'
 import { receiptHistory } from '../../../src/ledger/read/receipts.ts'
 import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
 import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
@@ -132,4 +132,15 @@ test('the story of a receipt tells of runs, not of jobs that wait or were given 
   await job(3, { ...LEASED, state: 'retrying' })
   await job(4, { ...LEASED, state: 'failed' })
   expect(await Promise.all([1, 2, 3, 4].map(told))).toEqual([['processing'], ['processed'], [], []])
+})
+
+test('failures are jobs that failed, not those that wait for a person', async () => {
+  const { db, job } = await seededLedger()
+  const ended = { finished_at: new Date(), reason: 'refused' }
+  await job(1, { state: 'failed', ...ended })
+  await job(2, { state: 'attention', ...ended })
+  const groups = await failures(db.pool, { shards: 16, limit: 10, examples: 10 })
+  expect(groups.map(({ jobs, receiptIds }) => ({ jobs, receiptIds }))).toEqual([
+    { jobs: 1, receiptIds: [idOf(1)] },
+  ])
 })

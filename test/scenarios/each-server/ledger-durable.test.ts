@@ -1,6 +1,8 @@
-import type pg from 'pg'
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { statements } from '../../../src/keys/stores/postgres/statements.ts'
+import { inTransaction, limitIdle } from '../../../src/ledger/driver/in-transaction.ts'
+import { afterJobs } from '../../../src/ledger/driver/sessions.ts'
 import { endEffect, startEffect } from '../../../src/ledger/effects/effects.ts'
 import { recordStep } from '../../../src/ledger/effects/steps.ts'
 import { insertReceipts, type NewWork } from '../../../src/ledger/jobs/accept.ts'
@@ -121,4 +123,43 @@ test.each(PROMISES)('%s waits for the disk, and lowers no stronger setting', asy
   } finally {
     client.release()
   }
+})
+
+describe('on a database that does not wait for the disk', () => {
+  async function carelessPool(): Promise<pg.Pool> {
+    const db = await freshDatabase()
+    const name = new URL(db.url).pathname.slice(1)
+    await db.rows(`alter database ${name} set synchronous_commit = off`)
+    const pool = new pg.Pool({ connectionString: db.url, max: 1 })
+    pool.on('error', () => undefined)
+    onTestFinished(() => pool.end())
+    return pool
+  }
+
+  test('the sessions of the ledger wait for it', async () => {
+    const pool = limitIdle(await carelessPool(), 5_000)
+    const client = await pool.connect()
+    onTestFinished(() => client.release())
+    expect(await setting(client)).toBe('on')
+  })
+
+  test('so do its transactions where sessions are not its own', async () => {
+    const pool = await carelessPool()
+    const inside = await inTransaction(pool, async (client) => {
+      const value = await setting(client)
+      await client.query('commit')
+      return value
+    })
+    expect(inside).toBe('on')
+  })
+
+  test('so does a commit after jobs, whose session is reset', async () => {
+    const client = await (await carelessPool()).connect()
+    onTestFinished(() => client.release())
+    await client.query('begin')
+    for (const { text, values } of afterJobs(client, { idleMs: 5_000, isAlone: true }))
+      await client.query(text, [...values])
+    expect(await setting(client)).toBe('on')
+    await client.query('rollback')
+  })
 })
