@@ -30,8 +30,8 @@ const retryFields = {
 
 const retrySchema = strict({
   /**
-   * With the delays below, twenty attempts take more than half a day. A job that is older than
-   * `maxAgeMs` fails before.
+   * With the delays below, twenty attempts take more than half a day. A job older than `maxAgeMs`
+   * fails even if attempts are left.
    */
   maxAttempts: retryFields.maxAttempts.default(20),
   /** 72 h: a bad deploy on Friday can be fixed on Monday. */

@@ -55,7 +55,7 @@ function readSecret(path: string): string {
 
 function openSecret(path: string): number {
   try {
-    // Undefined on Windows, where only an administrator can create links.
+    // O_NOFOLLOW is undefined on Windows, where only an administrator can create links.
     return openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
   } catch (error) {
     if (codeOf(error) !== 'ELOOP') throw error

@@ -31,7 +31,7 @@ export const sources: Command = {
     if (found.length === 0)
       throw new HookonceError(
         'CONFIG_INVALID',
-        `no provider matches "${positionals.join(' ')}": \`hookonce sources\` lists all, and custom() describes any other`,
+        `no provider matches "${positionals.join(' ')}": \`hookonce sources\` lists all providers; for any other, use custom()`,
       )
     if (values.json) return printJson(found)
     print(

@@ -21,8 +21,7 @@ export interface DiagnosisLog {
 // A diagnosis takes ten milliseconds at most: under a flood this is a few percent of a core, and
 // enough for a person.
 const EVERY_MS = 500
-// Faults come together, as when several endpoints are set up at once: each is explained within a
-// second.
+// So many diagnoses may run in a burst: several endpoints are often set up wrongly at once.
 const AT_ONCE = 8
 // A source and reason that was just explained can wait: others come first.
 const AGAIN_MS = 10_000

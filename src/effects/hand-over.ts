@@ -68,7 +68,7 @@ export class HandOver implements HandedOver {
     if (this.#committed.messages) this.#outgoing.keep(0)
     const { job, epoch, lastStep, business } = this.#origin
     if (lastStep === undefined || !hasHandedOver(this)) return
-    // The job's row names the last completion only; earlier ones may have committed this.
+    // The job's row names only the last completion. An earlier one may have committed these writes.
     const earlier = committedBy(await stepNames(business.pool, { job, epoch }))
     if (earlier.writes) this.writes.length = 0
     if (earlier.messages) this.#outgoing.keep(0)

@@ -15,7 +15,7 @@ export interface InlineAnswer extends Pick<DeliveryFact, 'outcome' | 'code'> {
   readonly reply: Reply
 }
 
-/** From the outcome of a run to its answer. */
+/** Returns a function that turns the outcome of a run into the HTTP answer. */
 export function outcomeAnswers(
   source: Source,
   whileInProgress: CheckedInlineOptions['inProgress'],

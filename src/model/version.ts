@@ -12,7 +12,7 @@ export interface Version {
 /** A version as given: a Date compares as a timestamp, a number as a number, a string as text. */
 export type VersionInput = Version | Date | number | bigint | string
 
-/** Checks a version from outside. Undefined: it is not of its kind. */
+/** Returns the normalised version, or undefined if its value does not fit its kind. */
 export function readableVersion(version: Version): Version | undefined {
   try {
     return versionOf(version)

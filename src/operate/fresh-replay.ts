@@ -114,6 +114,6 @@ async function requireEpochs(
   if (!spent) return
   throw new HookonceError(
     'CONFIG_INVALID',
-    `the job of "${spent.name}" on receipt ${receiptId} was replayed afresh ${LAST_EPOCH} times, the most that the ledger counts: replay it without \`fresh\``,
+    `the job of "${spent.name}" on receipt ${receiptId} was replayed with \`fresh\` ${LAST_EPOCH} times, which is the limit; replay it without \`fresh\``,
   )
 }

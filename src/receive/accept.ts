@@ -89,9 +89,9 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   }
 
   /**
-   * Duplicates that one turn of the event loop has read are answered together, as those of a commit
-   * are. Answered one by one, each answer would wake its reader, which costs more than everything
-   * else here (docs/decisions/0018).
+   * Resolves all duplicates found in one turn of the event loop together. Resolving them one by one
+   * would wake each request separately, which costs more than all other work here
+   * (docs/decisions/0018).
    */
   function duplicateAtEndOfTurn(): Promise<Acceptance> {
     duplicatesOfTurn ??= new Promise((resolve) => {

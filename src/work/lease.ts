@@ -6,9 +6,9 @@ import type { Observer } from '../observe/observer.ts'
 
 /**
  * The lease of this process. While its heartbeats arrive, its jobs stay its own. If they stop,
- * other processes take its jobs over when the lease ends. This process stops itself earlier, at 80
- * % of the lease on its own monotonic clock: clocks need not agree, and a late heartbeat leaves a
- * margin.
+ * other processes take its jobs over when the lease ends. This process stops itself at 80 percent
+ * of the lease, measured on its own monotonic clock, so clocks need not agree. The rest absorbs a
+ * late heartbeat.
  */
 export interface Lease {
   /** The worker's id while the lease holds; undefined when nothing new may be started. */

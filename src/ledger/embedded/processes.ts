@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { hasCode } from './home.ts'
 
 /**
- * What tells a running process from a later one that got the same pid; undefined when none runs.
+ * Identifies a running process, even if a later one gets the same pid. Undefined if none runs.
  *
  * A pid alone is not enough: in a restarted container everything is pid 1 again. And a zombie counts as
  * gone: where pid 1 is an application it never reaps orphans, and kill(pid, 0) would call them alive forever.

@@ -33,7 +33,7 @@ export async function takeLock(path: string, waitMs: number): Promise<() => Prom
     if (performance.now() > deadline) {
       throw new HookonceError(
         'EMBEDDED_FAILED',
-        `process ${holder.pid} has been starting the embedded PostgreSQL for ${Math.round(waitMs / 1000)} s (lock ${path}). Look at that process; the lock ends with it.`,
+        `process ${holder.pid} has been starting the embedded PostgreSQL for ${Math.round(waitMs / 1000)} s (lock ${path}). If it hangs, stop it: that releases the lock.`,
       )
     }
     // 10 ms: an adopting process holds the lock for some 30 ms.

@@ -73,9 +73,9 @@ export async function knownReceipts(
 }
 
 /*
- * Receipts past their key's retention that were not swept yet. Locked in key order, because two
- * receivers may find the same receipts. Then deleted as by a sweep, which checks again for
- * unfinished jobs (retention.ts).
+ * Locks receipts past their key's retention that no sweep has deleted yet. In key order, because
+ * two receivers may find the same receipts. The delete that follows checks again for unfinished
+ * jobs (retention.ts).
  */
 const LOCK_EXPIRED = statement(
   'lock_expired',

@@ -57,7 +57,7 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
       'json:order_id',
       'json:subscription_contract_id',
       'json:admin_graphql_api_customer_kept_id',
-      // The newer events.
+      // Events that name their resource in a header.
       'header:shopify-resource-id',
       'json:query_variables.productId',
       'json:query_variables.orderId',

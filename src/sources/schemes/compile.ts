@@ -119,8 +119,8 @@ function unsignable({ provider }: CheckedDescription): (sample: Sample) => Signe
 }
 
 /**
- * A signed handshake is verified before it is parsed. If it turns out to be a delivery, it would be
- * verified twice. The outcome of `early` is therefore kept for the following call of `verify`.
+ * A signed handshake is verified before it is parsed. Keeps that outcome for the following call of
+ * `verify`, so that a request that turns out to be a delivery is verified once.
  */
 function verifiedEarly(
   { handshake = [] }: CheckedDescription,

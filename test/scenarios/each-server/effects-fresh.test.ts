@@ -161,6 +161,6 @@ test('an effect goes on past 32,767 epochs; a job that was replayed afresh so of
     { epoch: 32768, state: 'done' },
   ])
   await expect(hooks.replay(id, { fresh: asked })).rejects.toThrow(
-    /"app" on receipt .* was replayed afresh 32767 times/,
+    /"app" on receipt .* was replayed with `fresh` 32767 times/,
   )
 })
