@@ -2,5 +2,8 @@
 export const NEEDS_FIRESTORE_EMULATOR =
   'needs FIRESTORE_EMULATOR_HOST to name a Firestore emulator whose transactions are isolated'
 
+/** An exported or shallow copy of the repository has no older versions to build. */
+export const NEEDS_GIT_HISTORY = 'needs a full git clone: older builds are made from its history'
+
 /** Reasons for which a test may be set aside even in CI. */
-export const DECLARED_SKIPS: ReadonlySet<string> = new Set([NEEDS_FIRESTORE_EMULATOR])
+export const DECLARED_SKIPS: ReadonlySet<string> = new Set([NEEDS_FIRESTORE_EMULATOR, NEEDS_GIT_HISTORY])

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,27 +10,29 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /**
  * Builds hookonce as it was before a migration was added to the main line, from the git history.
- * Returns the folder of the build. Builds are kept between runs, by their commit.
+ * Returns the folder of the build; undefined if the history is not there. Builds are kept between
+ * runs, by their commit.
  */
-export function buildBefore(migration: string): string {
+export function buildBefore(migration: string): string | undefined {
   const commit = commitBefore(migration)
+  if (commit === undefined) return undefined
   const place = createHash('sha256').update(root).digest('hex').slice(0, 8)
   const kept = join(tmpdir(), `hookonce-build-${place}-${commit.slice(0, 12)}`)
   if (!existsSync(join(kept, 'dist'))) build(commit, kept)
   return join(kept, 'dist')
 }
 
-function commitBefore(migration: string): string {
-  if (git('rev-parse', '--is-shallow-repository') !== 'false')
-    throw new Error('an older hookonce is built from the git history: run `git fetch --unshallow` first')
+function commitBefore(migration: string): string | undefined {
+  if (git('rev-parse', '--is-shallow-repository') !== 'false') return undefined
   const path = `src/ledger/migrations/${migration}`
   const added = git('log', '--first-parent', '-m', '--diff-filter=A', '--format=%H', '-1', '--', path)
-  if (added === '') throw new Error(`no commit of the git history adds ${path}: commit it first`)
-  return git('rev-parse', `${added}^1`)
+  return added ? git('rev-parse', '--verify', `${added}^1`) : undefined
 }
 
-function git(...args: string[]): string {
-  return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+/** Undefined if git refuses, or is not there. */
+function git(...args: string[]): string | undefined {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : undefined
 }
 
 function build(commit: string, target: string): void {

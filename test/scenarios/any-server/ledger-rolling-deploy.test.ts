@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type App, startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { NEEDS_GIT_HISTORY } from '../../support/declared-skips.ts'
 import { MIGRATION_FILES } from '../../support/old-schema.ts'
 import { buildBefore } from '../../support/older-build.ts'
 import type { TestPayload } from '../../support/source.ts'
@@ -62,10 +63,12 @@ function handledBy(db: TestDatabase, app: App, after: string): Promise<number> {
 
 const MIGRATED = '(select max(applied_at) from hookonce.migration)'
 
-test('events take effect once while a process of the previous build and a new one share the ledger', async () => {
+test('events take effect once while a process of the previous build and a new one share the ledger', async (context) => {
   const newest = String(MIGRATION_FILES.at(-1))
+  const dist = buildBefore(newest)
+  if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
   const db = await emptyDatabase()
-  const old = await startApp(db, { options, dist: buildBefore(newest), stop: { drainMs: 5_000 } })
+  const old = await startApp(db, { options, dist, stop: { drainMs: 5_000 } })
   const sending = load(old)
   await until('the old process works', async () => (await handledBy(db, old, `'-infinity'`)) >= 50)
   // It migrates the ledger beneath the old one.
@@ -94,8 +97,10 @@ test('events take effect once while a process of the previous build and a new on
   )
 })
 
-test('a build that is too old for the schema refuses to start, and says so', async () => {
+test('a build that is too old for the schema refuses to start, and says so', async (context) => {
+  const dist = buildBefore('0005-lanes.sql')
+  if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
   const db = await freshDatabase()
-  const old = startApp(db, { options, dist: buildBefore('0005-lanes.sql') })
+  const old = startApp(db, { options, dist })
   await expect(old).rejects.toThrow('this hookonce knows up to 3')
 })
