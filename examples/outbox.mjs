@@ -20,7 +20,8 @@ hooks.on('stripe', 'invoice.paid', async (event, ctx) => {
   const invoice = event.objectId
   await ctx.transaction(async (tx) => {
     await tx.query('insert into payments (invoice) values ($1)', [invoice])
-    // Committed with the payment, or not at all. Messages of one invoice are published in commit order.
+    // Committed with the payment, or not at all. Messages of one invoice are published in commit
+    // order.
     tx.publish('invoice.paid', { invoice }, { key: invoice })
   })
   // Committed with the job's completion, when the handler returns.

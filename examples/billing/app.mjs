@@ -1,5 +1,6 @@
-// Processes paid invoices. Stripe sends events late, twice and out of order, and a worker may crash in the middle.
-// The result is still one row with the latest status, one message per change, and one receipt email.
+// Processes paid invoices. Stripe sends events late, twice and out of order, and a worker may crash
+// in the middle. The result is still one row with the latest status, one message per change, and
+// one receipt email.
 import { createServer } from 'node:http'
 import { hookonce } from 'hookonce'
 import { toHttp } from 'hookonce/publishers'
@@ -17,8 +18,9 @@ const hooks = hookonce({
   leaseMs: Number(process.env.LEASE_MS ?? 30_000),
 })
 
-// Applies every event of an invoice if it is newer than the stored state. Stripe's timestamps count seconds, so two
-// events can have the same version. Then `refetch` reads the current invoice from Stripe.
+// Applies every event of an invoice if it is newer than the stored state. Stripe's timestamps count
+// seconds, so two events can have the same version. Then `refetch` reads the current invoice from
+// Stripe.
 hooks.on(
   'stripe',
   'invoice.*',
@@ -34,7 +36,8 @@ hooks.on(
            on conflict (id) do update set status = excluded.status, amount = excluded.amount`,
           [id, status, amount],
         )
-        // Committed with the change, or not at all. Messages of one invoice are published in commit order.
+        // Committed with the change, or not at all. Messages of one invoice are published in commit
+        // order.
         tx.publish('invoice.changed', { id, status }, { key: id })
       },
       { tie: 'refetch', refetch: () => fetchInvoice(id, ctx.signal) },
@@ -43,7 +46,8 @@ hooks.on(
   { name: 'invoices' },
 )
 
-// Sends one email per paid invoice, across all events. The mail service honours the Idempotency-Key.
+// Sends one email per paid invoice, across all events. The mail service honours the
+// Idempotency-Key.
 hooks.on(
   'stripe',
   'invoice.paid',

@@ -24,7 +24,7 @@ interface Syntax extends Pick<Command, 'usage'> {
   readonly words?: number
 }
 
-/** Parses the arguments of a command. Unknown options and surplus words are errors with the usage. */
+/** Parses the arguments of a command. Unknown options and surplus words are usage errors. */
 export function parse<const Options extends ArgOptions>(
   { words = 0, ...command }: Syntax,
   args: readonly string[],

@@ -6,8 +6,8 @@ import { HookonceError } from '../model/errors.ts'
 
 /*
  * Secrets that `dev` creates at its first start and stores under --dir. Others may be able to write
- * into that folder, so symbolic links in it are not followed: a link could redirect a write, or make
- * any file the secret.
+ * into that folder, so symbolic links in it are not followed: a link could redirect a write, or
+ * make any file the secret.
  */
 
 /** Reads a secret of this folder. Creates it if it does not exist. */

@@ -40,8 +40,8 @@ export async function withLedger<Result>(
 }
 
 /**
- * Without this check, opening would create a database. The folder may be a link to one that only the
- * server's user can read.
+ * Without this check, opening would create a database. The folder may be a link to one that only
+ * the server's user can read.
  */
 function holdsDatabase(dir: string): boolean {
   return lstatSync(join(dir, 'postgres'), { throwIfNoEntry: false }) !== undefined

@@ -52,7 +52,7 @@ export function parseGatewayOptions(command: Pick<Command, 'usage'>, values: Gat
     adminPlace(configured = {}, env) {
       const place = {
         host: host ?? configured.host ?? ADMIN_HOST,
-        // With --port 0 several gateways run on this machine, so the admin port is any free one too.
+        // With --port 0 several gateways run on this machine: the admin port is any free one too.
         port: adminPort ?? configured.port ?? (port === 0 ? 0 : ADMIN_PORT),
         token: configured.token ?? (env.HOOKONCE_ADMIN_TOKEN || undefined),
       }

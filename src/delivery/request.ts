@@ -55,7 +55,7 @@ export function deliveryOf({ method, url, header }: Head, body: Uint8Array): Del
   return { method, url, header, body, receivedAtMs: Date.now() }
 }
 
-/** The request with an id of ours in the header `name`, in place of any value the sender gave it. */
+/** The request with an id of ours in the header `name`, in place of any value of the sender. */
 export function stamped(head: Head, name: string): Head {
   const stamp = randomUUID()
   const others = withoutHeader(head, name)

@@ -111,7 +111,7 @@ class Operation<Result> extends Promise<Result> {
     return super.then(onFulfilled, onRejected)
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: `await` calls `then`, which is how observing is noticed.
+  // biome-ignore lint/suspicious/noThenProperty: `await` calls `then`, which shows the observation.
   override then<Fulfilled = Result, Rejected = never>(
     onFulfilled?: ((value: Result) => Fulfilled | PromiseLike<Fulfilled>) | null,
     onRejected?: ((error: unknown) => Rejected | PromiseLike<Rejected>) | null,

@@ -30,7 +30,7 @@ export interface HandlerRun extends HandOverOrigin {
   readonly progress: Progress
 }
 
-/** What the handlers of a process work on: the ledger's database, the outbox in it, and who observes effects. */
+/** What all handlers of a process share: the ledger's database, its outbox, and the observer. */
 export interface Business {
   readonly pool: Pool
   readonly shards: number

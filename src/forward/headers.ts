@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { CheckedDescription } from '../sources/description.ts'
 
 /*
- * Which headers of a delivery are forwarded to a destination: those that its source reads, and those
- * that the destination lists. Other headers may hold a token of the sender, of a proxy or of a load
- * balancer, so they are not forwarded.
+ * Which headers of a delivery are forwarded to a destination: those that its source reads, and
+ * those that the destination lists. Other headers may hold a token of the sender, of a proxy or of
+ * a load balancer, so they are not forwarded.
  */
 
 /** `x-shop-domain`, or all names with one prefix: `x-shopify-*`. */

@@ -16,7 +16,7 @@ export interface BodyLimits {
   readonly deadlines: Deadlines
 }
 
-/** Why a body could not be read. `detail` is for our own log, unless the caller decides otherwise. */
+/** Why a body could not be read. `detail` is for the log, unless the caller decides otherwise. */
 export interface BodyFault {
   readonly ok: false
   readonly code: Extract<

@@ -1,7 +1,7 @@
 import { alreadyRead, type BodyFault, type BodyLimits, BoundedBody, isFault } from './bounded-body.ts'
 import type { Share } from './held-bytes.ts'
 
-/* Bodies that are pulled chunk by chunk: of the fetch standard, and of streams that a framework made. */
+/* Bodies that are pulled chunk by chunk: of fetch requests, and of streams from a framework. */
 
 type ReadChunk = () => Promise<
   { readonly done: false; readonly value: Uint8Array } | { readonly done: true; readonly value?: unknown }

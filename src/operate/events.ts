@@ -31,8 +31,8 @@ export interface EventQuery extends EventFilter {
 export interface EventPage {
   readonly events: readonly EventRow[]
   /**
-   * Where the next page begins. Undefined: there is none. With a filter that few events match, a page
-   * may hold fewer than `limit` events, or none, although there is a next one.
+   * Where the next page begins. Undefined: there is none. With a filter that few events match, a
+   * page may hold fewer than `limit` events, or none, although there is a next one.
    */
   readonly next: string | undefined
 }

@@ -43,7 +43,7 @@ export interface ReplayedMessage {
   readonly replayed: boolean
 }
 
-/** Publishes a finished message again, under its old id, after the messages that wait in its lane. */
+/** Publishes a finished message again, under its old id, behind the waiting ones of its lane. */
 export async function replayMessage(ledger: LedgerTables, id: string): Promise<ReplayedMessage> {
   const { shard, id: messageId } = await messageById(ledger, id)
   const count = await replayMessages(ledger.pool, {

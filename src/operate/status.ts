@@ -4,6 +4,7 @@ import { type Backlog, backlog } from '../ledger/read/jobs.ts'
 import { type OutboxBacklog, outboxBacklog } from '../ledger/read/outbox.ts'
 import { type SchemaVersion, schemaVersion } from '../ledger/read/schema.ts'
 import { type LiveWorker, liveWorkers } from '../ledger/read/workers.ts'
+import type { Backlogs } from '../observe/metrics.ts'
 import { listPaused, type Paused } from './pause.ts'
 
 /** What a ledger holds and who works on it, at one look. */
@@ -67,13 +68,7 @@ export async function readStatus(ledger: LedgerTables): Promise<Status> {
   }
 }
 
-/** What waits and what failed: jobs by source and subscriber, messages by topic. */
-export interface Backlogs {
-  readonly jobs: readonly Backlog[]
-  readonly outbox: readonly OutboxBacklog[]
-}
-
-/** One statement after the other, so that it uses one connection. */
+/** What waits and what failed. One statement after the other, so that it uses one connection. */
 export async function readBacklogs({ pool, shards }: LedgerTables): Promise<Backlogs> {
   const jobs = await backlog(pool, shards)
   return { jobs, outbox: await outboxBacklog(pool, shards) }

@@ -77,8 +77,8 @@ export async function planWaiting(ledger: LedgerTables, request: WaitingRequest)
 }
 
 /**
- * Moves or discards the waiting jobs of a subscriber. The decision is recorded first, so that no job
- * is changed without an audit entry. Returns how many jobs.
+ * Moves or discards the waiting jobs of a subscriber. The decision is recorded first, so that no
+ * job is changed without an audit entry. Returns how many jobs.
  */
 export async function settleWaiting(
   ledger: LedgerTables,

@@ -13,7 +13,7 @@ interface BatchOptions {
   readonly record: RecordEvent
 }
 
-/** Records one verified delivery of many events. It is acknowledged when all of them are recorded. */
+/** Records one verified delivery of many events. Acknowledges it when all are recorded. */
 export function batches({ held, refuse, record }: BatchOptions): RecordEvent {
   return async (request, delivery) => {
     const { head, source } = request
@@ -31,7 +31,7 @@ export function batches({ held, refuse, record }: BatchOptions): RecordEvent {
   }
 }
 
-/** The first refusal, if any: the sender must retry, and the recorded events are duplicates then. */
+/** The first refusal, if any: the sender must retry. Recorded events are duplicates by then. */
 function answerToAll(source: Source, answers: readonly Answer[]): Answer {
   const refusal = answers.find(({ status }) => status >= 500) ?? answers.find(({ status }) => status >= 400)
   if (refusal) return refusal

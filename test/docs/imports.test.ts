@@ -6,7 +6,8 @@ import { expect, test } from 'vitest'
 /*
  * Who may import whom. A folder may import itself and the folders in its row, nothing else.
  * Stages (receive, process, publish, forward, upkeep) are in no other stage's row: they meet in the
- * ledger. `delivery` is the front half that receive and inline share. ARCHITECTURE.md says what each folder is.
+ * ledger. `delivery` is the front half that receive and inline share. ARCHITECTURE.md says what
+ * each folder is.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   model: '',
@@ -27,7 +28,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   publish: 'model observe work ledger publishers',
   forward: 'model http sources',
   upkeep: 'observe ledger',
-  operate: 'model ledger effects sources upkeep',
+  operate: 'model observe ledger effects sources upkeep',
   'options.ts': 'model input observe publishers receive sources',
   'subscription.ts': 'model options.ts process sources',
   engine:

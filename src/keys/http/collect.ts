@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { headerOf, isEvents, type Reply } from './message.ts'
 
-/** A body that ended within the limit, or one that goes on: `body` then begins with what was read. */
+/** A body that ended within the limit, or one that goes on: `body` then repeats the read bytes. */
 export type Collected =
   | { readonly whole: true; readonly bytes: Uint8Array }
   | { readonly whole: false; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
@@ -52,8 +52,8 @@ const decoders: Record<
 }
 
 /**
- * The decoded bytes, because the content-encoding is not stored. Undefined if they cannot be decoded
- * within the limit.
+ * The decoded bytes, because the content-encoding is not stored. Undefined if they cannot be
+ * decoded within the limit.
  */
 export async function identityBytes(
   reply: Pick<Reply, 'headers'>,

@@ -50,7 +50,8 @@ export async function readKeyedFetchBody(
 
 /**
  * The body of a stream that a framework has put in place of the request. Throws the stream's own
- * error if it fails. The stream is not destroyed: that would close the connection before the answer.
+ * error if it fails. The stream is not destroyed: that would close the connection before the
+ * answer.
  */
 export async function readStreamBody(
   stream: AsyncIterable<Uint8Array>,

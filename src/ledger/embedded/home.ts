@@ -15,7 +15,7 @@ import {
 import { join, resolve } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 
-/** Where root keeps what an unprivileged account must reach and the user's own directories do not let it. */
+/** Root's files for the server: its unprivileged account cannot reach root's own directories. */
 export const systemRoot = '/var/lib/hookonce'
 
 /** The directory of one embedded server, and what lies in it. */

@@ -12,8 +12,8 @@ import { SENDER, signed } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * An inline receiver shares its front half with the receiver over a ledger: shadow mode, the answers
- * that a provider requires, and the diagnosis of refusals hold for both.
+ * An inline receiver shares its front half with the receiver over a ledger: shadow mode, the
+ * answers that a provider requires, and the diagnosis of refusals hold for both.
  */
 
 const BODY = '{"id":"evt_1","type":"invoice.paid"}'

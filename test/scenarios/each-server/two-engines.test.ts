@@ -3,7 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-/** hookonce over its own database. It does not poll, so that only a wake-up makes it look for jobs. */
+/** hookonce over its own database. It does not poll: only a wake-up makes it look for jobs. */
 async function engineOver(db: TestDatabase, name: string) {
   const handled: string[] = []
   const published: unknown[] = []
