@@ -1,0 +1,129 @@
+import { useSignalEffect } from '@preact/signals'
+import type { ComponentType } from 'preact'
+import { Component } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { isOffline, session } from './api.ts'
+import { useKeys } from './keys.ts'
+import { Empty, Failure, Skeleton } from './parts/feedback.tsx'
+import { href, matchPath, navigate, place } from './router.ts'
+import { type PageProps, type Route, routes } from './routes.ts'
+import { Help } from './shell/help.tsx'
+import { LogIn } from './shell/log-in.tsx'
+import { Palette } from './shell/palette.tsx'
+import { isRailOpen, Rail } from './shell/rail.tsx'
+import { Search } from './shell/search.tsx'
+import { setTitle } from './shell/title.ts'
+import { Toasts } from './shell/toasts.tsx'
+import { texts } from './texts.ts'
+
+export function App() {
+  if (session.value === undefined) return null
+  return (
+    <>
+      {session.value === null ? <LogIn /> : <Shell />}
+      <Toasts />
+    </>
+  )
+}
+
+function routeOf(path: string): { route: Route; params: Readonly<Record<string, string>> } | undefined {
+  for (const route of routes) {
+    const params = matchPath(route.path, path)
+    if (params) return { route, params }
+  }
+  return undefined
+}
+
+function Shell() {
+  const found = routeOf(place.value.path)
+  const title = found?.route.title ?? texts.errors.noPage
+  const main = useRef<HTMLElement>(null)
+  const { path } = place.value
+  const isFirst = useRef(true)
+
+  useEffect(() => {
+    setTitle(title)
+    isRailOpen.value = false
+    // The reader of a screen hears of the new page. The first one it reads by itself.
+    if (!isFirst.current) main.current?.focus()
+    isFirst.current = false
+  }, [path])
+  useKeys(
+    routes.flatMap(({ key, path: to, title: says }) =>
+      key === undefined
+        ? []
+        : [{ keys: `g ${key}`, says: texts.palette.go(says), run: () => navigate(href(to)) }],
+    ),
+  )
+
+  return (
+    <div class="app">
+      <button type="button" class="skip-link" onClick={() => main.current?.focus()}>
+        {texts.skip}
+      </button>
+      <Rail route={found?.route} />
+      <div class="content">
+        {isOffline.value && (
+          <div class="banner" role="status">
+            <b>{texts.errors.offlineTitle}</b>
+            <span class="muted">{texts.errors.offline}</span>
+          </div>
+        )}
+        <main id="main" ref={main} tabIndex={-1} class={found?.route.fills ? 'fill' : undefined}>
+          <div class="top">
+            <button
+              type="button"
+              class="menu"
+              aria-label={texts.nav.open}
+              aria-expanded={isRailOpen.value}
+              aria-controls="rail"
+              onClick={() => {
+                isRailOpen.value = true
+              }}
+            >
+              ☰
+            </button>
+            <Search />
+          </div>
+          {found ? (
+            <Boundary key={found.route.path}>
+              <LazyPage key={found.route.path} {...found} />
+            </Boundary>
+          ) : (
+            <Empty title={texts.errors.noPage}>{texts.errors.noPageHint}</Empty>
+          )}
+        </main>
+      </div>
+      <Palette />
+      <Help />
+    </div>
+  )
+}
+
+function LazyPage({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
+  const [page, setPage] = useState<{ Page: ComponentType<PageProps> }>()
+  const [error, setError] = useState<unknown>()
+  useEffect(() => {
+    // A chunk that is gone belongs to a page of an older version: loading the page anew helps.
+    route.load().then(({ default: Page }) => setPage({ Page }), setError)
+  }, [route])
+  useSignalEffect(() => {
+    if (isRailOpen.value) document.getElementById('rail')?.querySelector('a')?.focus()
+  })
+  if (error !== undefined) return <Failure error={error} onRetry={() => window.location.reload()} />
+  if (!page) return <Skeleton />
+  return <page.Page params={params} />
+}
+
+/** A fault in a page leaves the rail and the search in order. */
+class Boundary extends Component<{ readonly children: preact.ComponentChildren }, { error?: unknown }> {
+  override componentDidCatch(error: unknown): void {
+    console.error(error)
+    this.setState({ error })
+  }
+
+  override render() {
+    if (this.state.error === undefined) return this.props.children
+    return <Failure error={this.state.error} onRetry={() => window.location.reload()} />
+  }
+}

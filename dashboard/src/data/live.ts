@@ -1,0 +1,124 @@
+import { effect, signal } from '@preact/signals'
+import type { StreamedChange } from 'hookonce/client'
+import { client, isAborted, isOffline, session } from '../api.ts'
+
+/*
+ * What changes, as it changes. One stream serves all lists of the page. The stream is a bell: a
+ * list that hears it reads its newest page again, so nothing is lost if a change is. Where no
+ * stream is possible, the bell rings every few seconds.
+ */
+
+export type LiveState = 'off' | 'connecting' | 'streaming' | 'polling' | 'paused'
+
+export const liveState = signal<LiveState>('off')
+export const isPaused = signal(false)
+
+const POLL_EVERY_MS = 5_000
+/** The stream is tried again after this many polls. */
+const POLLS_BEFORE_STREAM = 12
+const FAILURES_BEFORE_POLLING = 2
+const RETRY_MS = 1_000
+
+type Listener = (changes: readonly StreamedChange[]) => void
+const listeners = new Set<Listener>()
+const SKIPPED: StreamedChange = { type: 'skipped', tenant: undefined, at: '' }
+
+/** Calls `listener` with each batch of changes. Returns the function that ends it. */
+export function onChange(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export function startLive(): void {
+  const isVisible = signal(document.visibilityState === 'visible')
+  document.addEventListener('visibilitychange', () => {
+    isVisible.value = document.visibilityState === 'visible'
+  })
+  let wasOffline = false
+  effect(() => {
+    // What changed while the gateway could not be reached.
+    if (wasOffline && !isOffline.value) queueMicrotask(() => ring([SKIPPED]))
+    wasOffline = isOffline.value
+  })
+  let running: AbortController | undefined
+  effect(() => {
+    const isWanted = Boolean(session.value) && isVisible.value && !isPaused.value
+    if (!isWanted) {
+      running?.abort()
+      running = undefined
+      liveState.value = isPaused.value ? 'paused' : 'off'
+    } else if (!running) {
+      running = new AbortController()
+      void follow(running.signal)
+    }
+  })
+}
+
+/** No stream was there yet. A pause, or a hidden window, does not make the next one the first. */
+let isFirst = true
+
+async function follow(stop: AbortSignal): Promise<void> {
+  let failures = 0
+  while (!stop.aborted) {
+    if (failures < FAILURES_BEFORE_POLLING) liveState.value = 'connecting'
+    try {
+      await readStream(stop, () => {
+        failures = 0
+        liveState.value = 'streaming'
+        // What changed while there was no stream.
+        if (!isFirst) ring([SKIPPED])
+        isFirst = false
+      })
+    } catch (error) {
+      if (stop.aborted || isAborted(error)) return
+      failures += 1
+    }
+    if (failures < FAILURES_BEFORE_POLLING) await pause(failures === 0 ? 0 : RETRY_MS, stop)
+    else await poll(stop)
+  }
+}
+
+async function poll(stop: AbortSignal): Promise<void> {
+  liveState.value = 'polling'
+  for (let count = 0; count < POLLS_BEFORE_STREAM && !stop.aborted; count += 1) {
+    ring([SKIPPED])
+    await pause(POLL_EVERY_MS, stop)
+  }
+}
+
+/** Reads until the server ends the stream, which it does every five minutes. */
+async function readStream(stop: AbortSignal, onOpen: () => void): Promise<void> {
+  const response = await client.get('/stream', { signal: stop })
+  const reader = response.body?.getReader()
+  if (!reader) throw new Error('the stream is empty')
+  onOpen()
+  const decoder = new TextDecoder()
+  let rest = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n')
+    rest = blocks.pop() ?? ''
+    ring(blocks.flatMap(changeIn))
+  }
+}
+
+function changeIn(block: string): StreamedChange[] {
+  const data = /^data: (.*)$/m.exec(block)?.[1]
+  const change = data === undefined ? undefined : JSON.parse(data)
+  return change === undefined || change.type === 'open' ? [] : [change]
+}
+
+function ring(changes: readonly StreamedChange[]): void {
+  if (changes.length > 0) for (const listener of listeners) listener(changes)
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    stop.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

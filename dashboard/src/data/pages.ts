@@ -1,0 +1,141 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { isAborted } from '../api.ts'
+import { merged, type Page } from './merge-pages.ts'
+import { useRefresh } from './refresh.ts'
+
+/* Lists that the API gives page by page. */
+
+export interface Pages<Item> {
+  readonly items: readonly Item[]
+  /** The first page is not there yet. */
+  readonly isFirstLoading: boolean
+  readonly isLoading: boolean
+  readonly hasMore: boolean
+  readonly error: unknown
+  /** Reads the next page. Does nothing while one is read, or if there is none. */
+  more(): void
+  /** Begins anew. */
+  reload(): void
+  /** Reads the first page again, and puts what is new before what is there. */
+  refresh(): void
+}
+
+export interface PagesOptions<Item> {
+  readonly keyOf: (item: Item) => string
+  /** Read the first page again when something changes, at most this often. */
+  readonly refreshMs?: number
+  /** Read the first page again this often: for lists whose changes the stream does not tell. */
+  readonly pollMs?: number
+}
+
+/**
+ * With a filter that few items match, pages may be empty although there are more. This many empty
+ * pages are read in a row before somebody has to ask for more.
+ */
+const EMPTY_IN_A_ROW = 5
+/** More items than a person scrolls through. They are all in memory. */
+const MAX_ITEMS = 100_000
+
+interface State<Item> {
+  readonly items: readonly Item[]
+  readonly next: string | null | undefined
+  readonly isLoading: boolean
+  readonly error: unknown
+}
+
+export function usePages<Item>(
+  load: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Item>>,
+  deps: readonly unknown[],
+  { keyOf, refreshMs, pollMs }: PagesOptions<Item>,
+): Pages<Item> {
+  const empty: State<Item> = { items: [], next: undefined, isLoading: true, error: undefined }
+  const [state, setState] = useState(empty)
+  const held = useRef(state)
+  held.current = state
+  const latest = useRef(load)
+  latest.current = load
+  const current = useRef(new AbortController())
+  const isBusy = useRef(false)
+  /** Something changed while a page was read. */
+  const isStale = useRef(false)
+
+  const put = useCallback((next: State<Item>) => {
+    held.current = next
+    setState(next)
+  }, [])
+
+  /** Runs one read at a time. What a newer `reload` has replaced is thrown away. */
+  const read = useCallback(async (run: (signal: AbortSignal) => Promise<void>) => {
+    if (isBusy.current) return
+    isBusy.current = true
+    const { signal } = current.current
+    try {
+      await run(signal)
+    } catch (error) {
+      if (!signal.aborted && !isAborted(error)) put({ ...held.current, isLoading: false, error })
+    } finally {
+      if (!signal.aborted) isBusy.current = false
+    }
+    if (!signal.aborted && isStale.current) refresh()
+  }, [])
+
+  const more = useCallback(() => {
+    const { next, items } = held.current
+    if (next === null || items.length >= MAX_ITEMS) return
+    void read(async (signal) => {
+      put({ ...held.current, isLoading: true, error: undefined })
+      let cursor: string | null | undefined = next
+      for (let reads = 0; reads < EMPTY_IN_A_ROW && cursor !== null; reads += 1) {
+        const page = await latest.current(cursor, signal)
+        if (signal.aborted) return
+        cursor = page.next
+        if (page.data.length > 0) {
+          put({ ...held.current, items: [...held.current.items, ...page.data], next: cursor })
+          break
+        }
+      }
+      put({ ...held.current, next: cursor, isLoading: false })
+    })
+  }, [])
+
+  const reload = useCallback(() => {
+    current.current.abort()
+    current.current = new AbortController()
+    isBusy.current = false
+    put({ ...empty, items: [] })
+    more()
+  }, [])
+
+  const refresh = useCallback(() => {
+    isStale.current = isBusy.current
+    if (isBusy.current) return
+    void read(async (signal) => {
+      const page = await latest.current(undefined, signal)
+      if (!signal.aborted) put({ ...held.current, ...merged(held.current, page, keyOf), error: undefined })
+    })
+  }, [])
+
+  useEffect(() => {
+    reload()
+    return () => current.current.abort()
+  }, [...deps])
+  useRefresh(refresh, refreshMs)
+  useEffect(() => {
+    if (pollMs === undefined) return
+    const timer = setInterval(refresh, pollMs)
+    return () => clearInterval(timer)
+  }, [pollMs])
+
+  const { items, next, isLoading, error } = state
+  const hasMore = next !== null && items.length < MAX_ITEMS
+  return {
+    items,
+    isLoading,
+    hasMore,
+    error,
+    more,
+    reload,
+    refresh,
+    isFirstLoading: isLoading && items.length === 0,
+  }
+}

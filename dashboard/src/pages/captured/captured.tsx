@@ -1,0 +1,111 @@
+import './captured.css'
+import type { ItemOf } from 'hookonce/client'
+import { client } from '../../api.ts'
+import { usePages } from '../../data/pages.ts'
+import { formatBytes, formatDuration } from '../../format.ts'
+import { Empty } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Time } from '../../parts/time.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
+import { href, queryValue } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { CapturedRequest } from './request.tsx'
+
+type Captured = ItemOf<'/captured'>
+
+const words = texts.captured
+const titles = words.columns
+/** They are not in the ledger, so the stream tells nothing of them. */
+const POLL_MS = 2_000
+
+const columns: readonly Column<Captured>[] = [
+  {
+    name: 'request',
+    title: titles.request,
+    width: 'minmax(0, 2fr)',
+    cell: ({ method, url }) => (
+      <code>
+        {method} {url}
+      </code>
+    ),
+  },
+  {
+    name: 'looksLike',
+    title: titles.looksLike,
+    width: 'minmax(0, 1fr)',
+    cell: ({ looksLike }) => looksLike[0] ?? <span class="faint">{words.unknown}</span>,
+  },
+  {
+    name: 'size',
+    title: titles.size,
+    width: '76px',
+    align: 'end',
+    shown: 'wide',
+    cell: ({ bodyBytes }) => <span class="muted">{formatBytes(bodyBytes)}</span>,
+  },
+  {
+    name: 'took',
+    title: titles.took,
+    width: '76px',
+    align: 'end',
+    shown: 'wide',
+    cell: ({ durationMs }) => <span class="muted">{formatDuration(durationMs)}</span>,
+  },
+  {
+    name: 'at',
+    title: titles.at,
+    width: '80px',
+    align: 'end',
+    cell: ({ at }) => (
+      <span class="muted">
+        <Time at={at} />
+      </span>
+    ),
+  },
+]
+
+export default function CapturedPage() {
+  const open = queryValue('request')
+  const pages = usePages(
+    (cursor, signal) =>
+      client.get('/captured', {
+        query: { limit: 50, ...(cursor === undefined ? {} : { cursor }) },
+        signal,
+      }),
+    [],
+    { keyOf: ({ id }) => id, pollMs: POLL_MS },
+  )
+  const { items, isFirstLoading, error, reload } = pages
+  const hasNone = items.length === 0
+  return (
+    <>
+      <h1 class="hidden">{texts.pages.captured}</h1>
+      <div class="section">
+        <h2>{words.title}</h2>
+        <span class="muted">{words.hint}</span>
+      </div>
+      {hasNone && (isFirstLoading || error !== undefined) && <Waiting error={error} reload={reload} />}
+      {hasNone && !isFirstLoading && error === undefined && (
+        <div class="card">
+          <Empty title={words.empty} command={words.emptyCommand}>
+            {words.emptyHint}
+          </Empty>
+        </div>
+      )}
+      {!hasNone && (
+        <div class="card">
+          <Table
+            label={words.title}
+            columns={columns}
+            items={items}
+            keyOf={({ id }) => id}
+            hrefOf={({ id }) => href('/captured', { request: id })}
+          />
+          <LoadMore pages={pages} />
+        </div>
+      )}
+      {open !== '' && <CapturedRequest key={open} id={open} />}
+    </>
+  )
+}

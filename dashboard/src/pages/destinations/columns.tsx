@@ -1,0 +1,59 @@
+import type { ItemOf } from 'hookonce/client'
+import { client, newKey } from '../../api.ts'
+import { formatCount } from '../../format.ts'
+import { State } from '../../parts/state.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Time } from '../../parts/time.tsx'
+import { texts } from '../../texts.ts'
+
+/* What the tables of destinations and of subscribers have in common. */
+
+const words = texts.destinations
+
+interface Held {
+  readonly waiting: number
+  readonly circuit: ItemOf<'/destinations'>['circuit']
+}
+
+export const waitingColumn: Column<Held> = {
+  name: 'waiting',
+  title: words.columns.waiting,
+  width: '76px',
+  align: 'end',
+  shown: 'wide',
+  cell: ({ waiting }) => formatCount(waiting),
+}
+
+/** With when the next job is tried while it is not closed. A phone has no room for that. */
+export const circuitColumn: Column<Held> = {
+  name: 'circuit',
+  title: words.columns.circuit,
+  width: 'var(--circuit)',
+  cell: ({ circuit }) => {
+    if (circuit === null) return <span class="faint">{words.noCircuit}</span>
+    return (
+      <span class="circuit" title={circuit.reason ?? undefined}>
+        <State state={circuit.state} label={words.circuit[circuit.state]} />
+        {circuit.nextProbeAt !== null && circuit.state === 'open' && (
+          <span class="muted wide">
+            · {words.probe} <Time at={circuit.nextProbeAt} />
+          </span>
+        )}
+      </span>
+    )
+  },
+}
+
+export interface Hold {
+  readonly verb: 'pause' | 'resume'
+  readonly source: string
+  readonly subscriber: string
+  readonly tenant: string
+  readonly why: string
+}
+
+export async function holdOrRelease({ verb, source, subscriber, tenant, why }: Hold): Promise<void> {
+  const request = { params: { source, subscriber }, body: { why, tenant }, idempotencyKey: newKey() }
+  if (verb === 'pause') await client.post('/subscribers/{source}/{subscriber}/pause', request)
+  else await client.post('/subscribers/{source}/{subscriber}/resume', request)
+}

@@ -1,0 +1,139 @@
+import './destinations.css'
+import type { ItemOf } from 'hookonce/client'
+import { client } from '../../api.ts'
+import { useResource } from '../../data/resource.ts'
+import { Empty } from '../../parts/feedback.tsx'
+import { Pause } from '../../parts/pause.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
+import { texts } from '../../texts.ts'
+import { circuitColumn, holdOrRelease, waitingColumn } from './columns.tsx'
+import { Subscribers } from './subscribers.tsx'
+
+type Destination = ItemOf<'/destinations'>
+
+const words = texts.destinations
+const titles = words.columns
+const REFRESH_MS = 2_000
+
+export default function Destinations() {
+  const query = { limit: 200 }
+  const destinations = useResource((signal) => client.get('/destinations', { query, signal }), [], {
+    refreshMs: REFRESH_MS,
+  })
+  const subscribers = useResource((signal) => client.get('/subscribers', { query, signal }), [], {
+    refreshMs: REFRESH_MS,
+  })
+  const reload = (): void => {
+    destinations.reload()
+    subscribers.reload()
+  }
+  const found = destinations.data?.data
+  return (
+    <>
+      <h1 class="hidden">{texts.pages.destinations}</h1>
+      <h2 class="section">{words.title}</h2>
+      {found === undefined && <Waiting {...destinations} />}
+      {found?.length === 0 && (
+        <div class="card">
+          <Empty title={words.empty} command={words.emptyCommand}>
+            {words.emptyHint}
+          </Empty>
+        </div>
+      )}
+      {found !== undefined && found.length > 0 && (
+        <div class="card">
+          <Table label={words.title} columns={columns(reload)} items={found} keyOf={({ name }) => name} />
+        </div>
+      )}
+      <div class="section">
+        <h2>{words.subscribers}</h2>
+        <span class="muted">{words.subscriberHint}</span>
+      </div>
+      {subscribers.data ? (
+        <Subscribers subscribers={subscribers.data.data} reload={reload} />
+      ) : (
+        <Waiting {...subscribers} />
+      )}
+    </>
+  )
+}
+
+function columns(reload: () => void): readonly Column<Destination>[] {
+  return [
+    {
+      name: 'name',
+      title: titles.name,
+      width: 'minmax(90px, 1fr)',
+      cell: ({ name, isServed, paused }) => (
+        <>
+          {name}
+          {!isServed && <span class="retrying"> · {words.unserved}</span>}
+          {paused.length > 0 && <span class="muted"> · {words.pausedFor(paused.join(', '))}</span>}
+        </>
+      ),
+    },
+    {
+      name: 'url',
+      title: titles.url,
+      width: 'minmax(0, 1.4fr)',
+      shown: 'wide',
+      cell: ({ url }) => (
+        <code class="muted" title={url}>
+          {url}
+        </code>
+      ),
+    },
+    {
+      name: 'gets',
+      title: titles.gets,
+      width: 'minmax(0, 1fr)',
+      shown: 'widest',
+      cell: ({ types, sources }) => (
+        <span class="muted" title={`${sources.join(', ')}: ${types}`}>
+          {sources.join(', ')}: {types === '*' ? words.everything : types}
+        </span>
+      ),
+    },
+    waitingColumn,
+    circuitColumn,
+    {
+      name: 'rate',
+      title: titles.rate,
+      width: '80px',
+      align: 'end',
+      shown: 'widest',
+      cell: ({ rate }) => (
+        <span class="muted">{rate === null ? words.noRate : words.rate(rate.perSecond)}</span>
+      ),
+    },
+    {
+      name: 'act',
+      title: titles.act,
+      isTitleHidden: true,
+      width: '84px',
+      align: 'end',
+      cell: ({ name, sources, paused }) => (
+        <Pause
+          name={name}
+          isPaused={paused.length > 0}
+          hint={words.pauseHint(sources.join(', '))}
+          onConfirm={async (verb, why) => {
+            // A resume names the sources that are paused, a pause all of them.
+            for (const key of verb === 'resume' ? paused : sources)
+              await holdOrRelease({ verb, why, subscriber: name, ...partsOf(key) })
+            reload()
+          }}
+        />
+      ),
+    },
+  ]
+}
+
+/** `acme/github` is the source "github" of the tenant "acme". */
+function partsOf(key: string): { readonly source: string; readonly tenant: string } {
+  const slash = key.indexOf('/')
+  return slash < 0
+    ? { source: key, tenant: 'default' }
+    : { source: key.slice(slash + 1), tenant: key.slice(0, slash) }
+}

@@ -1,0 +1,39 @@
+/** A request as a line for the shell. */
+
+/** Of one connection, or computed by curl. */
+const LEFT_OUT = new Set([
+  'host',
+  'content-length',
+  'connection',
+  'accept-encoding',
+  'transfer-encoding',
+  'expect',
+  'user-agent',
+])
+
+export interface StoredRequest {
+  readonly url: string
+  /** Lines of `name: value`. */
+  readonly headers: string
+  /** Undefined: it is not text, and comes from this file. */
+  readonly body: string | undefined
+  readonly file: string
+}
+
+export function curlOf({ url, headers, body, file }: StoredRequest): string {
+  const kept = headers.split('\n').filter((line) => {
+    const name = line.split(':', 1)[0]?.trim().toLowerCase() ?? ''
+    return name !== '' && !LEFT_OUT.has(name)
+  })
+  const data = body === undefined ? `@${file}` : body
+  const parts = [...kept.map((line) => `-H ${quoted(line)}`), `--data-binary ${quoted(data)}`]
+  // A body that begins with @ would name a file.
+  const flag = body?.startsWith('@')
+    ? parts.map((part) => part.replace('--data-binary ', '--data-raw '))
+    : parts
+  return [`curl ${quoted(url)}`, ...flag].join(' \\\n  ')
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

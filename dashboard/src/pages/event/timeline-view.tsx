@@ -1,0 +1,174 @@
+import { formatClock, formatDuration } from '../../format.ts'
+import { colourOf, State } from '../../parts/state.tsx'
+import { now, Time } from '../../parts/time.tsx'
+import { texts } from '../../texts.ts'
+import {
+  type Axis,
+  axisOf,
+  type Chain,
+  deliveryLanes,
+  type JobGroup,
+  jobGroups,
+  type Lane,
+  type Wait,
+} from './timeline.ts'
+
+const words = texts.event
+
+/** Delivery, job, attempt, step, effect and message over one axis of time. */
+export function Timeline({ chain }: { readonly chain: Chain }) {
+  const deliveries = deliveryLanes(chain)
+  const groups = jobGroups(chain)
+  const lanes = [
+    ...deliveries,
+    ...groups.flatMap(({ lanes }) => lanes.filter((lane) => lane.kind !== 'wait')),
+  ]
+  const isRunning = lanes.some(({ end }) => end === undefined)
+  const axis = axisOf(lanes, isRunning ? now.value : 0)
+  const begin = Date.parse(chain.receipt.receivedAt)
+  return (
+    <section class="card timeline" aria-label={words.timeline}>
+      <div class="group">
+        {words.deliveries}
+        <span class="muted right plain">{words.from(chain.receipt.source)}</span>
+      </div>
+      {deliveries.map((lane) => (
+        <DeliveryLane key={lane.key} lane={lane} chain={chain} axis={axis} />
+      ))}
+      {groups.map((group) => (
+        <Group key={group.job.subscriber} group={group} axis={axis} begin={begin} />
+      ))}
+      {groups.length === 0 && <p class="panel-note">{words.noJobs}</p>}
+    </section>
+  )
+}
+
+interface DeliveryLaneProps {
+  readonly lane: Lane
+  readonly chain: Chain
+  readonly axis: Axis
+}
+
+function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
+  const { receipt, deliveries } = chain
+  const isFirst = lane.note !== 'duplicate'
+  const says = isFirst
+    ? chain.reconciled
+      ? words.reconciled
+      : words.matches(receipt.secret)
+    : words.sameBody(deliveries.mismatches)
+  return (
+    <div class="lane">
+      <i class={`dot ${colourOf(lane.state)}`} />
+      <span>
+        {isFirst ? words.recorded(chain.reconciled) : words.repeats(Number(lane.name))}{' '}
+        <span class="muted">· {says}</span>
+      </span>
+      <Bar lane={lane} axis={axis} />
+      <span class="d">
+        {isFirst ? (
+          <Time at={receipt.receivedAt} as="clock" />
+        ) : (
+          `+${formatDuration(lane.start - Date.parse(receipt.receivedAt))}`
+        )}
+      </span>
+    </div>
+  )
+}
+
+function Group({
+  group,
+  axis,
+  begin,
+}: {
+  readonly group: JobGroup
+  readonly axis: Axis
+  readonly begin: number
+}) {
+  const { job, lanes } = group
+  return (
+    <>
+      <div class="group">
+        <span class="cut">{job.subscriber}</span>
+        <State state={job.state} label={words.jobState(job)} isPlain />
+        {job.reason !== null && job.state === 'processed' && (
+          <span class="muted plain cut">{job.reason}</span>
+        )}
+      </div>
+      {lanes.map((lane) =>
+        lane.kind === 'wait' ? (
+          <Gap key={lane.key} wait={lane} />
+        ) : (
+          <PartLane key={lane.key} lane={lane} axis={axis} begin={begin} />
+        ),
+      )}
+    </>
+  )
+}
+
+function Gap({ wait }: { readonly wait: Wait }) {
+  const { why, start, end } = wait
+  if (why === 'retry' || why === 'queued')
+    return <div class="gap">{words.waited[why](formatDuration((end ?? start) - start))}</div>
+  if (why === 'next' && end !== undefined)
+    return (
+      <div class="gap">
+        {words.nextAttempt} <Time at={new Date(end).toISOString()} />
+      </div>
+    )
+  return <div class="gap">{why === 'paused' ? words.heldByPause : words.waitsForOrder}</div>
+}
+
+function PartLane({
+  lane,
+  axis,
+  begin,
+}: {
+  readonly lane: Lane
+  readonly axis: Axis
+  readonly begin: number
+}) {
+  const isAttempt = lane.kind === 'attempt'
+  return (
+    <div
+      class={isAttempt ? 'lane' : 'lane sub'}
+      title={`+${formatDuration(Math.max(0, lane.start - begin))} · ${formatClock(new Date(lane.start))}`}
+    >
+      {isAttempt ? <i class={`dot ${colourOf(lane.state)}`} /> : <span />}
+      <span>
+        {isAttempt ? (
+          words.attempt(lane.name)
+        ) : (
+          <>
+            {words.kinds[lane.kind]} <code>{lane.name}</code>
+          </>
+        )}{' '}
+        <span class={lane.error === undefined || lane.state === 'processed' ? 'muted' : colourOf(lane.state)}>
+          {lane.error === undefined ? words.notes(lane.kind, lane.note ?? '') : lane.error.split('\n', 1)[0]}
+        </span>
+      </span>
+      <Bar lane={lane} axis={axis} />
+      <span class="d">{durationOf(lane)}</span>
+    </div>
+  )
+}
+
+function durationOf({ kind, start, end }: Lane) {
+  if (kind === 'step') return ''
+  if (end === undefined) return formatDuration(Math.max(0, now.value - start))
+  return formatDuration(end - start)
+}
+
+/** Wide enough to be seen, however short the work was. */
+const MIN_BAR = 0.02
+
+function Bar({ lane, axis }: { readonly lane: Lane; readonly axis: Axis }) {
+  const left = Math.min(axis(lane.start), 1 - MIN_BAR)
+  const right = axis(lane.end ?? now.value)
+  const width = Math.max(MIN_BAR, right - left)
+  return (
+    <span class={`track ${colourOf(lane.state)}`} aria-hidden="true">
+      <span class="bar" style={{ left: `${left * 100}%`, width: `${width * 100}%` }} />
+    </span>
+  )
+}

@@ -1,0 +1,255 @@
+import type { ResponseOf } from 'hookonce/client'
+
+/*
+ * The chain of one event as lanes over one axis of time. Long times in which nothing ran are
+ * collapsed on the axis, and named between the lanes.
+ */
+
+export type Chain = ResponseOf<'GET', '/events/{id}'>
+
+export interface Lane {
+  readonly key: string
+  readonly kind: 'delivery' | 'attempt' | 'step' | 'effect' | 'message'
+  /** The state whose colour it has. */
+  readonly state: string
+  /** The name of a step, an effect or a topic; the number of an attempt. */
+  readonly name: string
+  readonly note?: string | undefined
+  readonly error?: string | undefined
+  /** In milliseconds. */
+  readonly start: number
+  /** Undefined: it has not ended. */
+  readonly end: number | undefined
+}
+
+export interface Wait {
+  readonly key: string
+  readonly kind: 'wait'
+  /**
+   * `queued`: before the first attempt. `retry`: between two. `next`: until an attempt that is due.
+   */
+  readonly why: 'queued' | 'retry' | 'next' | 'order' | 'paused'
+  readonly start: number
+  readonly end: number | undefined
+}
+
+export interface JobGroup {
+  readonly job: Chain['jobs'][number]
+  readonly lanes: readonly (Lane | Wait)[]
+}
+
+/** Times without work from here on are named. */
+const NAMED_WAIT_MS = 1_000
+
+export function jobGroups(chain: Chain): readonly JobGroup[] {
+  return chain.jobs.map((job) => ({ job, lanes: lanesOf(chain, job) }))
+}
+
+function lanesOf(chain: Chain, job: JobGroup['job']): (Lane | Wait)[] {
+  const { subscriber } = job
+  const attempts = chain.attempts
+    .filter((one) => one.subscriber === subscriber)
+    .sort((a, b) => a.fence - b.fence)
+  const parts = partsOf(chain, subscriber)
+  const lanes: (Lane | Wait)[] = []
+  let idleSince = Date.parse(job.bornAt)
+  for (const [place, attempt] of attempts.entries()) {
+    const start = Date.parse(attempt.startedAt)
+    if (start - idleSince >= NAMED_WAIT_MS)
+      lanes.push({
+        key: `wait ${attempt.fence}`,
+        kind: 'wait',
+        why: place === 0 ? 'queued' : 'retry',
+        start: idleSince,
+        end: start,
+      })
+    lanes.push({
+      key: `attempt ${attempt.fence}`,
+      kind: 'attempt',
+      state: stateOf(attempt.outcome),
+      name: String(attempt.number),
+      note: attempt.outcome,
+      error: attempt.error ?? undefined,
+      start,
+      end: attempt.endedAt === null ? undefined : Date.parse(attempt.endedAt),
+    })
+    const next = attempts[place + 1]
+    const until = next ? Date.parse(next.startedAt) : Number.POSITIVE_INFINITY
+    const from = place === 0 ? Number.NEGATIVE_INFINITY : start
+    lanes.push(...parts.flatMap((part) => partIn(part, { from, start, until, end: attempt.endedAt })))
+    idleSince = attempt.endedAt === null ? start : Date.parse(attempt.endedAt)
+  }
+  if (attempts.length === 0) lanes.push(...parts)
+  return [...lanes, ...waitOf(job, idleSince)]
+}
+
+interface Span {
+  /** What began before the first attempt is shown under it. */
+  readonly from: number
+  readonly start: number
+  readonly end: string | null
+  /** The next attempt begins. */
+  readonly until: number
+}
+
+/**
+ * A part under the attempt in which it began. An effect whose outcome came in a later attempt is
+ * shown under both: called in the one, and called again with the same key in the other.
+ */
+function partIn(part: Lane, { from, start, end, until }: Span): Lane[] {
+  const isBegunHere = part.start >= from && part.start < until
+  const isLater = part.kind === 'effect' && part.end !== undefined && end !== null
+  if (isBegunHere && isLater && (part.end ?? 0) >= until)
+    return [{ ...part, state: 'retrying', note: 'started', error: undefined, end: Date.parse(end ?? '') }]
+  // Nobody told its outcome: the call ended with the attempt, as far as is known.
+  if (isBegunHere && part.end === undefined && part.kind === 'effect' && end !== null)
+    return [{ ...part, end: Date.parse(end) }]
+  if (isBegunHere) return [part]
+  const isEndedHere =
+    part.kind === 'effect' && part.end !== undefined && part.end >= start && part.end < until
+  if (!isEndedHere || part.start >= start) return []
+  return [{ ...part, key: `${part.key} again`, note: part.note === 'done' ? 'again' : part.note, start }]
+}
+
+/** Why an unfinished job does not run now. */
+function waitOf(job: JobGroup['job'], start: number): Wait[] {
+  if (job.state !== 'received' && job.state !== 'retrying') return []
+  const why = job.held ? 'paused' : job.dueAt === null ? 'order' : 'next'
+  const end = job.dueAt === null || job.held ? undefined : Date.parse(job.dueAt)
+  return [{ key: 'wait', kind: 'wait', why, start, end }]
+}
+
+function partsOf(chain: Chain, subscriber: string): Lane[] {
+  const isOwn = (one: { readonly subscriber: string }): boolean => one.subscriber === subscriber
+  const steps = chain.steps.filter(isOwn).map(
+    ({ name, at }): Lane => ({
+      key: `step ${name}`,
+      kind: 'step',
+      state: 'processed',
+      name,
+      start: Date.parse(at),
+      end: Date.parse(at),
+    }),
+  )
+  const effects = chain.effects.filter(isOwn).map(
+    ({ key, epoch, state, reason, startedAt, endedAt }): Lane => ({
+      key: `effect ${key} ${epoch}`,
+      kind: 'effect',
+      state: effectState(state),
+      name: key,
+      note: state,
+      error: reason ?? undefined,
+      start: Date.parse(startedAt),
+      end: endedAt === null ? undefined : Date.parse(endedAt),
+    }),
+  )
+  const messages = chain.messages.filter(isOwn).map(
+    ({ id, topic, state, createdAt, finishedAt }): Lane => ({
+      key: `message ${id}`,
+      kind: 'message',
+      state: state === 'waiting' ? 'processing' : state,
+      name: topic,
+      note: state,
+      start: Date.parse(createdAt),
+      end: finishedAt === null ? undefined : Date.parse(finishedAt),
+    }),
+  )
+  return [...steps, ...effects, ...messages].sort((a, b) => a.start - b.start)
+}
+
+/** An attempt that is followed by a retry has failed itself. */
+function stateOf(outcome: string): string {
+  return outcome === 'retrying' || outcome === 'crashed' ? 'failed' : outcome
+}
+
+function effectState(state: string): string {
+  if (state === 'done') return 'processed'
+  if (state === 'unknown') return 'attention'
+  return state === 'started' ? 'processing' : state
+}
+
+export function deliveryLanes({ receipt, deliveries, reconciled }: Chain): readonly Lane[] {
+  const first = Date.parse(receipt.receivedAt)
+  const last = Date.parse(deliveries.lastAt)
+  const repeats = deliveries.count - (reconciled ? 0 : 1)
+  const lane = { kind: 'delivery', name: '' } as const
+  return [
+    {
+      ...lane,
+      key: 'first',
+      state: 'processed',
+      note: reconciled ? 'reconciled' : 'recorded',
+      start: first,
+      end: first,
+    },
+    ...(repeats > 0
+      ? [
+          {
+            ...lane,
+            key: 'repeats',
+            state: 'duplicate',
+            note: 'duplicate',
+            name: String(repeats),
+            start: last,
+            end: last,
+          },
+        ]
+      : []),
+  ]
+}
+
+/** Maps a time to a place on the axis, from 0 to 1. */
+export type Axis = (at: number) => number
+
+/** A collapsed time has this share of the axis. */
+const COLLAPSED = 0.05
+/** A time without work is collapsed if it is longer than this share of all work. */
+const COLLAPSE_FROM = 0.25
+
+/** An axis on which work keeps its proportions, and long idle times are short. */
+export function axisOf(lanes: readonly Pick<Lane, 'kind' | 'start' | 'end'>[], now: number): Axis {
+  const busy = united(lanes.flatMap((lane) => busyTimes(lane, now)))
+  const [first] = busy
+  if (first === undefined) return () => 0
+  const work = busy.reduce((sum, [start, end]) => sum + end - start, 0)
+  const longest = Math.max(50, work * COLLAPSE_FROM)
+  const gaps = busy.slice(1).map(([start], place) => start - (busy[place]?.[1] ?? start))
+  const collapsed = gaps.filter((gap) => gap > longest).length
+  const real = work + gaps.filter((gap) => gap <= longest).reduce((sum, gap) => sum + gap, 0)
+  const perMs = real === 0 ? 0 : (1 - collapsed * COLLAPSED) / real
+  const share = (gap: number): number =>
+    gap > longest ? Math.max(COLLAPSED, perMs === 0 ? 1 / Math.max(1, collapsed) : 0) : gap * perMs
+  const starts: number[] = [0]
+  for (const [place, gap] of gaps.entries()) {
+    const [from, to] = busy[place] ?? [0, 0]
+    starts.push((starts[place] ?? 0) + (to - from) * perMs + share(gap))
+  }
+  return (at) => {
+    const place = busy.findLastIndex(([start]) => start <= at)
+    const [from, to] = busy[place] ?? [0, 0]
+    const begin = starts[place] ?? 0
+    const within = Math.min(at, to) - from
+    const gap = gaps[place]
+    const beyond = at > to && gap !== undefined ? ((at - to) / gap) * share(gap) : 0
+    return Math.max(0, Math.min(1, begin + within * perMs + beyond))
+  }
+}
+
+/** A message is idle until it is published: work are only its ends. */
+function busyTimes({ kind, start, end }: Pick<Lane, 'kind' | 'start' | 'end'>, now: number) {
+  const until = Math.max(start, end ?? now)
+  const times: [number, number][] = [[start, until]]
+  return kind === 'message' ? times.flat().map((at): [number, number] => [at, at]) : times
+}
+
+/** Intervals that overlap become one. */
+function united(intervals: readonly (readonly [number, number])[]): [number, number][] {
+  const sorted = [...intervals].sort(([a], [b]) => a - b)
+  const found: [number, number][] = []
+  for (const [start, end] of sorted) {
+    const last = found.at(-1)
+    if (last && start <= last[1]) last[1] = Math.max(last[1], end)
+    else found.push([start, end])
+  }
+  return found
+}

@@ -1,0 +1,154 @@
+import './events.css'
+import type { ItemOf } from 'hookonce/client'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { client } from '../../api.ts'
+import { onChange } from '../../data/live.ts'
+import { type Pages, usePages } from '../../data/pages.ts'
+import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
+import { ReplayProgress } from '../../parts/replay-many.tsx'
+import { useSelection } from '../../parts/selection.ts'
+import { VirtualTable } from '../../parts/virtual-table.tsx'
+import { href, queryValue, setQuery } from '../../router.ts'
+import { noteTypes } from '../../search/known-values.ts'
+import { filterOf } from '../../search/tokens.ts'
+import { texts } from '../../texts.ts'
+import { columns } from './columns.tsx'
+import { FirstEvent } from './first-event.tsx'
+import { type EventsQuery, queryOf } from './query.ts'
+import { Toolbar } from './toolbar.tsx'
+
+const words = texts.events
+const PAGE = 100
+const REFRESH_MS = 1_000
+
+export type ListedEvent = ItemOf<'/events'>
+
+export default function Events() {
+  const q = queryValue('q')
+  // Another search is another list: nothing of the last one stays.
+  return <EventList key={q} search={q} />
+}
+
+function EventList({ search }: { readonly search: string }) {
+  const filter = useMemo(() => filterOf(search), [search])
+  const query = useMemo(() => queryOf(filter), [filter])
+  const [isAtTop, setAtTop] = useState(true)
+  const pages = useEvents(query, isAtTop)
+  const { items, isFirstLoading, error } = pages
+  const order = useMemo(() => items.map(({ id }) => id), [items])
+  const selection = useSelection(order)
+  const [active, setActive] = useState<ListedEvent>()
+  const hasNew = useNews(!isAtTop)
+  const wasAway = useRef(false)
+  useEffect(() => {
+    if (isAtTop && wasAway.current) pages.refresh()
+    wasAway.current = !isAtTop
+  }, [isAtTop])
+  const replayId = queryValue('replay')
+  useEffect(() => noteTypes([...new Set(items.map(({ eventType }) => eventType))]), [items])
+
+  return (
+    <>
+      <h1 class="hidden">{texts.pages.events}</h1>
+      {replayId !== '' && <ReplayProgress id={replayId} onClose={() => setQuery({ replay: '' })} />}
+      <Toolbar pages={pages} filter={filter} query={query} selection={selection} active={active} />
+      {items.length > 0 && (
+        <div class="list">
+          {hasNew && (
+            <button
+              type="button"
+              class="news first"
+              onClick={() => document.querySelector('.virtual')?.scrollTo({ top: 0 })}
+            >
+              {words.news}
+            </button>
+          )}
+          <VirtualTable
+            label={texts.pages.events}
+            columns={columns}
+            items={items}
+            keyOf={({ id }) => id}
+            hrefOf={({ id }) => href(`/events/${id}`)}
+            onEnd={pages.more}
+            onTop={setAtTop}
+            end={<End pages={pages} />}
+            selection={selection}
+            onActive={setActive}
+          />
+        </div>
+      )}
+      {items.length === 0 && (
+        <div class="card">
+          {error !== undefined ? (
+            <Failure error={error} onRetry={pages.reload} />
+          ) : isFirstLoading ? (
+            <Skeleton rows={14} />
+          ) : (
+            <Nothing pages={pages} isSearch={search.trim() !== ''} />
+          )}
+        </div>
+      )}
+    </>
+  )
+}
+
+function useEvents(query: EventsQuery, isAtTop: boolean): Pages<ListedEvent> {
+  return usePages(
+    (cursor, signal) =>
+      client.get('/events', {
+        query: { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) },
+        signal,
+      }),
+    [query],
+    // Who reads further down is not disturbed: rows would move.
+    { keyOf: ({ id }) => id, ...(isAtTop ? { refreshMs: REFRESH_MS } : {}) },
+  )
+}
+
+/** Whether something was recorded since the list stopped to follow. */
+function useNews(isHeld: boolean): boolean {
+  const [hasNew, setNew] = useState(false)
+  useEffect(() => {
+    setNew(false)
+    if (!isHeld) return
+    return onChange((changes) => {
+      if (changes.some(({ type }) => type === 'recorded')) setNew(true)
+    })
+  }, [isHeld])
+  return hasNew
+}
+
+function End({ pages }: { readonly pages: Pages<ListedEvent> }) {
+  const { isLoading, hasMore, error, items } = pages
+  if (error !== undefined)
+    return (
+      <button type="button" class="small" onClick={pages.more}>
+        {texts.errors.retry}
+      </button>
+    )
+  if (isLoading) return <>{texts.loading}</>
+  if (!hasMore) return <>{words.end(items.length)}</>
+  // The last pages were empty: few events match.
+  return (
+    <button type="button" class="small" onClick={pages.more}>
+      {words.lookFurther}
+    </button>
+  )
+}
+
+function Nothing({ pages, isSearch }: { readonly pages: Pages<ListedEvent>; readonly isSearch: boolean }) {
+  if (!isSearch) return <FirstEvent />
+  return (
+    <Empty title={words.none}>
+      {words.noneHint}
+      {pages.hasMore && (
+        <>
+          {' '}
+          <button type="button" class="small" onClick={pages.more} disabled={pages.isLoading}>
+            {words.lookFurther}
+          </button>
+        </>
+      )}
+    </Empty>
+  )
+}

@@ -1,0 +1,61 @@
+import { formatCount } from '../../format.ts'
+import { Command } from '../../parts/copy.tsx'
+import { Fact, Facts } from '../../parts/expand-table.tsx'
+import { Time } from '../../parts/time.tsx'
+import { texts } from '../../texts.ts'
+import type { Rejection } from './rejections.tsx'
+
+const words = texts.rejections
+
+/** Refusals that `hookonce verify` can repeat with a stored delivery. */
+const VERIFIABLE = /^(SIGNATURE|TIMESTAMP|EVENT)_|^BODY_UNPARSABLE$/
+
+/** One kind of refusal: the diagnosis, what to change, and how to try it. */
+export function Refusal({ rejection }: { readonly rejection: Rejection }) {
+  const { source, code, count, firstAt, lastAt, lastDetail, diagnosis, header, advice } = rejection
+  const isKnown = source !== '(unknown)'
+  return (
+    <>
+      <dl class="consequence">
+        <dt>{words.what}</dt>
+        <dd>{sentence(diagnosis || lastDetail)}</dd>
+        {advice !== '' && (
+          <>
+            <dt>{words.change}</dt>
+            <dd>{advice}</dd>
+          </>
+        )}
+      </dl>
+      <Facts>
+        <Fact name={words.facts.code}>
+          <code>{code}</code>
+        </Fact>
+        {header !== null && (
+          <Fact name={words.facts.header}>
+            <code>{header}</code>
+          </Fact>
+        )}
+        {diagnosis !== '' && <Fact name={words.facts.last}>{lastDetail}</Fact>}
+        <Fact name={words.facts.count}>
+          {words.times(formatCount(count), count)}: {words.first} <Time at={firstAt} />, {words.lastSeen}{' '}
+          <Time at={lastAt} />
+        </Fact>
+      </Facts>
+      {isKnown && VERIFIABLE.test(code) && (
+        <div class="verify">
+          <p class="muted">{words.verify}</p>
+          <Command text={words.verifyCommand(quoted(source))} />
+        </div>
+      )}
+    </>
+  )
+}
+
+function quoted(name: string): string {
+  return /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`
+}
+
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`
+}

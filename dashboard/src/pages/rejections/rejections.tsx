@@ -1,0 +1,104 @@
+import './rejections.css'
+import type { ItemOf } from 'hookonce/client'
+import { client } from '../../api.ts'
+import { useResource } from '../../data/resource.ts'
+import { formatCount } from '../../format.ts'
+import { ExpandTable } from '../../parts/expand-table.tsx'
+import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Time } from '../../parts/time.tsx'
+import { queryValue, setQuery } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Refusal } from './refusal.tsx'
+
+const words = texts.rejections
+/** One row per source and code: there are never many. */
+const SHOWN = 200
+
+export type Rejection = ItemOf<'/rejections'>
+
+const keyOf = ({ source, code }: Rejection): string => `${source} ${code}`
+
+/** Deliveries that were refused: why, and what to change. */
+export default function Rejections() {
+  const { data, error, reload } = useResource(
+    (signal) => client.get('/rejections', { query: { limit: SHOWN }, signal }),
+    [],
+    { refreshMs: 3_000 },
+  )
+  const rejections = data?.data
+  const asked = queryValue('of')
+  const first = rejections?.[0]
+  // The latest is the one that somebody comes for.
+  const openKey = asked === '-' ? undefined : asked || (first && keyOf(first))
+  return (
+    <>
+      <div class="head">
+        <h1>{texts.pages.rejections}</h1>
+        {first && <span class="muted">{words.intro}</span>}
+      </div>
+      <div class="card">
+        {!rejections && error === undefined && <Skeleton rows={5} />}
+        {!rejections && error !== undefined && <Failure error={error} onRetry={reload} />}
+        {rejections?.length === 0 && (
+          <Empty title={words.none} command={words.noneCommand}>
+            {words.noneHint}
+          </Empty>
+        )}
+        {rejections && rejections.length > 0 && (
+          <ExpandTable
+            label={texts.pages.rejections}
+            columns={columns}
+            items={rejections}
+            keyOf={keyOf}
+            openKey={openKey}
+            onOpen={(key) => setQuery({ of: key ?? '-' })}
+            detail={(rejection) => <Refusal rejection={rejection} />}
+          />
+        )}
+      </div>
+    </>
+  )
+}
+
+const columns: readonly Column<Rejection>[] = [
+  {
+    name: 'source',
+    title: words.columns.source,
+    width: 'minmax(90px, 0.22fr)',
+    cell: ({ source }) => <b>{source === '(unknown)' ? words.unknown : source}</b>,
+  },
+  {
+    name: 'why',
+    title: words.columns.why,
+    width: 'minmax(0, 1fr)',
+    isLink: true,
+    cell: ({ diagnosis, lastDetail }) => diagnosis || lastDetail,
+  },
+  {
+    name: 'code',
+    title: words.columns.code,
+    width: '190px',
+    shown: 'widest',
+    cell: ({ code }) => <code class="muted">{code}</code>,
+  },
+  {
+    name: 'count',
+    title: words.columns.count,
+    width: '84px',
+    align: 'end',
+    shown: 'wide',
+    cell: ({ count }) => formatCount(count),
+  },
+  {
+    name: 'last',
+    title: words.columns.last,
+    width: '84px',
+    align: 'end',
+    cell: ({ lastAt }) => (
+      <span class="muted">
+        <Time at={lastAt} />
+      </span>
+    ),
+  },
+]

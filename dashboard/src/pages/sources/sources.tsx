@@ -1,0 +1,153 @@
+import './sources.css'
+import type { ItemOf } from 'hookonce/client'
+import { client, newKey } from '../../api.ts'
+import { type Resource, useResource } from '../../data/resource.ts'
+import { formatCount, formatDuration } from '../../format.ts'
+import { Empty } from '../../parts/feedback.tsx'
+import { Pause } from '../../parts/pause.tsx'
+import { SourceName } from '../../parts/source-name.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Time } from '../../parts/time.tsx'
+import { Waiting } from '../../parts/waiting.tsx'
+import { href } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Catalogue } from './catalogue.tsx'
+import { TestEvent } from './test-event.tsx'
+
+export type Source = ItemOf<'/sources'>
+
+const words = texts.sources
+const titles = words.columns
+const REFRESH_MS = 2_000
+
+export default function Sources() {
+  const sources = useResource((signal) => client.get('/sources', { query: { limit: 200 }, signal }), [], {
+    refreshMs: REFRESH_MS,
+  })
+  return (
+    <>
+      <h1 class="hidden">{texts.pages.sources}</h1>
+      <h2 class="section">{words.title}</h2>
+      {sources.data ? <List sources={sources.data.data} reload={sources.reload} /> : <Waiting {...sources} />}
+      <Catalogue />
+    </>
+  )
+}
+
+interface ListProps extends Pick<Resource<unknown>, 'reload'> {
+  readonly sources: readonly Source[]
+}
+
+function List({ sources, reload }: ListProps) {
+  if (sources.length === 0)
+    return (
+      <div class="card">
+        <Empty title={words.empty} command={words.emptyCommand}>
+          {words.emptyHint}
+        </Empty>
+      </div>
+    )
+  return (
+    <div class="card">
+      <Table
+        label={words.title}
+        columns={columns(reload)}
+        items={sources}
+        keyOf={({ tenant, source }) => `${tenant} ${source}`}
+        hrefOf={({ source, tenant }) =>
+          href('/events', { q: `source:${source}${tenant === 'default' ? '' : ` tenant:${tenant}`}` })
+        }
+      />
+    </div>
+  )
+}
+
+function columns(reload: () => void): readonly Column<Source>[] {
+  return [
+    {
+      name: 'source',
+      title: titles.source,
+      width: 'minmax(130px, 1.4fr)',
+      cell: (one) => <SourceName {...one} fault={one.health === 'ok' ? '' : words.health[one.health]} />,
+    },
+    number('waiting', titles.waiting, ({ waiting }) => waiting),
+    number('retrying', titles.retrying, ({ retrying }) => retrying, 'retrying'),
+    number('failed', titles.failed, ({ failed }) => failed, 'failed'),
+    number('attention', titles.attention, ({ attention }) => attention, 'attention'),
+    {
+      name: 'lag',
+      title: titles.lag,
+      width: '90px',
+      align: 'end',
+      shown: 'wide',
+      cell: ({ lagSeconds }) => (lagSeconds === 0 ? '0 s' : formatDuration(lagSeconds * 1_000)),
+    },
+    {
+      name: 'secret',
+      title: titles.secret,
+      width: '92px',
+      shown: 'widest',
+      cell: ({ secrets }) => (
+        <span class="muted" title={words.secretTitle}>
+          {secrets.map(({ secret }) => words.secret(secret)).join(', ') || '–'}
+        </span>
+      ),
+    },
+    {
+      name: 'last',
+      title: titles.last,
+      width: '92px',
+      align: 'end',
+      shown: 'wide',
+      cell: ({ lastEvent }) => (
+        <span class="muted">{lastEvent ? <Time at={lastEvent.receivedAt} /> : words.none}</span>
+      ),
+    },
+    {
+      name: 'act',
+      title: titles.act,
+      isTitleHidden: true,
+      width: '136px',
+      align: 'end',
+      cell: (source) => <Verbs source={source} reload={reload} />,
+    },
+  ]
+}
+
+function number(
+  name: string,
+  title: string,
+  of: (source: Source) => number,
+  colour?: 'retrying' | 'failed' | 'attention',
+): Column<Source> {
+  return {
+    name,
+    title,
+    width: '66px',
+    align: 'end',
+    shown: 'wide',
+    cell: (source) => (
+      <span class={colour !== undefined && of(source) > 0 ? colour : ''}>{formatCount(of(source))}</span>
+    ),
+  }
+}
+
+function Verbs({ source, reload }: { readonly source: Source; readonly reload: () => void }) {
+  const { source: name, tenant, pausedAt } = source
+  return (
+    <span class="verbs">
+      <TestEvent source={source} />
+      <Pause
+        name={name}
+        isPaused={pausedAt !== null}
+        hint={words.pauseHint}
+        onConfirm={async (verb, why) => {
+          const request = { params: { source: name }, body: { why, tenant }, idempotencyKey: newKey() }
+          if (verb === 'pause') await client.post('/sources/{source}/pause', request)
+          else await client.post('/sources/{source}/resume', request)
+          reload()
+        }}
+      />
+    </span>
+  )
+}

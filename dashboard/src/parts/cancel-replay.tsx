@@ -1,0 +1,31 @@
+import { client, newKey } from '../api.ts'
+import { texts } from '../texts.ts'
+import { PlanDialog } from './dialog.tsx'
+import type { Replay } from './replay-many.tsx'
+
+const words = texts.failures.replays
+
+export interface CancelReplayProps {
+  readonly replay: Replay
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+/** Says what stays and what stops, before it cancels a replay of many jobs. */
+export function CancelReplay({ replay, onClose, onDone }: CancelReplayProps) {
+  const { id, name, replayed, expected } = replay
+  async function cancel(why: string): Promise<void> {
+    await client.post('/replays/{id}/cancel', { params: { id }, body: { why }, idempotencyKey: newKey() })
+    onDone()
+  }
+  return (
+    <PlanDialog title={words.cancelTitle(name)} verb={words.cancel} onConfirm={cancel} onClose={onClose}>
+      <dl class="consequence">
+        <dt>{words.stay(replayed)}</dt>
+        <dd>{words.stayHint}</dd>
+        <dt>{words.stop(Math.max(0, expected - replayed))}</dt>
+        <dd>{words.stopHint}</dd>
+      </dl>
+    </PlanDialog>
+  )
+}

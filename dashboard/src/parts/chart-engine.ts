@@ -1,0 +1,64 @@
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { formatShort } from '../format.ts'
+import type { ChartProps } from './chart.tsx'
+
+/* The charting library, in a chunk of its own: the page is there before it. */
+
+export interface PlotOptions extends Required<Pick<ChartProps, 'times' | 'series' | 'height' | 'format'>> {
+  readonly holder: HTMLElement
+  readonly onPoint: (index: number | null) => void
+}
+
+export function makePlot({ holder, times, series, height, onPoint }: PlotOptions): uPlot {
+  const style = getComputedStyle(document.documentElement)
+  const colour = (name: string): string => style.getPropertyValue(name).trim()
+  const font = `11px ${colour('--font')}`
+  const axis = { stroke: colour('--faint'), font, ticks: { show: false } }
+  return new uPlot(
+    {
+      width: Math.floor(holder.clientWidth),
+      height,
+      padding: [8, 4, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+      scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.1)] } },
+      series: [
+        {},
+        ...series.map((one, place) => ({
+          label: one.label,
+          stroke: colour(one.colour),
+          width: place === 0 ? 2 : 1.5,
+          points: { show: false },
+        })),
+      ],
+      axes: [
+        { ...axis, grid: { show: false }, values: clockTimes, space: 90, size: 24 },
+        {
+          ...axis,
+          grid: { stroke: colour('--line'), width: 1 },
+          values: (_, splits) => splits.map(formatShort),
+          incrs: STEPS,
+          size: 44,
+          space: 36,
+        },
+      ],
+      hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+    },
+    [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
+    holder,
+  )
+}
+
+/** Counts are whole, so the lines behind them are too. */
+const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+function clockTimes(_: uPlot, splits: number[]): string[] {
+  return splits.map((seconds) => {
+    const date = new Date(seconds * 1_000)
+    return date.getHours() === 0 && date.getMinutes() === 0 ? day.format(date) : clock.format(date)
+  })
+}

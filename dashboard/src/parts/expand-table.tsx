@@ -1,0 +1,122 @@
+import './expand-table.css'
+import type { ComponentChildren } from 'preact'
+import { useId, useRef } from 'preact/hooks'
+import { useKeys } from '../keys.ts'
+import { texts } from '../texts.ts'
+import { type Column, Titles, tracks } from './table.tsx'
+
+export interface RowVerb<Item> {
+  readonly keys: string
+  readonly says: string
+  readonly run: (item: Item) => void
+}
+
+export interface ExpandTableProps<Item> {
+  readonly label: string
+  readonly columns: readonly Column<Item>[]
+  readonly items: readonly Item[]
+  readonly keyOf: (item: Item) => string
+  /** The key of the row that is open. */
+  readonly openKey: string | undefined
+  readonly onOpen: (key: string | undefined) => void
+  /** What the open row shows below itself. */
+  readonly detail: (item: Item) => ComponentChildren
+  /** Keys that act on the row with the focus, or on the open one. */
+  readonly verbs?: readonly RowVerb<Item>[]
+  /** False: another table of the page has the keys. */
+  readonly hasKeys?: boolean
+}
+
+/** A table of some rows, one of which may be open. Keys move from row to row. */
+export function ExpandTable<Item>(props: ExpandTableProps<Item>) {
+  const { label, columns, items, keyOf, openKey, onOpen, detail, verbs = [], hasKeys = true } = props
+  const table = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const linked = columns.find(({ isLink }) => isLink) ?? columns[0]
+
+  const focused = (): number => {
+    const row = document.activeElement?.closest('[data-place]')
+    return row && table.current?.contains(row) ? Number(row.getAttribute('data-place')) : -1
+  }
+  function move(to: number): void {
+    const place = Math.max(0, Math.min(items.length - 1, to))
+    table.current?.querySelector<HTMLElement>(`[data-place="${place}"] .cover`)?.focus()
+  }
+  function chosen(): Item | undefined {
+    return items[focused()] ?? items.find((item) => keyOf(item) === openKey)
+  }
+  const keys = [
+    { keys: 'j', says: texts.keys.down, run: () => move(focused() + 1) },
+    { keys: 'k', says: texts.keys.up, run: () => move(focused() - 1) },
+    { keys: 'ArrowDown', run: () => move(focused() + 1) },
+    { keys: 'ArrowUp', run: () => move(focused() - 1) },
+    { keys: 'Enter', says: texts.keys.open, run: () => move(focused()) },
+    ...verbs.map(({ keys, says, run }) => ({
+      keys,
+      says,
+      run: () => {
+        const item = chosen()
+        if (item !== undefined) run(item)
+      },
+    })),
+  ]
+  useKeys(hasKeys ? keys : [])
+
+  return (
+    <div class="table expand" role="table" aria-label={label} style={tracks(columns)} ref={table}>
+      <div role="rowgroup">
+        <Titles columns={columns} />
+      </div>
+      {items.map((item, place) => {
+        const key = keyOf(item)
+        const isOpen = key === openKey
+        return (
+          <div key={key} role="rowgroup" data-place={place} class={isOpen ? 'open' : undefined}>
+            <div class="row" role="row">
+              {columns.map((column) => (
+                <span
+                  key={column.name}
+                  role="cell"
+                  class={[column.align, column.shown].filter(Boolean).join(' ')}
+                >
+                  {column === linked ? (
+                    <button
+                      type="button"
+                      class="cover"
+                      aria-expanded={isOpen}
+                      aria-controls={isOpen ? `${id}-${place}` : undefined}
+                      onClick={() => onOpen(isOpen ? undefined : key)}
+                    >
+                      {column.cell(item)}
+                    </button>
+                  ) : (
+                    column.cell(item)
+                  )}
+                </span>
+              ))}
+            </div>
+            {isOpen && (
+              <div class="row-detail" role="row" id={`${id}-${place}`}>
+                <div role="cell">{detail(item)}</div>
+              </div>
+            )}
+          </div>
+        )
+      })}
+    </div>
+  )
+}
+
+/** Facts in an open row: a name and a value, line by line. */
+export function Facts({ children }: { readonly children: ComponentChildren }) {
+  return <dl class="facts">{children}</dl>
+}
+
+export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

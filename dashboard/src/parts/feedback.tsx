@@ -1,0 +1,50 @@
+import type { ComponentChildren } from 'preact'
+import { explain } from '../api.ts'
+import { texts } from '../texts.ts'
+import { Command } from './copy.tsx'
+
+export interface EmptyProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+  /** The exact command for the next step. */
+  readonly command?: string
+}
+
+/** Nothing is there: it says why, and what to do. */
+export function Empty({ title, children, command }: EmptyProps) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children !== undefined && <p>{children}</p>}
+      {command !== undefined && <Command text={command} />}
+    </div>
+  )
+}
+
+/** Something could not be read. */
+export function Failure({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  return (
+    <div class="empty" role="alert">
+      <h2>{texts.errors.title}</h2>
+      <p>{explain(error)}</p>
+      {onRetry && (
+        <button type="button" onClick={onRetry}>
+          {texts.errors.retry}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** Rows that are on their way. */
+export function Skeleton({ rows = 6 }: { readonly rows?: number }) {
+  return (
+    <div class="skeleton" role="status" aria-label={texts.loading}>
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row}>
+          <i />
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,50 @@
+import { texts } from '../texts.ts'
+
+/** One colour for each state, everywhere. */
+const COLOURS: Readonly<Record<string, string>> = {
+  processed: 'processed',
+  done: 'processed',
+  published: 'processed',
+  ok: 'processed',
+  closed: 'processed',
+  processing: 'processing',
+  started: 'processing',
+  running: 'processing',
+  publishing: 'processing',
+  retrying: 'retrying',
+  'half-open': 'retrying',
+  unattended: 'retrying',
+  failed: 'failed',
+  failing: 'failed',
+  crashed: 'failed',
+  open: 'failed',
+  attention: 'attention',
+  unknown: 'attention',
+}
+
+export function colourOf(state: string): string {
+  return COLOURS[state] ?? 'neutral'
+}
+
+export interface StateProps {
+  readonly state: string
+  /** Instead of the name of the state. */
+  readonly label?: string
+  readonly isPlain?: boolean
+}
+
+export function State({ state, label, isPlain = false }: StateProps) {
+  return (
+    <span class={`pill ${colourOf(state)}${isPlain ? ' plain' : ''}`}>
+      {label ?? texts.states[state] ?? state}
+    </span>
+  )
+}
+
+/* The state that a person should know of first. */
+const WORST = ['attention', 'failed', 'retrying', 'processing', 'received', 'processed']
+
+/** The state of an event, from the states of its jobs. */
+export function worstOf(states: readonly string[]): string {
+  return WORST.find((state) => states.includes(state)) ?? 'ignored'
+}

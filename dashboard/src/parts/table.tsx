@@ -1,0 +1,97 @@
+import type { ComponentChildren } from 'preact'
+
+export interface Column<Item> {
+  readonly name: string
+  readonly title: string
+  /** The title is only read aloud. */
+  readonly isTitleHidden?: boolean
+  /** Its track in the grid: `90px`, `1fr`, `minmax(0, 2fr)`. */
+  readonly width: string
+  readonly align?: 'end'
+  /** `wide`: not on a phone. `widest`: only on a wide window. */
+  readonly shown?: 'wide' | 'widest'
+  /** Its text is the link of the row. Without one, the first column is. */
+  readonly isLink?: boolean
+  readonly cell: (item: Item) => ComponentChildren
+}
+
+/** The tracks of the columns at each width of the window. */
+export function tracks<Item>(columns: readonly Column<Item>[]): Record<string, string> {
+  const of = (kept: readonly Column<Item>[]): string => kept.map(({ width }) => width).join(' ')
+  return {
+    '--columns-wide': of(columns),
+    '--columns-middle': of(columns.filter(({ shown }) => shown !== 'widest')),
+    '--columns-narrow': of(columns.filter(({ shown }) => shown === undefined)),
+  }
+}
+
+function cellClass({ align, shown }: Pick<Column<never>, 'align' | 'shown'>): string {
+  return [align, shown].filter(Boolean).join(' ')
+}
+
+export interface TableProps<Item> {
+  readonly label: string
+  readonly columns: readonly Column<Item>[]
+  readonly items: readonly Item[]
+  readonly keyOf: (item: Item) => string
+  /** Where a row leads. */
+  readonly hrefOf?: (item: Item) => string | undefined
+}
+
+/** A table of few rows. For lists without end there is VirtualTable. */
+export function Table<Item>({ label, columns, items, keyOf, hrefOf }: TableProps<Item>) {
+  return (
+    <div class="table" role="table" aria-label={label} style={tracks(columns)}>
+      <Titles columns={columns} />
+      {items.map((item) => (
+        <div key={keyOf(item)} class="row" role="row">
+          <Cells columns={columns} item={item} href={hrefOf?.(item)} role="cell" />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+export interface CellsProps<Item> {
+  readonly columns: readonly Column<Item>[]
+  readonly item: Item
+  /** The link of one cell covers the whole row. */
+  readonly href: string | undefined
+  readonly role: 'cell' | 'gridcell'
+}
+
+export function Cells<Item>({ columns, item, href, role }: CellsProps<Item>) {
+  const linked = columns.find(({ isLink }) => isLink) ?? columns.find(({ name }) => name !== 'pick')
+  return (
+    <>
+      {columns.map((column) => (
+        <span key={column.name} role={role} class={cellClass(column)}>
+          {column === linked && href !== undefined ? (
+            <a class="cover" href={href} tabIndex={role === 'gridcell' ? -1 : undefined}>
+              {column.cell(item)}
+            </a>
+          ) : (
+            column.cell(item)
+          )}
+        </span>
+      ))}
+    </>
+  )
+}
+
+export function Titles<Item>({ columns }: { readonly columns: readonly Column<Item>[] }) {
+  return (
+    <div class="row titles" role="row">
+      {columns.map((column) => (
+        <span
+          key={column.name}
+          // A column of buttons has no title.
+          role={column.title === '' ? 'cell' : 'columnheader'}
+          class={cellClass(column)}
+        >
+          {column.isTitleHidden ? <span class="hidden">{column.title}</span> : column.title}
+        </span>
+      ))}
+    </div>
+  )
+}

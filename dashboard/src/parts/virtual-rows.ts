@@ -1,0 +1,63 @@
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+/* Which rows of a long list are in view. */
+
+/** In CSS: --row. */
+export const ROW_PX = 34
+const OVERSCAN = 8
+
+/** Keeps the rows in view where they are when new ones come before them. */
+export function useSteady<Item>(
+  scroller: { readonly current: HTMLDivElement | null },
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+): void {
+  const first = useRef<string>(undefined)
+  useLayoutEffect(() => {
+    const before = first.current
+    const [item] = items
+    first.current = item === undefined ? undefined : keyOf(item)
+    const element = scroller.current
+    if (before === undefined || before === first.current || !element || element.scrollTop === 0) return
+    const moved = items.findIndex((one) => keyOf(one) === before)
+    if (moved > 0) element.scrollTop += moved * ROW_PX
+  }, [items])
+}
+
+export interface VirtualRows {
+  readonly items: readonly { readonly index: number; readonly start: number }[]
+  readonly height: number
+  /** How far it is scrolled, in pixels. */
+  readonly offset: number
+  show(index: number): void
+}
+
+export function useVirtualRows(
+  scroller: { readonly current: HTMLDivElement | null },
+  count: number,
+): VirtualRows {
+  const [, setVersion] = useState(0)
+  const options = {
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN,
+    // The row of titles stays on top.
+    scrollPaddingEnd: ROW_PX,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    onChange: () => setVersion((version) => version + 1),
+  }
+  const [virtualizer] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options))
+  virtualizer.setOptions(options)
+  useLayoutEffect(() => virtualizer._didMount(), [])
+  useLayoutEffect(() => virtualizer._willUpdate())
+  return {
+    items: virtualizer.getVirtualItems(),
+    height: virtualizer.getTotalSize(),
+    offset: virtualizer.scrollOffset ?? 0,
+    show: (index) => virtualizer.scrollToIndex(index),
+  }
+}

@@ -1,0 +1,16 @@
+import { Failure, Skeleton } from './feedback.tsx'
+
+export interface WaitingProps {
+  readonly error: unknown
+  readonly rows?: number
+  readonly reload: () => void
+}
+
+/** A card whose data is on its way, or could not be read. */
+export function Waiting({ error, rows = 4, reload }: WaitingProps) {
+  return (
+    <div class="card">
+      {error === undefined ? <Skeleton rows={rows} /> : <Failure error={error} onRetry={reload} />}
+    </div>
+  )
+}

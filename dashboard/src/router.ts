@@ -1,0 +1,94 @@
+import { signal } from '@preact/signals'
+
+/*
+ * Where the page is. Paths are plain, and relative to the mount path that the server put into the
+ * page's <base>. Any <a href> of the page navigates without a reload.
+ */
+
+export interface Place {
+  /** From `/` on, without the mount path. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+const mount = new URL(document.baseURI).pathname.replace(/\/$/, '')
+
+export const place = signal<Place>(readPlace())
+
+function readPlace(): Place {
+  const { pathname, search } = window.location
+  return { path: pathname.slice(mount.length) || '/', query: new URLSearchParams(search) }
+}
+
+/** The address of a path of the page, for `href`. */
+export function href(path: string, query?: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(query ?? {}).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  const search = new URLSearchParams(given).toString()
+  return `${mount}${path}${search === '' ? '' : `?${search}`}`
+}
+
+export function navigate(address: string): void {
+  window.history.pushState(null, '', address)
+  place.value = readPlace()
+  window.scrollTo(0, 0)
+}
+
+/**
+ * Changes parts of the query, so that the address can be shared. An empty value removes its part.
+ * The back button skips such changes unless `push` is set.
+ */
+export function setQuery(
+  changes: Readonly<Record<string, string | undefined>>,
+  { push = false }: { readonly push?: boolean } = {},
+): void {
+  const { path, query } = place.peek()
+  const next = { ...Object.fromEntries(query), ...changes }
+  const kept = Object.entries(next).filter(([, value]) => value !== undefined && value !== '')
+  const address = href(path, Object.fromEntries(kept))
+  if (push) window.history.pushState(null, '', address)
+  else window.history.replaceState(null, '', address)
+  place.value = readPlace()
+}
+
+/** One part of the query. Reading it in a component renders the component again when it changes. */
+export function queryValue(name: string): string {
+  return place.value.query.get(name) ?? ''
+}
+
+export function startRouter(): void {
+  window.addEventListener('popstate', () => {
+    place.value = readPlace()
+  })
+  document.addEventListener('click', (event) => {
+    const address = followed(event)
+    if (address === undefined) return
+    event.preventDefault()
+    navigate(address)
+  })
+}
+
+/** The address of a plain click on a link of this page. Other clicks are the browser's. */
+function followed(event: MouseEvent): string | undefined {
+  if (event.defaultPrevented || event.button !== 0) return undefined
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined
+  const link = event.target instanceof Element ? event.target.closest('a') : null
+  if (!link?.hasAttribute('href') || link.hasAttribute('download') || link.target !== '') return undefined
+  const url = new URL(link.href)
+  const isOurs = url.origin === window.location.origin && `${url.pathname}/`.startsWith(`${mount}/`)
+  if (!isOurs || url.hash !== '' || url.pathname.startsWith(`${mount}/api/`)) return undefined
+  return `${url.pathname}${url.search}`
+}
+
+/** The values of `:name` in a pattern; undefined: the path does not match. */
+export function matchPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  if (wanted.length !== given.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? ''
+    if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(value)
+    else if (part !== value) return undefined
+  }
+  return params
+}

@@ -1,0 +1,40 @@
+import { signal } from '@preact/signals'
+import { boundKeys, keyCaps, useKeys } from '../keys.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { texts } from '../texts.ts'
+
+const isHelpOpen = signal(false)
+
+/** `?` lists the keys of the page in view. */
+export function Help() {
+  useKeys([
+    {
+      keys: '?',
+      says: texts.keys.help,
+      run: () => {
+        isHelpOpen.value = true
+      },
+    },
+  ])
+  if (!isHelpOpen.value) return null
+  const listed = boundKeys().filter(({ says }) => says !== undefined)
+  return (
+    <Dialog
+      title={texts.keys.title}
+      onClose={() => {
+        isHelpOpen.value = false
+      }}
+    >
+      <dl class="keys">
+        {listed.map(({ keys, says }) => [
+          <dt key={`${keys} says`}>{says}</dt>,
+          <dd key={keys}>
+            {keyCaps(keys).map((cap) => (
+              <kbd key={cap}>{cap}</kbd>
+            ))}
+          </dd>,
+        ])}
+      </dl>
+    </Dialog>
+  )
+}

@@ -1,0 +1,947 @@
+/* Every text that the page shows, in English. Texts with values are functions. */
+
+const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+
+/** 2 processed, 1 failed */
+function tally(states: readonly string[]): string {
+  const counts = new Map<string, number>()
+  for (const state of states) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return [...counts].map(([state, count]) => `${count} ${state}`).join(', ')
+}
+
+export const texts = {
+  loading: 'Loading…',
+  loadMore: 'Load more',
+  working: 'Working…',
+  close: 'Close',
+  cancel: 'Cancel',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyTitle: (text: string) => `Copy ${text}`,
+  copyRefused: 'The browser refused to copy. Select the text instead.',
+  skip: 'Skip to the content',
+  why: 'Why?',
+  whyHint: 'The audit keeps it, with your name and address.',
+  who: (name: string, role: string, tenant: string | undefined) =>
+    `${{ 'local:loopback': 'this machine', 'env:HOOKONCE_ADMIN_TOKEN': 'admin token' }[name] ?? name} · ${role}${tenant === undefined ? '' : ` of ${tenant}`}`,
+  chartPart: (name: string, sum: string, most: string) => `${name}: ${sum} in all, at most ${most} at a time`,
+
+  pages: {
+    overview: 'Overview',
+    events: 'Events',
+    event: 'Event',
+    failures: 'Failures',
+    attention: 'Attention',
+    rejections: 'Rejections',
+    outbox: 'Outbox',
+    sources: 'Sources',
+    destinations: 'Destinations',
+    captured: 'Captured',
+    settings: 'Settings',
+  },
+
+  nav: {
+    label: 'Pages',
+    setUp: 'Set up',
+    open: 'Open the menu',
+    close: 'Close the menu',
+  },
+
+  states: {
+    received: 'received',
+    processing: 'processing',
+    retrying: 'retrying',
+    processed: 'processed',
+    failed: 'failed',
+    attention: 'attention',
+    ignored: 'not wanted',
+  } as Readonly<Record<string, string>>,
+
+  theme: { label: 'Theme', light: 'Light', dark: 'Dark', system: 'Auto' },
+
+  live: {
+    state: {
+      off: 'Not connected',
+      connecting: 'Connecting…',
+      streaming: 'Live',
+      polling: 'Every 5 s',
+      paused: 'Paused',
+    },
+    title: {
+      off: 'Not connected to the gateway',
+      connecting: 'Connecting to the stream of changes',
+      streaming: 'Changes arrive as they happen. Click to pause.',
+      polling: 'The stream is not available: lists are read every 5 seconds. Click to pause.',
+      paused: 'Lists stay as they are. Click to follow changes again.',
+    },
+  },
+
+  search: {
+    label: 'Search events',
+    placeholder: 'Search events: key, object, type…',
+    clear: 'Clear the search',
+    completions: 'Completions',
+    names: {
+      source: 'the name of a source',
+      type: 'an event type, or a family: invoice.*',
+      state: 'of one of its jobs',
+      key: 'the provider’s key of the event',
+      object: 'the object it speaks of',
+      error: 'a part of the error',
+      since: 'how long ago, or a date: 2h, 2026-01-31',
+      until: 'how long ago, or a date',
+      subscriber: 'a handler or destination',
+      tenant: 'the owner of the source',
+    } as Readonly<Record<string, string>>,
+  },
+
+  firstEvent: {
+    title: 'No event yet',
+    hintDev: 'Run this in a terminal. Then run it again: the event is recorded once.',
+    hintServe: 'Run this beside the gateway, with the secret of the source in the environment.',
+    trigger: (source: string) => `npx hookonce trigger ${source}`,
+  },
+
+  replayMany: {
+    title: 'Replay all that match',
+    verb: (jobs: number) => (jobs === 0 ? 'Replay' : `Replay ${plural(jobs, 'job')}`),
+    willRun: 'Will run again',
+    willNot: 'Will not happen again',
+    jobs: (jobs: number, isComplete: boolean) =>
+      jobs === 0 ? 'Nothing matches.' : `${isComplete ? '' : 'more than '}${plural(jobs, 'job')}`,
+    takes: (time: string) => `in about ${time}`,
+    sample: '. Such as',
+    effects: (count: number, ofJobs: number) =>
+      `${plural(count, 'effect')} that are done (counted in ${plural(ofJobs, 'job')}).`,
+    noEffects: 'Steps, effects and messages that are recorded as done. None was found in a sample.',
+    name: 'Name',
+    nameHint: 'Such as the incident that it mends. Without it, the reason is the name.',
+    rate: 'Jobs per second',
+    rateHint: 'Over all processes, from 1 to 500.',
+    started: (jobs: number) => `The replay of ${plural(jobs, 'job')} has started`,
+    states: { running: 'replaying', done: 'replayed', cancelled: 'cancelled' },
+    progress: (done: string, all: string) => `${done} of ${all}`,
+  },
+
+  retryNow: {
+    title: 'Run now what waits',
+    verb: 'Run now',
+    button: 'Run now what waits…',
+    ofEvent: 'Run now…',
+    whatEvent: (type: string) => `Jobs of this ${type} that wait for their next attempt.`,
+    whatAll: (search: string) => `Jobs that wait for their next attempt: ${search}`,
+    willRun: 'Will run now',
+    jobs: (jobs: number, isComplete: boolean) =>
+      jobs === 0
+        ? 'No job waits for its next attempt.'
+        : `${isComplete ? '' : 'the first '}${plural(jobs, 'job')}`,
+    otherwise: 'By itself, the next one runs',
+    willNot: 'Will not happen again',
+    willNotText: 'Steps, effects, writes and messages that are recorded as done. Attempts stay counted.',
+    held: 'Waits all the same',
+    unattended: (subscriber: string) => `${subscriber}: no running worker serves it.`,
+    paused: (name: string) => `${name} is paused.`,
+    circuit: (subscriber: string, state: string) => `${subscriber}: its circuit is ${state}.`,
+    told: (jobs: number, isComplete: boolean) =>
+      `${plural(jobs, 'job is', 'jobs are')} due now.${isComplete ? '' : ' There are more: press the button again.'}`,
+  },
+
+  palette: {
+    open: 'Find a page or an action',
+    label: 'Pages and actions',
+    placeholder: 'Go to a page, do something, or search events',
+    go: (page: string) => `Go to ${page}`,
+    theme: 'Change the theme',
+    search: (text: string) => `Search events for “${text}”`,
+  },
+
+  keys: {
+    title: 'Keys',
+    help: 'Show the keys of this page',
+    search: 'Search events',
+    down: 'Next row',
+    up: 'Previous row',
+    open: 'Open the row',
+    select: 'Select the row',
+    extend: 'Select the next row too',
+    selectAll: 'Select all rows that are loaded',
+    unselect: 'Select nothing',
+  },
+
+  logIn: {
+    title: 'Log in',
+    token: 'Token',
+    verb: 'Log in',
+    out: 'Log out',
+    hint: 'Make a token on the machine of the gateway:',
+    command: 'npx hookonce token create your-name --role operator',
+  },
+
+  errors: {
+    title: 'This could not be read',
+    retry: 'Try again',
+    status: (status: number) => `The gateway answered ${status}.`,
+    noAnswer: 'No answer from the gateway. The page tries again by itself.',
+    offlineTitle: 'No answer from the gateway.',
+    offline: 'What you see may be old. The page tries again by itself.',
+    noPage: 'There is no such page',
+    noPageHint: 'The address may be mistyped. The menu lists every page.',
+  },
+
+  events: {
+    none: 'No event matches',
+    noneHint: 'Remove a part of the search, or look further back in time.',
+    end: (count: number) =>
+      count === 1 ? 'This is the only one.' : `These are all ${count.toLocaleString('en')}.`,
+    lookFurther: 'Look further back',
+    news: 'New events',
+    loaded: (count: number, hasMore: boolean) =>
+      count === 0 ? '' : `${plural(count, 'event')}${hasMore ? ' loaded' : ''}`,
+    selected: (count: number) => `${count.toLocaleString('en')} selected`,
+    replay: 'Replay…',
+    replayKey: 'Replay what is selected',
+    replayAll: 'Replay all that match…',
+    allThatMatch: (search: string) => `Everything that matches ${search}`,
+    jsonLines: 'Save as JSON lines',
+    curl: 'Copy as curl',
+    curlCopied: 'Copied. Put a token into HOOKONCE_TOKEN first.',
+    saved: (count: number, isCut: boolean) =>
+      `Saved ${plural(count, 'event')}${isCut ? ': the first ones. For all of them, use the API.' : ''}`,
+    clear: 'Clear',
+    replaySelected: {
+      title: (count: number) => `Replay ${plural(count, 'event')}`,
+      verb: 'Replay',
+      progress: (done: number, all: number) => `${done} of ${all}`,
+      willRun: 'Will run again',
+      willRunText: 'Every subscriber of these events whose job is finished.',
+      willNot: 'Will not happen again',
+      willNotText: 'Steps, effects, writes and messages that are recorded as done.',
+      stay: 'Stay as they are',
+      stayText: (count: number) => `${plural(count, 'event')} without a finished job.`,
+      tooMany: (most: number) => `Select at most ${most}, or use “Replay all that match”.`,
+      replayed: (jobs: number) => `${plural(jobs, 'job')} will run again`,
+      failed: (count: number, why: string) =>
+        `${plural(count, 'event was', 'events were')} not replayed: ${why}`,
+    },
+    columns: {
+      state: 'State',
+      type: 'Type',
+      source: 'Source',
+      key: 'Key',
+      object: 'Object',
+      duplicates: 'Repeats',
+      received: 'Received',
+    },
+  },
+
+  event: {
+    receipt: 'receipt',
+    curl: 'Copy as curl',
+    curlCopied:
+      'Copied. The signature is as it arrived: a provider that signs the time refuses it when it is old.',
+    back: 'Back to the list',
+    timeline: 'Timeline',
+    deliveries: 'Deliveries',
+    from: (source: string) => `from ${source}`,
+    recorded: (isReconciled: boolean) => (isReconciled ? 'recorded' : '202 recorded'),
+    repeats: (count: number) => (count === 1 ? '200 duplicate' : `${count} × 200 duplicate`),
+    matches: (secret: number) => `signature matches secret ${secret}`,
+    reconciled: 'read from the list of the provider, no delivery came',
+    sameBody: (mismatches: number) =>
+      mismatches === 0 ? 'no harm done' : `${mismatches} with another body: the first one counts`,
+    noJobs: 'No subscriber wanted this event. It is recorded, and nothing runs.',
+    stack: 'Where it was thrown',
+    attempt: (number: string) => `Attempt ${number}`,
+    attemptOf: (number: number, subscriber: string) => `Attempt ${number} of ${subscriber}`,
+    jobState: ({ state, attempt }: { readonly state: string; readonly attempt: number }) => {
+      const runs = plural(attempt, 'attempt')
+      if (state === 'processed') return `processed in ${runs}`
+      if (state === 'failed') return `failed after ${runs}`
+      if (state === 'retrying') return `retrying after ${runs}`
+      return state === 'attention' ? 'waits for a decision' : state
+    },
+    kinds: { delivery: 'delivery', step: 'step', effect: 'effect', message: 'message' },
+    notes: (kind: string, state: string) => {
+      if (kind === 'step') return 'done, committed'
+      if (kind === 'attempt')
+        return (
+          {
+            processing: 'runs now',
+            returned: 'handed back, its process stopped',
+            attention: 'stopped for a decision',
+          }[state] ?? ''
+        )
+      const effect = {
+        started: 'called, outcome open',
+        done: 'done',
+        again: 'same key, done',
+        unknown: 'called, outcome unknown',
+      }
+      const message = { waiting: 'waits to be published', published: 'published' }
+      return { ...effect, ...message }[state] ?? state
+    },
+    waited: {
+      queued: (time: string) => `waited ${time} for a worker`,
+      retry: (time: string) => `waited ${time} for the next attempt`,
+    },
+    nextAttempt: 'next attempt',
+    heldByPause: 'waits: its source or subscriber is paused',
+    waitsForOrder: 'waits for an earlier event with its order key',
+    facts: {
+      received: 'Received',
+      deliveries: 'Deliveries',
+      repeats: (count: number, mismatches: number) => {
+        if (count < 2) return ''
+        return `· ${plural(count - 1, 'duplicate')}, ${mismatches === 0 ? 'no harm done' : `${mismatches} with another body`}`
+      },
+      took: 'Done after',
+      notYet: 'not yet',
+      subscribers: 'Subscribers',
+      states: (states: readonly string[]) => tally(states) || 'none',
+      effects: 'Effects',
+      effectStates: (states: readonly string[]) => {
+        if (states.length === 0) return 'none'
+        return states.every((state) => state === 'done') ? `${states.length} done, each once` : tally(states)
+      },
+    },
+    details: 'Details',
+    tabs: {
+      body: 'Body',
+      headers: 'Headers',
+      signature: 'Signature',
+      attempts: 'Attempts',
+      effects: 'Effects',
+      decisions: 'Audit',
+    },
+    bodyGone: 'The body is past its retention. Its hash stays.',
+    bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
+    bodyAudit: 'Each look at a body is recorded in the audit.',
+    showBody: (size: string) => `Show the body (${size})`,
+    raw: 'Raw',
+    tree: 'Tree',
+    download: 'Download',
+    binary: 'The body is not text. Download it to look at it.',
+    cut: 'This is the beginning. Download the body to see the rest.',
+    toggle: 'Open or close',
+    parts: (count: number) => plural(count, 'entry', 'entries'),
+    moreParts: (count: number) => `${plural(count, 'more entry', 'more entries')}`,
+    moreText: (count: number) => `${plural(count, 'more character')}`,
+    headersGone: 'The headers are past their retention.',
+    headersDenied: 'Your token may not read headers. Make one with `bodies` to see them.',
+    signatureGood: (secret: number) => `matches secret ${secret}`,
+    signatureHint: (source: string, secret: number) =>
+      `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
+    notSigned: 'no signature was checked',
+    notSignedHint: 'The API of the provider listed this event, over a connection that proves who answers.',
+    bodyHash: 'SHA-256 of the body',
+    occurred: 'Occurred',
+    running: 'runs now',
+    took: (time: string) => `took ${time}`,
+    modes: {
+      tx: 'tx: committed once, with the business write',
+      keyed: 'keyed: one effect, as long as the other service honours the key',
+      atMostOnce: 'atMostOnce: called once or not at all',
+      atLeastOnce: 'atLeastOnce: may be called again',
+    } as Readonly<Record<string, string>>,
+    downstreamKey: 'Key it was called with',
+    epoch: 'Epoch',
+    result: 'Result',
+    actions: {
+      replay: 'Replayed',
+      'replay-fresh': 'Replayed, with everything done again',
+      'retry-now': 'Ran now what waited',
+      'read-body': 'Read the body',
+      'read-headers': 'Read the headers and results',
+      'confirm-done': 'Confirmed that the call happened',
+      'confirm-not-done': 'Confirmed that the call did not happen',
+      'retry-same-key': 'Called again with the same key',
+      abandon: 'Gave the waiting jobs up',
+    } as Readonly<Record<string, string>>,
+    by: (actor: string, address: string | null) =>
+      address === null ? `by ${actor}` : `by ${actor}, from ${address}`,
+    replay: {
+      key: 'Replay the event',
+      verb: 'Replay',
+      verbFresh: 'Replay, and repeat all of it',
+      title: (type: string) => `Replay ${type}`,
+      subscriber: 'Subscriber',
+      all: 'All of them',
+      willRun: 'Will run again',
+      willNot: 'Will not happen again: it is recorded as done',
+      willRepeat: 'Will happen a second time',
+      nothing: 'Nothing.',
+      careful: 'Nothing is recorded as done',
+      nothingDone:
+        'All of the handler runs again. Only a handler that uses ctx.effect, ctx.step or a transaction skips what is done.',
+      stays: (subscriber: string) => `${subscriber} stays as it is`,
+      staysWhy: (state: string | null) =>
+        state === null
+          ? 'It does not want this event.'
+          : `Its job is ${state}: only finished jobs are replayed.`,
+      unattended: (subscriber: string) => `${subscriber} will wait`,
+      unattendedHint: 'No running worker serves it.',
+      fresh: 'Also repeat what is done.',
+      freshHint: 'Mails, charges and writes happen a second time, with new keys.',
+      replayed: (jobs: number) => `${plural(jobs, 'job')} will run again`,
+      step: (name: string) => `step ${name}`,
+      effect: (key: string) => `effect ${key}`,
+      message: (topic: string) => `message ${topic}`,
+      ifYou: 'If you replay this event,',
+      foresight: (subscribers: readonly string[], done: number) => {
+        if (subscribers.length === 0) return 'nothing runs: no job of it is finished.'
+        const who =
+          subscribers.length === 1 ? `${subscribers[0]} runs` : `${subscribers.length} subscribers run`
+        if (done === 0) return `${who} again, from the beginning.`
+        return `${who} again. What is done (${done}) will not happen a second time.`
+      },
+    },
+  },
+
+  overview: {
+    needs: 'Needs you',
+    nothing: 'Nothing needs you. Every event is processed, or on its way.',
+    decide: 'Decide',
+    planReplay: 'Plan a replay',
+    fix: 'Fix',
+    look: 'Look',
+    more: (count: number, isLeast: boolean) => `and ${count}${isLeast ? ' or more' : ' more'}`,
+    effectUnknown: 'was called, and no reply came back.',
+    jobsWait: (jobs: number) => `${plural(jobs, 'job waits', 'jobs wait')}`,
+    eventsOf: (jobs: number) => plural(jobs, 'job'),
+    of: 'of',
+    failed: 'failed:',
+    refused: (count: number) => `refused ${plural(count, 'delivery', 'deliveries')}:`,
+    circuitOpen: 'gets nothing: its circuit is open.',
+    unserved: 'is not served by any running worker.',
+    labels: {
+      attention: 'attention',
+      failures: 'failures',
+      signature: 'rejected',
+      circuit: 'circuit',
+      unattended: 'unattended',
+      silence: 'silent',
+      lag: 'slow',
+      retries: 'retries',
+      duplicates: 'duplicates',
+    } as Readonly<Record<string, string>>,
+    traffic: 'Traffic',
+    period: 'Period',
+    periods: { '1h': '1 h', '24h': '24 h', '7d': '7 d' },
+    chart: 'Deliveries and jobs over time',
+    series: {
+      received: 'received',
+      duplicate: 'duplicate',
+      rejected: 'rejected',
+      processed: 'processed',
+      failed: 'failed',
+    },
+    stats: {
+      received: 'Received',
+      duplicates: 'Duplicates, no harm',
+      spared: 'Effects not repeated',
+      sparedHint: 'mails, charges, calls',
+      failed: 'Failed',
+      accept: 'Acknowledged, p99',
+      p50: (value: string) => `p50 ${value}`,
+      oldest: 'Oldest due',
+      workers: (count: number) => plural(count, 'worker'),
+      processed: (count: string) => `${count} processed`,
+      perSecond: (rate: string) => `${rate} /s`,
+      perMinute: (rate: string) => `${rate} /min`,
+      perHour: (rate: string) => `${rate} /h`,
+      noMeasure: 'no delivery yet',
+      andRejected: (rate: string, rejected: number) =>
+        rejected === 0 ? rate : `${rate} · ${rejected.toLocaleString('en')} rejected`,
+    },
+    sources: 'Sources',
+    columns: {
+      source: 'Source',
+      trend: 'Trend',
+      received: 'Received',
+      duplicate: 'Duplicate',
+      rejected: 'Rejected',
+      failed: 'Failed',
+      p99: 'p99',
+      last: 'Last event',
+    },
+    health: { paused: 'paused', failing: 'failing', unattended: 'not served' },
+    none: 'none',
+  },
+
+  failures: {
+    period: 'Failed in the last',
+    periods: { '24h': '24 h', '7d': '7 d', all: 'All' },
+    sum: (jobs: number, groups: number) =>
+      `${plural(jobs, 'job')} with ${plural(groups, 'error', 'different errors')}`,
+    none: 'No job has failed',
+    noneLately: 'No job failed in this time',
+    noneHint:
+      'A job fails when its attempts are used up, or its handler throws Permanent. Jobs with the same error come together here. The command line shows the same:',
+    noneCommand: 'npx hookonce failures',
+    incomplete: (count: string) =>
+      `These are the newest ${count} failures. There are older ones: replay some groups, and the others appear.`,
+    noError: '(no error text)',
+    columns: {
+      jobs: 'Jobs',
+      error: 'Error',
+      where: 'Source → subscriber',
+      trend: 'Over time',
+      first: 'First',
+      last: 'Last',
+    },
+    seen: 'Seen',
+    first: 'first',
+    last: 'last',
+    sample: 'Latest events',
+    fingerprint: 'Fingerprint',
+    replay: 'Replay this group',
+    events: (count: string, isOne: boolean) => (isOne ? 'Show the event' : `Show all ${count} events`),
+    what: (subscriber: string, error: string) => `Failed jobs of ${subscriber}: ${error}`,
+    replays: {
+      running: 'Replays in progress',
+      ended: 'Past replays',
+      runs: 'replaying',
+      progress: (done: string, all: string) => `${done} of ${all} jobs`,
+      rate: (rate: string, limit: number) => `${rate} per second, at most ${limit}`,
+      left: (time: string) => `${time} left`,
+      standing: 'it stands still: a process with workers carries it on',
+      cancel: 'Cancel the replay',
+      cancelTitle: (name: string) => `Cancel “${name}”`,
+      stay: (jobs: number) => `${plural(jobs, 'job was', 'jobs were')} replayed, and stay so`,
+      stayHint: 'A cancelled replay takes nothing back.',
+      stop: (jobs: number) => `${plural(jobs, 'job stays', 'jobs stay')} failed`,
+      stopHint: 'Replay the group again for the rest.',
+      done: (jobs: number, time: string) => `${plural(jobs, 'job was', 'jobs were')} replayed in ${time}.`,
+      doneExcept: (jobs: number, time: string, missed: number) =>
+        `${plural(jobs, 'job was', 'jobs were')} replayed in ${time}; ${plural(missed, 'job was', 'jobs were')} skipped: no longer failed, or the body is past its retention.`,
+      cancelled: (jobs: number, left: number) =>
+        `Cancelled after ${plural(jobs, 'job')}; the other ${plural(left, 'job')} stayed as they were.`,
+      states: { running: 'running', done: 'done', cancelled: 'cancelled' },
+      columns: { state: 'State', name: 'Replay', result: 'Result', actor: 'By', ended: 'Ended' },
+      facts: {
+        jobs: 'Jobs',
+        rate: 'Rate',
+        atMost: (rate: number) => `at most ${rate} per second`,
+        why: 'Why',
+        started: 'Started',
+      },
+      filters: { typeLike: 'type', since: 'failed since', until: 'failed until' } as Readonly<
+        Record<string, string>
+      >,
+    },
+  },
+
+  attention: {
+    intro: 'These effects were called, and nobody knows whether they happened. Look each up, then decide.',
+    none: 'Nothing waits for you',
+    noneHint:
+      'An effect comes here if it was called and no reply was recorded, and it may not be called again by itself. Its jobs wait until you decide. The command line shows the same:',
+    noneCommand: 'npx hookonce attention list',
+    abandoned: 'abandoned',
+    columns: {
+      effect: 'Effect',
+      mode: 'Mode',
+      where: 'Source → subscriber',
+      jobs: 'Jobs waiting',
+      called: 'Called',
+    },
+    happened: 'What happened:',
+    facts: {
+      key: 'Effect key',
+      downstreamKey: 'Idempotency key',
+      mode: 'Mode',
+      called: 'Called',
+      unknownSince: 'Unknown since',
+      call: 'Called by',
+      sent: 'What was sent',
+      jobs: 'Waiting jobs',
+      error: 'Error',
+    },
+    lookUp: 'The other service got this key: look the call up by it.',
+    modes: {
+      keyed: 'The key is too old for a second call: the other service may have forgotten it.',
+      atMostOnce: 'It is never called twice by itself.',
+      atLeastOnce: 'It may be called twice.',
+      tx: 'It was written in one transaction.',
+    } as Readonly<Record<string, string>>,
+    epoch: (epoch: number) => `call number ${epoch}`,
+    attempt: (attempt: number) => `attempt ${attempt}`,
+    run: 'a run',
+    of: 'of',
+    noInput: 'Its handler declared no input. The body of the event shows what it worked from.',
+    inputHash: 'The hash of the declared input. The input itself is not stored.',
+    noJobs: 'None: they were abandoned. The effect stays here until you decide.',
+    more: (jobs: number) => `and ${plural(jobs, 'more', 'more')}`,
+    decide: 'Decisions',
+    result: 'Its result, as JSON',
+    resultHint: 'The handlers get it as the result of the call. Empty: they get undefined.',
+    resultWrong: 'This is not JSON. A text needs quotes: "msg_123".',
+    verbs: {
+      'confirm-done': {
+        title: 'It happened',
+        key: 'd',
+        consequence: (jobs: number) =>
+          `It is not called again. ${jobs === 0 ? 'Later jobs with this key get its result.' : `${plural(jobs, 'waiting job goes', 'waiting jobs go')} on with its result.`}`,
+        risk: 'If it did not happen after all, it never will.',
+        told: (key: string, jobs: number) =>
+          `${key} is recorded as done. ${plural(jobs, 'job goes', 'jobs go')} on.`,
+      },
+      'confirm-not-done': {
+        title: 'It did not happen',
+        key: 'n',
+        consequence: (jobs: number) =>
+          `It is called again, with a new key${jobs === 0 ? ', when a job asks for it' : `: ${plural(jobs, 'waiting job goes', 'waiting jobs go')} on`}.`,
+        risk: 'If it did happen after all, it happens twice: a new key is a new call for the other service.',
+        told: (key: string, jobs: number) =>
+          `${key} is called again with a new key. ${plural(jobs, 'job goes', 'jobs go')} on.`,
+      },
+      'retry-same-key': {
+        title: 'Call it with the same key',
+        key: 's',
+        consequence: (jobs: number) =>
+          `It is called again, with the key of the first call${jobs === 0 ? ', when a job asks for it' : `: ${plural(jobs, 'waiting job goes', 'waiting jobs go')} on`}.`,
+        risk: 'Safe only while the other service still honours this key. Otherwise it may happen twice.',
+        told: (key: string, jobs: number) =>
+          `${key} is called again with the same key. ${plural(jobs, 'job goes', 'jobs go')} on.`,
+      },
+      abandon: {
+        title: 'Give up its jobs',
+        key: 'a',
+        consequence: (jobs: number) =>
+          jobs === 0
+            ? 'Nothing changes: no job waits for it.'
+            : `Nothing is called. ${plural(jobs, 'waiting job fails', 'waiting jobs fail')}, and the effect stays unknown.`,
+        risk: 'The effect stays in this list until you decide whether it happened. Its failed jobs can be replayed.',
+        told: (key: string, jobs: number) =>
+          `${plural(jobs, 'job', 'jobs')} of ${key} failed. The effect stays unknown.`,
+      },
+    },
+  },
+
+  rejections: {
+    intro: 'Deliveries that were refused, by source and reason. Nothing of them is stored.',
+    none: 'No delivery was refused',
+    noneHint:
+      'A delivery is refused if its signature is wrong, missing or too old, or if it is too large. It then appears here with a diagnosis. To check a delivery that you have in two files:',
+    noneCommand:
+      'npx hookonce verify --config hookonce.json --source stripe --headers headers.txt --body body.json',
+    unknown: 'no such source',
+    columns: { source: 'Source', why: 'Why', code: 'Code', count: 'Refused', last: 'Last' },
+    what: 'What was wrong',
+    change: 'What to change',
+    facts: { code: 'Code', header: 'Header', last: 'Last case', count: 'Refused' },
+    times: (shown: string, count: number) => `${shown} ${count === 1 ? 'time' : 'times'}`,
+    first: 'first',
+    lastSeen: 'last',
+    verify:
+      'To check a fix before the next delivery, store the headers and the body of a refused one in two files. The provider’s log of deliveries has them. Then run:',
+    verifyCommand: (source: string) =>
+      `npx hookonce verify --config hookonce.json --source ${source} --headers headers.txt --body body.json`,
+  },
+
+  outbox: {
+    tabsLabel: 'Messages by state',
+    tabs: { stuck: 'Stuck', failed: 'Failed', waiting: 'Waiting', published: 'Published' },
+    tabCount: (name: string, count: string) => `${name} ${count}`,
+    topic: 'Topic',
+    topicHint: 'All topics',
+    noLanes: 'No lane is stuck',
+    noLanesHint:
+      'Messages of one topic and key are published one after the other. If the first is refused, the others wait behind it, and the lane appears here with the reason. The command line lists messages that wait or failed:',
+    noLanesCommand: 'npx hookonce outbox',
+    none: {
+      failed: 'No message has failed',
+      waiting: 'No message waits',
+      published: 'No message was published yet',
+    },
+    noneHint: {
+      failed:
+        'A message fails when its attempts are used up. It stays here until you publish it again. The command line shows the same:',
+      waiting:
+        'Messages that tx.publish committed are published within milliseconds. The command line shows the same:',
+      published:
+        'Messages that a handler commits with tx.publish come here. Published ones are kept for a while. The command line shows the same:',
+    },
+    noneCommand: 'npx hookonce outbox',
+    states: { waiting: 'waiting', retrying: 'retrying', published: 'published', failed: 'failed' },
+    columns: {
+      lane: 'Topic and key',
+      state: 'State',
+      topic: 'Topic',
+      key: 'Key',
+      id: 'Id',
+      reason: 'Reason',
+      waiting: 'Waiting',
+      attempts: 'Attempts',
+      next: 'Next try',
+      at: { failed: 'Failed', waiting: 'Committed', published: 'Published' },
+    },
+    now: 'now',
+    refused: (attempts: number) =>
+      attempts === 0 ? 'Its relay stopped.' : `The first message was refused ${plural(attempts, 'time')}.`,
+    trying: 'A relay tries it now.',
+    next: 'It is tried again',
+    due: 'It is due now: the next free relay tries it.',
+    overdue: (time: string) =>
+      `It has been due for ${time}, so no relay serves this topic. Start a process that publishes it.`,
+    behind: (messages: number) =>
+      messages === 0
+        ? 'No other message waits behind it.'
+        : `${plural(messages, 'message waits', 'messages wait')} behind it.`,
+    noReason: 'no reason was recorded',
+    laneHint:
+      'Mend the publisher or what it sends to: the lane then goes on by itself. After the last attempt the first message fails, and the next one is tried.',
+    facts: {
+      topic: 'Topic',
+      key: 'Key',
+      message: 'Message',
+      event: 'Event',
+      crashes: 'Relays that died',
+      since: 'Committed',
+      created: 'Committed',
+      finished: { failed: 'Failed', published: 'Published' },
+    },
+    crashes: (count: number) => `${plural(count, 'relay')} died while publishing it`,
+    waitsBehind: 'It waits behind an earlier message of its key.',
+    payload: 'Show the payload',
+    payloadHint: 'The audit records each look at a payload.',
+    tryNow: {
+      verb: 'Try now',
+      button: 'Try now…',
+      title: (topic: string) => `Try the lane of ${topic} now`,
+      will: 'Will happen now',
+      willHint: 'A relay publishes the first message of this lane. If it succeeds, the others follow.',
+      willNot: 'Will not change',
+      willNotHint: 'The order of the messages, and the attempts that were counted.',
+      told: 'The lane is due now.',
+      notYet: 'A relay tries it already, or it was published. Nothing was changed.',
+    },
+    publishAgain: 'Publish again',
+    publishAll: 'Publish all failed again',
+    failedHint: 'These messages were given up. Nothing tries them until you do.',
+    again: {
+      title: (topic: string) => `Publish again: ${topic}`,
+      titleAll: (topic: string) =>
+        topic === '' ? 'Publish the failed messages again' : `Publish the failed messages of ${topic} again`,
+      verb: 'Publish again',
+      all: (count: number, hasMore: boolean) =>
+        hasMore
+          ? `More than ${plural(count, 'message is', 'messages are')} published again`
+          : `${plural(count, 'message is', 'messages are')} published again`,
+      allHint: 'At most 1,000 at once, the oldest first. Attempts count from zero.',
+      sameId: 'The id stays the same',
+      sameIdHint: 'Whoever got the message before can recognise it:',
+      sameIdAllHint: 'Whoever got a message before can recognise it.',
+      behind: (key: string) => `It waits behind the other messages of ${key}`,
+      behindHint: 'Later messages that are published already cannot be taken back: it comes after them.',
+      alone: 'It is published at once',
+      aloneHint: 'It has no key, so it waits for no other message.',
+      twice: 'It was published before',
+      twiceHint: 'Consumers that do not check the id handle it twice.',
+      nothingElse: 'Nothing else runs',
+      nothingElseHint: 'No handler and no effect runs again.',
+      told: (topic: string) => `The message to ${topic} waits to be published.`,
+      notYet: 'It is neither published nor failed yet, so nothing was changed.',
+      toldAll: (count: number, isComplete: boolean) =>
+        `${plural(count, 'message waits', 'messages wait')} to be published.${isComplete ? '' : ' There are more: press the button again.'}`,
+    },
+  },
+
+  pause: {
+    verbs: { pause: 'Pause', resume: 'Resume' },
+    title: (verb: 'pause' | 'resume', name: string) => `${verb === 'pause' ? 'Pause' : 'Resume'} ${name}`,
+    done: (verb: 'pause' | 'resume', name: string) =>
+      `${name} is ${verb === 'pause' ? 'paused' : 'resumed'}.`,
+    will: 'What will happen',
+    willNot: 'What will not',
+    willPause: 'No job of it starts any more. Jobs that run now end as usual.',
+    willResume: 'Jobs that waited start now, the oldest first.',
+    willNotPause: 'No delivery is lost: events are verified, recorded and acknowledged as before.',
+    willNotResume: 'Nothing runs twice: jobs that have ended stay as they are.',
+  },
+
+  sources: {
+    title: 'Sources',
+    columns: {
+      source: 'Source',
+      waiting: 'Waiting',
+      retrying: 'Retrying',
+      failed: 'Failed',
+      attention: 'Attention',
+      lag: 'Oldest due',
+      secret: 'Secret',
+      last: 'Last event',
+      act: 'Actions',
+    },
+    health: { ok: 'ok', paused: 'paused', failing: 'failing', unattended: 'no worker' },
+    secret: (position: number) => `no. ${position}`,
+    secretTitle: 'Which of its secrets the newest events were signed with',
+    none: 'none',
+    pauseHint: 'A pause holds every subscriber of this source.',
+    empty: 'No source yet',
+    emptyHint: 'Give hookonce the secret of a provider, or write a configuration:',
+    emptyCommand: 'STRIPE_WEBHOOK_SECRET=whsec_… npx hookonce dev',
+    test: {
+      verb: 'Send a test event',
+      short: 'Test',
+      title: (source: string) => `Send a test event to ${source}`,
+      will: 'What will happen',
+      willText:
+        'The gateway signs a sample event with the first secret of this source, and sends it to its own listener. From there on it is an event like any other: recorded, processed, forwarded.',
+      type: 'Type',
+      typeHint: 'Empty: the usual type of this provider.',
+      sent: (type: string, status: number) => `${type} was answered ${status}.`,
+      open: 'Open it',
+    },
+    catalogue: 'Catalogue',
+    search: 'Search the catalogue',
+    searchHint: 'Name, category or signature',
+    count: (shown: number, all: number) => (shown === all ? plural(all, 'provider') : `${shown} of ${all}`),
+    more: (count: number) => `${count} more. Search to see them.`,
+    noProvider: 'No provider matches',
+    noProviderHint: 'Any other sender can be described in the configuration: `provider: custom`.',
+    providerColumns: {
+      name: 'Provider',
+      category: 'Category',
+      signature: 'Signature',
+      retries: 'Retries for',
+      line: 'Configuration',
+    },
+  },
+
+  destinations: {
+    title: 'Destinations',
+    columns: {
+      name: 'Destination',
+      url: 'URL',
+      gets: 'Gets',
+      waiting: 'Waiting',
+      circuit: 'Circuit',
+      rate: 'Rate',
+      act: 'Actions',
+    },
+    circuit: { closed: 'closed', open: 'open', 'half-open': 'probing' },
+    noCircuit: 'none',
+    noRate: 'no limit',
+    rate: (perSecond: number) => `${perSecond} /s`,
+    probe: 'next probe',
+    unserved: 'no worker',
+    pausedFor: (sources: string) => `paused for ${sources}`,
+    everything: 'everything',
+    pauseHint: (sources: string) => `This destination gets events of ${sources}. Each is paused.`,
+    subscribers: 'Subscribers',
+    subscriberHint: 'Everything that has jobs in this ledger: destinations, and handlers of the library.',
+    subscriberColumns: {
+      subscriber: 'Subscriber',
+      source: 'Source',
+      pattern: 'Types',
+      waiting: 'Waiting',
+      circuit: 'Circuit',
+      state: 'State',
+      act: 'Actions',
+    },
+    states: { paused: 'paused', served: 'served', unserved: 'no worker' },
+    empty: 'No destination',
+    emptyHint: 'Name one in the configuration, or begin with:',
+    emptyCommand: 'npx hookonce dev --forward-to http://localhost:3000/webhooks',
+    noSubscriber: 'No subscriber has been registered in this ledger yet.',
+  },
+
+  captured: {
+    title: 'Captured requests',
+    hint: 'Requests to sources that are not configured. They are kept in memory only, and were answered with 404.',
+    columns: { at: 'Time', request: 'Request', looksLike: 'Looks like', size: 'Body', took: 'Took' },
+    unknown: 'unknown',
+    configure: 'What to configure',
+    headers: 'Headers',
+    body: 'Body',
+    noBody: 'The body is empty.',
+    isCut: 'Only its beginning is kept.',
+    notText: 'The body is not text.',
+    download: 'Download the body',
+    locked: 'Your token may not read headers and bodies.',
+    empty: 'Nothing was captured',
+    emptyHint: 'In `hookonce dev`, a request to any other path is kept here. Try one:',
+    emptyCommand: "curl http://127.0.0.1:4400/in/anything -d '{}'",
+    gone: 'This request is not kept any more.',
+  },
+
+  settings: {
+    title: 'Settings',
+    tabs: { tokens: 'Tokens', audit: 'Audit', alerts: 'Alerts', workers: 'Workers' },
+    tokens: {
+      make: 'Make a token',
+      columns: {
+        name: 'Name',
+        role: 'Role',
+        tenant: 'Tenant',
+        bodies: 'Bodies',
+        used: 'Used',
+        expires: 'Expires',
+        act: 'Actions',
+      },
+      roles: {
+        viewer: 'Sees lists and states. No bodies unless allowed.',
+        operator: 'Also replays, decides, pauses and resumes.',
+        admin: 'Also makes and revokes tokens.',
+      },
+      name: 'Name',
+      nameHint: 'Who or what uses it. The audit shows it.',
+      role: 'Role',
+      tenant: 'Tenant',
+      tenantHint: 'Empty: it sees every tenant.',
+      bodies: 'May read bodies, headers and payloads',
+      days: 'Expires after',
+      never: 'never',
+      inDays: (days: number) => plural(days, 'day'),
+      made: 'The token',
+      madeHint: 'Copy it now. It is not stored, and will not be shown again.',
+      done: 'Done',
+      revoke: 'Revoke',
+      revokeTitle: (name: string) => `Revoke ${name}`,
+      will: 'What will happen',
+      revokeWill: 'Requests with this token are refused at once, and its browser sessions end.',
+      willNot: 'What will not',
+      revokeWillNot: 'What it did stays in the audit.',
+      revoked: (name: string) => `${name} is revoked.`,
+      all: 'all tenants',
+      yes: 'yes',
+      no: 'no',
+      unused: 'never',
+      empty: 'No token yet',
+      emptyHint: 'On this machine nobody has to log in. Elsewhere, everybody needs a token.',
+      onlyAdmins: 'Tokens are for admins who see all tenants.',
+    },
+    audit: {
+      columns: { at: 'Time', actor: 'Who', action: 'What', subject: 'On what', why: 'Why', address: 'From' },
+      empty: 'Nobody has changed anything yet',
+      emptyHint: 'Replays, decisions, pauses and tokens appear here, with who, why and from where.',
+      local: 'this machine',
+      end: 'This is the beginning of the audit.',
+    },
+    alerts: {
+      columns: { rule: 'Rule', about: 'About', says: 'What is wrong', opened: 'Open since', act: 'Actions' },
+      acknowledge: 'Acknowledge',
+      title: (rule: string, about: string) => `Acknowledge ${rule} of ${about}`,
+      will: 'What will happen',
+      willText: 'Others see that you look after it. With a mute, no further message is sent for that long.',
+      willNot: 'What will not',
+      willNotText: 'It stays open until what is wrong has ended.',
+      mute: 'Mute',
+      notMuted: 'no',
+      mutes: { '3600': '1 hour', '14400': '4 hours', '86400': '1 day' } as Readonly<Record<string, string>>,
+      done: 'The alert is yours.',
+      by: (name: string) => `${name} looks after it`,
+      empty: 'No alert is open',
+      emptyHint: 'Rules watch failures, lag, duplicates, signatures, circuits and silence.',
+    },
+    workers: {
+      columns: { host: 'Process', started: 'Started', jobs: 'Jobs now', lease: 'Lease ends' },
+      empty: 'No worker is alive',
+      emptyHint: 'Deliveries are recorded, but nothing is processed. Start one:',
+      emptyCommand: 'npx hookonce serve',
+      onlyAll: 'Workers are shown to those who see all tenants.',
+    },
+  },
+} as const

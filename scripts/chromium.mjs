@@ -1,0 +1,28 @@
+// The system's Chromium, for tests, measurements and pictures.
+import { existsSync } from 'node:fs'
+import { installDebian } from './debian.mjs'
+
+/** Where Debian, Ubuntu and Chrome itself put it. HOOKONCE_CHROMIUM names another place. */
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+export function chromiumOptions() {
+  // The sandbox of Chromium refuses to run as root.
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  return {
+    executablePath: process.env.HOOKONCE_CHROMIUM ?? installed() ?? installByApt(),
+    // Containers have little shared memory.
+    args: [...args, '--disable-dev-shm-usage'],
+  }
+}
+
+function installed() {
+  return PLACES.find((path) => existsSync(path))
+}
+
+function installByApt() {
+  const missing = `Chromium is not at ${PLACES[0]}: install it, or name its place in HOOKONCE_CHROMIUM`
+  installDebian('chromium', missing)
+  const path = installed()
+  if (path === undefined) throw new Error('apt-get installed no Chromium')
+  return path
+}

@@ -1,0 +1,22 @@
+// Installs packages of Debian that tests, measurements and pictures need.
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Of one user: the tests of one machine. */
+const LOCK = join(tmpdir(), 'hookonce-apt.lock')
+
+/**
+ * Installs a package as root, without starting servers. `missing` is the error where that cannot be
+ * done. Two that install at the same time wait for each other: apt does not.
+ */
+export function installDebian(name, missing) {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) throw new Error(missing)
+  const script = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$0"'
+  execFileSync('flock', [LOCK, 'sh', '-c', script, name], {
+    stdio: 'inherit',
+    // RUNLEVEL=1 keeps packages from starting servers of their own.
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+  })
+}
