@@ -1,7 +1,7 @@
 # The gateway as an image. Give it a DATABASE_URL and a configuration:
 #   docker build -t hookonce .
 #   docker run --read-only --cap-drop ALL --security-opt no-new-privileges -p 4400:4400 \
-#     -e DATABASE_URL=… -e STRIPE_WEBHOOK_SECRET=… -e FORWARD_SECRET=… -v ./hookonce.json:/app/hookonce.json:ro hookonce
+#     -e DATABASE_URL=… -e STRIPE_WEBHOOK_SECRET=… -e FORWARD_SECRET=… -v ./hookonce.config.yaml:/app/hookonce.config.yaml:ro hookonce
 # The base is pinned by its digest, so that a build today is a build tomorrow. Raise both parts together.
 ARG NODE_IMAGE=node:24.18.0-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
 
@@ -11,7 +11,9 @@ COPY package.json package-lock.json .npmrc ./
 # The compiler comes in an optional package.
 RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
+# nodemailer, for alerts by mail, is an optional peer without dependencies: pruning would remove it.
+RUN npm run build && cp -r node_modules/nodemailer /nodemailer \
+      && npm prune --omit=dev --omit=optional --ignore-scripts && mv /nodemailer node_modules/nodemailer
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production

@@ -1,9 +1,11 @@
-// Compiles src/ to dist/ with plain tsc and copies what tsc does not: the numbered SQL migrations.
+// Compiles src/ to dist/ with plain tsc. Copies what tsc does not: the numbered SQL migrations.
+// Writes the JSON Schema of the gateway's configuration. Builds the dashboard.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildDashboard } from './build-dashboard.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const typescript = createRequire(import.meta.url).resolve('typescript/package.json')
@@ -17,4 +19,10 @@ cpSync(join(root, 'src/ledger/migrations'), join(root, 'dist/ledger/migrations')
   recursive: true,
   filter: (path) => !path.endsWith('.ts'),
 })
+const { configJsonSchema } = await import('../dist/gateway/config/json-schema.js')
+writeFileSync(
+  join(root, 'dist/gateway/config.schema.json'),
+  `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+)
 chmodSync(join(root, 'dist/cli/bin.js'), 0o755)
+await buildDashboard()

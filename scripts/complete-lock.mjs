@@ -1,5 +1,6 @@
-// Adds to a lockfile the optional packages of other platforms that the registry in use did not have. npm leaves
-// them out then, and `npm ci` refuses the lockfile. They are only fetched on their own platform.
+// Adds to a lockfile the optional packages of other platforms that the registry in use did not
+// have. npm leaves them out then, and `npm ci` refuses the lockfile. They are only fetched on their
+// own platform.
 //   node scripts/complete-lock.mjs [directory]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,11 +1,14 @@
 import { responseOf } from './delivery/fetch.ts'
 import { respond } from './delivery/node.ts'
-import { createEngine } from './engine/engine.ts'
 import type { InlineSourceOptions } from './engine/inline-sources.ts'
+import { engineSeat, setSeat } from './engine/seat.ts'
 import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './http/framework-request.ts'
 import type { Inline, InlineHandler } from './inline/inline.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
+import { sourceNameOf } from './model/source-key.ts'
+import { openMetricsText } from './observe/open-metrics.ts'
 import { prometheusText } from './observe/prometheus.ts'
 import type { MetricsSnapshot } from './observe/snapshot.ts'
 import {
@@ -17,25 +20,29 @@ import {
 } from './operate/attention.ts'
 import type { DecisionReason } from './operate/audit.ts'
 import type { FreshPlan } from './operate/fresh-replay.ts'
-import { pause, resume } from './operate/pause.ts'
+import { type PauseTarget, pause, resume } from './operate/pause.ts'
+import { type ReconcileReport, reconcile } from './operate/reconcile.ts'
 import { planReplayFresh, type ReplayedOne, replayOne } from './operate/replay.ts'
 import { checkOptions, type Options, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler } from './process/subscriber.ts'
 import { receiveFetch, receiveNode } from './receive/doors.ts'
+import type { ReconcileOptions } from './reconcile/options.ts'
 import type { Source } from './sources/contract.ts'
 
 type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string
+type TypePattern<S> = TypeOf<S> | `${string}*${string}`
 type EventOf<S> =
   S extends Source<infer Payload, infer Subject, infer Type> ? Event<Payload, Subject, Type> : Event
 
 export interface Hookonce<S extends Sources> {
   /**
-   * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`). Each subscriber
-   * has its own job on every event: if one fails, only that one is retried.
+   * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`), or of one of
+   * several types. Each subscriber has its own job on every event: if one fails, only that one is
+   * retried.
    */
   on<Name extends keyof S & string>(
     source: Name,
-    type: TypeOf<S[Name]> | `${string}*${string}`,
+    type: TypePattern<S[Name]> | readonly TypePattern<S[Name]>[],
     handler: Handler<EventOf<S[Name]>>,
     options?: SubscriberOptionsFor<EventOf<S[Name]>>,
   ): Hookonce<S>
@@ -70,8 +77,13 @@ export interface Hookonce<S extends Sources> {
   /** Whether a delivery could be recorded durably now. */
   ready(): Promise<boolean>
   readonly metrics: Metrics
-  pause(source: keyof S & string, subscriber?: string): Promise<void>
-  resume(source: keyof S & string, subscriber?: string): Promise<void>
+  /**
+   * Holds the jobs of a source or of one subscriber; deliveries are still recorded. With a reason,
+   * the audit records it. Returns whether it ran before.
+   */
+  pause(source: keyof S & string, subscriber?: string, reason?: DecisionReason): Promise<boolean>
+  /** Returns whether it was paused before. */
+  resume(source: keyof S & string, subscriber?: string, reason?: DecisionReason): Promise<boolean>
   /**
    * Runs finished jobs of an event again. Their steps, effects and writes are not repeated, except
    * with `fresh`.
@@ -80,6 +92,11 @@ export interface Hookonce<S extends Sources> {
     receiptId: string,
     options?: { readonly subscriber?: string; readonly fresh?: DecisionReason },
   ): Promise<ReplayedOne>
+  /**
+   * Reads the provider's own list of events, and records those that never arrived. For Stripe,
+   * GitHub and Shopify. A failure of the API ends the run: `stopped` in the report says why.
+   */
+  reconcile(source: keyof S & string, options: ReconcileOptions): Promise<ReconcileReport>
   /** Lists what a replay with `fresh` would do again. */
   planFresh(receiptId: string, options?: { readonly subscriber?: string }): Promise<FreshPlan>
   readonly attention: Attention
@@ -90,13 +107,16 @@ export interface Hookonce<S extends Sources> {
 export interface Metrics {
   /** Metrics in the text format of Prometheus. Without the backlog while the ledger is down. */
   (): Promise<string>
+  /** The same in the format OpenMetrics, which has exemplars: traces of single measurements. */
+  openMetrics(): Promise<string>
   /** The same metrics as plain data, for other formats. */
   snapshot(): Promise<MetricsSnapshot>
 }
 
-/** `ordered` gets events with the types of their source. */
-type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered'> & {
-  readonly ordered?: (event: E) => string
+/** `ordered` and `filter` get events with the types of their source. */
+type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered' | 'filter'> & {
+  readonly ordered?: ((event: E) => string) | undefined
+  readonly filter?: ((event: E) => boolean) | undefined
 }
 
 /**
@@ -107,12 +127,12 @@ export const DRAIN_MS = 8_000
 
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
-  const engine = createEngine(options)
+  const seat = engineSeat(options)
 
   const self: Hookonce<S> = {
     // A source's types reach its handlers; inside the engine an event is an Event.
     on(source, type, handler, subscriberOptions = {}) {
-      engine.subscribe({
+      seat.subscribe({
         source,
         pattern: type,
         handler: handler as Handler,
@@ -121,50 +141,66 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       return self
     },
     inline: (source, handler, inlineOptions = {}) =>
-      engine.inline(source, handler as InlineHandler, inlineOptions),
+      seat.inline(source, handler as InlineHandler, inlineOptions),
 
     async fetch(request, { source } = {}) {
       try {
-        const { receiver } = await engine.openForDelivery()
+        const { receiver } = await seat.engine.openForDelivery()
         return await receiveFetch(receiver, source ?? lastSegment(new URL(request.url).pathname), request)
       } catch (error) {
-        return responseOf(engine.answerUnopened(error))
+        return responseOf(seat.engine.answerUnopened(error))
       }
     },
     node({ source } = {}) {
       return async (request, response) => {
         try {
-          const { receiver } = await engine.openForDelivery()
+          const { receiver } = await seat.engine.openForDelivery()
           await receiveNode(receiver, source ?? lastSegment(rawRequest(request).url ?? ''), request, response)
         } catch (error) {
-          respond(rawRequest(request), rawResponse(response), engine.answerUnopened(error))
+          respond(rawRequest(request), rawResponse(response), seat.engine.answerUnopened(error))
         }
       }
     },
 
-    start: () => engine.start(),
-    stop: ({ drainMs = DRAIN_MS } = {}) => engine.stop(drainMs),
-    ready: () => engine.isReady(),
-    metrics: Object.assign(async () => prometheusText(await engine.snapshot()), {
-      snapshot: () => engine.snapshot(),
+    start: () => seat.engine.start(),
+    stop: ({ drainMs = DRAIN_MS } = {}) => seat.engine.stop(drainMs),
+    ready: () => seat.engine.isReady(),
+    metrics: Object.assign(async () => prometheusText(await seat.engine.snapshot()), {
+      openMetrics: async () => openMetricsText(await seat.engine.snapshot()),
+      snapshot: () => seat.engine.snapshot(),
     }),
 
-    pause: (source, subscriber) => setPause(source, subscriber, true),
-    resume: (source, subscriber) => setPause(source, subscriber, false),
+    pause: async (source, subscriber, reason) =>
+      pause((await seat.engine.open()).ledger, targetOf(source, subscriber), reason),
+    async resume(source, subscriber, reason) {
+      const { ledger } = await seat.engine.open()
+      const { wasPaused, probes } = await resume(ledger, targetOf(source, subscriber), reason)
+      if (wasPaused || probes > 0) seat.engine.wake()
+      return wasPaused
+    },
 
     async replay(receiptId, { subscriber, fresh } = {}) {
-      const { ledger } = await engine.open()
+      const { ledger } = await seat.engine.open()
       const replayed = await replayOne(ledger, receiptId, { subscriber, fresh })
-      engine.wake()
+      seat.engine.wake()
       return replayed
     },
+    async reconcile(source, reconcileOptions) {
+      const { ledger, listed } = await seat.engine.open()
+      const entry = listed(source)
+      if (!entry) {
+        const fault = `no source "${source}" records its events (inline sources do not)`
+        throw new HookonceError('CONFIG_INVALID', `reconcile: ${fault}`)
+      }
+      return reconcile(ledger, entry, reconcileOptions)
+    },
     async planFresh(receiptId, { subscriber } = {}) {
-      const { ledger } = await engine.open()
+      const { ledger } = await seat.engine.open()
       return planReplayFresh(ledger, receiptId, { subscriber })
     },
 
     attention: {
-      list: async () => listAttention((await engine.open()).ledger),
+      list: async () => listAttention((await seat.engine.open()).ledger),
       confirmDone: (key, { result, ...decision }) =>
         decideOn({ ...decision, key, verb: 'confirm-done', result }),
       confirmNotDone: (key, decision) => decideOn({ ...decision, key, verb: 'confirm-not-done' }),
@@ -172,23 +208,22 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       abandon: (key, decision) => decideOn({ ...decision, key, verb: 'abandon' }),
     },
 
-    ledger: async () => (await engine.open()).ledger,
+    ledger: async () => (await seat.engine.open()).ledger,
   }
 
   async function decideOn(decision: EffectDecision): Promise<Decided> {
-    const { ledger } = await engine.open()
+    const { ledger } = await seat.engine.open()
     const decided = await decideAttention(ledger, decision)
-    engine.wake()
+    seat.engine.wake()
     return decided
   }
 
-  async function setPause(source: string, subscriber: string | undefined, paused: boolean): Promise<void> {
-    const { ledger } = await engine.open()
+  function targetOf(source: string, subscriber: string | undefined): PauseTarget {
     const tenant = options.sources[source]?.tenant ?? 'default'
-    await (paused ? pause : resume)(ledger, { tenant, source, subscriber })
-    if (!paused) engine.wake()
+    return { tenant, source: sourceNameOf(source), subscriber }
   }
 
+  setSeat(self, seat)
   return self
 }
 

@@ -16,8 +16,10 @@ export { NotDone, Permanent, RetryAfter } from './model/handler-errors.ts'
 export type { Version, VersionInput, VersionKind } from './model/version.ts'
 export type { Logger } from './observe/logs.ts'
 export type {
+  AlertFact,
   AttemptFact,
   ChoreFact,
+  CircuitFact,
   CustomObserver as Observer,
   DeliveryFact,
   DiagnosisFact,
@@ -43,5 +45,7 @@ export type {
 } from './observe/snapshot.ts'
 export type { AttemptSpan, DeliverySpan, EffectSpan, MessageSpan, Span, SpanEnd } from './observe/span.ts'
 export type { Attention } from './operate/attention.ts'
+export type { MissingEvent, ReconcileReport, ReconcileStop } from './operate/reconcile-report.ts'
 export type { Options, Sources, SubscriberOptions } from './options.ts'
 export type { Context, Handler } from './process/subscriber.ts'
+export type { ReconcileOptions, ReconcileProgress } from './reconcile/options.ts'

@@ -1,32 +1,33 @@
 import type pg from 'pg'
 import { z } from 'zod'
+import { alertsSchema } from './alerts/config.ts'
 import { check, strict } from './input/checked.ts'
+import { didYouMean } from './input/closest.ts'
+import { circuitSchema, rateSchema } from './input/limiter-options.ts'
+import { positive, retryFields, timerMs } from './input/retry-options.ts'
 import { DAY_MS, DEFAULT_LEASE_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
+import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
+import { DEFAULT_SCHEMA, SCHEMA_NAME, SCHEMA_NAME_RULE } from './model/schema-name.ts'
+import { sourceNameOf, tenantOf } from './model/source-key.ts'
 import type { Logger } from './observe/logs.ts'
 import { type CustomObserver, observerMembers } from './observe/observer.ts'
 import type { Publish } from './publishers/contract.ts'
 import { limitsSchema } from './receive/limits.ts'
+import { addressRange, sourceLimitFields, sourceLimitsSchema } from './receive/source-limits.ts'
 import type { Source } from './sources/contract.ts'
+import { isSecret, type Secret, secretOf } from './sources/options.ts'
 
 /*
  * The options of hookonce(), checked once, with the reason for each default. The types derive from
  * the schemas.
  */
 
-const positive = z.number().positive()
-/** A timer of Node holds 31 bits of milliseconds (24 days). A longer one would fire at once. */
-const timer = positive.max(2 ** 31 - 1)
+/** The gateway's configuration has the same limits. */
+export { addressRange, limitsSchema, sourceLimitFields }
+
 /** Fifty years: the ledger stores the seconds of retention in 31 bits. */
 const days = positive.max(18_250)
-
-const retryFields = {
-  /** The ledger stores the number of attempts in 15 bits. */
-  maxAttempts: z.int().positive().max(32_000),
-  maxAgeMs: positive,
-  baseDelayMs: positive,
-  maxDelayMs: positive,
-}
 
 const retrySchema = strict({
   /**
@@ -42,7 +43,7 @@ const retrySchema = strict({
   maxDelayMs: retryFields.maxDelayMs.default(HOUR_MS),
 })
 
-const retentionSchema = strict({
+export const retentionSchema = strict({
   /** Bodies hold personal data: a month is enough to investigate a complaint. */
   bodyDays: days.default(30),
   /**
@@ -68,16 +69,32 @@ const outboxSchema = strict({
   /** Lanes in flight for each publisher. */
   concurrency: z.int().positive().default(32),
   /** A broker answers in milliseconds, a slow HTTP endpoint in seconds: 30 s is a timeout. */
-  timeoutMs: timer.default(30 * SECOND_MS),
+  timeoutMs: timerMs.default(30 * SECOND_MS),
   /** Values that are left out are those for jobs. */
   retry: strict(retryFields).partial().prefault({}),
   /** A week is enough to investigate a complaint, and messages may hold personal data. */
   keepDays: days.default(7),
 })
 
-const sourceName = z
+/** Encrypts bodies and headers in the ledger. */
+const encryptionSchema = strict({
+  /**
+   * 32 bytes in base64 or hex. Several during a rotation: the first wraps new data keys, the others
+   * open older ones.
+   */
+  key: z.custom<Secret>(
+    isSecret,
+    'expected a string, { env: name }, { file: path }, an array of those, or a function that returns strings',
+  ),
+})
+
+/** `tenant/name` tells apart the sources of several tenants that have the same name. */
+export const sourceKey = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a source name is 1 to 64 letters, digits, "-" and "_"')
+  .regex(
+    /^(?:[A-Za-z0-9][A-Za-z0-9_-]{0,63}\/)?[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
+    'a source name is 1 to 64 letters, digits, "-" and "_", or "tenant/name"',
+  )
 
 const SOURCES_MISSING = 'pass at least one source, such as { stripe: stripe({ secret }) } of hookonce/sources'
 
@@ -86,6 +103,8 @@ const optionsSchema = strict({
     .union([z.string(), z.custom<pg.Pool>(isPool)], { error: 'must be a postgres:// URL or a pg.Pool' })
     .optional(),
   dir: z.string().min(1).default('.hookonce'),
+  /** The name of the ledger's schema. A database may hold several ledgers. */
+  schema: z.string().regex(SCHEMA_NAME, SCHEMA_NAME_RULE).default(DEFAULT_SCHEMA),
   migrate: z.enum(['auto', 'off']).default('auto'),
   prepare: z.enum(['on', 'off']).default('on'),
   /**
@@ -93,7 +112,7 @@ const optionsSchema = strict({
    */
   durability: z.enum(['required', 'unsafe']).default(() => durabilityOf(process.env)),
   sources: z.record(
-    sourceName,
+    sourceKey,
     z.custom<Source>(
       (value) => isSource(value),
       'must be a source, such as stripe({ secret }) of hookonce/sources',
@@ -101,17 +120,27 @@ const optionsSchema = strict({
     { error: ({ code }) => (code === 'invalid_type' ? SOURCES_MISSING : undefined) },
   ),
   concurrency: z.int().positive().default(32),
-  leaseMs: timer.int().min(500).default(DEFAULT_LEASE_MS),
+  leaseMs: timerMs.int().min(500).default(DEFAULT_LEASE_MS),
   /**
    * Jobs accepted by another process are noticed within this time, if its announcement was lost.
    * Jobs accepted by this process are noticed at once.
    */
-  pollMs: timer.min(10).default(500),
+  pollMs: timerMs.min(10).default(500),
   maxConnections: z.int().min(2).default(10),
   limits: limitsSchema.prefault({}),
+  /** Limits of single sources, by their names. */
+  sourceLimits: z.record(sourceKey, sourceLimitsSchema).default({}),
+  /**
+   * Proxies whose `x-forwarded-for` names the client, for `sourceLimits.<name>.allow`. None by
+   * default: a stranger could send the header too.
+   */
+  trustedProxies: z.array(addressRange).max(1_000).default([]),
   retention: retentionSchema.prefault({}),
   retry: retrySchema.prefault({}),
   outbox: outboxSchema.optional(),
+  encryption: encryptionSchema.optional(),
+  /** Rules, and the channels that get the messages. Undefined: no rule is evaluated. */
+  alerts: alertsSchema.optional(),
   logger: z
     .custom<Logger>((value) => isLogger(value), 'must have the methods info, warn and error')
     .optional(),
@@ -124,20 +153,66 @@ const optionsSchema = strict({
       { error: 'must be an array of observers' },
     )
     .default([]),
-}).refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
-  path: ['outbox', 'keepDays'],
-  // An event whose key was pruned is new when it comes again, but its messages have the old ids.
-  message:
-    'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
 })
+  .superRefine(({ sources, sourceLimits, alerts }, context) => {
+    for (const name of Object.keys(alerts?.sources ?? {}))
+      if (!Object.hasOwn(sources, name))
+        context.addIssue({
+          code: 'custom',
+          path: ['alerts', 'sources'],
+          message: `no source is named "${name}"${didYouMean(name, Object.keys(sources))}`,
+        })
+    for (const key of Object.keys(sourceLimits)) {
+      if (Object.hasOwn(sources, key)) continue
+      const message = `no source is named "${key}"${didYouMean(key, Object.keys(sources))}`
+      context.addIssue({ code: 'custom', path: ['sourceLimits', key], message })
+    }
+    const places = new Map<string, string>()
+    for (const [key, { tenant }] of Object.entries(sources)) {
+      const place = `${tenant}/${sourceNameOf(key)}`
+      const other = places.get(place)
+      if (other !== undefined) {
+        const message = `is the same source as "${other}": both have the tenant "${tenant}" and the name "${sourceNameOf(key)}"`
+        context.addIssue({ code: 'custom', path: ['sources', key], message })
+      }
+      places.set(place, key)
+      if ((tenantOf(key) ?? tenant) === tenant) continue
+      context.addIssue({
+        code: 'custom',
+        path: ['sources', key],
+        message: `the source has the tenant "${tenant}": pass \`tenant: '${tenantOf(key)}'\` in its options`,
+      })
+    }
+  })
+  .refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
+    path: ['outbox', 'keepDays'],
+    // An event whose key was pruned is new when it comes again, but its messages have the old ids.
+    message:
+      'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
+  })
 
 const subscriberSchema = strict({
   name: z.string().min(1).max(200).optional(),
   concurrency: z.int().positive().optional(),
-  timeoutMs: timer.default(HANDLER_MS),
+  /** Holds its jobs while most runs fail. */
+  circuit: circuitSchema.optional(),
+  rate: rateSchema.optional(),
+  /** Subscribers with the same limiter share their circuit, rate and concurrency. */
+  limiter: z
+    .string()
+    .regex(/^[^/\0\p{Surrogate}]{1,200}$/u, 'must be 1 to 200 characters without "/"')
+    .optional(),
+  timeoutMs: timerMs.default(HANDLER_MS),
   /** Returns an order key. Events with the same one run one at a time, in recorded order. */
   ordered: z
     .custom<(event: Event) => string>((value) => typeof value === 'function', 'must be a function')
+    .optional(),
+  /**
+   * Chooses among the events of its types, when they arrive. The subscriber gets no job on an event
+   * for which it returns false.
+   */
+  filter: z
+    .custom<(event: Event) => boolean>((value) => typeof value === 'function', 'must be a function')
     .optional(),
   /** Values that are left out are those for all subscribers. */
   retry: strict(retryFields).partial().prefault({}),
@@ -148,12 +223,22 @@ export type Options<S extends Sources = Sources> = Omit<z.input<typeof optionsSc
   readonly sources: S
 }
 export type CheckedOptions = z.output<typeof optionsSchema>
+export type OutboxOptions = z.output<typeof outboxSchema>
 export type SubscriberOptions = z.input<typeof subscriberSchema>
 export type CheckedSubscriberOptions = z.output<typeof subscriberSchema>
 
 export function checkOptions(options: unknown): CheckedOptions {
   // Without any options, the error says that sources are missing.
   return check(optionsSchema, options ?? {}, 'hookonce()')
+}
+
+/**
+ * The outbox of this process: also without publishers of the user, if alerts have channels. Then
+ * other processes may publish the user's messages.
+ */
+export function outboxOf({ outbox, alerts }: CheckedOptions): OutboxOptions | undefined {
+  if (outbox || !alerts || Object.keys(alerts.channels).length === 0) return outbox
+  return check(outboxSchema, { publishers: {} }, 'outbox')
 }
 
 /** Tests set it in the environment. Any other value means the safe one. */
@@ -165,16 +250,20 @@ export function checkSubscriberOptions(options: unknown, where: string): Checked
   return check(subscriberSchema, options, where)
 }
 
-/** The policy of one subscriber, or of the outbox: its own values, then those for all. */
+/**
+ * The policy of one subscriber, or of the outbox: its own values, then those for all. A schedule
+ * also gives the number of attempts, unless `maxAttempts` is set beside it.
+ */
 export function retryPolicy(
   all: CheckedOptions['retry'],
-  own: CheckedSubscriberOptions['retry'],
-): CheckedOptions['retry'] {
+  { scheduleMs, ...own }: CheckedSubscriberOptions['retry'],
+): CheckedOptions['retry'] & Pick<CheckedSubscriberOptions['retry'], 'scheduleMs'> {
   return {
-    maxAttempts: own.maxAttempts ?? all.maxAttempts,
+    maxAttempts: own.maxAttempts ?? (scheduleMs ? scheduleMs.length + 1 : all.maxAttempts),
     maxAgeMs: own.maxAgeMs ?? all.maxAgeMs,
     baseDelayMs: own.baseDelayMs ?? all.baseDelayMs,
     maxDelayMs: own.maxDelayMs ?? all.maxDelayMs,
+    scheduleMs,
   }
 }
 
@@ -186,6 +275,21 @@ export function keySeconds(options: CheckedOptions, source: Source): number {
 
 export function bodySeconds(options: CheckedOptions): number {
   return Math.ceil((options.retention.bodyDays * DAY_MS) / SECOND_MS)
+}
+
+/** The master keys as texts. Reads files and calls functions: once, when the ledger is opened. */
+export async function encryptionKeys({ encryption }: Pick<CheckedOptions, 'encryption'>): Promise<string[]> {
+  if (!encryption) return []
+  const owner = { provider: 'hookonce() encryption', tenant: 'default' }
+  const secret = secretOf(encryption.key, owner)
+  const texts = [await ('fixed' in secret ? secret.fixed : secret.read())].flat()
+  // An empty text among others is a mistake too: events would be stored under the wrong key.
+  const given = texts.flatMap((text) => (text?.trim() ? [text] : []))
+  if (given.length > 0 && given.length === texts.length) return given
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    'hookonce(): encryption.key is empty; set its environment variable, or leave `encryption` out to store payloads unencrypted',
+  )
 }
 
 // Checked by shape: the caller may have another copy of pg.

@@ -1,3 +1,4 @@
+import { didYouMean } from './input/closest.ts'
 import { HookonceError } from './model/errors.ts'
 import {
   type CheckedOptions,
@@ -11,7 +12,8 @@ import type { Source } from './sources/contract.ts'
 /** A handler and the events it subscribes to. Not yet registered in the ledger. */
 export interface Subscription {
   readonly source: string
-  readonly pattern: string
+  /** Types or patterns, at least one. */
+  readonly patterns: readonly string[]
   readonly handler: Handler
   readonly name: string
   readonly options: CheckedSubscriberOptions
@@ -20,7 +22,7 @@ export interface Subscription {
 /** What was given to `.on()`, unchecked. */
 export interface NewSubscription {
   readonly source: string
-  readonly pattern: string
+  readonly pattern: string | readonly string[]
   readonly handler: Handler
   readonly options: SubscriberOptions
 }
@@ -32,28 +34,32 @@ export function subscription(
   given: NewSubscription,
 ): Subscription {
   const { source, pattern, handler } = given
-  const where = `.on('${source}', '${pattern}')`
+  const patterns = [pattern].flat()
+  const where = `.on('${source}', '${patterns.join("', '")}')`
   sourceNamed(options, source, where)
-  if (typeof pattern !== 'string' || pattern === '') {
+  if (patterns.length === 0 || patterns.some((one) => typeof one !== 'string' || one === '')) {
     const fault = 'the event type is missing; pass a type, a pattern such as "invoice.*", or "*"'
     throw new HookonceError('CONFIG_INVALID', `${where}: ${fault}`)
   }
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
   const own = checkSubscriberOptions(given.options, where)
-  const name = own.name ?? pattern
+  const name = own.name ?? patterns.join(', ')
   if (existing.some((other) => other.source === source && other.name === name)) {
     throw new HookonceError(
       'CONFIG_INVALID',
       `${where}: a subscriber named "${name}" already exists; pass a unique \`name\` in the options`,
     )
   }
-  return { source, pattern, handler, name, options: own }
+  return { source, patterns, handler, name, options: own }
 }
 
 export function sourceNamed({ sources }: CheckedOptions, name: string, where: string): Source {
   const source = Object.hasOwn(sources, name) ? sources[name] : undefined
   if (source) return source
-  const known = Object.keys(sources).join(', ') || 'none'
-  throw new HookonceError('CONFIG_INVALID', `${where}: no source is named "${name}" (there are: ${known})`)
+  const known = Object.keys(sources)
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `${where}: no source is named "${name}"${didYouMean(name, known)} (there are: ${known.join(', ') || 'none'})`,
+  )
 }

@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os'
+import { didYouMean } from '../input/closest.ts'
 import {
   type AttentionVerb,
   attentionVerbs,
@@ -6,11 +6,14 @@ import {
   listAttention,
   type UnknownEffect,
 } from '../operate/attention.ts'
+import { requireTenant } from '../operate/sources.ts'
+import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
+import { type TenantColumn, tenantColumn } from './tenant-column.ts'
 
-const usage = `hookonce attention list [--json] [--dir DIR]
+const usage = `hookonce attention list [--tenant NAME] [--json] [--dir DIR]
 hookonce attention confirm-done <effect key> --why TEXT [--result JSON] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
 hookonce attention confirm-not-done <effect key> --why TEXT …
 hookonce attention retry-same-key <effect key> --why TEXT …
@@ -24,29 +27,38 @@ idempotency key, then decide.
   retry-same-key     the call is made again with the same key: the other side must still know it
   abandon            the waiting jobs fail; the effect stays unknown and listed
 
-\`hookonce show\` and \`hookonce audit\` show who decided (--by, else your user name), when and why.`
+Without a word it lists. \`hookonce show\` and \`hookonce audit\` show who decided (--by, else your user name), when and why.`
 
 export const attention: Command = {
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage, words: 2 }, args, {
       ...ledgerOptions,
-      tenant: { type: 'string', default: 'default' },
+      tenant: { type: 'string' },
       by: { type: 'string' },
       why: { type: 'string' },
       result: { type: 'string' },
     })
     const [word, key] = positionals
-    if (word === 'list') {
+    if (word === undefined || word === 'list') {
       if (key !== undefined) throw usageError({ usage }, `unexpected argument "${key}"`)
-      const unknown = await withLedger(values.dir, listAttention)
-      return values.json ? printJson(unknown) : print(asText(unknown))
+      const { unknown, column } = await withLedger(values.dir, async (ledger) => {
+        await requireTenant(ledger, values.tenant)
+        const { tenant } = values
+        return { unknown: await listAttention(ledger, { tenant }), column: await tenantColumn(ledger) }
+      })
+      return values.json ? printJson(unknown) : print(asText(unknown, column))
     }
     const verb = attentionVerbs.find((candidate) => candidate === word)
-    if (!verb) throw usageError({ usage }, `give list, or one of ${attentionVerbs.join(', ')}`)
+    if (!verb)
+      throw usageError(
+        { usage },
+        `give list, or one of ${attentionVerbs.join(', ')}${didYouMean(word, ['list', ...attentionVerbs])}`,
+      )
     if (!key) throw usageError({ usage }, 'give the key of the effect')
     if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
-    const { tenant, why, by = userInfo().username } = values
+    const { tenant = 'default', why } = values
+    const by = actorOf(values.by)
     const decision = { tenant, key, verb, by, why, result: resultOf(verb, values.result) }
     const decided = await withLedger(values.dir, (ledger) => decideAttention(ledger, decision))
     if (values.json) return printJson(decided)
@@ -68,9 +80,10 @@ function resultOf(verb: AttentionVerb, text: string | undefined): unknown {
   }
 }
 
-function asText(unknown: readonly UnknownEffect[]): string {
+function asText(unknown: readonly UnknownEffect[], column: TenantColumn): string {
   if (unknown.length === 0) return 'nothing needs attention'
   const rows = unknown.map((effect) => [
+    ...column.cell(effect.tenant),
     safe(effect.key),
     effect.mode,
     clock(effect.startedAt),
@@ -78,5 +91,5 @@ function asText(unknown: readonly UnknownEffect[]): string {
     effect.jobs.map((job) => `${job.receiptId} ${safe(job.subscriber)}`).join(', ') || 'abandoned',
     safe(effect.reason),
   ])
-  return table(['EFFECT', 'MODE', 'CALLED', 'IDEMPOTENCY-KEY', 'WAITING JOBS', 'WHY'], rows)
+  return table([...column.head, 'EFFECT', 'MODE', 'CALLED', 'IDEMPOTENCY-KEY', 'WAITING JOBS', 'WHY'], rows)
 }

@@ -2,10 +2,12 @@ import { type ListedAudit, listAudit } from '../operate/audit.ts'
 import { type Command, ledgerOptions, parse, parseLimit } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
+import { type TenantColumn, tenantColumn } from './tenant-column.ts'
 
 const usage = `hookonce audit [--tenant NAME] [--limit N] [--after ID] [--json] [--dir DIR]
 
-Lists the decisions of operators, newest first: who decided what, when and why.
+Lists the decisions of operators, newest first: who decided what, when, from where and why. BY is the name of a token, or
+cli:NAME for the command line, env:HOOKONCE_ADMIN_TOKEN, or local:loopback for a listener that needs no token.
 --after goes on after the entry with this id, which --json prints.`
 
 export const audit: Command = {
@@ -19,13 +21,31 @@ export const audit: Command = {
     })
     const { tenant, after } = values
     const limit = parseLimit({ usage }, values.limit)
-    const { entries } = await withLedger(values.dir, (ledger) => listAudit(ledger, { tenant, limit, after }))
+    const { entries, column } = await withLedger(values.dir, async (ledger) => ({
+      ...(await listAudit(ledger, { tenant, limit, after })),
+      column: await tenantColumn(ledger),
+    }))
     if (values.json) return printJson(entries)
     if (entries.length === 0) return print('no decisions')
-    print(table(['DECIDED', 'BY', 'WHAT', 'TENANT', 'ON', 'WHY'], entries.map(cells)))
+    const head = ['DECIDED', 'BY', 'FROM', 'WHAT', ...column.head, 'ON', 'WHY']
+    print(
+      table(
+        head,
+        entries.map((entry) => cells(entry, column)),
+      ),
+    )
   },
 }
 
-function cells({ at, actor, action, tenant, subject, why }: ListedAudit): string[] {
-  return [clock(at), safe(actor), action, safe(tenant), safe(subject), safe(why)]
+function cells(entry: ListedAudit, column: TenantColumn): string[] {
+  const { at, actor, address, action, tenant, subject, why } = entry
+  return [
+    clock(at),
+    safe(actor),
+    safe(address ?? '-'),
+    action,
+    ...column.cell(tenant),
+    safe(subject),
+    safe(why),
+  ]
 }

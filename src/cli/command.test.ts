@@ -40,3 +40,10 @@ test('as many words are taken as a command has a use for, and none unless it say
   expect(() => parse({ ...command, words: 1 }, ['a', 'b'], limit)).toThrow('unexpected argument "b"')
   expect(() => parse(command, ['a', '--limit', '3'], limit)).toThrow('unexpected argument "a"')
 })
+
+test('an option that is nearly right is named', () => {
+  const limit = { limit: { type: 'string' } } as const
+  expect(() => parse(command, ['--limt', '3'], limit)).toThrow(
+    'unknown option --limt (did you mean "--limit"?)',
+  )
+})

@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util'
+import { didYouMean } from '../input/closest.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /** One command of the command line. Each has its own file, and `commands.ts` lists them. */
 export interface Command {
   readonly usage: string
+  /** The exit code after an error; 1 by default. */
+  readonly failureCode?: number
   run(args: readonly string[]): Promise<void>
 }
 
@@ -46,7 +49,10 @@ function parsedArgs<const Options extends ArgOptions>(
   } catch (error) {
     // Node adds advice on positional arguments, which is seldom what was meant.
     const message = error instanceof Error ? error.message : String(error)
-    throw usageError(command, message.replace(/^Unknown option '([^']*)'.*$/s, 'unknown option $1'))
+    const [, unknown] = /^Unknown option '([^']*)'/.exec(message) ?? []
+    if (unknown === undefined) throw usageError(command, message)
+    const known = Object.keys(options).map((name) => `--${name}`)
+    throw usageError(command, `unknown option ${unknown}${didYouMean(unknown, known)}`)
   }
 }
 

@@ -1,9 +1,11 @@
 import type { Command } from './command.ts'
 
 /** A line of the help text. The command is loaded when it runs: most of them import a lot. */
-interface CommandEntry {
+export interface CommandEntry {
   readonly name: string
   readonly summary: string
+  /** It prints until it is stopped, so it ends if nobody reads its output any more. */
+  readonly isEndless?: true
   load(): Promise<Command>
 }
 
@@ -20,9 +22,19 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./serve.ts')).serve,
   },
   {
+    name: 'config-schema',
+    summary: 'print the JSON Schema of a configuration file',
+    load: async () => (await import('./config-schema.ts')).configSchemaCommand,
+  },
+  {
     name: 'migrate',
     summary: 'bring the schema of DATABASE_URL up to date',
     load: async () => (await import('./migrate.ts')).migrate,
+  },
+  {
+    name: 'doctor',
+    summary: 'check this machine, the configuration and the database',
+    load: async () => (await import('./doctor.ts')).doctor,
   },
   {
     name: 'status',
@@ -30,8 +42,19 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./status.ts')).status,
   },
   {
+    name: 'stats',
+    summary: 'count deliveries and attempts over the last hour, day or week',
+    load: async () => (await import('./stats.ts')).stats,
+  },
+  {
+    name: 'alerts',
+    summary: 'list open alerts, acknowledge one, or test their channels',
+    load: async () => (await import('./alerts.ts')).alerts,
+  },
+  {
     name: 'events',
     summary: 'list the latest events',
+    isEndless: true,
     load: async () => (await import('./events.ts')).events,
   },
   {
@@ -48,6 +71,16 @@ export const commands: readonly CommandEntry[] = [
     name: 'replay',
     summary: 'process one event again, or all that failed',
     load: async () => (await import('./replay.ts')).replay,
+  },
+  {
+    name: 'reconcile',
+    summary: 'record events that the provider lists and that never arrived',
+    load: async () => (await import('./reconcile.ts')).reconcile,
+  },
+  {
+    name: 'prune',
+    summary: 'delete now what is past its retention',
+    load: async () => (await import('./prune.ts')).prune,
   },
   {
     name: 'attention',
@@ -80,9 +113,19 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./subscribers.ts')).subscribers,
   },
   {
+    name: 'encryption',
+    summary: 'list, rotate or forget the keys that encrypt payloads',
+    load: async () => (await import('./encryption.ts')).encryption,
+  },
+  {
     name: 'audit',
     summary: 'list what operators decided, and why',
     load: async () => (await import('./audit.ts')).audit,
+  },
+  {
+    name: 'token',
+    summary: 'make, list and revoke tokens of the admin API',
+    load: async () => (await import('./token.ts')).token,
   },
   {
     name: 'sources',
@@ -98,5 +141,21 @@ export const commands: readonly CommandEntry[] = [
     name: 'trigger',
     summary: 'send signed sample events of a provider to any URL',
     load: async () => (await import('./trigger.ts')).trigger,
+  },
+  {
+    name: 'prove',
+    summary: 'try to break a webhook receiver, and compare what it did',
+    load: async () => (await import('./prove.ts')).prove,
+  },
+  {
+    name: 'listen',
+    summary: 'send the events of a gateway to an app on this machine',
+    isEndless: true,
+    load: async () => (await import('./listen.ts')).listen,
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands in bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).completion(commands),
   },
 ]

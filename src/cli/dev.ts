@@ -1,17 +1,23 @@
 import { join } from 'node:path'
-import { destinationUrlFault, type GatewayConfig, readConfig } from '../gateway/config.ts'
-import { gatewayHooks } from '../gateway/hooks.ts'
+import { destinationUrlFault } from '../forward/destination.ts'
+import { capture } from '../gateway/capture/capture.ts'
+import type { CapturedRequest } from '../gateway/capture/ring.ts'
+import { type GatewayConfig, readConfig } from '../gateway/config/config.ts'
+import { findConfigFile } from '../gateway/config/find-file.ts'
+import { gateway } from '../gateway/gateway.ts'
+import { digestOf, watchConfig } from '../gateway/watch-config.ts'
 import type { Hookonce } from '../hookonce.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
-import { custom } from '../sources/custom.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
+import { makeDemoSource } from './demo-source.ts'
+import { devConfig, devHooks, EMPTY, FORWARD_SECRET, SUBSCRIBER } from './dev-config.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
-import { localSecret } from './local-secret.ts'
-import { databaseOf } from './open-ledger.ts'
+import { databaseOf, encryptionFrom, schemaFrom } from './open-ledger.ts'
 import { print, safe, withoutPassword } from './print.ts'
+import { MAX_CONNECTIONS, reloader } from './reload.ts'
 import {
   closeListeners,
   gatewayOptions,
@@ -20,12 +26,14 @@ import {
   runUntilSignal,
 } from './run-gateway.ts'
 
-const usage = `hookonce dev [--forward-to URL] [--config hookonce.json] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
-             [--dir .hookonce] [--drain 8s] [--json]
+const usage = `hookonce dev [--forward-to URL] [--config FILE] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
+             [--admin-path PATH] [--dir .hookonce] [--drain 8s] [--json]
 
 Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. Its sources are
 each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and so on: \`hookonce sources <id>\` names it),
-each source of --config, and "demo" to try it out. /metrics is at --admin-port.`
+each source of the configuration, and "demo" to try it out. The configuration is --config, or hookonce.config.ts, .mjs, .js,
+.json, .yaml or .yml in this folder; a change takes effect without a restart. The dashboard is at
+--admin-port.`
 
 export const dev: Command = {
   usage,
@@ -33,12 +41,11 @@ export const dev: Command = {
     const { values } = parse({ usage }, args, {
       ...gatewayOptions,
       'forward-to': { type: 'string' },
-      config: { type: 'string' },
       dir: { type: 'string', default: '.hookonce' },
       json: { type: 'boolean', default: false },
     })
     // Rejects every wrong option before the first file is written.
-    const { port, drainMs, adminPlace } = parseGatewayOptions({ usage }, values)
+    const { deliveryPort, drainMs, adminPlace } = parseGatewayOptions({ usage }, values, 'everything')
     const forwardTo = values['forward-to']
     const fault = forwardTo === undefined ? undefined : destinationUrlFault(forwardTo)
     if (fault !== undefined) {
@@ -46,93 +53,96 @@ export const dev: Command = {
       const given = forwardTo?.includes('@') ? '' : `, not "${forwardTo}"`
       throw usageError({ usage }, `--forward-to ${fault}${given}`)
     }
-    const configured = values.config === undefined ? EMPTY : await readConfig(values.config, process.env)
-    const admin = adminPlace(configured.admin, process.env)
-    const demo = demoSource(localSecret(values.dir, 'demo-secret'))
+    const { dir, json } = values
+    const file = values.config ?? findConfigFile()
+    const digest = file === undefined ? undefined : digestOf(file)
+    const configured = file === undefined ? EMPTY : await readConfig(file, process.env)
+    const port = deliveryPort(configured)
+    const admin = adminPlace(configured, process.env)
+    const demo = makeDemoSource(dir)
     // For providers that sign their URL. With --port 0 the port is not known yet.
     const found = await environmentSources(process.env, (provider) =>
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
-    const config = devConfig({ configured, demo, found, forwardTo, dir: values.dir })
-    const database = databaseOf(process.env)
-    const hooks = gatewayHooks(config, {
-      database,
-      dir: values.dir,
-      logger: values.json ? jsonLogger('info') : terminalLogger(),
+    const withFile = (given: GatewayConfig): GatewayConfig =>
+      devConfig({ configured: given, demo, found, forwardTo, dir })
+    const config = withFile(configured)
+    const logger = json ? jsonLogger('info') : terminalLogger()
+    const database = configured.database ?? databaseOf(process.env)
+    const schema = schemaFrom(process.env)
+    const encryption = encryptionFrom(process.env)
+    const capturing = capture((request) => logCaptured(logger, request))
+    const serving = gateway({
+      config,
+      make: (next) => devHooks(next, { database, schema, dir, logger, ...encryption }),
+      works: true,
+      drainMs,
+      logger,
+      capture: capturing,
     })
-    if (config.destinations.length === 0) {
-      for (const source of Object.keys(config.sources))
-        hooks.on(source, '*', () => undefined, { name: SUBSCRIBER })
-    }
     // The ports first: a second `dev` that cannot have them leaves no trace in the ledger.
-    const listeners = await openListeners({ hooks, host: '127.0.0.1', port, receives: true, admin })
-    await hooks.start().catch(async (error) => {
+    const listeners = await openListeners({
+      gateway: serving,
+      host: '127.0.0.1',
+      port,
+      maxConnections: configured.limits?.maxConnections ?? MAX_CONNECTIONS,
+      receives: true,
+      admin,
+      logger,
+      captured: capturing.requests,
+      firstEvent: (opened) => curlOf(demo, opened),
+    })
+    await serving.start().catch(async (error) => {
       await closeListeners(listeners)
       throw error
     })
     // Before it reports that it is ready: a process that waits for that may stop it at once.
-    const stopped = runUntilSignal(hooks, listeners, drainMs)
-    const { delivery } = listeners
-    const adminPort = listeners.admin?.port
+    const stopped = runUntilSignal(serving, listeners, drainMs)
+    const watching =
+      file === undefined
+        ? undefined
+        : watchConfig({
+            file,
+            digest,
+            logger,
+            apply: reloader({
+              gateway: serving,
+              limitConnections: listeners.delivery.limitConnections,
+              logger,
+              config,
+              read: async () => withFile(await readConfig(file, process.env)),
+            }),
+          })
     await greet({
-      hooks,
-      port: delivery.port,
-      adminPort,
+      hooks: serving.current(),
+      port: listeners.delivery.port,
+      adminPlace: `http://127.0.0.1:${listeners.admin?.port}${admin.path}`,
+      adminPort: listeners.admin?.port,
+      file,
       config,
       demo,
       found,
-      dir: values.dir,
-      json: values.json,
+      dir,
+      json,
     })
     await stopped
+    watching?.stop()
   },
 }
 
-const EMPTY: GatewayConfig = { sources: {}, destinations: [] }
-
-/**
- * The subscriber of `dev`, with --forward-to and without it: under two names, a replay would run
- * the jobs of both.
- */
-const SUBSCRIBER = 'dev'
-/** The file with the secret of --forward-to. */
-const FORWARD_SECRET = 'forward-secret'
-
-interface DevInput {
-  /** From the file of --config. */
-  readonly configured: GatewayConfig
-  readonly demo: SigningSource
-  readonly found: EnvironmentSources
-  readonly forwardTo: string | undefined
-  readonly dir: string
-}
-
-function devConfig({ configured, demo, found, forwardTo, dir }: DevInput): GatewayConfig {
-  const opened = Object.fromEntries(found.opened.map(({ name, source }) => [name, source]))
-  const forward =
-    forwardTo === undefined
-      ? []
-      : [{ name: SUBSCRIBER, url: forwardTo, types: '*', secret: localSecret(dir, FORWARD_SECRET) }]
-  return {
-    sources: { demo, ...opened, ...configured.sources },
-    destinations: [...configured.destinations, ...forward],
-  }
-}
-
-function demoSource(secret: string): SigningSource {
-  return custom({
-    provider: 'demo',
-    secret,
-    // No timestamp, so that the printed curl line stays valid.
-    signature: { algorithm: 'hmac-sha256', header: 'demo-signature', encoding: 'hex' },
-    event: { key: 'json:id', type: 'json:type' },
-  })
+/** A request to a source that is not configured, and how to configure it. */
+function logCaptured(logger: Logger, { method, url, looksLike, advice, body }: CapturedRequest): void {
+  const sender = looksLike.length > 0 ? `, looks like ${looksLike.join(' or ')}` : ''
+  logger.info({ detail: `${method} ${url}, ${body.length} bytes${sender}: ${advice}` }, 'captured')
 }
 
 interface Greeting {
   readonly hooks: Hookonce<Sources>
   readonly port: number
   readonly adminPort: number | undefined
+  /** The URL of the admin listener. */
+  readonly adminPlace: string
+  readonly file: string | undefined
   readonly config: GatewayConfig
   readonly demo: SigningSource
   readonly found: EnvironmentSources
@@ -140,10 +150,16 @@ interface Greeting {
   readonly json: boolean
 }
 
-async function greet({ hooks, port, adminPort, config, demo, found, dir, json }: Greeting): Promise<void> {
+/** A line that sends a signed event, each time the same. */
+function curlOf(demo: SigningSource, port: number): string {
   const body = '{"id":"evt_1","type":"invoice.paid"}'
   const signature = demo.sign({ body })['demo-signature']
-  const curl = `curl -d '${body}' -H 'demo-signature: ${signature}' http://127.0.0.1:${port}/in/demo`
+  return `curl -d '${body}' -H 'demo-signature: ${signature}' http://127.0.0.1:${port}/in/demo`
+}
+
+async function greet(greeting: Greeting): Promise<void> {
+  const { hooks, port, adminPort, adminPlace, file, config, demo, found, dir, json } = greeting
+  const curl = curlOf(demo, port)
   const { url = '' } = await hooks.ledger()
   const database = withoutPassword(url)
   const sources = Object.keys(config.sources)
@@ -170,15 +186,18 @@ async function greet({ hooks, port, adminPort, config, demo, found, dir, json }:
   })
   print(
     [
-      `hookonce is ready at http://127.0.0.1:${port}`,
+      `hookonce is ready. The dashboard is at ${adminPlace}/`,
       '',
+      `  receives   at http://127.0.0.1:${port}`,
       `  sources    ${listed.join('\n             ')}`,
       ...leftOut.map(({ variable, why }) => safe(`  left out   ${variable}: ${why}`)),
       ...config.destinations.map(
         ({ name, url }) => `  forwards   to ${url}, signed with ${secretOf(name, dir)}`,
       ),
       `  ledger     ${database}`,
-      `  metrics    http://127.0.0.1:${adminPort}/metrics`,
+      `  admin API  ${adminPlace}/api/v1/events`,
+      `  metrics    ${adminPlace}/metrics`,
+      ...(file === undefined ? [] : [`  config     ${file}`]),
       '',
       'Send a signed event, then the same line again:',
       '',
@@ -202,7 +221,10 @@ function terminalLogger(): Logger {
     const about = [fields.source, fields.event_type, fields.event_key, fields.job, fields.code].filter(
       (part) => part !== undefined,
     )
-    const detail = [fields.detail, fields.error].filter((part) => part !== undefined)
+    // Several faults of a file come as several lines.
+    const detail = [fields.detail, fields.error]
+      .filter((part) => part !== undefined)
+      .map((part) => String(part).replace(/\n\s*/g, '; '))
     print(
       safe(
         `${time}  ${(LABELS[message] ?? message).padEnd(36)}${about.join('  ')}${detail.length > 0 ? `  ${detail.join(' ')}` : ''}`,
@@ -217,4 +239,5 @@ const LABELS: Readonly<Record<string, string>> = {
   duplicate: '200 duplicate, not processed again',
   processed: '    processed',
   unwanted: '200 no subscriber wants this type',
+  captured: '404 captured, not recorded',
 }

@@ -1,4 +1,4 @@
-import { makeSource } from '../gateway/config.ts'
+import { makeSource } from '../gateway/config/make-source.ts'
 import { HookonceError } from '../model/errors.ts'
 import { findProvider, providerIds } from '../sources/catalogue/index.ts'
 import { checkDescription, needsUrl, type ProviderDescription } from '../sources/description.ts'

@@ -1,24 +1,34 @@
 import { jobStates } from '../model/job-state.ts'
 import { type EventPage, type EventQuery, type EventRow, listEvents } from '../operate/events.ts'
 import { isHeldByPause, listPaused, type Paused } from '../operate/pause.ts'
-import { sourceNames } from '../operate/sources.ts'
+import { requireTenant, sourceNames } from '../operate/sources.ts'
 import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
+import { DEMO } from './demo.ts'
+import { eventTable } from './event-table.ts'
 import { filterOptions, parseFilter } from './filter.ts'
+import { printArriving } from './follow-events.ts'
 import { type Ledger, withLedger } from './open-ledger.ts'
 import { pausedLine } from './paused-line.ts'
-import { clock, print, printJson, safe, table } from './print.ts'
+import { print, printJson, safe } from './print.ts'
+import { tenantColumn } from './tenant-column.ts'
 
-const usage = `hookonce events [--source NAME] [--subscriber NAME] [--state STATE] [--type TYPE] [--since TIME] [--until TIME]
-                [--limit N] [--after CURSOR] [--json] [--dir DIR]
+const usage = `hookonce events [--state STATE] [--type TYPE] [--key KEY] [--object ID] [--error TEXT] [--source NAME] [--tenant NAME]
+                [--subscriber NAME] [--since TIME] [--until TIME] [--limit N] [--after CURSOR] [--follow] [--json] [--dir DIR]
 
 Lists the latest events, newest first, and says where jobs wait because their source or subscriber is paused.
 
-  --subscriber   events on which this subscriber has a job
   --state        events with a job in this state: ${jobStates.join(', ')}
   --type         an event type, or a pattern such as "invoice.*"
+  --key          the provider's key of the event
+  --object       the id of the object that the event is about, such as in_123
+  --error        failed events whose error contains this text; or the fingerprint of a group of hookonce failures --json
+  --source       a source; acme/stripe is the source stripe of tenant acme
+  --subscriber   events on which this subscriber has a job
   --since        received at this time or later: 2h (ago), or 2026-01-31T12:00:00Z
   --until        received before this time
-  --after        goes on after this event: give its "cursor", which --json prints`
+  --after        goes on after this event: give its "cursor", which --json prints
+  --follow       prints events as they arrive, after the latest 10 or --limit; with --state failed or attention, as jobs
+                 come into that state. Ctrl-C ends it and prints where to go on. --json prints one line per event`
 
 export const events: Command = {
   usage,
@@ -27,31 +37,66 @@ export const events: Command = {
       ...ledgerOptions,
       ...filterOptions,
       state: { type: 'string' },
-      limit: { type: 'string', default: '50' },
+      key: { type: 'string' },
+      object: { type: 'string' },
+      error: { type: 'string' },
+      limit: { type: 'string' },
       after: { type: 'string' },
+      follow: { type: 'boolean', default: false },
     })
     const state = jobStates.find((one) => one === values.state)
     if (values.state !== undefined && state === undefined)
       throw usageError({ usage }, `--state is one of ${jobStates.join(', ')}, not "${values.state}"`)
+    if (values.error !== undefined && state !== undefined && state !== 'failed')
+      throw usageError({ usage }, '--error finds failed events: leave --state out')
+    const { key, object, error, after } = values
     const query: EventQuery = {
       ...parseFilter({ usage }, values),
       state,
-      limit: parseLimit({ usage }, values.limit),
-      after: values.after,
+      key,
+      object,
+      error,
+      after,
+      limit: parseLimit({ usage }, values.limit ?? (values.follow ? '10' : '50')),
     }
-    const { page, paused, sources } = await withLedger(values.dir, async (ledger) => ({
-      page: await fullPage(ledger, query),
-      paused: await listPaused(ledger),
-      sources: await sourceNames(ledger),
-    }))
-    if (values.json) return printJson(page.events)
-    if (page.events.length === 0) return print(noEvents(query, sources))
-    print(
-      table(['RECEIVED', 'SOURCE', 'TYPE', 'KEY', 'JOBS', 'DUPLICATES', 'RECEIPT'], page.events.map(cells)),
-    )
+    if (values.follow) return follow(values, query)
+    return list(values, query)
+  },
+}
+
+interface Shown {
+  readonly dir: string
+  readonly json: boolean
+}
+
+async function list({ dir, json }: Shown, query: EventQuery): Promise<void> {
+  await withLedger(dir, async (ledger) => {
+    await requireTenant(ledger, query.tenant)
+    const page = await fullPage(ledger, query)
+    if (json) return printJson(page.events)
+    if (page.events.length === 0) return print(noEvents(query, await sourceNames(ledger)))
+    print(eventTable(await tenantColumn(ledger)).whole(page.events))
+    const paused = await listPaused(ledger)
     const holding = paused.filter((one) => page.events.some((event) => mayHold(one, event)))
     if (holding.length > 0) print(['', ...holding.map(pausedLine)].join('\n'))
-  },
+  })
+}
+
+async function follow(
+  { dir, json }: Shown,
+  { key, until, state, limit, ...query }: EventQuery,
+): Promise<void> {
+  if (key !== undefined) throw usageError({ usage }, '--key names one event: leave --follow out')
+  if (until !== undefined) throw usageError({ usage }, '--until and --follow exclude each other')
+  if (state !== undefined && state !== 'failed' && state !== 'attention')
+    throw usageError(
+      { usage },
+      'with --follow, --state is failed or attention: jobs only pass the other states',
+    )
+  await withLedger(dir, async (ledger) => {
+    await requireTenant(ledger, query.tenant)
+    await printArriving(ledger, { ...query, state, latest: limit }, { json })
+  })
 }
 
 /** A page may end early where few events match: goes on until it is full, or history ends. */
@@ -65,24 +110,13 @@ async function fullPage(ledger: Ledger, query: EventQuery): Promise<EventPage> {
   return page
 }
 
-function cells(event: EventRow): string[] {
-  const { duplicates, mismatches } = event
-  return [
-    clock(event.receivedAt),
-    event.source,
-    safe(event.eventType),
-    safe(event.eventKey).slice(0, 40),
-    event.states.join(',') || '-',
-    mismatches > 0 ? `${duplicates} (${mismatches} with another body)` : String(duplicates),
-    event.id,
-  ]
-}
-
 function noEvents({ source, limit: _, ...filter }: EventQuery, sources: readonly string[]): string {
   if (source !== undefined && !sources.includes(source))
     return safe(`no source "${source}" has events (the ledger knows ${sources.join(', ') || 'none'})`)
   if (Object.values(filter).some((value) => value !== undefined)) return 'no events match'
-  return source === undefined ? 'no events yet' : safe(`no events of ${source} yet`)
+  if (source !== undefined) return safe(`no events of ${source} yet`)
+  const sample = sources.includes(DEMO) ? DEMO : '<provider>'
+  return `no events yet: \`hookonce trigger ${sample}\` sends a signed sample event`
 }
 
 /** An event lists the states of its jobs, but not their subscribers. */

@@ -1,11 +1,12 @@
-import { type FailureGroup, listFailures } from '../operate/failures.ts'
-import { requireKnown } from '../operate/sources.ts'
+import { type FailureFilter, type FailureGroup, listFailures } from '../operate/failures.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
-import { filterOptions, parseFilter } from './filter.ts'
+import { filterOptions, parseFilter, requireNames } from './filter.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
+import { type TenantColumn, tenantColumn } from './tenant-column.ts'
 
-const usage = `hookonce failures [--source NAME] [--subscriber NAME] [--type TYPE] [--since TIME] [--until TIME] [--json] [--dir DIR]
+const usage = `hookonce failures [--source NAME] [--subscriber NAME] [--type TYPE] [--since TIME] [--until TIME] [--tenant NAME]
+                  [--json] [--dir DIR]
 
 Groups failed jobs by source, subscriber and error, the largest group first, with one receipt of each to show. Errors that
 differ only in ids are one group. --since and --until are times of the failure: 2h (ago), or 2026-01-31T12:00:00Z.`
@@ -15,17 +16,44 @@ export const failures: Command = {
   async run(args) {
     const { values } = parse({ usage }, args, { ...ledgerOptions, ...filterOptions })
     const filter = parseFilter({ usage }, values)
-    const found = await withLedger(values.dir, async (ledger) => {
-      await requireKnown(ledger, filter)
-      return listFailures(ledger, filter)
+    const { found, column } = await withLedger(values.dir, async (ledger) => {
+      await requireNames(ledger, filter)
+      return { found: await listFailures(ledger, filter), column: await tenantColumn(ledger) }
     })
     if (values.json) return printJson(found)
-    if (found.groups.length === 0) return print('no failed jobs')
-    print(table(['JOBS', 'SOURCE', 'SUBSCRIBER', 'LAST', 'RECEIPT', 'ERROR'], found.groups.map(cells)))
-    if (!found.isComplete) print('\nolder failures are not counted: narrow them with --since and --until')
+    if (found.groups.length === 0)
+      return print(isFiltered(filter) ? 'no failed jobs match' : 'no failed jobs')
+    const head = ['JOBS', ...column.head, 'SOURCE', 'SUBSCRIBER', 'LAST', 'RECEIPT', 'ERROR']
+    print(
+      table(
+        head,
+        found.groups.map((group) => cells(group, column)),
+      ),
+    )
+    if (!found.isComplete) print(`\n${missingFrom(filter)}`)
+    print('\nhookonce show <receipt> shows one of them, hookonce replay --failed processes them again')
   },
 }
 
-function cells({ jobs, source, subscriber, lastAt, receiptIds, error }: FailureGroup): string[] {
-  return [String(jobs), safe(source), safe(subscriber), clock(lastAt), receiptIds[0] ?? '-', safe(error)]
+/** What an incomplete list lacks. */
+function missingFrom({ type, since, until }: FailureFilter): string {
+  if (type === undefined && since === undefined && until === undefined)
+    return 'there are more groups: narrow them with --source and --subscriber'
+  return 'older failures are not counted: narrow them with --since and --until'
+}
+
+function isFiltered(filter: FailureFilter): boolean {
+  return Object.values(filter).some((value) => value !== undefined)
+}
+
+function cells(group: FailureGroup, column: TenantColumn): string[] {
+  return [
+    String(group.jobs),
+    ...column.cell(group.tenant),
+    safe(group.source),
+    safe(group.subscriber),
+    clock(group.lastAt),
+    group.receiptIds[0] ?? '-',
+    safe(group.error),
+  ]
 }

@@ -1,10 +1,14 @@
-import { makeSource, readConfig, resolveSecret } from '../gateway/config.ts'
+import { makeSource } from '../gateway/config/make-source.ts'
+import { resolveSecret } from '../gateway/config/secrets.ts'
+import { didYouMean } from '../input/closest.ts'
 import { HookonceError } from '../model/errors.ts'
 import { findProvider } from '../sources/catalogue/index.ts'
 import type { NamedSource } from '../sources/contract.ts'
 import { environmentOptions, secretVariable } from '../sources/environment.ts'
 import type { SigningSource } from '../sources/sign.ts'
 import { type Command, usageError } from './command.ts'
+import { DEMO } from './demo.ts'
+import { findDemoSource } from './demo-source.ts'
 
 /** Options by which a command finds one source. */
 export const sourceOptions = {
@@ -12,12 +16,15 @@ export const sourceOptions = {
   secret: { type: 'string' },
   url: { type: 'string' },
   setting: { type: 'string', multiple: true, default: [] as string[] },
+  dir: { type: 'string', default: '.hookonce' },
 } as const
 
 interface SourceValues {
   readonly config?: string | undefined
   readonly secret?: string | undefined
   readonly setting: readonly string[]
+  /** Where `dev` keeps the secret of its demo source. */
+  readonly dir: string
 }
 
 export interface FoundSource {
@@ -27,8 +34,8 @@ export interface FoundSource {
 }
 
 /**
- * With --config, the source of that name in the file. Otherwise a source of the provider of that
- * name, made from the options and the environment.
+ * With --config, the source of that name in the file. Otherwise the demo source of `dev`, or a
+ * source of the provider of that name, made from the options and the environment.
  */
 export async function findSource(
   command: Pick<Command, 'usage'>,
@@ -36,14 +43,25 @@ export async function findSource(
   values: SourceValues & { readonly registeredUrl?: string | undefined },
 ): Promise<FoundSource> {
   if (values.config !== undefined) {
+    // Only now: it loads the parser of YAML and every schema.
+    const { readConfig } = await import('../gateway/config/config.ts')
     const { sources } = await readConfig(values.config, process.env)
     const source = sources[name]
     if (source === undefined)
       throw usageError(
         command,
-        `${values.config} has no source "${name}" (there are: ${Object.keys(sources).join(', ')})`,
+        `${values.config} has no source "${name}"${didYouMean(name, Object.keys(sources))} (there are: ${Object.keys(sources).join(', ')})`,
       )
     return { source, all: Object.entries(sources).map(([each, one]) => ({ name: each, source: one })) }
+  }
+  if (name === DEMO && values.secret === undefined) {
+    const source = findDemoSource(values.dir)
+    if (source === undefined)
+      throw usageError(
+        command,
+        `${values.dir} has no secret of "demo": start \`hookonce dev\` here, or give its --dir`,
+      )
+    return { source, all: [{ name, source }] }
   }
   const { description = { provider: name } } = (await findProvider(name)) ?? {}
   const held = environmentOptions(description, process.env)

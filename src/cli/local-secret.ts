@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { unusableDir } from '../ledger/embedded/home.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -12,8 +12,26 @@ import { HookonceError } from '../model/errors.ts'
 
 /** Reads a secret of this folder. Creates it if it does not exist. */
 export function localSecret(dir: string, name: string): string {
+  return usingDir(dir, () => secretIn(dir, name))
+}
+
+/** Undefined: the folder has no such secret. */
+export function existingSecret(dir: string, name: string): string | undefined {
+  return usingDir(dir, () => (existsSync(join(dir, name)) ? readSecret(join(dir, name)) : undefined))
+}
+
+/** Creates the folder, with a `.gitignore` in it. */
+export function prepareDir(dir: string): void {
+  usingDir(dir, () => {
+    mkdirSync(dir, { recursive: true })
+    createFile(join(dir, '.gitignore'), '*\n')
+  })
+}
+
+/** Says which folder cannot be used, if that is why it fails. */
+export function usingDir<Result>(dir: string, use: () => Result): Result {
   try {
-    return secretIn(dir, name)
+    return use()
   } catch (error) {
     throw unusableDir(dir, error) ?? error
   }
@@ -21,9 +39,8 @@ export function localSecret(dir: string, name: string): string {
 
 function secretIn(dir: string, name: string): string {
   const path = join(dir, name)
-  mkdirSync(dir, { recursive: true })
   // Before the first secret is written.
-  createFile(join(dir, '.gitignore'), '*\n')
+  prepareDir(dir)
   const secret = `whsec_${randomBytes(24).toString('base64')}`
   return createFile(path, `${secret}\n`) ? secret : readSecret(path)
 }

@@ -1,33 +1,33 @@
 import { readFileSync } from 'node:fs'
+import { didYouMean } from '../input/closest.ts'
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
+import { surviveClosedPipe } from './closed-pipe.ts'
 import { commands } from './commands.ts'
+import { commandHelp, programHelp } from './help.ts'
 import { print, safeBlock } from './print.ts'
+import { styleOf } from './style.ts'
+
+/** Of the command that runs. */
+let failureCode = 1
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
+  const style = styleOf(process.stdout)
   // `help show` is `show --help`.
   if (name === 'help' && args[0] !== undefined) return main([args[0], '--help'])
   if (name !== undefined && ['version', '--version', '-v'].includes(name)) return print(packageVersion())
   const entry = commands.find((candidate) => candidate.name === name)
   if (!entry) {
-    if (name === undefined || ['help', '--help', '-h'].includes(name)) return print(help())
-    process.stderr.write(`there is no command "${name}"\n\n${help()}\n`)
+    if (name === undefined || ['help', '--help', '-h'].includes(name)) return print(programHelp(style))
+    const names = commands.map((candidate) => candidate.name)
+    const unknown = safeBlock(`there is no command "${name}"${didYouMean(name, names)}`)
+    process.stderr.write(`${unknown}\n\n${programHelp(styleOf(process.stderr))}\n`)
     process.exitCode = 2
     return
   }
   const command = await entry.load()
-  if (args.includes('--help') || args.includes('-h')) return print(command.usage)
+  failureCode = command.failureCode ?? failureCode
+  if (args.includes('--help') || args.includes('-h')) return print(commandHelp(entry, command.usage, style))
   await command.run(args)
-}
-
-function help(): string {
-  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`)
-  return [
-    'hookonce makes every webhook take effect once.',
-    '',
-    ...lines,
-    '',
-    'hookonce help <command> explains a command; hookonce --version prints the version.',
-  ].join('\n')
 }
 
 /** From package.json, which is next to src/ and dist/. */
@@ -43,6 +43,7 @@ const WITH_OWN_ADVICE: ReadonlySet<ErrorCode> = new Set([
   'DATABASE_REFUSED',
   'DIR_UNUSABLE',
   'EMBEDDED_NOT_FETCHED',
+  'PORT_TAKEN',
 ])
 
 async function errorText(error: unknown): Promise<string> {
@@ -59,6 +60,9 @@ async function errorText(error: unknown): Promise<string> {
   return error.stack ?? error.message
 }
 
+surviveClosedPipe({
+  isEndless: commands.some(({ name, isEndless }) => name === process.argv[2] && isEndless === true),
+})
 main(process.argv.slice(2)).catch(async (error: unknown) => {
   // Part of the text may come from a server or a file.
   const text = safeBlock(await errorText(error))
@@ -67,6 +71,6 @@ main(process.argv.slice(2)).catch(async (error: unknown) => {
   process.stderr.write(
     `${text}
 `,
-    () => process.exit(1),
+    () => process.exit(failureCode),
   )
 })

@@ -2,11 +2,13 @@ import { ensurePostgresTable } from '../keys/index.ts'
 import { HookonceError } from '../model/errors.ts'
 import { migrateDatabase, onDatabase } from '../operate/migrate.ts'
 import { type Command, parse, usageError } from './command.ts'
+import { schemaFrom } from './open-ledger.ts'
 import { print, printJson } from './print.ts'
 
 const usage = `DATABASE_URL=postgres://… hookonce migrate [--keys [--table NAME]] [--json]
 
-Brings the schema \`hookonce\` of the database up to date. Two at once is safe.
+Brings the tables of the ledger up to date. They are in the schema \`hookonce\`, or in the one that
+HOOKONCE_SCHEMA names. Two at once is safe.
 
   --keys        creates the table of postgresKeys() instead, for apps whose database user may not create tables
   --table NAME  the name of that table, if it is not hookonce_key`
@@ -30,7 +32,7 @@ export const migrate: Command = {
       else print(`the table ${table} is there`)
       return
     }
-    const applied = await migrateDatabase(database)
+    const applied = await migrateDatabase(database, schemaFrom(process.env))
     if (values.json) printJson({ applied })
     else print(applied.length === 0 ? 'the schema is up to date' : `applied ${applied.join(', ')}`)
   },

@@ -1,35 +1,54 @@
 import {
   listMessages,
+  type MessageQuery,
   type MessageRow,
   messageById,
   messageStates,
   replayFailedMessages,
   replayMessage,
+  retryLane,
 } from '../operate/outbox.ts'
+import { requireTenant } from '../operate/sources.ts'
+import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
+import { longWork } from './long-work.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
+import { stateText } from './state-text.ts'
+import { styleOf } from './style.ts'
+import { type TenantColumn, tenantColumn, tenantOption } from './tenant-column.ts'
 
-const usage = `hookonce outbox [--state waiting|published|failed] [--topic TOPIC] [--limit N] [--json] [--dir DIR]
+const usage = `hookonce outbox [--state waiting|published|failed] [--topic TOPIC] [--tenant NAME] [--limit N] [--json] [--dir DIR]
 hookonce outbox show <message id, or its beginning> [--json] [--dir DIR]
 hookonce outbox replay <message id, or its beginning> [--json] [--dir DIR]
-hookonce outbox replay --failed [--topic TOPIC] [--limit N] [--json] [--dir DIR]
+hookonce outbox retry <message id, or its beginning> [--json] [--dir DIR]
+hookonce outbox replay --failed [--topic TOPIC] [--tenant NAME] [--limit N] [--dry-run] [--json] [--dir DIR]
 
 Lists messages, newest first: waiting and failed ones, or those in one state. Replay publishes a finished message again
-under its old id, after the waiting messages with the same key.`
+under its old id, after the waiting messages with the same key. --dry-run only lists the failed messages. Retry tries a
+waiting message now, with those before it, instead of at its next time.`
 
 const options = {
   ...ledgerOptions,
   state: { type: 'string' },
   topic: { type: 'string' },
+  ...tenantOption,
+  'dry-run': { type: 'boolean', default: false },
   limit: { type: 'string' },
   failed: { type: 'boolean', default: false },
 } as const
+
+/** For the audit. */
+function reason(): { readonly by: string; readonly why: string } {
+  return { by: actorOf(undefined), why: 'by the command line' }
+}
 
 interface OutboxOptions {
   readonly dir: string
   readonly json: boolean
   readonly topic: string | undefined
+  readonly tenant?: string | undefined
+  readonly 'dry-run': boolean
   readonly limit: number
 }
 
@@ -40,30 +59,51 @@ export const outbox: Command = {
     const [verb, id] = positionals
     const limit = parseLimit({ usage }, values.limit ?? (verb ? '1000' : '50'))
     const given = { ...values, topic: values.topic, limit }
+    if (values['dry-run'] && !values.failed)
+      throw usageError({ usage }, '--dry-run goes with replay --failed')
     if (verb === undefined) return list(given, values.state)
     if (verb === 'show' && id) return show(given, id)
     if (verb === 'replay' && id && !values.failed) return replayOne(given, id)
+    if (verb === 'retry' && id && !values.failed) return retryOne(given, id)
     if (verb === 'replay' && !id && values.failed) return replayFailed(given)
-    throw usageError({ usage }, 'give show or replay and one message, or replay --failed')
+    throw usageError({ usage }, 'give show, replay or retry and one message, or replay --failed')
   },
 }
 
-async function list({ dir, json, topic, limit }: OutboxOptions, given: string | undefined): Promise<void> {
+async function list(options: OutboxOptions, given: string | undefined): Promise<void> {
   const state = messageStates.find((one) => one === given)
   if (given !== undefined && state === undefined)
     throw usageError({ usage }, `--state is one of ${messageStates.join(', ')}, not "${given}"`)
-  const rows = await withLedger(dir, (ledger) => listMessages(ledger, { state, topic, limit }))
-  if (json) return printJson(rows)
-  if (rows.length === 0) return print(state ? `no message is ${state}` : 'nothing waits, nothing failed')
-  print(table(['COMMITTED', 'TOPIC', 'KEY', 'STATE', 'ATTEMPTS', 'MESSAGE', 'REASON'], rows.map(cells)))
+  await printMessages(options, state)
 }
 
-function cells(row: MessageRow): string[] {
+async function printMessages(
+  { dir, json, topic, tenant, limit }: OutboxOptions,
+  state: MessageQuery['state'],
+): Promise<void> {
+  const { rows, column } = await withLedger(dir, async (ledger) => {
+    await requireTenant(ledger, tenant)
+    const rows = await listMessages(ledger, { state, topic, tenant, limit })
+    return { rows, column: await tenantColumn(ledger) }
+  })
+  if (json) return printJson(rows)
+  if (rows.length === 0) return print(state ? `no message is ${state}` : 'nothing waits, nothing failed')
+  const head = ['COMMITTED', ...column.head, 'TOPIC', 'KEY', 'STATE', 'ATTEMPTS', 'MESSAGE', 'REASON']
+  print(
+    table(
+      head,
+      rows.map((row) => cells(row, column)),
+    ),
+  )
+}
+
+function cells(row: MessageRow, column: TenantColumn): string[] {
   return [
     clock(row.createdAt),
+    ...column.cell(row.tenant),
     safe(row.topic),
     safe(row.key ?? '-').slice(0, 40),
-    row.state,
+    stateText(row.state, styleOf(process.stdout)),
     String(row.attempts),
     row.id,
     safe(row.reason ?? '').slice(0, 100),
@@ -75,6 +115,7 @@ async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
   if (json) return printJson({ ...message, payload: JSON.parse(message.payload) })
   const facts: [string, string][] = [
     ['message', message.id],
+    ['tenant', safe(message.tenant)],
     ['topic', safe(message.topic)],
     ['key', safe(message.key ?? '-')],
     ['receipt', message.receiptId],
@@ -96,7 +137,7 @@ async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
 }
 
 async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
-  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id))
+  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id, reason()))
   if (json) return printJson(result)
   print(
     result.replayed
@@ -105,8 +146,27 @@ async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void
   )
 }
 
-async function replayFailed({ dir, json, topic, limit }: OutboxOptions): Promise<void> {
-  const messages = await withLedger(dir, (ledger) => replayFailedMessages(ledger, { topic, limit }))
-  if (json) printJson({ messages })
-  else print(`${messages} failed messages wait to be published again`)
+async function retryOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
+  const result = await withLedger(dir, (ledger) => retryLane(ledger, id, reason()))
+  if (json) return printJson(result)
+  print(
+    result.retried
+      ? `${result.messageId} is due now, with the messages before it`
+      : `nothing to try: ${result.messageId} does not wait, is due already, or a relay tries it now`,
+  )
+}
+
+async function replayFailed(options: OutboxOptions): Promise<void> {
+  if (options['dry-run']) return printMessages(options, 'failed')
+  const { dir, json, topic, tenant, limit } = options
+  const { result: messages, wasInterrupted } = await withLedger(dir, async (ledger) => {
+    await requireTenant(ledger, tenant)
+    return longWork('messages', (watch) =>
+      replayFailedMessages(ledger, { topic, tenant, limit }, reason(), watch),
+    )
+  })
+  if (json) return printJson({ messages, isComplete: !wasInterrupted })
+  if (messages === 0 && !wasInterrupted) return print('no message is failed')
+  print(`${messages} failed ${messages === 1 ? 'message waits' : 'messages wait'} to be published again`)
+  if (wasInterrupted) print('stopped before the end: run the same command again to go on')
 }

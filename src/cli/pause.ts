@@ -1,16 +1,32 @@
-import { listPaused, type Paused, pause as pauseJobs, resume as resumeJobs } from '../operate/pause.ts'
+import { HookonceError } from '../model/errors.ts'
+import {
+  listPaused,
+  type Paused,
+  pause as pauseJobs,
+  type Resumed,
+  resume as resumeJobs,
+} from '../operate/pause.ts'
+import { requireTenant, tenantsOf } from '../operate/sources.ts'
+import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
-import { withLedger } from './open-ledger.ts'
+import { parseSource } from './filter.ts'
+import { type Ledger, withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce pause [--tenant NAME] [--json] [--dir DIR]
-hookonce pause <source> [subscriber] [--tenant NAME] [--json] [--dir DIR]
-hookonce resume <source> [subscriber] [--tenant NAME] [--json] [--dir DIR]
+hookonce pause <source> [subscriber] [--why TEXT] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
+hookonce resume <source> [subscriber] [--why TEXT] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
 
 Events of a paused source or subscriber are still recorded; their jobs wait until it is resumed. Without a source, pause
-lists what is paused.`
+lists what is paused. acme/stripe is the source stripe of tenant acme. If a circuit is open, resume also makes its next probe due at once. \`hookonce audit\` shows
+who paused and resumed what (--by, else your user name), and why.`
 
-const options = { ...ledgerOptions, tenant: { type: 'string' } } as const
+const options = {
+  ...ledgerOptions,
+  tenant: { type: 'string' },
+  why: { type: 'string', default: 'by the command line' },
+  by: { type: 'string' },
+} as const
 
 export const pause: Command = {
   usage,
@@ -18,7 +34,8 @@ export const pause: Command = {
     const { values, positionals } = parse({ usage, words: 2 }, args, options)
     const [source, subscriber] = positionals
     if (source === undefined) return list(values)
-    return set({ ...values, source, subscriber, paused: true })
+    const place = parseSource({ usage }, { tenant: values.tenant, source })
+    return set({ ...values, ...place, source: place.source ?? source, subscriber, paused: true })
   },
 }
 
@@ -28,7 +45,8 @@ export const resume: Command = {
     const { values, positionals } = parse({ usage, words: 2 }, args, options)
     const [source, subscriber] = positionals
     if (source === undefined) throw usageError({ usage }, 'give a source')
-    return set({ ...values, source, subscriber, paused: false })
+    const place = parseSource({ usage }, { tenant: values.tenant, source })
+    return set({ ...values, ...place, source: place.source ?? source, subscriber, paused: false })
   },
 }
 
@@ -39,38 +57,69 @@ interface PauseOptions {
 }
 
 async function list({ dir, json, tenant }: PauseOptions): Promise<void> {
-  const paused = await withLedger(dir, (ledger) => listPaused(ledger, { tenant }))
+  const paused = await withLedger(dir, async (ledger) => {
+    await requireTenant(ledger, tenant)
+    return listPaused(ledger, { tenant })
+  })
   if (json) return printJson(paused)
   print(
     paused.length === 0
       ? 'nothing is paused'
-      : table(['TENANT', 'SOURCE', 'SUBSCRIBER', 'SINCE'], paused.map(cells)),
+      : table(['TENANT', 'SOURCE', 'SUBSCRIBER', 'SINCE', 'REASON'], paused.map(cells)),
   )
 }
 
-function cells({ tenant, source, subscriber, pausedAt }: Paused): string[] {
-  return [safe(tenant), safe(source), safe(subscriber ?? 'all'), clock(pausedAt)]
+function cells({ tenant, source, subscriber, pausedAt, pauseReason }: Paused): string[] {
+  return [safe(tenant), safe(source), safe(subscriber ?? 'all'), clock(pausedAt), safe(pauseReason ?? '-')]
 }
 
 interface PauseChange extends PauseOptions {
+  readonly why: string
+  readonly by?: string | undefined
   readonly source: string
   readonly subscriber: string | undefined
   readonly paused: boolean
 }
 
-async function set({
-  dir,
-  json,
-  tenant = 'default',
-  source,
-  subscriber,
-  paused,
-}: PauseChange): Promise<void> {
-  const target = { tenant, source, subscriber }
-  await withLedger(dir, (ledger) => (paused ? pauseJobs : resumeJobs)(ledger, target))
-  if (json) printJson({ tenant, source, subscriber: subscriber ?? null, paused })
-  else
-    print(
-      `${subscriber === undefined ? source : `${source} ${subscriber}`} is ${paused ? 'paused' : 'running'}`,
-    )
+async function set({ dir, json, source, subscriber, paused, why, by, ...given }: PauseChange): Promise<void> {
+  const { target, changed, text } = await withLedger(dir, async (ledger) => {
+    const tenant = given.tenant ?? 'default'
+    if (given.tenant === undefined) await requireOwn(ledger, source)
+    const target = { tenant, source, subscriber }
+    const reason = { by: actorOf(by), why }
+    const outcome = paused
+      ? pauseOutcome(await pauseJobs(ledger, target, reason))
+      : resumeOutcome(await resumeJobs(ledger, target, reason))
+    return { target: { ...target, subscriber: subscriber ?? null }, ...outcome }
+  })
+  if (json) return printJson({ ...target, paused, changed })
+  const name = subscriber === undefined ? source : `${source} ${subscriber}`
+  const of = target.tenant === 'default' ? '' : ` of tenant ${target.tenant}`
+  print(safe(`${name}${of} ${text}`))
+}
+
+interface Outcome {
+  readonly changed: boolean
+  readonly text: string
+}
+
+function pauseOutcome(changed: boolean): Outcome {
+  return { changed, text: changed ? 'is paused' : 'was paused already: nothing was changed' }
+}
+
+function resumeOutcome({ wasPaused, probes }: Resumed): Outcome {
+  const probing =
+    probes === 1 ? 'the next probe of its circuit is' : `the next probes of ${probes} circuits are`
+  if (probes > 0)
+    return { changed: true, text: `${wasPaused ? 'is running' : 'was not paused'}; ${probing} due now` }
+  return { changed: wasPaused, text: wasPaused ? 'is running' : 'was not paused: nothing was changed' }
+}
+
+/** A source that only other tenants have is not guessed: pausing the wrong one does harm. */
+async function requireOwn(ledger: Ledger, source: string): Promise<void> {
+  const tenants = await tenantsOf(ledger, source)
+  if (tenants.length === 0 || tenants.includes('default')) return
+  const names = tenants.map((tenant) => `"${tenant}"`).join(', ')
+  const fault = `the source "${source}" belongs to tenant ${names}: name the tenant with --tenant`
+  throw new HookonceError('CONFIG_INVALID', fault)
 }

@@ -45,3 +45,14 @@ test('a table is as wide as its widest cells, without trailing blanks', () => {
     ),
   ).toBe(['A      LONG', 'wider  x', 'y'].join('\n'))
 })
+
+test('colours do not move the columns of a table', () => {
+  const coloured = table(
+    ['STATE', 'ID'],
+    [
+      ['\u001b[31mfailed\u001b[39m', '1'],
+      ['processed', '2'],
+    ],
+  )
+  expect(coloured.split('\n').slice(1)).toEqual(['\u001b[31mfailed\u001b[39m     1', 'processed  2'])
+})

@@ -1,14 +1,25 @@
-/** One line per row; each column is as wide as its widest cell. */
+import { stripVTControlCharacters } from 'node:util'
+
+/** One line per row; each column is as wide as its widest cell. Cells may have colours. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+    Math.max(title.length, ...rows.map((row) => widthOf(row[column] ?? ''))),
   )
   const line = (cells: readonly string[]): string =>
     cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => padded(cell, widths[column] ?? 0))
       .join('  ')
       .trimEnd()
   return [line(head), ...rows.map(line)].join('\n')
+}
+
+/** A cell with spaces up to this width, which its colours do not take from. */
+export function padded(cell: string, width: number): string {
+  return cell + ' '.repeat(Math.max(0, width - widthOf(cell)))
+}
+
+function widthOf(cell: string): number {
+  return stripVTControlCharacters(cell).length
 }
 
 export function print(text: string): void {

@@ -1,25 +1,27 @@
-import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import {
   type FreshPlan,
-  planReplayFailed,
   planReplayFresh,
   planReplayOne,
   type ReplayPlan,
-  replayFailed,
   replayOne,
-  type UnattendedSubscriber,
 } from '../operate/replay.ts'
-import { requireKnown } from '../operate/sources.ts'
-import { type Command, ledgerOptions, parse, parseDuration, usageError } from './command.ts'
+import { actorOf } from './actor.ts'
+import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
-import { clock, print, printJson, safe, table } from './print.ts'
+import { print, printJson, safe, table } from './print.ts'
+import { replayAllFailed, retryWaiting } from './replay-many.ts'
+import { jobsText, unattendedWarnings, warnOf } from './replay-warnings.ts'
+import { requireReceipt } from './require-receipt.ts'
 
-const usage = `hookonce replay <receipt id, or its beginning> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
-hookonce replay <receipt id> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]
-hookonce replay --failed [--source NAME] [--subscriber NAME] [--since 2h] [--limit N] [--dry-run] [--json] [--dir DIR]
+const usage = `hookonce replay <receipt id | event key> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
+hookonce replay <receipt id | event key> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]
+hookonce replay --failed [--source NAME] [--subscriber NAME] [--tenant NAME] [--since 2h] [--limit N] [--dry-run] [--json] [--dir DIR]
+hookonce replay [receipt id | event key] --retrying [--source NAME] [--subscriber NAME] [--tenant NAME] [--limit N] [--dry-run]
+                [--json] [--dir DIR]
 
-Processes one event again, or all failed jobs that match. --dry-run only lists the jobs.
+Processes one event again, or all failed jobs that match. --retrying runs jobs now that wait for their next attempt: of one
+event, or all that match. --dry-run only lists the jobs. --limit is 1000 by default.
 
 One event goes to every subscriber of its source that the ledger knows and that wants its type, including subscribers
 that were registered after it arrived. The ledger also knows subscribers that no process registers any more: a warning
@@ -31,6 +33,8 @@ messages again, under new ids. It lists them first and asks, unless --yes is giv
 const options = {
   ...ledgerOptions,
   failed: { type: 'boolean', default: false },
+  retrying: { type: 'boolean', default: false },
+  tenant: { type: 'string' },
   source: { type: 'string' },
   subscriber: { type: 'string' },
   since: { type: 'string' },
@@ -43,7 +47,11 @@ const options = {
 } as const
 
 /** Options that need another one. Without it they would be ignored, so they are an error. */
-const GO_WITH = { failed: ['source', 'since', 'limit'], fresh: ['why', 'by', 'yes'] } as const
+const GO_WITH = [
+  { names: ['since'], modes: ['failed'] },
+  { names: ['source', 'limit', 'tenant'], modes: ['failed', 'retrying'] },
+  { names: ['why', 'by', 'yes'], modes: ['fresh'] },
+] as const
 
 interface ReplayOptions {
   readonly dir: string
@@ -56,32 +64,41 @@ export const replay: Command = {
   usage,
   async run(args) {
     const { values, positionals } = parse({ usage, words: 1 }, args, options)
-    for (const mode of ['failed', 'fresh'] as const) {
-      const given = GO_WITH[mode].find((name) => values[name] !== undefined && values[name] !== false)
-      if (given && !values[mode]) throw usageError({ usage }, `--${given} goes with --${mode}`)
+    for (const { names, modes } of GO_WITH) {
+      const given = names.find((name) => values[name] !== undefined && values[name] !== false)
+      if (given && !modes.some((mode) => values[mode]))
+        throw usageError({ usage }, `--${given} goes with ${modes.map((mode) => `--${mode}`).join(' or ')}`)
     }
     const [id] = positionals
+    if ([values.failed, values.retrying, values.fresh].filter(Boolean).length > 1)
+      throw usageError({ usage }, '--failed, --retrying and --fresh exclude each other')
+    if (values.retrying) return retryWaiting({ usage }, id, values)
     if (values.fresh) {
-      if (!id || values.failed) throw usageError({ usage }, '--fresh is for one receipt: give its id')
+      if (!id) throw usageError({ usage }, '--fresh is for one receipt: give its id')
       return replayFresh(id, values)
     }
     if (id && !values.failed) return replayReceipt(id, values)
-    if (id || !values.failed) throw usageError({ usage }, 'give one receipt, or --failed')
-    return replayAllFailed(values)
+    if (id || !values.failed) throw usageError({ usage }, 'give one receipt, --failed or --retrying')
+    return replayAllFailed({ usage }, values)
   },
 }
 
-async function replayReceipt(id: string, { dir, json, subscriber, ...values }: ReplayOptions): Promise<void> {
+async function replayReceipt(
+  name: string,
+  { dir, json, subscriber, ...values }: ReplayOptions,
+): Promise<void> {
   await withLedger(dir, async (ledger) => {
+    const id = await requireReceipt(ledger, name)
     const plan = await planReplayOne(ledger, id, { subscriber })
-    warn(plan.unattended)
+    warnOf(unattendedWarnings(plan.unattended))
     if (values['dry-run']) return json ? printJson(plan) : print(oneText(plan))
-    const result = await replayOne(ledger, id, { subscriber })
+    const reason = { by: actorOf(undefined), why: 'by the command line' }
+    const result = await replayOne(ledger, id, { subscriber, reason })
     if (json) return printJson({ ...result, unattended: plan.unattended })
     print(
       result.jobs === 0
         ? `nothing to replay: ${whyNothing(plan, subscriber)}`
-        : `${jobs(result.jobs)} of ${result.receiptId} received again`,
+        : `${jobsText(result.jobs)} of ${result.receiptId} received again`,
     )
   })
 }
@@ -95,7 +112,7 @@ function oneText(plan: ReplayPlan): string {
   const count = plan.jobs.filter(({ again }) => again).length
   return [
     ...(rows.length === 0 ? [] : [table(['JOB', 'STATE', 'AGAIN'], rows)]),
-    `${jobs(count)} of ${plan.receiptId} would be received again`,
+    `${jobsText(count)} of ${plan.receiptId} would be received again`,
   ].join('\n')
 }
 
@@ -106,73 +123,27 @@ function whyNothing({ receiptId, eventType, jobs }: ReplayPlan, subscriber: stri
   return `${who} events of type ${safe(eventType)}`
 }
 
-interface FailedValues extends ReplayOptions {
-  readonly source?: string | undefined
-  readonly since?: string | undefined
-  readonly limit?: string | undefined
-}
-
-async function replayAllFailed({ dir, json, source, subscriber, ...values }: FailedValues): Promise<void> {
-  const sinceMs = values.since === undefined ? undefined : parseDuration({ usage }, values.since)
-  const limit = Number(values.limit ?? '1000')
-  if (!Number.isInteger(limit) || limit < 1) throw usageError({ usage }, '--limit must be a number from 1')
-  await withLedger(dir, async (ledger) => {
-    await requireKnown(ledger, { source, subscriber })
-    const plan = await planReplayFailed(ledger, { source, subscriber, sinceMs, limit })
-    const { unattended } = plan
-    warn(unattended)
-    if (values['dry-run']) {
-      if (json) return printJson(plan.jobs)
-      print(
-        table(
-          ['RECEIPT', 'SOURCE', 'JOB', 'REASON'],
-          plan.jobs.map((job) => [job.receiptId, job.source, safe(job.name), safe(job.reason ?? '')]),
-        ),
-      )
-      return print(`${jobs(plan.jobs.length)} would be received again`)
-    }
-    const replayed = await replayFailed(ledger, plan)
-    if (json) printJson({ jobs: replayed, unattended })
-    else print(`${replayed} failed ${replayed === 1 ? 'job' : 'jobs'} received again`)
-  })
-}
-
-/** On standard error, so that standard output can be piped into another program. */
-function warn(unattended: readonly UnattendedSubscriber[]): void {
-  const [first] = unattended
-  if (!first) return
-  const warnings = first.othersRun
-    ? unattended.map(
-        ({ source, subscriber, since }) =>
-          `warning: no running worker serves "${subscriber}" of ${source} (since ${clock(since)}): its job waits until one does (see hookonce subscribers)`,
-      )
-    : ['warning: no worker runs now: what is received again waits until one is started']
-  for (const warning of warnings) process.stderr.write(`${safe(warning)}\n`)
-}
-
-function jobs(count: number): string {
-  return `${count} ${count === 1 ? 'job' : 'jobs'}`
-}
-
 interface FreshValues extends ReplayOptions {
   readonly yes: boolean
   readonly by?: string | undefined
   readonly why?: string | undefined
 }
 
-async function replayFresh(id: string, values: FreshValues): Promise<void> {
-  const { subscriber, why, by = userInfo().username } = values
+async function replayFresh(name: string, values: FreshValues): Promise<void> {
+  const { subscriber, why } = values
   await withLedger(values.dir, async (ledger) => {
+    const id = await requireReceipt(ledger, name)
     const plan = await planReplayFresh(ledger, id, { subscriber })
     // A fresh replay adds no jobs.
     const { unattended } = await planReplayOne(ledger, id, { subscriber })
-    warn(unattended.filter((one) => plan.jobs.some((job) => job.subscriber === one.subscriber)))
+    const waiting = unattended.filter((one) => plan.jobs.some((job) => job.subscriber === one.subscriber))
+    warnOf(unattendedWarnings(waiting))
     if (values['dry-run']) return values.json ? printJson(plan) : print(planText(plan))
     if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
     if (!values.yes) await confirm(planText(plan))
-    const result = await replayOne(ledger, id, { subscriber, fresh: { by, why } })
+    const result = await replayOne(ledger, id, { subscriber, fresh: { by: actorOf(values.by), why } })
     if (values.json) return printJson(result)
-    print(`${jobs(result.jobs)} of ${result.receiptId} received afresh`)
+    print(`${jobsText(result.jobs)} of ${result.receiptId} received afresh`)
   })
 }
 

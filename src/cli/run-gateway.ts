@@ -1,75 +1,136 @@
-import { adminAccess } from '../gateway/access.ts'
+import { type LocalAccess, requireSafeAddress } from '../gateway/access.ts'
 import { type AdminOptions, startAdmin } from '../gateway/admin-server.ts'
-import type { ConfiguredAdmin } from '../gateway/config.ts'
+import { gatewayFacts } from '../gateway/api/gateway-facts.ts'
+import type { CaptureRing } from '../gateway/capture/ring.ts'
+import type { GatewayConfig } from '../gateway/config/config.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { health } from '../gateway/health.ts'
 import type { Listener } from '../gateway/listener.ts'
-import { startGateway } from '../gateway/server.ts'
-import { DRAIN_MS, type Hookonce } from '../hookonce.ts'
-import type { Sources } from '../options.ts'
+import { startDelivery } from '../gateway/server.ts'
+import { urlOfListener } from '../gateway/test-event.ts'
+import { DRAIN_MS } from '../hookonce.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { Logger } from '../observe/logs.ts'
+import { troubleLog } from '../observe/trouble-log.ts'
 import { type Command, parseDuration, parsePort, usageError } from './command.ts'
 
 /* What `dev` and `serve` share: their options, their listeners, and the stop on a signal. */
 
 /** Options of every command that runs a gateway. */
 export const gatewayOptions = {
-  port: { type: 'string', default: '4400' },
+  config: { type: 'string' },
+  port: { type: 'string' },
   'admin-host': { type: 'string' },
   'admin-port': { type: 'string' },
+  'admin-path': { type: 'string' },
   drain: { type: 'string', default: `${DRAIN_MS / 1_000}s` },
 } as const
 
 interface GatewayValues {
-  readonly port: string
+  readonly port?: string | undefined
   readonly 'admin-host'?: string | undefined
   readonly 'admin-port'?: string | undefined
+  readonly 'admin-path'?: string | undefined
   readonly drain: string
 }
 
 /** Where the admin listener is, and its token. */
-export type AdminPlace = Pick<AdminOptions, 'host' | 'port' | 'token'>
+export type AdminPlace = Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
+
+type Configured = Pick<GatewayConfig, 'port' | 'admin'>
 
 export interface GatewaySettings {
-  readonly port: number
   readonly drainMs: number
   /** Options of the command line override the configuration. */
-  adminPlace(configured: ConfiguredAdmin | undefined, env: NodeJS.ProcessEnv): AdminPlace
+  deliveryPort(configured: Configured): number
+  adminPlace(configured: Configured, env: NodeJS.ProcessEnv): AdminPlace
 }
 
-const ADMIN_HOST = '127.0.0.1'
-const ADMIN_PORT = 4401
+export const DELIVERY_PORT = 4400
+export const ADMIN_HOST = '127.0.0.1'
+export const ADMIN_PORT = 4401
 /** No handler should run longer: a larger value is more likely a wrong unit. */
 const MAX_DRAIN_MS = 3_600_000
 
-export function parseGatewayOptions(command: Pick<Command, 'usage'>, values: GatewayValues): GatewaySettings {
-  const port = parsePort(command, values.port)
+/** `local` is what requests without a token may do, if no proxy is named. */
+export function parseGatewayOptions(
+  command: Pick<Command, 'usage'>,
+  values: GatewayValues,
+  local: LocalAccess,
+): GatewaySettings {
+  const port = values.port === undefined ? undefined : parsePort(command, values.port)
   const drainMs = parseDuration(command, values.drain)
   if (drainMs > MAX_DRAIN_MS) throw usageError(command, `--drain must be 1h at most, not "${values.drain}"`)
-  const { 'admin-host': host, 'admin-port': portText } = values
+  const { 'admin-host': host, 'admin-port': portText, 'admin-path': path } = values
   const adminPort = portText === undefined ? undefined : parsePort(command, portText, '--admin-port')
+  if (path !== undefined && !path.startsWith('/'))
+    throw usageError(command, `--admin-path must begin with "/", not "${path}"`)
+
+  function deliveryPort(configured: Configured): number {
+    return port ?? configured.port ?? DELIVERY_PORT
+  }
+
   return {
-    port,
     drainMs,
-    adminPlace(configured = {}, env) {
+    deliveryPort,
+    adminPlace(configured, env) {
+      const { admin = {} } = configured
+      // With --port 0 several gateways run on this machine: the admin port is any free one too.
+      const usualPort = deliveryPort(configured) === 0 ? 0 : ADMIN_PORT
+      const mount = (path ?? admin.path ?? '').replace(/\/+$/, '')
       const place = {
-        host: host ?? configured.host ?? ADMIN_HOST,
-        // With --port 0 several gateways run on this machine: the admin port is any free one too.
-        port: adminPort ?? configured.port ?? (port === 0 ? 0 : ADMIN_PORT),
-        token: configured.token ?? (env.HOOKONCE_ADMIN_TOKEN || undefined),
+        host: host ?? admin.host ?? ADMIN_HOST,
+        port: adminPort ?? admin.port ?? usualPort,
+        path: mount,
+        // A path means that a proxy serves this listener to others.
+        local: mount === '' ? local : ('nothing' as const),
+        token: admin.token ?? (env.HOOKONCE_ADMIN_TOKEN || undefined),
       }
       // Rejects an unsafe place before anything is started.
-      adminAccess(place)
+      requireSafeAddress(place)
       return place
     },
   }
 }
 
 export interface ListenerOptions {
-  readonly hooks: Hookonce<Sources>
+  readonly gateway: Gateway
   readonly host: string
   readonly port: number
+  readonly maxConnections: number
   readonly receives: boolean
   /** Undefined: another process has the admin listener. */
   readonly admin: AdminPlace | undefined
+  readonly logger: Logger
+  /** Requests to sources that are not configured. Undefined: none are kept. */
+  readonly captured?: CaptureRing | undefined
+  /** A command that sends a signed event to this port. */
+  readonly firstEvent?: (deliveryPort: number) => string
+}
+
+/** What the admin API needs of a gateway. A reload replaces its hookonce, so none is kept. */
+function apiOf(
+  gateway: Gateway,
+  port: () => number | undefined,
+  options: Pick<ListenerOptions, 'logger' | 'captured' | 'firstEvent' | 'receives' | 'host'>,
+): AdminOptions['api'] {
+  const { logger, captured, firstEvent, receives, host } = options
+  const withPort = (use: ((opened: number) => string) | undefined): string | undefined => {
+    const opened = port()
+    return opened === undefined ? undefined : use?.(opened)
+  }
+  return {
+    async ledger() {
+      const { operators, shards, vault } = await gateway.current().ledger()
+      return { pool: operators, shards, vault }
+    },
+    gateway: gatewayFacts(gateway.config, {
+      captured,
+      firstEvent: () => withPort(firstEvent),
+      deliveryUrl: () => (receives ? withPort((opened) => urlOfListener(host, opened)) : undefined),
+    }),
+    onTrouble: troubleLog(logger),
+  }
 }
 
 export interface Listeners {
@@ -77,19 +138,40 @@ export interface Listeners {
   readonly admin: Listener | undefined
 }
 
-/** Opens both listeners. If one fails, it stops hookonce and closes the other. */
-export async function openListeners({ hooks, admin, ...delivery }: ListenerOptions): Promise<Listeners> {
-  const checks = health(hooks.ready)
-  let deliveryListener: Listener | undefined
-  try {
-    deliveryListener = await startGateway({ ...delivery, hooks, health: checks })
-    const adminListener = admin && (await startAdmin({ ...admin, health: checks, metrics: hooks.metrics }))
-    return { delivery: deliveryListener, admin: adminListener }
-  } catch (error) {
-    await deliveryListener?.close(0)
-    await hooks.stop()
-    throw error
-  }
+/**
+ * Opens both listeners. If one fails, it stops the gateway and closes the other. Both are tried, so
+ * that one error names every port that is taken.
+ */
+export async function openListeners(options: ListenerOptions): Promise<Listeners> {
+  const { gateway, admin, logger: _, captured: __, firstEvent: ___, ...delivery } = options
+  const checks = health(gateway.ready)
+  // The first requests may come before the port of deliveries is known.
+  let port: number | undefined
+  const api = apiOf(gateway, () => port, options)
+  const [deliveryOpened, adminOpened] = await Promise.allSettled([
+    startDelivery({ ...delivery, gateway, health: checks }).then((opened) => {
+      port = opened.port
+      return opened
+    }),
+    admin && startAdmin({ ...admin, health: checks, metrics: gateway.metrics, api }),
+  ])
+  if (deliveryOpened.status === 'fulfilled' && adminOpened.status === 'fulfilled')
+    return { delivery: deliveryOpened.value, admin: adminOpened.value }
+  for (const opened of [deliveryOpened, adminOpened])
+    if (opened.status === 'fulfilled') await opened.value?.close(0)
+  await gateway.stop({ drainMs: DRAIN_MS })
+  throw listenersError([deliveryOpened, adminOpened])
+}
+
+/** The error of the listener that failed; if both ports are taken, one error with both. */
+function listenersError(opened: readonly PromiseSettledResult<unknown>[]): unknown {
+  const errors = opened.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
+  const taken = errors.filter(
+    (error): error is HookonceError => error instanceof HookonceError && error.code === 'PORT_TAKEN',
+  )
+  if (taken.length < 2) return errors[0]
+  const faults = taken.map(({ code, message }) => message.replace(`${code}: `, ''))
+  return new HookonceError('PORT_TAKEN', faults.join('\n'))
 }
 
 export async function closeListeners({ delivery, admin }: Listeners): Promise<void> {
@@ -101,7 +183,7 @@ const ADMIN_CLOSE_MS = 200
 
 /** Waits for SIGINT or SIGTERM, then drains. A second signal exits at once. */
 export async function runUntilSignal(
-  hooks: Hookonce<Sources>,
+  gateway: Gateway,
   { delivery, admin }: Listeners,
   drainMs: number,
 ): Promise<void> {
@@ -116,6 +198,6 @@ export async function runUntilSignal(
   const end = performance.now() + drainMs
   // A stalled sender must not use up the handlers' time: the provider retries.
   await delivery.close(drainMs / 2)
-  await hooks.stop({ drainMs: Math.max(0, end - performance.now()) })
+  await gateway.stop({ drainMs: Math.max(0, end - performance.now()) })
   await admin?.close(ADMIN_CLOSE_MS)
 }

@@ -1,28 +1,48 @@
-import { type GatewayConfig, readConfig } from '../gateway/config.ts'
+import { refusedHosts } from '../forward/refused-hosts.ts'
+import { type GatewayConfig, readConfig } from '../gateway/config/config.ts'
+import { requireConfigFile } from '../gateway/config/find-file.ts'
+import { type Gateway, gateway } from '../gateway/gateway.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { isOneOfSeveral, keepProcesses, leaveOthers } from '../gateway/processes.ts'
 import { answerQuestions } from '../gateway/questions.ts'
+import { type ConfigWatch, digestOf, watchConfig } from '../gateway/watch-config.ts'
+import { systemResolver } from '../http/guarded-lookup.ts'
 import { HookonceError } from '../model/errors.ts'
 import { jsonLogger, type Logger } from '../observe/logs.ts'
+import { printUnderstood } from './check-config.ts'
 import { type Command, parse, usageError } from './command.ts'
+import {
+  databaseOf,
+  encryptionFrom,
+  ledgerAtFirstUse,
+  requireEncryptionKeys,
+  schemaFrom,
+} from './open-ledger.ts'
+import { MAX_CONNECTIONS, reloader } from './reload.ts'
 import {
   type AdminPlace,
   gatewayOptions,
+  type Listeners,
   openListeners,
   parseGatewayOptions,
   runUntilSignal,
 } from './run-gateway.ts'
 
-const usage = `DATABASE_URL=postgres://… hookonce serve [--config hookonce.json] [--port 4400] [--host 0.0.0.0]
-                                        [--admin-port 4401] [--admin-host 127.0.0.1] [--dir DIR]
+const usage = `DATABASE_URL=postgres://… hookonce serve [--config FILE] [--check [--json]] [--port 4400] [--host 0.0.0.0]
+                                        [--admin-port 4401] [--admin-host 127.0.0.1] [--admin-path PATH] [--dir DIR]
                                         [--receive-only | --work-only] [--workers N] [--drain 8s] [--pooler] [--quiet]
 
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
---admin-port, --admin-host: where /metrics is. Beyond this machine only with a HOOKONCE_ADMIN_TOKEN.
+--config: a file; without it hookonce.config.ts, .mjs, .js, .json, .yaml or .yml in this folder. A change of the file
+takes effect without a restart, as does SIGHUP.
+--check: checks the configuration, prints what was understood, and exits with 0 or 1.
+--admin-port, --admin-host: where the dashboard, the admin API and /metrics are. Beyond this machine only with a HOOKONCE_ADMIN_TOKEN.
+--admin-path: the path under which a proxy serves the admin listener. Then every request needs a token.
 --workers: the number of processes behind the port; each uses one core.
 --drain: how long work in progress may continue after SIGTERM, such as 8s or 1m. The rest is returned to the ledger.
 Without DATABASE_URL the ledger is an embedded PostgreSQL under --dir. With NODE_ENV=production, DATABASE_URL is required;
 "embedded" selects the embedded PostgreSQL.
+HOOKONCE_ENCRYPTION_KEY encrypts bodies and headers in the ledger: \`hookonce encryption key\` makes a key.
 --pooler: DATABASE_URL is a pooler in transaction mode, such as PgBouncer.`
 
 export const serve: Command = {
@@ -30,8 +50,9 @@ export const serve: Command = {
   async run(args) {
     const { values } = parse({ usage }, args, {
       ...gatewayOptions,
-      config: { type: 'string', default: 'hookonce.json' },
-      host: { type: 'string', default: '0.0.0.0' },
+      check: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      host: { type: 'string' },
       dir: { type: 'string', default: '.hookonce' },
       'receive-only': { type: 'boolean', default: false },
       'work-only': { type: 'boolean', default: false },
@@ -45,19 +66,61 @@ export const serve: Command = {
         '--receive-only and --work-only exclude each other: leave both out to do both',
       )
     }
-    const { port, drainMs, adminPlace } = parseGatewayOptions({ usage }, values)
-    const config = await readConfig(values.config, process.env)
-    const admin = adminPlace(config.admin, process.env)
-    const logger = jsonLogger(values.quiet ? 'warn' : 'info')
+    if (values.json && !values.check) throw usageError({ usage }, '--json needs --check')
+    const { deliveryPort, drainMs, adminPlace } = parseGatewayOptions({ usage }, values, 'metrics')
     const processes = processesOf(values.workers)
+    const file = requireConfigFile(values.config)
+    const digest = digestOf(file)
+    const read = (): Promise<GatewayConfig> => readConfig(file, process.env, { serves: true })
+    const config = await read()
+    const admin = adminPlace(config, process.env)
+    if (values.check) {
+      requireUsable(config)
+      return printUnderstood(config, { file, json: values.json })
+    }
+
+    const logger = jsonLogger(values.quiet ? 'warn' : 'info')
+    const watch = (apply: () => Promise<void>): ConfigWatch => {
+      const watching = watchConfig({ file, digest, logger, apply })
+      process.on('SIGHUP', watching.reload)
+      return watching
+    }
     if (processes > 1 && !isOneOfSeveral) {
-      process.exitCode = await keepProcesses({ count: processes, logger, admin })
+      let latest = config
+      const checkThen = (toAll: () => Promise<void>) =>
+        watch(async () => {
+          latest = await read()
+          await toAll()
+        })
+      const { dir, pooler } = values
+      const ledger = ledgerAtFirstUse({
+        database: config.database ?? databaseOf(process.env),
+        dir,
+        prepare: pooler ? 'off' : 'on',
+        keys: config.encryption?.key,
+      })
+      process.exitCode = await keepProcesses({
+        count: processes,
+        logger,
+        watch: checkThen,
+        admin,
+        config: () => latest,
+        ledger,
+      }).finally(ledger.close)
       return
     }
-    const { dir, host, pooler } = values
-    const roles = { receives: !values['work-only'], works: !values['receive-only'] }
-    const settings = { port, host, dir, pooler, drainMs, admin: isOneOfSeveral ? undefined : admin, ...roles }
-    await run(config, settings, logger).finally(leaveOthers)
+    const { dir, pooler } = values
+    const settings = {
+      port: deliveryPort(config),
+      host: values.host ?? config.host ?? '0.0.0.0',
+      dir,
+      pooler,
+      drainMs,
+      admin: isOneOfSeveral ? undefined : admin,
+      receives: !values['work-only'],
+      works: !values['receive-only'],
+    }
+    await run({ config, read, watch, settings, logger }).finally(leaveOthers)
   },
 }
 
@@ -73,25 +136,88 @@ interface ServeSettings {
   readonly works: boolean
 }
 
-async function run(config: GatewayConfig, settings: ServeSettings, logger: Logger): Promise<void> {
-  const { port, host, dir, pooler, drainMs, admin, receives, works } = settings
-  const hooks = gatewayHooks(config, {
-    database: process.env.DATABASE_URL || undefined,
-    dir,
-    prepare: pooler ? 'off' : 'on',
+interface ServeRun {
+  readonly config: GatewayConfig
+  readonly read: () => Promise<GatewayConfig>
+  readonly watch: (apply: () => Promise<void>) => ConfigWatch
+  readonly settings: ServeSettings
+  readonly logger: Logger
+}
+
+async function run({ config, read, watch, settings, logger }: ServeRun): Promise<void> {
+  const { port, host, drainMs, admin, receives, works } = settings
+  const serving = gateway({
+    config,
+    make: (next) =>
+      gatewayHooks(next, {
+        // That of the start: a running gateway stays with its ledger.
+        database: config.database ?? (process.env.DATABASE_URL || undefined),
+        dir: settings.dir,
+        schema: schemaFrom(process.env),
+        ...encryptionFrom(process.env),
+        prepare: settings.pooler ? 'off' : 'on',
+        logger,
+      }),
+    works,
+    drainMs,
     logger,
   })
-  await hooks.ledger()
-  if (works) await hooks.start()
-  if (isOneOfSeveral) answerQuestions(hooks)
-  const listeners = await openListeners({ hooks, host, port, receives, admin })
+  await serving.start()
+  let listeners: Listeners | undefined
+  const limitConnections = (limit: number): void => listeners?.delivery.limitConnections(limit)
+  const reload = reloader({ gateway: serving, limitConnections, logger, config, read })
+  // Before it listens: the first process asks as soon as it does.
+  if (isOneOfSeveral) answerAsOneOfSeveral(serving, reload, logger)
+  const maxConnections = config.limits?.maxConnections ?? MAX_CONNECTIONS
+  listeners = await openListeners({ gateway: serving, host, port, maxConnections, receives, admin, logger })
+  if (works) void warnOfPrivateHosts(config, logger)
   // Before it reports that it is ready: a process that waits for that may stop it at once.
-  const stopped = runUntilSignal(hooks, listeners, drainMs)
+  const stopped = runUntilSignal(serving, listeners, drainMs)
+  let watching: ConfigWatch | undefined
   if (listeners.admin) {
+    watching = watch(reload)
     const ports = { port: listeners.delivery.port, adminPort: listeners.admin.port }
     logger.info({ ...ports, sources: Object.keys(config.sources) }, 'hookonce is ready')
   }
   await stopped
+  watching?.stop()
+}
+
+/** The first process watches the file, and gets the signals. */
+function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, logger: Logger): void {
+  // A terminal that is closed signals all processes.
+  process.on('SIGHUP', () => undefined)
+  answerQuestions({
+    metrics: { snapshot: serving.metrics },
+    ready: serving.ready,
+    async reload() {
+      try {
+        await reload()
+        return true
+      } catch (error) {
+        logger.error({ error: String(error) }, 'this process did not take the new configuration')
+        return false
+      }
+    },
+  })
+}
+
+/**
+ * Warns once, beside the start: whoever controls the name of a destination must not be able to keep
+ * a gateway from starting.
+ */
+async function warnOfPrivateHosts({ destinations }: GatewayConfig, logger: Logger): Promise<void> {
+  for (const { name, refusal } of await refusedHosts(destinations, systemResolver()))
+    logger.warn(
+      { destination: name, detail: `${refusal} to destinations.${name}` },
+      'no event can be forwarded',
+    )
+}
+
+/** Checks what a start would refuse, without opening anything. */
+function requireUsable(config: GatewayConfig): void {
+  requireEncryptionKeys(config.encryption?.key)
+  gatewayHooks(config, { database: databaseOf({}) })
 }
 
 /** Each opens a pool of connections. A larger number is more likely a mistake. */

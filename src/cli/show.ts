@@ -1,106 +1,84 @@
-import {
-  type AttemptRow,
-  type AuditRow,
-  type ChainEffect,
-  type ChainJob,
-  type ChainMessage,
-  type Deliveries,
-  type EventChain,
-  isHolding,
-  readEvent,
-} from '../operate/receipt.ts'
-import { type Command, ledgerOptions, parse, usageError } from './command.ts'
+import { HookonceError } from '../model/errors.ts'
+import { type EventRow, findEvents } from '../operate/events.ts'
+import { type EventChain, readEvent } from '../operate/receipt.ts'
+import { type Command, ledgerOptions, parse, parseTime, usageError } from './command.ts'
+import { eventTable } from './event-table.ts'
+import { eventText } from './event-text.ts'
+import { parseSource, requireNames } from './filter.ts'
 import { withLedger } from './open-ledger.ts'
-import { pausedLine } from './paused-line.ts'
-import { clock, print, printJson, safe, safeBlock, table } from './print.ts'
+import { print, printJson, safe } from './print.ts'
+import { tenantColumn, tenantOption } from './tenant-column.ts'
 
-const usage = `hookonce show <receipt id, or its beginning> [--json] [--dir DIR]
+const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME] [--stack] [--json] [--dir DIR]
 
-Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body.`
+Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body. For each job that
+is not finished it says when the next attempt is due, who runs it, or what holds it.
+
+Name the event by the id of its receipt or the beginning of it, by the provider's event key, or by the id of the object that
+it is about. If several events match, they are listed.
+
+  --stack   shows for each failed attempt where its error was thrown; --json always does
+  --since   looks for objects since this time only: 2h (ago), or 2026-01-31T12:00:00Z. There is no index of objects`
+
+const options = {
+  ...ledgerOptions,
+  ...tenantOption,
+  source: { type: 'string' },
+  since: { type: 'string' },
+  stack: { type: 'boolean' },
+} as const
+
+/** Events that are listed if several match. */
+const MAX_LISTED = 20
 
 export const show: Command = {
   usage,
   async run(args) {
-    const { values, positionals } = parse({ usage, words: 1 }, args, ledgerOptions)
-    const [id] = positionals
-    if (!id) throw usageError({ usage }, 'give the id of a receipt')
-    const event = await withLedger(values.dir, (ledger) => readEvent(ledger, id))
-    if (values.json) printJson(eventJson(event))
-    else print(eventText(event))
+    const { values, positionals } = parse({ usage, words: 1 }, args, options)
+    const [name] = positionals
+    if (!name) throw usageError({ usage }, 'give the id of a receipt, an event key or the id of an object')
+    const { since } = values
+    const filter = {
+      ...parseSource({ usage }, values),
+      since: since === undefined ? undefined : parseTime({ usage }, since),
+    }
+    await withLedger(values.dir, async (ledger) => {
+      await requireNames(ledger, filter)
+      const found = await findEvents(ledger, name, { ...filter, limit: MAX_LISTED + 1 })
+      const [first, second] = found
+      if (!first)
+        throw new HookonceError(
+          'RECEIPT_UNKNOWN',
+          `no event has the receipt id, event key or object id "${name}"`,
+        )
+      if (!second) {
+        const event = await readEvent(ledger, first.id)
+        if (values.json) return printJson(eventJson(event))
+        return print(eventText(event, { stacks: values.stack === true }))
+      }
+      const events = found.slice(0, MAX_LISTED)
+      if (values.json) return printJson({ matches: events })
+      print(eventTable(await tenantColumn(ledger)).whole(events))
+      print(`\n${severalText(name, found)}`)
+    })
   },
 }
 
+function severalText(name: string, found: readonly EventRow[]): string {
+  const count = found.length > MAX_LISTED ? `more than ${MAX_LISTED}` : String(found.length)
+  const sources = new Set(found.map(({ tenant, source }) => `${tenant}/${source}`))
+  const narrow = sources.size > 1 ? ', or narrow them with --source' : ''
+  return safe(`${count} events match "${name}": show one of them by its receipt${narrow}`)
+}
+
 function eventJson({ receipt, paused: _, ...chain }: EventChain): unknown {
-  const { body, bodyExpired: __, ...facts } = receipt
+  const { body, bodyExpired: __, unreadable, ...facts } = receipt
   return {
     ...facts,
     ...chain,
     // Base64 holds any body; the text is readable where the body is text.
     body: body?.toString('utf8') ?? null,
     bodyBase64: body?.toString('base64') ?? null,
+    unreadable: unreadable && { code: unreadable.code, message: unreadable.message },
   }
-}
-
-function eventText({ receipt, paused, ...chain }: EventChain): string {
-  const { jobs } = chain
-  const facts: [string, string][] = [
-    ['receipt', receipt.id],
-    ['source', receipt.source],
-    ['type', safe(receipt.eventType)],
-    ['event key', safe(receipt.eventKey)],
-    ['object', safe(receipt.objectId ?? '-')],
-    ['occurred', receipt.occurredAt ? clock(receipt.occurredAt) : '-'],
-    ['received', `${clock(receipt.receivedAt)}, verified with secret ${receipt.secret}`],
-    ['deliveries', deliveriesText(chain.deliveries)],
-  ]
-  return [
-    ...facts.map(([name, value]) => `${name.padEnd(12)}${value}`),
-    '',
-    jobs.length === 0
-      ? 'no jobs: no subscriber wanted it'
-      : table(['JOB', 'STATE', 'ATTEMPT', 'CRASHES', 'REASON'], jobs.map(jobCells)),
-    ...paused.filter((one) => jobs.some((job) => isHolding(one, job))).map(pausedLine),
-    ...section(['ATTEMPT OF', 'STARTED', 'TOOK', 'OUTCOME', 'ERROR'], chain.attempts.map(attemptCells)),
-    ...section(['STEP', 'JOB'], jobs.flatMap(stepCells)),
-    ...section(['EFFECT', 'MODE', 'STATE', 'EPOCH', 'STARTED', 'WHY'], chain.effects.map(effectCells)),
-    ...section(['MESSAGE', 'TOPIC', 'KEY', 'STATE', 'JOB'], chain.messages.map(messageCells)),
-    ...section(['DECIDED', 'BY', 'WHAT', 'ON', 'WHY'], chain.decisions.map(decisionCells)),
-    '',
-    receipt.body === null ? 'the body is past its retention' : safeBlock(receipt.body.toString('utf8')),
-  ].join('\n')
-}
-
-/** A table after an empty line; nothing where it would have no rows. */
-function section(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  return rows.length === 0 ? [] : ['', table(head, rows)]
-}
-
-function deliveriesText({ count, lastAt, mismatches }: Deliveries): string {
-  if (count === 1) return '1'
-  return `${count}, the last at ${clock(lastAt)}${mismatches > 0 ? `; ${mismatches} with another body` : ''}`
-}
-
-function jobCells({ subscriber, state, attempt, crashes, reason }: ChainJob): string[] {
-  return [safe(subscriber), state, String(attempt), String(crashes), safe(reason ?? '')]
-}
-
-function attemptCells({ subscriber, startedAt, endedAt, outcome, error }: AttemptRow): string[] {
-  const duration = endedAt ? `${endedAt.getTime() - startedAt.getTime()} ms` : '-'
-  return [safe(subscriber), clock(startedAt), duration, outcome, safe(error ?? '')]
-}
-
-function stepCells({ subscriber, steps }: ChainJob): string[][] {
-  return steps.map((step) => [safe(step), safe(subscriber)])
-}
-
-function effectCells({ key, mode, state, epoch, startedAt, reason }: ChainEffect): string[] {
-  return [safe(key), mode, state, String(epoch), clock(startedAt), safe(reason ?? '')]
-}
-
-function messageCells({ id, topic, key, state, subscriber }: ChainMessage): string[] {
-  return [id, safe(topic), safe(key ?? '-'), state, safe(subscriber)]
-}
-
-function decisionCells({ at, actor, action, subject, why }: AuditRow): string[] {
-  return [clock(at), safe(actor), action, safe(subject), safe(why)]
 }

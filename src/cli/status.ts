@@ -1,59 +1,169 @@
+import { requireTenant, tenantNames } from '../operate/sources.ts'
 import { readStatus, type Status } from '../operate/status.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
+import { durationText } from './duration-text.ts'
 import { withLedger } from './open-ledger.ts'
 import { pausedLine } from './paused-line.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
+import { countText } from './state-text.ts'
+import { styleOf } from './style.ts'
+import { columnFor, type TenantColumn, tenantOption } from './tenant-column.ts'
 
-const usage = `hookonce status [--json] [--dir DIR]
+const usage = `hookonce status [--tenant NAME] [--json] [--dir DIR]
 
-Shows the state of a ledger: its schema, the running workers, what waits and what failed by source and subscriber, the
-outbox, and what is paused or served by no running worker.`
+Shows the state of a ledger on one screen: the running workers, what waits and what failed by source and subscriber, the
+outbox, and what is paused, held by an open circuit, or served by no running worker. --json lists everything.
+
+  --tenant   only the jobs, pauses and circuits of this tenant; workers and the outbox serve all tenants`
 
 export const status: Command = {
   usage,
   async run(args) {
-    const { values } = parse({ usage }, args, ledgerOptions)
-    const found = await withLedger(values.dir, readStatus)
+    const { values } = parse({ usage }, args, { ...ledgerOptions, ...tenantOption })
+    const { tenant } = values
+    const { found, column } = await withLedger(values.dir, async (ledger) => {
+      await requireTenant(ledger, tenant)
+      return { found: await readStatus(ledger, { tenant }), column: columnFor(await tenantNames(ledger)) }
+    })
     if (values.json) printJson(found)
-    else print(statusText(found))
+    else print(statusText(found, column))
   },
 }
 
-function statusText({ schema, workers, totals, jobs, outbox, paused, unattended }: Status): string {
+const style = styleOf(process.stdout)
+
+/** Rows of a table, and lines of remarks: more do not fit on one screen. */
+const MAX_ROWS = 15
+const MAX_REMARKS = 10
+
+function statusText(found: Status, column: TenantColumn): string {
+  const { schema, workers, totals, outbox, paused, circuits, unattended } = found
   const facts: [string, string][] = [
     ['schema', schema ? `${schema.name}, applied ${clock(schema.appliedAt)}` : 'none'],
-    [
-      'workers',
-      workers.map(({ host, pid, jobs: running }) => `${safe(host)} ${pid} (${running} running)`).join(', ') ||
-        'none is running',
-    ],
-    ['waiting', `${totals.waiting}, retrying ${totals.retrying}, processing ${totals.processing}`],
-    ['oldest due', totals.lagSeconds > 0 ? `${Math.round(totals.lagSeconds)} s ago` : '-'],
-    ['failed', `${totals.failed}, attention ${totals.attention}, effects unknown ${totals.effectsUnknown}`],
+    ['workers', workersText(found)],
+    ['backlog', `${totals.waiting} waiting, ${totals.retrying} retrying, ${totals.processing} processing`],
+    ['lag', totals.lagSeconds > 0 ? `${seconds(totals.lagSeconds)}: the oldest due job` : 'none'],
+    ['failed', totals.failed > 0 ? `${style.red(String(totals.failed))} (hookonce failures)` : '0'],
+    ['attention', attentionText(totals)],
+    ['outbox', outboxText(outbox)],
+    ['paused', countText(paused.length, 'yellow', style)],
+    ['circuits', `${countText(circuits.length, 'red', style)} open`],
   ]
-  const jobRows = jobs.map((row) => [
-    safe(row.source),
-    safe(row.subscriber),
-    ...[row.waiting, row.retrying, row.failed, row.attention].map(String),
-    `${Math.round(row.lagSeconds)} s`,
-  ])
-  const outboxRows = outbox.map((row) => [
-    safe(row.topic),
-    ...[row.waiting, row.failed].map(String),
-    `${Math.round(row.lagSeconds)} s`,
-  ])
+  const remarks = [
+    ...strandedLines(found),
+    ...paused.map(pausedLine),
+    ...circuits.map(circuitLine),
+    // Without any worker, the line about workers states it.
+    ...(workers.length === 0 ? [] : unattended.map(unattendedLine)),
+  ]
   const blocks = [
     facts.map(([name, value]) => `${name.padEnd(12)}${value}`).join('\n'),
-    jobRows.length > 0 &&
-      table(['SOURCE', 'SUBSCRIBER', 'WAITING', 'RETRYING', 'FAILED', 'ATTENTION', 'OLDEST DUE'], jobRows),
-    outboxRows.length > 0 && table(['TOPIC', 'WAITING', 'FAILED', 'OLDEST'], outboxRows),
-    [...paused.map(pausedLine), ...unattended.map(unattendedLine)].join('\n'),
+    jobsTable(found, column),
+    outboxTable(outbox),
+    firstOf(remarks, MAX_REMARKS)
+      .map((remark) => style.yellow(remark))
+      .join('\n'),
   ]
   return blocks.filter(Boolean).join('\n\n')
 }
 
-function unattendedLine({ source, subscriber, jobs, since }: Status['unattended'][number]): string {
+function workersText({ workers, totals }: Status): string {
+  if (workers.length === 0) {
+    const waits = totals.waiting + totals.retrying + totals.stranded > 0 ? ': jobs wait until one starts' : ''
+    const text = `none is running${waits}`
+    return waits === '' ? text : style.red(text)
+  }
+  const names = workers.map(({ host, pid, jobs }) => `${safe(host)} ${pid} (${jobs} running)`)
+  return `${workers.length} alive: ${firstOf(names, MAX_REMARKS).join(', ')}`
+}
+
+function attentionText({ attention, effectsUnknown }: Status['totals']): string {
+  if (attention + effectsUnknown === 0) return '0'
+  return `${countText(attention, 'red', style)}, effects of unknown outcome ${effectsUnknown} (hookonce attention list)`
+}
+
+function outboxText(outbox: Status['outbox']): string {
+  const waiting = outbox.reduce((all, row) => all + row.waiting, 0)
+  const failed = outbox.reduce((all, row) => all + row.failed, 0)
+  const oldest = Math.max(0, ...outbox.map((row) => row.lagSeconds))
+  const age = waiting > 0 ? `, the oldest for ${seconds(oldest)}` : ''
+  return `${waiting} waiting${age}, ${countText(failed, 'red', style)} failed${failed > 0 ? ' (hookonce outbox)' : ''}`
+}
+
+/** Without subscribers that have nothing to do. What needs a person comes first. */
+function jobsTable({ jobs }: Status, column: TenantColumn): string {
+  const busy = jobs
+    .filter((row) => row.waiting + row.retrying + row.failed + row.attention > 0)
+    .sort((a, b) => b.attention - a.attention || b.failed - a.failed || b.lagSeconds - a.lagSeconds)
+  const idle = jobs.length - busy.length
+  const idleText = `${idle} ${idle === 1 ? 'subscriber has' : 'subscribers have'} nothing to do`
+  if (busy.length === 0) return idle === 0 ? '' : idleText
+  const rows = busy.map((row) => [
+    ...column.cell(row.tenant),
+    safe(row.source),
+    safe(row.subscriber),
+    ...[row.waiting, row.retrying].map(String),
+    ...[row.failed, row.attention].map((count) => countText(count, 'red', style)),
+    row.lagSeconds > 0 ? seconds(row.lagSeconds) : '-',
+  ])
+  const head = ['SOURCE', 'SUBSCRIBER', 'WAITING', 'RETRYING', 'FAILED', 'ATTENTION', 'OLDEST DUE']
+  const more = rows.length > MAX_ROWS ? [`… and ${rows.length - MAX_ROWS} more: --json lists all`] : []
+  return [
+    table([...column.head, ...head], rows.slice(0, MAX_ROWS)),
+    ...more,
+    ...(idle === 0 ? [] : [idleText]),
+  ].join('\n')
+}
+
+function outboxTable(outbox: Status['outbox']): string {
+  const rows = outbox.map((row) => [
+    safe(row.topic),
+    ...[row.waiting, row.failed].map(String),
+    row.waiting > 0 ? seconds(row.lagSeconds) : '-',
+  ])
+  if (rows.length === 0) return ''
+  const more = rows.length > MAX_ROWS ? [`… and ${rows.length - MAX_ROWS} more: --json lists all`] : []
+  return [table(['TOPIC', 'WAITING', 'FAILED', 'OLDEST'], rows.slice(0, MAX_ROWS)), ...more].join('\n')
+}
+
+function strandedLines({ stranded, workers }: Status): string[] {
+  const next =
+    workers.length > 0 ? 'a running worker takes them over soon' : 'they are taken over when a worker starts'
+  return stranded.map(({ host, pid, jobs, leaseUntil, isCleanStop }) => {
+    const ended = isCleanStop ? 'stopped' : `is gone, its lease ended ${clock(leaseUntil)}`
+    return safe(`the worker ${host} ${pid} ${ended}, and left ${jobs} running ${jobWord(jobs)}: ${next}`)
+  })
+}
+
+function jobWord(count: number): string {
+  return count === 1 ? 'job' : 'jobs'
+}
+
+function circuitLine({ tenant, source, subscriber, circuit }: Status['circuits'][number]): string {
+  const { state, since, reason, nextProbeAt, failedProbes } = circuit
+  const probe = nextProbeAt ? `next probe ${clock(nextProbeAt)}` : 'its jobs run one at a time as probes'
+  const failed = failedProbes > 0 ? `, failed probes: ${failedProbes}` : ''
   return safe(
-    `no running worker serves "${subscriber}" of ${source} since ${clock(since)}: ${jobs} waiting (see hookonce subscribers)`,
+    `the circuit of "${subscriber}" of ${nameOf(tenant, source)} is ${state} since ${clock(since)}: its jobs wait; ${probe}${failed} (${reason ?? 'no reason'})`,
   )
+}
+
+function unattendedLine({ tenant, source, subscriber, jobs, since }: Status['unattended'][number]): string {
+  return safe(
+    `no running worker serves "${subscriber}" of ${nameOf(tenant, source)} since ${clock(since)}: ${jobs} waiting (see hookonce subscribers)`,
+  )
+}
+
+/** As a gateway's configuration names a source. */
+function nameOf(tenant: string, source: string): string {
+  return tenant === 'default' ? source : `${tenant}/${source}`
+}
+
+function firstOf(texts: readonly string[], count: number): readonly string[] {
+  if (texts.length <= count) return texts
+  return [...texts.slice(0, count), `… and ${texts.length - count} more: --json lists all`]
+}
+
+function seconds(value: number): string {
+  return durationText(value * 1_000)
 }

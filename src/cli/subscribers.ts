@@ -1,16 +1,18 @@
-import { userInfo } from 'node:os'
+import { requireTenant } from '../operate/sources.ts'
 import {
+  type ListedSubscriber,
   listSubscribers,
   planWaiting,
   type ServedSubscriber,
   settleWaiting,
   type WaitingPlan,
 } from '../operate/subscribers.ts'
+import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
-const usage = `hookonce subscribers [--json] [--dir DIR]
+const usage = `hookonce subscribers [--tenant NAME] [--json] [--dir DIR]
 hookonce subscribers move <source> <subscriber> --to NAME --why TEXT [--begun] [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
 hookonce subscribers discard <source> <subscriber> --why TEXT [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
 
@@ -55,23 +57,41 @@ export const subscribers: Command = {
   },
 }
 
-async function list({ dir, json }: { readonly dir: string; readonly json: boolean }): Promise<void> {
-  const all = await withLedger(dir, listSubscribers)
+interface ListOptions {
+  readonly dir: string
+  readonly json: boolean
+  readonly tenant?: string | undefined
+}
+
+async function list({ dir, json, tenant }: ListOptions): Promise<void> {
+  const known = await withLedger(dir, async (ledger) => {
+    await requireTenant(ledger, tenant)
+    return listSubscribers(ledger)
+  })
+  const all = known.filter((one) => (tenant ?? one.tenant) === one.tenant)
   if (json) return printJson(all)
-  if (all.length === 0) return print('the ledger knows no subscriber')
-  const head = ['TENANT', 'SOURCE', 'SUBSCRIBER', 'TYPES', 'WAITING', 'SERVED']
+  if (all.length === 0)
+    return print('the ledger knows no subscriber: a process registers its own when it starts')
+  const head = ['TENANT', 'SOURCE', 'SUBSCRIBER', 'TYPES', 'WAITING', 'CIRCUIT', 'RATE', 'SERVED']
   print(table(head, all.map(cells)))
 }
 
-function cells(one: ServedSubscriber): string[] {
+function cells(one: ListedSubscriber): string[] {
   return [
     safe(one.tenant),
     safe(one.source),
     safe(one.subscriber),
     safe(one.pattern),
     String(one.waiting),
-    one.pausedAt ? `${servedText(one)}, paused since ${clock(one.pausedAt)}` : servedText(one),
+    one.circuit?.state ?? '-',
+    one.rate ? `${one.rate.perSecond}/s` : '-',
+    `${servedText(one)}${pausedText(one)}`,
   ]
+}
+
+function pausedText({ pausedAt, pauseReason }: ServedSubscriber): string {
+  if (!pausedAt) return ''
+  return safe(`, paused since ${clock(pausedAt)}${pauseReason === null ? '' : ` (${pauseReason})`}`)
 }
 
 function servedText({ isServed, servedUntil, registeredAt }: ServedSubscriber): string {
@@ -93,7 +113,7 @@ interface SettleOptions {
 }
 
 async function settle({ dir, json, why, ...values }: SettleOptions): Promise<void> {
-  const { tenant = 'default', source, subscriber, to, begun, by = userInfo().username } = values
+  const { tenant = 'default', source, subscriber, to, begun } = values
   const request = { tenant, source, subscriber, to, begun }
   await withLedger(dir, async (ledger) => {
     const plan = await planWaiting(ledger, request)
@@ -102,7 +122,7 @@ async function settle({ dir, json, why, ...values }: SettleOptions): Promise<voi
     if (values['dry-run'])
       return json ? printJson(summary(plan, jobs)) : print(`${countText(jobs)} would be ${doneText(to)}`)
     if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
-    const done = await settleWaiting(ledger, request, { by, why })
+    const done = await settleWaiting(ledger, request, { by: actorOf(values.by), why })
     if (json) printJson(summary(plan, done))
     else print(`${countText(done)} of ${safe(source)} ${safe(subscriber)} ${doneText(to)}`)
   })

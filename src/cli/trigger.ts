@@ -1,19 +1,21 @@
-import { randomBytes } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import { secretVariable, urlVariable } from '../sources/environment.ts'
-import { fixtureOf } from '../sources/fixtures/index.ts'
-import { type SampleEvent, sampleOf } from '../sources/sample.ts'
+import type { SampleEvent } from '../sources/sample.ts'
+import { prepareToSign, sampleEvents, signedSample } from '../sources/sample-events.ts'
+import { type SampleField, withFields } from '../sources/sample-fields.ts'
 import type { SignedDelivery, SigningSource } from '../sources/sign.ts'
 import { type Command, parse, usageError } from './command.ts'
+import { DEMO } from './demo.ts'
 import { findSource, sourceOptions } from './find-source.ts'
 import { print, printJson, safe } from './print.ts'
-import { parseFields, type SampleField, withFields } from './sample-fields.ts'
+import { parseFields } from './sample-fields.ts'
 
 const usage = `hookonce trigger <provider> [type] [--url URL] [--secret env:NAME] [--config hookonce.json] [--id KEY]
-                 [--times N] [--concurrent] [--reorder] [--set a.b=c] [--setting name=value] [--json]
+                 [--times N] [--concurrent] [--reorder] [--set a.b=c] [--setting name=value] [--dir .hookonce] [--json]
 
-Sends signed sample events to a URL, as the provider would. It contacts nothing but that URL.
+Sends signed sample events to a URL, as the provider would. It contacts nothing but that URL. "demo" is the source that
+\`hookonce dev\` opens for a first try, and needs no secret.
 --url         where to send; default http://127.0.0.1:4400/in/<provider>
 --secret      env:NAME or file:/path; default STRIPE_WEBHOOK_SECRET and so on, as \`hookonce dev\` reads it. For public-key
               providers a private key
@@ -23,6 +25,7 @@ Sends signed sample events to a URL, as the provider would. It contacts nothing 
 --concurrent  delivers them all at the same time
 --reorder     sends --times different events of one object, the latest first
 --set         sets a field of the body. A value that is JSON is sent as JSON, any other as text. May be repeated
+--dir         where \`hookonce dev\` keeps the secret of "demo"
 Exits with 1 if any delivery was not answered with 2xx.`
 
 export const trigger: Command = {
@@ -48,9 +51,9 @@ export const trigger: Command = {
     })
     const times = timesOf(values.times)
     const fields = parseFields({ usage }, [...values.override, ...values.set])
-    const target = { source, url, type, id: values.id, fields }
-    await prepare(source)
-    const events = eventsOf(target, values.reorder ? times : 1)
+    const target = { source, url, fields }
+    await prepareToSign(source)
+    const events = sampleEvents(source, { type, key: values.id }, values.reorder ? times : 1)
     const deliveries = values.reorder ? events.reverse() : Array.from({ length: times }, () => events[0])
     const sends = deliveries.flatMap((event) => (event ? [() => send(target, event)] : []))
     const answers = values.concurrent
@@ -61,19 +64,24 @@ export const trigger: Command = {
     else
       for (const { status, body, key, type: sent } of answers)
         print(safe(`${status}  ${sent}  ${key}  ${body}`))
-    const start =
-      values.config === undefined
-        ? `${secretVariable(source.provider)}=… npx hookonce dev`
-        : `npx hookonce dev --config ${values.config}`
-    for (const advice of adviceOn(answers, url, start)) process.stderr.write(`${advice}\n`)
+    for (const advice of adviceOn(answers, url, startOf(source, values))) process.stderr.write(`${advice}\n`)
   },
+}
+
+/** The command that starts `dev` with the secret that is used here. */
+function startOf(
+  { provider }: SigningSource,
+  { config, dir }: { readonly config?: string | undefined; readonly dir: string },
+): string {
+  if (config !== undefined) return `npx hookonce dev --config ${config}`
+  return provider === DEMO
+    ? `npx hookonce dev --dir ${dir}`
+    : `${secretVariable(provider)}=… npx hookonce dev`
 }
 
 interface TriggerTarget {
   readonly source: SigningSource
   readonly url: URL
-  readonly type: string | undefined
-  readonly id: string | undefined
   readonly fields: readonly SampleField[]
 }
 
@@ -84,30 +92,10 @@ interface TriggerAnswer {
   readonly body: string
 }
 
-/** Events of one object, one second apart. */
-function eventsOf({ source, type, id }: TriggerTarget, count: number): SampleEvent[] {
-  const fixture = fixtureOf(source.provider)
-  const sampleType = type ?? fixture?.type ?? 'sample'
-  const key = id ?? `evt_${randomBytes(8).toString('hex')}`
-  const prefix = fixture ? fixture.objectPrefix(sampleType) : 'obj_'
-  const objectId = prefix + randomBytes(4).readUInt32BE()
-  const now = Date.now()
-  return Array.from({ length: count }, (_, index) => ({
-    key: index === 0 ? key : `${key}-${index + 1}`,
-    type: sampleType,
-    objectId,
-    occurredAtMs: now - (count - 1 - index) * 1_000,
-  }))
-}
-
 async function send({ source, url, fields }: TriggerTarget, event: SampleEvent): Promise<TriggerAnswer> {
-  const { description } = source
-  const fixture = fixtureOf(source.provider)
-  const { headers, body } = sampleOf(description, [event], fixture && ((one) => fixture.payload(one)))
-  const signed = source.deliver({
-    headers,
-    body: withFields(body, description.body, fields),
+  const signed = signedSample(source, event, {
     url: `${url.pathname}${url.search}`,
+    edit: (body) => withFields(body, source.description.body, fields),
   })
   const { status, text } = await post(new URL(signed.url, url), signed)
   return { key: event.key, type: event.type, status, body: text }
@@ -150,19 +138,6 @@ async function oneByOne(sends: readonly (() => Promise<TriggerAnswer>)[]): Promi
   const answers: TriggerAnswer[] = []
   for (const start of sends) answers.push(await start())
   return answers
-}
-
-/** A secret in a file is read at the first delivery, so it is read here first. */
-async function prepare(source: SigningSource): Promise<void> {
-  const blank = {
-    method: 'POST',
-    url: '/',
-    header: () => undefined,
-    body: new Uint8Array(),
-    receivedAtMs: Date.now(),
-  }
-  const unprepared = await source.prepare?.(blank)
-  if (unprepared?.code === 'KEYS_UNAVAILABLE') throw new HookonceError(unprepared.code, unprepared.detail)
 }
 
 function targetOf(text: string): URL {

@@ -8,15 +8,16 @@ import { findSource, sourceOptions } from './find-source.ts'
 import { print, printJson, safe } from './print.ts'
 
 const usage = `hookonce verify --source NAME --headers FILE --body FILE [--secret env:NAME] [--config hookonce.json]
-                [--url URL] [--setting name=value] [--at TIME] [--json]
+                [--url URL] [--setting name=value] [--at TIME] [--dir .hookonce] [--json]
 
 Verifies a delivery that was stored in two files. If it is refused, explains why: it tries the usual causes.
---source    a provider of the catalogue, or with --config the name of a source in that file
+--source    a provider of the catalogue, "demo" of \`hookonce dev\`, or with --config the name of a source in that file
 --headers   lines of "Name: value"; a first line such as "POST /in/stripe HTTP/1.1" gives the path
 --body      the bytes as they arrived (curl: --data-binary)
 --secret    env:NAME or file:/path; default STRIPE_WEBHOOK_SECRET and so on
 --url       the URL as registered, for providers that sign it
 --at        when it arrived, as 2026-01-31T12:00:00Z; default now
+--dir       where \`hookonce dev\` keeps the secret of "demo"
 Exits with 0 for a genuine delivery, with 1 for any other.`
 
 export const verify: Command = {

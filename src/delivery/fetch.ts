@@ -12,7 +12,7 @@ export function fetchDoor<Reply>(respond: (reply: Reply) => Response) {
     if (refusal) return respond(refusal)
     const share = receiver.held.share()
     try {
-      const body = await readFetchBody(request, receiver.limits, share)
+      const body = await readFetchBody(request, receiver.limitsOf(head), share)
       if (isFault(body)) return respond(receiver.refuse(head, body.code, body.detail))
       return respond(await receiver.receive(head, body))
     } finally {

@@ -3,6 +3,7 @@ import type { HeldBytes } from '../http/held-bytes.ts'
 import type { Delivery, Identified } from '../sources/contract.ts'
 import { admission } from './admit.ts'
 import type { Answer } from './answer.ts'
+import type { GuardedSource } from './guard.ts'
 import { handshakeAnswers } from './handshake.ts'
 import { type RefusalOptions, type Refuse, refusals } from './refuse.ts'
 import type { Head, SourceRequest } from './request.ts'
@@ -25,6 +26,7 @@ export interface FrontHalf {
 }
 
 export interface FrontHalfOptions extends RefusalOptions {
+  readonly sources: ReadonlyMap<string, GuardedSource>
   readonly limits: BodyLimits
   readonly held: HeldBytes
 }

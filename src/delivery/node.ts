@@ -29,7 +29,7 @@ export function nodeDoor<Reply>(
     if (refusal) return send(request, response, refusal)
     const share = receiver.held.share()
     try {
-      const read = readSignedBody(given, receiver.limits, share)
+      const read = readSignedBody(given, receiver.limitsOf(head), share)
       const body = 'then' in read ? await read : read
       if (isFault(body)) return send(request, response, receiver.refuse(head, body.code, body.detail))
       return send(request, response, await receiver.receive(head, body))

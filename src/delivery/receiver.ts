@@ -11,7 +11,8 @@ export interface Receiver<Reply = Answer> {
   receive(head: Head, body: Uint8Array): Promise<Reply>
   /** Refuses a request whose body could not be read. */
   refuse(head: Head, code: ErrorCode, detail: string): Reply
-  readonly limits: BodyLimits
+  /** What reading the body of this request may cost. */
+  limitsOf(head: Head): BodyLimits
   /** Bodies being read and events being recorded or handled. */
   readonly held: HeldBytes
 }

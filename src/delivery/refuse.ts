@@ -7,7 +7,8 @@ import type { Head } from './request.ts'
 
 /** Where refusals are kept for people. The ledger has such a log, a key store has none. */
 export interface RefusalLog {
-  add(source: string, code: ErrorCode, detail: string): void
+  /** `header`: the one that the refusal is about. */
+  add(source: string, code: ErrorCode, detail: string, header?: string): void
 }
 
 export interface RefusalOptions {
@@ -18,7 +19,15 @@ export interface RefusalOptions {
   readonly observer: Pick<Observer, 'delivery'>
 }
 
-export type Refuse = (head: Head, code: ErrorCode, detail: string, status?: number) => Answer
+export type Refuse = (head: Head, code: ErrorCode, detail: string, how?: RefusalAnswer) => Answer
+
+interface RefusalAnswer {
+  /** In place of the status in the catalogue. */
+  readonly status?: number
+  readonly retryAfterSeconds?: number | undefined
+  /** The header that the refusal is about. */
+  readonly header?: string | undefined
+}
 
 export interface Refusals {
   readonly refuse: Refuse
@@ -30,22 +39,21 @@ export interface Refusals {
 
 /** A refusal is an answer, a line in the log of refusals, and a number in the metrics. */
 export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer }: RefusalOptions): Refusals {
-  const retryAfter = { 'retry-after': String(retryAfterSeconds) }
-
-  function headersOf(code: ErrorCode): Record<string, string> {
+  function headersOf(code: ErrorCode, afterSeconds: number): Record<string, string> {
     if (code === 'METHOD_NOT_ALLOWED') return { allow: 'POST' }
-    return RETRIED.has(code) ? retryAfter : {}
+    return RETRIED.has(code) ? { 'retry-after': String(afterSeconds) } : {}
   }
 
-  const refuse: Refuse = (head, code, detail, status) => {
+  const refuse: Refuse = (head, code, detail, how = {}) => {
+    const { status } = how
     // Names that nobody configured share one row: they come from outside.
     const source = sources.has(head.sourceName) ? head.sourceName : '(unknown)'
     const answer = refusedWith(code, {
       ...(status === undefined ? {} : { status }),
-      headers: headersOf(code),
+      headers: headersOf(code, how.retryAfterSeconds ?? retryAfterSeconds),
       close: UNREAD.has(code),
     })
-    log.add(source, code, detail)
+    log.add(source, code, detail, how.header)
     observer.delivery({ source, outcome: 'rejected', status: answer.status, code, detail, durationMs: 0 })
     return answer
   }
@@ -53,15 +61,16 @@ export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer 
   return {
     refuse,
     refuseUnverified(head, { name, source }, delivery, refusal) {
-      const { code, detail } = refusal
+      const { code, detail, header } = refusal
       diagnoses.offer(name, source, delivery, refusal)
       // Keys that could not be fetched are our fault: the sender must retry, so the status is ours.
-      return refuse(head, code, detail, code === 'KEYS_UNAVAILABLE' ? undefined : source.refusedStatus)
+      const status = code === 'KEYS_UNAVAILABLE' ? {} : { status: source.refusedStatus }
+      return refuse(head, code, detail, { ...status, header })
     },
     shadow({ name, source }, delivery, refusal) {
-      const { code, detail } = refusal
+      const { code, detail, header } = refusal
       diagnoses.offer(name, source, delivery, refusal)
-      log.add(name, code, `not refused, because the source is in shadow mode: ${detail}`)
+      log.add(name, code, `not refused, because the source is in shadow mode: ${detail}`, header)
       const answer = notWanted(source)
       const { status } = answer
       observer.delivery({ source: name, outcome: 'shadowed', status, code, detail, durationMs: 0 })
@@ -74,10 +83,16 @@ export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer 
 const UNREAD: ReadonlySet<ErrorCode> = new Set([
   'SOURCE_UNKNOWN',
   'METHOD_NOT_ALLOWED',
+  'ADDRESS_NOT_ALLOWED',
   'CONTENT_ENCODING_UNSUPPORTED',
   'BODY_TOO_LARGE',
   'BODY_STALLED',
   'BODY_INCOMPLETE',
 ])
 
-const RETRIED: ReadonlySet<ErrorCode> = new Set(['OVERLOADED', 'LEDGER_DOWN', 'KEYS_UNAVAILABLE'])
+const RETRIED: ReadonlySet<ErrorCode> = new Set([
+  'OVERLOADED',
+  'LEDGER_DOWN',
+  'KEYS_UNAVAILABLE',
+  'RATE_LIMITED',
+])

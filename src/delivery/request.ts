@@ -13,6 +13,8 @@ export interface Head {
   header(name: string): string | undefined
   /** Names and values in turn, as they came. */
   readonly headerPairs: readonly string[]
+  /** The address of the connection. Undefined where the platform does not tell it. */
+  peerAddress(): string | undefined
 }
 
 /** A request to a known source. */
@@ -36,6 +38,8 @@ export function nodeHead(sourceName: string, request: IncomingMessage): Head {
     url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
     headerPairs: request.rawHeaders,
     header: headerIn(request.headers),
+    // Requests of `app.inject()` in tests have no connection.
+    peerAddress: () => (request.socket as IncomingMessage['socket'] | undefined)?.remoteAddress,
   }
 }
 
@@ -47,6 +51,7 @@ export function fetchHead(sourceName: string, request: Request): Head {
     url: `${url.pathname}${url.search}`,
     headerPairs: [...request.headers].flat(),
     header: (name) => request.headers.get(name) ?? undefined,
+    peerAddress: () => undefined,
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../input/checked.ts'
-import { type EffectOptions, effect } from './effect.ts'
+import { type EffectOptions, type EffectWork, effect } from './effect.ts'
 import type { FetchInit } from './fetch.ts'
 import type { HandlerRun } from './run.ts'
 
@@ -32,34 +32,43 @@ const bodySchema = z.union(
   { error: 'the body must be text, URLSearchParams or bytes: it may have to be sent again' },
 )
 
-/**
- * An HTTP call as an effect. Its input is the request: another request with the same key is
- * refused.
- */
-export async function fetchOnce(
-  run: HandlerRun,
+/** An HTTP call as the arguments of an effect. */
+export interface FetchEffect {
+  readonly key: string
+  readonly work: EffectWork<RecordedReply>
+  readonly options: EffectOptions<RecordedReply>
+  /** The reply for the handler. Undefined: a person confirmed the effect without one. */
+  response(reply: RecordedReply | undefined): Response
+}
+
+/** Its input is the request: another request with the same key is refused. */
+export function fetchEffect(
   url: string | URL,
   { effect: key, mode, downstreamTtlMs, reconcile, ...init }: FetchOnceInit,
-): Promise<Response> {
+): FetchEffect {
   const body = check(bodySchema, init.body, `ctx.fetch("${key}")`)
-  const input = { method: init.method ?? 'GET', url: String(url), body: textOf(body) }
-  const reply = await effect<RecordedReply>(
-    run,
+  return {
     key,
-    async ({ fetch }) => recorded(await fetch(url, { ...init, body: body ?? null })),
-    {
-      input,
+    work: async ({ fetch }) => recorded(await fetch(url, { ...init, body: body ?? null })),
+    options: {
+      input: { method: init.method ?? 'GET', url: String(url), body: textOf(body) },
       ...(mode === undefined ? {} : { mode }),
       ...(downstreamTtlMs === undefined ? {} : { downstreamTtlMs }),
       ...(reconcile === undefined ? {} : { reconcile }),
     },
-  )
-  // A person who confirmed the effect may not have had a reply to record.
-  const { status, headers, body: text } = reply ?? { status: 200, headers: [], body: null }
-  return new Response(status === 204 || status === 205 ? null : text, {
-    status,
-    headers: headers.map(([name, value]): [string, string] => [name, value]),
-  })
+    response(reply) {
+      const { status, headers, body: text } = reply ?? { status: 200, headers: [], body: null }
+      return new Response(status === 204 || status === 205 ? null : text, {
+        status,
+        headers: headers.map(([name, value]): [string, string] => [name, value]),
+      })
+    },
+  }
+}
+
+export async function fetchOnce(run: HandlerRun, url: string | URL, init: FetchOnceInit): Promise<Response> {
+  const { key, work, options, response } = fetchEffect(url, init)
+  return response(await effect(run, key, work, options))
 }
 
 function textOf(body: RepeatableBody | null | undefined): string | null {

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { check, strict } from '../input/checked.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
 import type { NewMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import { shardOf } from '../model/receipt-id.ts'
+import { contextHeaders, isTraceHeader, type TraceContext } from '../observe/trace-context.ts'
+import { laneId, messageId } from './message-id.ts'
 
 const topicSchema = z
   .string()
@@ -42,7 +43,7 @@ export interface Outbox {
   /** Messages were committed: wakes the relay of this process. */
   committed(): void
   /** The trace context of the publishing handler, if an observer takes traces. */
-  readonly traceparent?: (() => string | undefined) | undefined
+  readonly traceContext?: (() => TraceContext | undefined) | undefined
 }
 
 /** The job whose handler publishes. */
@@ -84,7 +85,7 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
       const place = { receiptId: job.receiptId, subscriber: subscriber.name, epoch }
       const id = messageId(place, step, messages.length)
       // Without a key there is no order to keep: the message gets a lane of its own.
-      const lane = key === null ? id : uuid('lane', tenant, topic, key)
+      const lane = key === null ? id : laneId(tenant, topic, key)
       messages.push({
         shard: shardOf(lane, business.shards),
         id,
@@ -93,7 +94,7 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
         topic,
         key,
         payload: toJson(topic, payload),
-        headers: tracedHeaders(headers, business.outbox.traceparent?.()),
+        headers: tracedHeaders(headers, business.outbox.traceContext?.()),
         receiptId: job.receiptId,
         subscriber: job.subscriber,
       })
@@ -108,26 +109,10 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
 type Headers = Record<string, string> | null
 
 /** The trace context travels with the message, unless the handler gave one. */
-function tracedHeaders(headers: Headers, traceparent: string | undefined): Headers {
-  if (traceparent === undefined) return headers
-  const isGiven = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'traceparent')
-  return isGiven ? headers : { ...headers, traceparent }
-}
-
-export interface MessageStep {
-  readonly receiptId: string
-  /** The subscriber's name. */
-  readonly subscriber: string
-  readonly epoch: number
-}
-
-/** The id of the message that a step of a job published at this place, counted from 0. */
-export function messageId(
-  { receiptId, subscriber, epoch }: MessageStep,
-  step: string,
-  place: number,
-): string {
-  return uuid('message', receiptId, subscriber, step, String(place), String(epoch))
+function tracedHeaders(headers: Headers, context: TraceContext | undefined): Headers {
+  if (context === undefined) return headers
+  const isGiven = Object.keys(headers ?? {}).some(isTraceHeader)
+  return isGiven ? headers : { ...headers, ...contextHeaders(context) }
 }
 
 function toJson(topic: string, payload: unknown): string {
@@ -149,12 +134,4 @@ function stringified(topic: string, payload: unknown): string {
     })
   }
   throw new HookonceError('CONFIG_INVALID', `publish('${topic}'): the payload is undefined`)
-}
-
-/** Length-prefixed, so that ("a", "bc") and ("ab", "c") differ. */
-function uuid(...parts: string[]): string {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:${part}`)
-  const hex = hash.digest('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }

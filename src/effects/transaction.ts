@@ -1,5 +1,6 @@
 import type { QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/driver/in-transaction.ts'
+import { schemaOf, setSchema } from '../ledger/driver/schema.ts'
 import { commitAndReset, isReset, resetSession } from '../ledger/driver/sessions.ts'
 import { sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
@@ -27,7 +28,7 @@ export interface AdapterOptions<Native> extends TransactionOptions {
   readonly on: TransactionAdapter<Native>
 }
 
-const DEFAULT_NAME = 'transaction'
+export const DEFAULT_NAME = 'transaction'
 /** Serialization failures and deadlocks (P2034: both, in Prisma): a retry may help. */
 const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
 const MAX_TRIES = 5
@@ -190,17 +191,18 @@ function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: St
 const SET_IDLE_TIMEOUT = `select set_config('idle_in_transaction_session_timeout', $1, true)`
 
 function inAdapterTransaction<Result>(
-  { subscriber }: HandlerRun,
+  { business, subscriber }: HandlerRun,
   adapter: TransactionAdapter<unknown>,
   step: Step<Result>,
 ): Promise<Result> {
   return adapter.transaction(async (native, query) => {
-    const db: Queryable = {
+    const onNative: Queryable = {
       async query({ text, values }) {
         const rows = await query(text, values).catch(refuseElsewhere)
         return { rows: [...rows], rowCount: rows.length }
       },
     }
+    const db = setSchema(onNative, schemaOf(business.pool))
     // As in our own transactions: a frozen process must not keep its locks.
     await query(SET_IDLE_TIMEOUT, [String(Math.ceil(subscriber.timeoutMs))])
     const result = await step.perform(step.onAdapter(db), native)

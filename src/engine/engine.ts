@@ -7,6 +7,8 @@ import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import { listWorkers } from '../operate/status.ts'
 import type { CheckedOptions } from '../options.ts'
 import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
+import { startChore } from '../upkeep/chore.ts'
+import { countFlush } from '../upkeep/flush-counts.ts'
 import { breaker } from '../work/breaker.ts'
 import { type InlineSources, inlineSources } from './inline-sources.ts'
 import { ledgerStatus } from './ledger-status.ts'
@@ -40,8 +42,10 @@ export interface Engine {
 }
 
 export function createEngine(options: CheckedOptions): Engine {
-  const counts = meter()
-  const observer = observers([counts.observer, logs(options.logger ?? jsonLogger()), ...options.observers])
+  const { traceContext } = observers(options.observers)
+  const counts = meter(traceContext)
+  const logging = logs(options.logger ?? jsonLogger(), traceContext)
+  const observer = observers([counts.observer, logging, ...options.observers])
   const subscriptions: Subscription[] = []
   const inline = inlineSources({
     open,
@@ -55,18 +59,34 @@ export function createEngine(options: CheckedOptions): Engine {
   let opening: Promise<OpenStages> | undefined
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
+  let stopFlushing: (() => Promise<void>) | undefined
   let isWatchingForWorker = false
 
   function open(): Promise<OpenStages> {
     if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
     const { handOff } = work
-    opening ??= openStages({ options, subscriptions, inlined: inline.names, handOff, observer }).catch(
+    opening ??= openStages({ options, subscriptions, inlined: inline.names, handOff, observer }).then(
+      startFlushing,
       (error) => {
         opening = undefined
         throw error
       },
     )
     return opening
+  }
+
+  /** Also in processes that only receive. */
+  function startFlushing(opened: OpenStages): OpenStages {
+    const { chore, flush } = countFlush(opened.ledger, {
+      snapshot: () => counts.snapshot(undefined),
+      tenantOf: (source) => options.sources[source]?.tenant ?? '',
+    })
+    const running = startChore(chore, observer)
+    stopFlushing = async () => {
+      await running.stop()
+      await flush().catch((error) => observer.trouble({ doing: 'writing the last counts', error }))
+    }
+    return opened
   }
 
   function openForDelivery(): Promise<OpenStages> {
@@ -118,6 +138,7 @@ export function createEngine(options: CheckedOptions): Engine {
     await Promise.all([opened.rejections.stop(), inline.stopReports()])
     // Again: a delivery in progress at the beginning may have been a duplicate, which is counted.
     await opened.acceptor.idle()
+    await stopFlushing?.()
     await inline.close()
     await opened.ledger.close()
   }
@@ -141,7 +162,7 @@ export function createEngine(options: CheckedOptions): Engine {
     start,
     wake: work.wake,
     isReady: status.isReady,
-    snapshot: async () => counts.snapshot(await status.backlogs()),
+    snapshot: async () => counts.snapshot(stopping ? undefined : await status.backlogs()),
     stop(drainMs) {
       stopping ??= close(drainMs)
       return stopping

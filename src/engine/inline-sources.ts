@@ -3,6 +3,10 @@ import { type Inline, type InlineHandler, inlineAs } from '../inline/inline.ts'
 import { ledgerKeys } from '../inline/ledger-keys.ts'
 import type { InlineOptions } from '../inline/options.ts'
 import { inlineReports } from '../inline/reports.ts'
+import { setSchema } from '../ledger/driver/schema.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
+import { HookonceError } from '../model/errors.ts'
+import { DEFAULT_SCHEMA } from '../model/schema-name.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { CheckedOptions } from '../options.ts'
 import { rejectionLog } from '../receive/rejections.ts'
@@ -41,13 +45,16 @@ export function inlineSources({
   const names = new Set<string>()
   const keys = ledgerKeys(async () => {
     const { ledger } = await open()
-    return { database: ledger.business, prepare: options.prepare, migrate: options.migrate }
+    const { schema, prepare, migrate } = options
+    // A second ledger in the same database may have sources of the same names.
+    const table = schema === DEFAULT_SCHEMA ? undefined : `${schema}.inline_key`
+    return { database: ledger.business, prepare, migrate, table }
   })
   // Opens the ledger, if nothing else has, at most once per second.
-  const rejections = rejectionLog(
-    { query: async (query) => (await openOrStopping()).ledger.pool.query(query) },
-    observer,
-  )
+  const whenOpen: Queryable = {
+    query: async (query) => (await openOrStopping()).ledger.pool.query(query),
+  }
+  const rejections = rejectionLog(setSchema(whenOpen, options.schema), observer)
   const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
   const started: Diagnoses[] = []
   return {
@@ -55,6 +62,10 @@ export function inlineSources({
     add(name, handler, inlineOptions) {
       const where = `.inline('${name}')`
       const source = sourceNamed(options, name, where)
+      if (Object.hasOwn(options.sourceLimits, name)) {
+        const fault = `sourceLimits.${name} does not hold for an inline source: pass its limits to ${where}`
+        throw new HookonceError('CONFIG_INVALID', fault)
+      }
       names.add(name)
       // A source with its own store must not open the ledger, so its refusals are only logged.
       const reports = inlineReports(sources, observer, inlineOptions.store ? undefined : rejections)

@@ -1,4 +1,4 @@
-import type { Backlogs } from '../observe/metrics.ts'
+import type { Backlogs } from '../observe/gauges.ts'
 import type { Observer } from '../observe/observer.ts'
 import { readBacklogs } from '../operate/status.ts'
 import type { CheckedOptions } from '../options.ts'

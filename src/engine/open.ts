@@ -1,11 +1,15 @@
 import { type Diagnoses, diagnoses } from '../delivery/diagnoses.ts'
+import { guardOf } from '../delivery/guard.ts'
 import type { Receiver } from '../delivery/receiver.ts'
+import { addressSet } from '../http/addresses.ts'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
-import { typeMatcher } from '../model/type-pattern.ts'
+import { parseMasterKeys } from '../ledger/vault/master-keys.ts'
+import { anyTypeMatcher } from '../model/interest.ts'
 import type { Observer } from '../observe/observer.ts'
-import { type CheckedOptions, keySeconds } from '../options.ts'
+import { type CheckedOptions, encryptionKeys, keySeconds, outboxOf } from '../options.ts'
 import type { Subscriber } from '../process/subscriber.ts'
 import { type Acceptor, acceptor, type HandOff } from '../receive/accept.ts'
+import { type ListedEvents, listedEvents } from '../receive/listed.ts'
 import { receiver } from '../receive/receive.ts'
 import { type RejectionLog, rejectionLog } from '../receive/rejections.ts'
 import type { Subscription } from '../subscription.ts'
@@ -21,6 +25,8 @@ export interface OpenStages {
   readonly receiver: Receiver
   readonly rejections: RejectionLog
   readonly diagnoses: Diagnoses
+  /** Records events that a provider's API listed. Undefined if no recorded source has this name. */
+  readonly listed: (source: string) => ListedEvents | undefined
 }
 
 export interface OpenOptions {
@@ -37,17 +43,22 @@ export async function openStages(given: OpenOptions): Promise<OpenStages> {
   const { options, subscriptions, inlined } = given
   requireDatabase(options)
   requireSubscribers(options, new Set([...inlined, ...subscriptions.map(({ source }) => source)]))
+  const masterKeys = parseMasterKeys(await encryptionKeys(options), 'hookonce(): encryption.key')
   const ledger = await openLedger({
+    masterKeys,
     database: options.database,
     dir: options.dir,
+    schema: options.schema,
     migrate: options.migrate,
     maxConnections: options.maxConnections,
     prepare: options.prepare,
     durability: options.durability,
-    relays: options.outbox !== undefined,
+    relays: outboxOf(options) !== undefined,
     onNotice: (notice) => given.observer.warning?.(notice),
   })
   try {
+    // Without the key, new events of the tenant would be stored unencrypted.
+    await ledger.vault.requireKeys(Object.values(options.sources).map(({ tenant }) => tenant))
     await warnOfEphemeral(ledger, given.observer)
     return await wireReceiver(ledger, given)
   } catch (error) {
@@ -57,21 +68,32 @@ export async function openStages(given: OpenOptions): Promise<OpenStages> {
 }
 
 async function wireReceiver(ledger: Ledger, given: OpenOptions): Promise<OpenStages> {
-  const { options, subscriptions, handOff, observer } = given
+  const { options, subscriptions, inlined, handOff, observer } = given
   const subscribers = await register({ ledger, options, subscriptions, observer })
   const sources = Object.entries(options.sources).map(([name, source]) => ({ name, source }))
   const rejections = rejectionLog(ledger.pool, observer)
   const diagnosing = diagnoses(sources, rejections, observer)
   const accepting = acceptor(ledger, handOff, observer)
+  const isTrustedProxy = addressSet(options.trustedProxies)
+  const guards = new Map(
+    Object.entries(options.sourceLimits).map(([name, limits]) => [name, guardOf(limits, isTrustedProxy)]),
+  )
+  const subscribed = sources.map(({ name, source }) => ({
+    name,
+    source,
+    guard: guards.get(name),
+    keySeconds: keySeconds(options, source),
+    subscribers: subscribers
+      .filter((subscriber) => subscriber.sourceName === name)
+      .map(({ id, patterns, wants, orderKeyOf }) => ({
+        id,
+        matches: anyTypeMatcher(patterns),
+        wants,
+        orderKeyOf,
+      })),
+  }))
   const receiving = receiver({
-    sources: sources.map(({ name, source }) => ({
-      name,
-      source,
-      keySeconds: keySeconds(options, source),
-      subscribers: subscribers
-        .filter((subscriber) => subscriber.sourceName === name)
-        .map(({ id, pattern, orderKeyOf }) => ({ id, matches: typeMatcher(pattern), orderKeyOf })),
-    })),
+    sources: subscribed,
     shards: ledger.shards,
     acceptor: accepting,
     rejections,
@@ -79,6 +101,7 @@ async function wireReceiver(ledger: Ledger, given: OpenOptions): Promise<OpenSta
     limits: options.limits,
     observer,
   })
+  const listed = listedEvents({ ledger, acceptor: accepting, sources: subscribed })
   return {
     ledger,
     subscribers,
@@ -86,5 +109,6 @@ async function wireReceiver(ledger: Ledger, given: OpenOptions): Promise<OpenSta
     receiver: tracedReceiver(receiving, observer),
     rejections,
     diagnoses: diagnosing,
+    listed: (name) => (inlined.has(name) ? undefined : listed(name)),
   }
 }

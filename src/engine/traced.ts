@@ -2,7 +2,14 @@ import type { Answer } from '../delivery/answer.ts'
 import type { Receiver } from '../delivery/receiver.ts'
 import type { Head } from '../delivery/request.ts'
 import type { Observer } from '../observe/observer.ts'
-import { type InSpan, type SpanEnd, wellFormedTraceparent } from '../observe/span.ts'
+import type { SpanEnd } from '../observe/span.ts'
+import {
+  contextHeaders,
+  isTraceHeader,
+  type TraceContext,
+  traceContext,
+  traceContextIn,
+} from '../observe/trace-context.ts'
 import type { TopicPublisher } from '../publish/publishers.ts'
 
 /*
@@ -10,29 +17,35 @@ import type { TopicPublisher } from '../publish/publishers.ts'
  * they are, so that the hot paths pay nothing.
  */
 
-export function tracedReceiver(receiver: Receiver, { inSpan, traceparent }: Observer): Receiver {
+type Tracing = Pick<Observer, 'inSpan' | 'traceContext'>
+type Message = Parameters<TopicPublisher['publish']>[0]
+
+export function tracedReceiver(receiver: Receiver, { inSpan, traceContext: current }: Tracing): Receiver {
   if (!inSpan) return receiver
   return {
     ...receiver,
     receive(head, body) {
+      const sent = traceContext(head.header('traceparent'), head.header('tracestate'))
       const span = {
         kind: 'delivery',
         source: head.sourceName,
-        traceparent: wellFormedTraceparent(head.header(TRACEPARENT)),
+        traceparent: sent?.traceparent,
+        tracestate: sent?.tracestate,
       } as const
-      return inSpan(span, () => receiver.receive(recordedWith(traceparent?.(), head), body), answerEnd)
+      return inSpan(span, () => receiver.receive(recordedWith(current?.(), head), body), answerEnd)
     },
   }
 }
 
 export function tracedPublishers(
   publishers: readonly TopicPublisher[],
-  inSpan: InSpan | undefined,
+  { inSpan, traceContext: current }: Tracing,
 ): readonly TopicPublisher[] {
   if (!inSpan) return publishers
   return publishers.map(({ takes, publish }) => ({
     takes,
     publish(message, call) {
+      const recorded = traceContextIn(message.headers)
       const span = {
         kind: 'message',
         messageId: message.id,
@@ -40,24 +53,32 @@ export function tracedPublishers(
         key: message.key,
         receiptId: message.receiptId,
         attempt: message.attempt,
-        traceparent: wellFormedTraceparent(message.headers[TRACEPARENT]),
+        traceparent: recorded?.traceparent,
+        tracestate: recorded?.tracestate,
       } as const
-      return inSpan(span, async () => publish(message, call), publishEnd)
+      return inSpan(span, async () => publish(carrying(current?.(), message), call), publishEnd)
     },
   }))
 }
 
-const TRACEPARENT = 'traceparent'
-
 /**
- * The trace context travels with the receipt, as one of its headers. `header` stays as it is: a
+ * The trace context travels with the receipt, as two of its headers. `header` stays as it is: a
  * signature may cover what was sent.
  */
-function recordedWith(traceparent: string | undefined, head: Head): Head {
-  if (traceparent === undefined) return head
+function recordedWith(context: TraceContext | undefined, head: Head): Head {
+  if (context === undefined) return head
   const { headerPairs } = head
-  const others = headerPairs.filter((_, at) => headerPairs[at - (at % 2)]?.toLowerCase() !== TRACEPARENT)
-  return { ...head, headerPairs: [...others, TRACEPARENT, traceparent] }
+  const others = headerPairs.filter((_, at) => !isTraceHeader(headerPairs[at - (at % 2)] ?? ''))
+  return { ...head, headerPairs: [...others, ...Object.entries(contextHeaders(context)).flat()] }
+}
+
+/** The receiver of a message continues its span, unless the handler gave a context of its own. */
+function carrying(context: TraceContext | undefined, message: Message): Message {
+  const { headers } = message
+  const isOwn = traceContextIn(headers) === undefined && Object.keys(headers).some(isTraceHeader)
+  if (context === undefined || isOwn) return message
+  const others = Object.entries(headers).filter(([name]) => !isTraceHeader(name))
+  return { ...message, headers: { ...Object.fromEntries(others), ...contextHeaders(context) } }
 }
 
 function answerEnd(settled: PromiseSettledResult<Answer>): SpanEnd {

@@ -1,7 +1,10 @@
+import { alertPublishers, isAlertTopic } from '../alerts/channels.ts'
+import type { Queryable } from '../ledger/driver/statement.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { limitedSubscribers } from '../ledger/read/limiters.ts'
 import { DAY_MS } from '../model/durations.ts'
 import type { Observer } from '../observe/observer.ts'
-import { type CheckedOptions, retryPolicy } from '../options.ts'
+import { type CheckedOptions, type OutboxOptions, outboxOf, retryPolicy } from '../options.ts'
 import type { Subscriber } from '../process/subscriber.ts'
 import { startWorker, type Worker } from '../process/worker.ts'
 import { type OutboxPublishers, outboxPublishers } from '../publish/publishers.ts'
@@ -29,7 +32,11 @@ const SETTLING_MS = 5_000
 const MAX_ISOLATION_MS = 120_000
 
 export function workStages(options: CheckedOptions, observer: Observer): WorkStages {
-  const publishers = outboxPublishers(options.outbox?.publishers)
+  const outbox = outboxOf(options)
+  const publishers = outboxPublishers(outbox?.publishers, {
+    isReserved: isAlertTopic,
+    publishers: options.alerts ? alertPublishers(options.alerts) : {},
+  })
   let worker: Worker | undefined
   let relay: Relay | undefined
   let upkeep: Upkeep | undefined
@@ -49,11 +56,12 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
   }
 
   async function start({ ledger, subscribers }: OpenStages): Promise<void> {
-    const { pool, business, writes, shards, listen } = ledger
-    const shared = { isolation: isolation(isolationMs(options, subscribers)), observer }
-    relay ??= await startRelayOf({ options, publishers, ledger, ...shared })
+    const { pool, vault, business, writes, shards, listen } = ledger
+    const shared = { isolation: isolation(isolationMs(outbox, subscribers)), observer }
+    relay ??= await startRelayOf({ options, outbox, publishers, ledger, ...shared })
     worker ??= await startWorker({
       pool,
+      vault,
       business,
       writes,
       shards,
@@ -64,14 +72,16 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
       outbox: {
         requirePublisher: publishers.require,
         committed: () => relay?.wake(),
-        traceparent: observer.traceparent,
+        traceContext: observer.traceContext,
       },
     })
     upkeep ??= startUpkeep(ledger, {
       leaseMs: options.leaseMs,
       observer,
       contactMs: () => Math.min(worker?.contactMs ?? 0, relay?.contactMs ?? Number.POSITIVE_INFINITY),
-      keepMessagesMs: relay && options.outbox ? options.outbox.keepDays * DAY_MS : undefined,
+      keepMessagesMs: relay && outbox ? outbox.keepDays * DAY_MS : undefined,
+      alerts: options.alerts,
+      openCircuits,
     })
   }
 
@@ -88,6 +98,7 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
 
 interface RelayStart {
   readonly options: CheckedOptions
+  readonly outbox: OutboxOptions | undefined
   readonly publishers: OutboxPublishers
   readonly ledger: Ledger
   readonly isolation: Isolation
@@ -96,15 +107,15 @@ interface RelayStart {
 
 /** Undefined: this process publishes no messages. */
 async function startRelayOf(given: RelayStart): Promise<Relay | undefined> {
-  const { options, publishers, ledger, isolation, observer } = given
-  if (!options.outbox || publishers.here.length === 0) return undefined
+  const { options, outbox, publishers, ledger, isolation, observer } = given
+  if (!outbox || publishers.here.length === 0) return undefined
   return startRelay({
     pool: ledger.pool,
     shards: ledger.shards,
-    publishers: tracedPublishers(publishers.here, observer.inSpan),
-    concurrency: options.outbox.concurrency,
-    timeoutMs: options.outbox.timeoutMs,
-    retry: retryPolicy(options.retry, options.outbox.retry),
+    publishers: tracedPublishers(publishers.here, observer),
+    concurrency: outbox.concurrency,
+    timeoutMs: outbox.timeoutMs,
+    retry: retryPolicy(options.retry, outbox.retry),
     leaseMs: options.leaseMs,
     pollMs: options.pollMs,
     isolation,
@@ -116,7 +127,13 @@ async function startRelayOf(given: RelayStart): Promise<Relay | undefined> {
  * By then, work in flight has usually ended and its outcome is committed. Otherwise the suspect
  * runs later.
  */
-function isolationMs({ outbox }: CheckedOptions, subscribers: readonly Subscriber[]): number {
+function isolationMs(outbox: OutboxOptions | undefined, subscribers: readonly Subscriber[]): number {
   const timeouts = [...subscribers.map(({ timeoutMs }) => timeoutMs), outbox?.timeoutMs ?? 0]
   return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_ISOLATION_MS)
+}
+
+/** For the alerts. */
+async function openCircuits(db: Queryable) {
+  const limited = await limitedSubscribers(db)
+  return limited.filter(({ hasCircuit, state }) => hasCircuit && state !== 'closed')
 }

@@ -1,58 +1,170 @@
-import { post } from '../http/post.ts'
+import { addressPolicy } from '../http/address-policy.ts'
+import type { Resolve } from '../http/guarded-lookup.ts'
+import { type HttpAnswer, httpPool, type OutgoingPost } from '../http/http-pool.ts'
+import { HANDLER_MS } from '../model/durations.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
-import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
+import { Deferred, RetryAfter } from '../model/handler-errors.ts'
+import { quoting } from '../model/thrown.ts'
+import type { Observer } from '../observe/observer.ts'
+import type { ForwardSpan, SpanEnd } from '../observe/span.ts'
 import type { SigningSource } from '../sources/sign.ts'
-import { forwardable } from './headers.ts'
-
-/** An app in any language that gets events by HTTP. */
-export interface Destination {
-  readonly url: string
-  /** `whsec_…`: signs each request, as in Standard Webhooks. */
-  readonly secret: string
-  /** Headers of the delivery to forward, besides those that the source reads. */
-  readonly headers?: readonly string[] | undefined
-}
+import type { Destination } from './destination.ts'
+import { isolatedTransform } from './isolated-transform.ts'
+import { outcomeOf } from './outcome.ts'
+import { requestHeaders } from './request-headers.ts'
+import { secretMask } from './secret-mask.ts'
+import { draftOf, inThisThread, type RunTransform } from './transform.ts'
+import { withDeadline } from './with-deadline.ts'
 
 /** The part of a handler's context that forwarding needs. */
 interface ForwardContext {
+  readonly attempt: number
   readonly signal: AbortSignal
   idempotencyKey(name: string): string
 }
 
+export type ForwardHandler = (event: Event, ctx: ForwardContext) => Promise<void>
+
+export interface ForwardDeps {
+  readonly resolve: Resolve
+  /** Pauses the destination: it answered that it exists no more. */
+  disable(reason: string): Promise<void>
+  /** Whether errors quote the response: a destination may repeat what it was sent. Default true. */
+  readonly quotes?: boolean
+  /** Opens spans around requests, and knows the trace context of the current one. */
+  readonly tracing?: Pick<Observer, 'inSpan' | 'traceContext'>
+}
+
+/** As many as its jobs, if `concurrency` is not set. */
+const MAX_CONNECTIONS = 32
+/** A destination that was gone is not asked again before its pause has reached every worker. */
+const GONE_DELAY_MS = 1_000
+
 /**
- * A handler that forwards each event of a source: the original bytes, an allow-list of the original
- * headers, a `webhook-id` that is the same on every attempt and replay, our signature and our
- * Idempotency-Key. A 2xx completes the job; anything else is retried.
+ * Forwards events to one destination over connections of its own. The result makes a handler for
+ * each of its sources.
  */
-export function forwardTo(
-  { url, secret, headers: extraHeaders = [] }: Destination,
-  { description }: Pick<SigningSource, 'description'>,
-): (event: Event, ctx: ForwardContext) => Promise<void> {
-  const signer = standardWebhooks({ secret })
-  const isForwarded = forwardable(description, extraHeaders)
-  return async (event, ctx) => {
-    const signed = signer.sign({ body: event.body, id: event.receiptId })
-    const headers = {
-      ...signed,
-      ...originalHeaders(event, signed, isForwarded),
-      'idempotency-key': ctx.idempotencyKey('forward'),
-      'hookonce-source': event.source,
-      'hookonce-event-type': encodeURI(event.type),
+export function forwarder(
+  destination: Destination,
+  { resolve, disable, tracing = {}, quotes = true }: ForwardDeps,
+): (source: Pick<SigningSource, 'description'>) => ForwardHandler {
+  const { url, timeoutMs = HANDLER_MS, maxConnections = MAX_CONNECTIONS } = destination
+  const transform = runnerOf(destination)
+  const policy = addressPolicy(destination.allowPrivate ?? [])
+  requirePermitted(destination, policy.refusalOf(new URL(url).hostname))
+  const withoutSecrets = secretMask(destination)
+  const pool = httpPool({ maxConnections, policy, resolve })
+
+  return ({ description }) => {
+    const headersOf = requestHeaders(destination, description)
+    return (event, ctx) => {
+      let isDrafted = false
+      const tooSlow = (): Error =>
+        isDrafted
+          ? failure(`${placeOf(url)} did not answer within ${timeoutMs} ms`)
+          : new HookonceError('TRANSFORM_FAILED', `the transform was not done within ${timeoutMs} ms`)
+      return withDeadline({ parent: ctx.signal, timeoutMs, tooSlow }, async (signal) => {
+        const draft = await draftOf(event, { url, transform, signal })
+        isDrafted = true
+        if (!draft) return
+        const send = (): Promise<HttpAnswer> => {
+          const facts = {
+            attempt: ctx.attempt,
+            idempotencyKey: ctx.idempotencyKey('forward'),
+            // Inside the span of the request.
+            traceContext: tracing.traceContext?.(),
+          }
+          const headers = headersOf(event, draft, facts)
+          return exchange(pool.post, { url: draft.url, headers, body: draft.body, signal })
+        }
+        const { quote, ...answered } = await (tracing.inSpan
+          ? tracing.inSpan(
+              spanOf(event, { destination, attempt: ctx.attempt, url: draft.url }),
+              send,
+              spanEnd,
+            )
+          : send())
+        const answer = { ...answered, quote: withoutSecrets(quote) }
+        await conclude(answer, { url: draft.url, disable: draft.isOtherUrl ? undefined : disable, quotes })
+      })
     }
-    await post({ url, headers, body: event.body, signal: ctx.signal, failure: 'FORWARD_FAILED' })
   }
 }
 
-function originalHeaders(
-  event: Event,
-  signed: Readonly<Record<string, string>>,
-  isForwarded: (name: string) => boolean,
-): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(event.headers)) {
-    if (!isForwarded(name)) continue
-    // If the sender uses a name of ours, its value is forwarded under another name.
-    headers[Object.hasOwn(signed, name) && name !== 'content-type' ? `original-${name}` : name] = value
+function runnerOf({ transform }: Destination): RunTransform | undefined {
+  if (transform === undefined) return undefined
+  return typeof transform === 'function' ? inThisThread(transform) : isolatedTransform(transform)
+}
+
+interface Sending {
+  readonly destination: Destination
+  readonly attempt: number
+  readonly url: string
+}
+
+function spanOf({ source, receiptId }: Event, { destination, attempt, url }: Sending): ForwardSpan {
+  const { origin } = new URL(url)
+  return { kind: 'forward', source, destination: destination.name, receiptId, attempt, origin }
+}
+
+/** A response that makes the job fail is an error of the attempt, not of the exchange. */
+function spanEnd(settled: PromiseSettledResult<HttpAnswer>): SpanEnd {
+  if (settled.status === 'rejected') return { outcome: 'error', error: settled.reason }
+  return { outcome: String(settled.value.status) }
+}
+
+async function exchange(
+  post: (outgoing: OutgoingPost) => Promise<HttpAnswer>,
+  outgoing: OutgoingPost,
+): Promise<HttpAnswer> {
+  try {
+    return await post(outgoing)
+  } catch (error) {
+    outgoing.signal.throwIfAborted()
+    if (error instanceof HookonceError) throw error
+    throw failure(`${placeOf(outgoing.url)} could not be reached: ${causeOf(error)}`, error)
   }
-  return headers
+}
+
+interface Conclusion {
+  readonly url: string
+  readonly quotes: boolean
+  /** Undefined: the response speaks for a URL of the transform, not for the destination. */
+  readonly disable: ForwardDeps['disable'] | undefined
+}
+
+/** Returns if the event was delivered. Otherwise throws what the worker settles the job by. */
+async function conclude(answer: HttpAnswer, { url, disable, quotes }: Conclusion): Promise<void> {
+  const outcome = outcomeOf(answer, quotes)
+  if (outcome.kind === 'delivered') return
+  const text = `${placeOf(url)} ${outcome.reason}`
+  if (outcome.kind === 'gone' && disable) {
+    await disable(text)
+    throw new Deferred(GONE_DELAY_MS, `${text}: the destination is paused`)
+  }
+  if (outcome.kind === 'gone') throw failure(text)
+  const { retryAfterMs: delayMs, quote } = outcome
+  throw quoting(delayMs === undefined ? failure(text) : new RetryAfter(delayMs, text), quote)
+}
+
+function requirePermitted({ name }: Destination, refusal: string | undefined): void {
+  if (refusal === undefined) return
+  throw new HookonceError('CONFIG_INVALID', `destinations.${name}.url: ${refusal} to destinations.${name}`)
+}
+
+function failure(text: string, cause?: unknown): HookonceError {
+  return new HookonceError('FORWARD_FAILED', text, { cause })
+}
+
+/** Without the query, which may hold a token: errors are stored and shown. */
+export function placeOf(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}
+
+function causeOf(error: unknown): string {
+  // Node tries several addresses, and its own message is then empty.
+  if (error instanceof AggregateError) return error.errors.map(causeOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
 }

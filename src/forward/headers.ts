@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CheckedDescription } from '../sources/description.ts'
+import { isNeverForwarded } from './header-names.ts'
 
 /*
  * Which headers of a delivery are forwarded to a destination: those that its source reads, and
@@ -13,20 +14,6 @@ export const headerPattern = z
   .toLowerCase()
   .regex(/^[a-z0-9!#$%&'+.^_`|~-]{2,}\*?$/, 'expected the name of a header, or its beginning: "x-shopify-*"')
 
-/** These headers concern the request to us, not the one that we send. */
-const NEVER = new Set([
-  'accept-encoding',
-  'authorization',
-  'connection',
-  'content-length',
-  'cookie',
-  'expect',
-  'host',
-  'proxy-authorization',
-  'transfer-encoding',
-  'upgrade',
-])
-
 /** Takes a name in lower case. */
 export function forwardable(
   description: CheckedDescription,
@@ -36,7 +23,7 @@ export function forwardable(
   const names = new Set(['content-type', ...headersRead(description), ...listed])
   const prefixes = listed.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
   return (name) => {
-    if (NEVER.has(name) || secrets.has(name)) return false
+    if (isNeverForwarded(name) || secrets.has(name)) return false
     return names.has(name) || prefixes.some((prefix) => name.startsWith(prefix))
   }
 }

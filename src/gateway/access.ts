@@ -1,11 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Access to the admin listener. On loopback, every user of this machine has access, unless there is
- * a token. On any other address a token is required.
+ * Where the admin listener may be. Beyond loopback a token is required. On loopback without a token,
+ * `LocalAccess` says what requests without a token may do. api/gate.ts decides on single requests.
  */
 
 export interface AdminAddress {
@@ -13,46 +11,21 @@ export interface AdminAddress {
   readonly token: string | undefined
 }
 
-/** Returns undefined for a request with access, and otherwise the answer. */
-export type Access = (request: IncomingMessage) => Denial | undefined
-
-export interface Denial {
-  readonly status: number
-  readonly text: string
-  readonly headers?: Readonly<Record<string, string>>
-}
+/**
+ * What a request without a token may do on a loopback listener that has none. A proxy or tunnel on
+ * this machine makes strangers look local, and need not add any header. So only `hookonce dev`, on
+ * the machine of a developer, gives everything.
+ */
+export type LocalAccess = 'everything' | 'metrics' | 'nothing'
 
 /** 24 hexadecimal digits are 96 bits, which cannot be guessed over a network. */
 const MIN_TOKEN_CHARS = 24
 const MAKE_ONE = 'make one with `openssl rand -hex 32`'
 
 /** Throws if the listener would be open to strangers. */
-export function adminAccess({ host, token }: AdminAddress): Access {
-  if (token === undefined) {
-    if (!isLoopback(host)) throw withoutToken(host)
-    return (request) => (isLocalName(request.headers.host) ? undefined : REBOUND)
-  }
-  if (token.length < MIN_TOKEN_CHARS) throw shortToken(token)
-  const wanted = digest(`Bearer ${token}`)
-  return (request) =>
-    timingSafeEqual(digest(request.headers.authorization ?? ''), wanted) ? undefined : UNAUTHORIZED
-}
-
-const UNAUTHORIZED: Denial = {
-  status: 401,
-  text: 'Send the admin token: "authorization: Bearer <HOOKONCE_ADMIN_TOKEN>"\n',
-  headers: { 'www-authenticate': 'Bearer realm="hookonce"' },
-}
-
-/** Against DNS rebinding: a web page can resolve its own name to 127.0.0.1 in a local browser. */
-const REBOUND: Denial = {
-  status: 403,
-  text: 'Without an admin token this listener answers to the names 127.0.0.1, [::1] and localhost only\n',
-}
-
-/** Has the same length for any text, so that a comparison does not reveal the token's length. */
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+export function requireSafeAddress({ host, token }: AdminAddress): void {
+  if (token === undefined && !isLoopback(host)) throw withoutToken(host)
+  if (token !== undefined && token.length < MIN_TOKEN_CHARS) throw shortToken(token)
 }
 
 function withoutToken(host: string): HookonceError {
@@ -79,7 +52,8 @@ function isLoopback(host: string): boolean {
   return version !== 0 && loopback.check(host, version === 6 ? 'ipv6' : 'ipv4')
 }
 
-function isLocalName(hostHeader: string | undefined): boolean {
+/** Whether the header `host` is a name or address of this machine itself. */
+export function isLocalName(hostHeader: string | undefined): boolean {
   const [, name] = /^\[?([^\]]*?)\]?(?::\d+)?$/.exec(hostHeader ?? '') ?? []
   return name !== undefined && isLoopback(name.toLowerCase())
 }

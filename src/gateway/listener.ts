@@ -11,12 +11,16 @@ export interface Listener {
    * connections.
    */
   close(withinMs: number): Promise<void>
+  /** Connections beyond this number are closed at once. */
+  limitConnections(maxConnections: number): void
 }
 
 export interface ListenerOptions {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Undefined: as many as the system allows. */
+  readonly maxConnections?: number | undefined
   /** The command-line options for host and port, for errors about them. */
   readonly flags: { readonly host: string; readonly port: string }
   readonly answer: (request: IncomingMessage, response: ServerResponse, path: string) => void
@@ -44,10 +48,32 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     },
     (request, response) => options.answer(request, response, request.url?.split('?', 1)[0] ?? ''),
   )
+  const limitConnections = connectionLimit(server, options.maxConnections)
   await listen(server, options)
   return {
     port: (server.address() as AddressInfo).port,
     close: (withinMs) => close(server, withinMs),
+    limitConnections,
+  }
+}
+
+/**
+ * Closes connections beyond a number, which may change. `server.maxConnections` does not work here:
+ * with several processes, the first one offers a surplus connection to the others in turn, without
+ * end, until one of them has room.
+ */
+function connectionLimit(server: Server, initial = Number.POSITIVE_INFINITY): (limit: number) => void {
+  let maxConnections = initial
+  let connections = 0
+  server.on('connection', (socket) => {
+    connections += 1
+    socket.once('close', () => {
+      connections -= 1
+    })
+    if (connections > maxConnections) socket.destroy()
+  })
+  return (limit) => {
+    maxConnections = limit
   }
 }
 

@@ -2,11 +2,16 @@ import cluster, { type Worker as Child } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../observe/logs.ts'
 import { mergeSnapshots } from '../observe/merge-snapshots.ts'
-import { prometheusText } from '../observe/prometheus.ts'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
+import { troubleLog } from '../observe/trouble-log.ts'
+import type { LedgerTables } from '../operate/tables.ts'
 import { type AdminOptions, startAdmin } from './admin-server.ts'
+import { gatewayFacts } from './api/gateway-facts.ts'
+import type { GatewayConfig } from './config/config.ts'
 import { health } from './health.ts'
 import { ask } from './questions.ts'
+import { urlOfListener } from './test-event.ts'
+import type { ConfigWatch } from './watch-config.ts'
 
 /*
  * Several processes behind one port, for machines with more than one core. Each is a whole
@@ -34,11 +39,18 @@ const ADMIN_CLOSE_MS = 1_000
 export interface ProcessGroup {
   readonly count: number
   readonly logger: Logger
-  readonly admin: Pick<AdminOptions, 'host' | 'port' | 'token'>
+  /** Watches the configuration. `toAll` makes every process read it again. */
+  readonly watch: (toAll: () => Promise<void>) => ConfigWatch
+  readonly admin: Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
+  /** The configuration in force. */
+  readonly config: () => GatewayConfig
+  /** For the admin API: this process has no hookonce of its own. */
+  readonly ledger: () => Promise<LedgerTables>
 }
 
 /** Keeps `count` processes running until SIGINT or SIGTERM. Resolves to the exit code. */
-export async function keepProcesses({ count, logger, admin }: ProcessGroup): Promise<number> {
+export async function keepProcesses(group: ProcessGroup): Promise<number> {
+  const { count, logger, watch, admin, config, ledger } = group
   const children = new Set<Child>()
   /** Processes that have started: before that they do not answer. */
   const listening = new Set<Child>()
@@ -46,6 +58,7 @@ export async function keepProcesses({ count, logger, admin }: ProcessGroup): Pro
   let isReady = false
   let isStopping = false
   let exitCode = 0
+  let deliveryUrl: string | undefined
   let ended: () => void
   const allEnded = new Promise<void>((resolve) => {
     ended = resolve
@@ -56,14 +69,20 @@ export async function keepProcesses({ count, logger, admin }: ProcessGroup): Pro
       const answers = await Promise.all(Array.from(listening, (child) => ask(child, 'ready')))
       return answers.includes(true)
     }),
-    metrics: async () => prometheusText(await totals.snapshot()),
+    metrics: totals.snapshot,
+    api: {
+      ledger,
+      gateway: gatewayFacts(config, { deliveryUrl: () => deliveryUrl }),
+      onTrouble: troubleLog(logger),
+    },
   })
 
   function start(): void {
     const child = cluster.fork()
     children.add(child)
-    child.on('listening', ({ port }) => {
+    child.on('listening', ({ address, port }) => {
       listening.add(child)
+      deliveryUrl = urlOfListener(address, port)
       if (isReady || listening.size < count) return
       isReady = true
       const processes = pidsOf(children)
@@ -93,8 +112,16 @@ export async function keepProcesses({ count, logger, admin }: ProcessGroup): Pro
     if (!isStopping) start()
   }
 
+  /** A process that is only starting reads the newest file anyway. */
+  async function reloadAll(): Promise<void> {
+    const answers = await Promise.all(Array.from(listening, (child) => ask(child, 'reload')))
+    const failed = answers.filter((answer) => answer !== true).length
+    if (failed > 0) throw new Error(`${failed} of ${answers.length} processes did not take it`)
+  }
+
   function stop(): void {
     isStopping = true
+    watching.stop()
     for (const child of children) child.process.kill('SIGTERM')
     if (children.size === 0) ended()
   }
@@ -107,6 +134,7 @@ export async function keepProcesses({ count, logger, admin }: ProcessGroup): Pro
       })
     })
   }
+  const watching = watch(reloadAll)
   for (let n = 0; n < count; n += 1) start()
   await allEnded
   await adminListener.close(ADMIN_CLOSE_MS)

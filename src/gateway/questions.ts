@@ -11,11 +11,14 @@ import type { MetricsSnapshot } from '../observe/snapshot.ts'
 export interface Respondent {
   readonly metrics: { snapshot(): Promise<MetricsSnapshot> }
   ready(): Promise<boolean>
+  /** Reads the configuration again. Resolves to whether it is in force. */
+  reload(): Promise<boolean>
 }
 
 interface Answers {
   readonly metrics: MetricsSnapshot
   readonly ready: boolean
+  readonly reload: boolean
 }
 
 interface Question {
@@ -31,7 +34,12 @@ interface Reply {
   readonly answer?: Answers[keyof Answers] | undefined
 }
 
-const ANSWER_WITHIN_MS = 5_000
+const ANSWER_WITHIN_MS: Readonly<Record<keyof Answers, number>> = {
+  metrics: 5_000,
+  ready: 5_000,
+  // The configuration that was replaced before may still have to end.
+  reload: 120_000,
+}
 
 /** In the first process. Undefined: the child died, could not answer, or not in time. */
 export function ask<Topic extends keyof Answers>(
@@ -52,7 +60,7 @@ export function ask<Topic extends keyof Answers>(
     function onGone(): void {
       end(undefined)
     }
-    const timer = setTimeout(end, ANSWER_WITHIN_MS, undefined)
+    const timer = setTimeout(end, ANSWER_WITHIN_MS[topic], undefined)
     child.on('message', onMessage).on('exit', onGone).on('disconnect', onGone)
     // The callback gets the error of a closed channel, which would end this process otherwise.
     child.send(question, (error) => error && onGone())
@@ -70,6 +78,10 @@ export function answerQuestions(respondent: Respondent): void {
   })
 }
 
-function answerTo(topic: keyof Answers, { metrics, ready }: Respondent): Promise<Answers[keyof Answers]> {
+function answerTo(
+  topic: keyof Answers,
+  { metrics, ready, reload }: Respondent,
+): Promise<Answers[keyof Answers]> {
+  if (topic === 'reload') return reload()
   return topic === 'metrics' ? metrics.snapshot() : ready()
 }

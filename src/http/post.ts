@@ -1,13 +1,18 @@
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { RetryAfter } from '../model/handler-errors.ts'
+import { quoting } from '../model/thrown.ts'
 import { retryAfterMs } from './retry-after.ts'
 
 /** One POST to another server. */
 export interface Post {
   readonly url: string
+  /** In errors, in place of a URL that is a secret. */
+  readonly shownUrl?: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
+  /** Logs leave out what the other server answered: it may repeat a body that is not ours. */
+  readonly isPrivate?: boolean
   /** The code of a failure. */
   readonly failure: ErrorCode
 }
@@ -22,22 +27,26 @@ export async function post(outgoing: Post): Promise<void> {
   await response.body?.cancel()
 }
 
-async function send({ url, headers, body, signal, failure }: Post): Promise<Response> {
+async function send({ url, shownUrl = url, headers, body, signal, failure }: Post): Promise<Response> {
   try {
     // A redirect does not acknowledge: following it could send the message to someone else.
     return await fetch(url, { method: 'POST', headers, body: Buffer.from(body), signal, redirect: 'manual' })
   } catch (error) {
     signal.throwIfAborted()
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-    throw new HookonceError(failure, `${url} could not be reached: ${cause}`, { cause: error })
+    throw new HookonceError(failure, `${shownUrl} could not be reached: ${cause}`, { cause: error })
   }
 }
 
-async function failureOf({ url, failure }: Post, response: Response): Promise<Error> {
+async function failureOf(
+  { url, shownUrl = url, failure, isPrivate }: Post,
+  response: Response,
+): Promise<Error> {
   const quote = await quoteOf(response)
-  const text = `${url} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
+  const text = `${shownUrl} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
   const delayMs = retryAfterMs(response.headers.get('retry-after'))
-  return delayMs === undefined ? new HookonceError(failure, text) : new RetryAfter(delayMs, text)
+  const error = delayMs === undefined ? new HookonceError(failure, text) : new RetryAfter(delayMs, text)
+  return isPrivate ? quoting(error, quote) : error
 }
 
 // Reads the first chunk only: the size of the response is the server's choice.

@@ -33,8 +33,8 @@ export interface Inline {
 /**
  * Handles each event of a source once, inside its request, on any key store.
  *
- *   const hooks = inline(stripe({ secret }), async (event, { step }) => …, { store: redisKeys({ url }) })
- *   createServer(hooks.node).listen(3000)
+ * const hooks = inline(stripe({ secret }), async (event, { step }) => …, { store: redisKeys({ url
+ * }) }) createServer(hooks.node).listen(3000)
  */
 export function inline<Payload, Subject, Type extends string>(
   source: Source<Payload, Subject, Type>,

@@ -92,7 +92,7 @@ export function inlineReceiver(options: InlineReceiverOptions): Receiver<Reply> 
     },
     receive,
     refuse: (head, code, detail) => replyOf(front.refuse(head, code, detail)),
-    limits,
+    limitsOf: () => limits,
     held,
   }
 }

@@ -1,19 +1,18 @@
 import { z } from 'zod'
 import { HookonceError } from '../model/errors.ts'
+import { PLAIN, unknownKeys } from './plain-issues.ts'
 
-/** An object in which an unknown key is an error that says which keys there are. */
+/** An object in which an unknown key is an error that lists the allowed keys. */
 export function strict<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: (issue) =>
-      issue.code === 'unrecognized_keys'
-        ? `unknown ${issue.keys.map((key) => `"${key}"`).join(', ')}; allowed: ${Object.keys(shape).join(', ')}`
-        : undefined,
+      issue.code === 'unrecognized_keys' ? unknownKeys(issue.keys, Object.keys(shape)) : undefined,
   })
 }
 
 /**
- * A name or key that is kept and found again. Longer ones would not fit an index, and nobody could read them;
- * PostgreSQL's text holds neither a NUL nor half a character.
+ * A name or key that is kept and found again. Longer ones would not fit an index, and nobody could
+ * read them; PostgreSQL's text holds neither a NUL nor half a character.
  */
 export const keptName = z
   .string()
@@ -21,30 +20,93 @@ export const keptName = z
   .max(512)
   .regex(/^[^\0\p{Surrogate}]*$/u, 'must hold neither a NUL nor half a character')
 
-/** Parses by a schema; what is wrong becomes one CONFIG_INVALID that names every option at fault. */
+/** One thing that is wrong with given options. */
+export interface Fault {
+  /** The option at fault. */
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+  /** The key at fault in the object at `path`, if the key itself is the fault and not its value. */
+  readonly key?: string | undefined
+}
+
+/** A CONFIG_INVALID that knows which options are at fault. */
+export class InvalidOptions extends HookonceError {
+  readonly faults: readonly Fault[]
+
+  constructor(name: string, faults: readonly Fault[]) {
+    super('CONFIG_INVALID', `${name}: ${faults.map(faultText).join('; ')}`)
+    this.faults = faults
+  }
+}
+
+export function faultText({ path, message }: Fault): string {
+  return path.length > 0 ? `${path.join('.')}: ${message}` : message
+}
+
+/** Parses by a schema. One CONFIG_INVALID names every option at fault. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   name: string,
 ): z.output<Schema> {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, PLAIN)
   if (result.success) return result.data
-  throw new HookonceError(
-    'CONFIG_INVALID',
-    `${name}: ${result.error.issues.flatMap((issue) => explain(issue)).join('; ')}`,
-  )
+  throw new InvalidOptions(name, faultsOf(result.error.issues))
 }
 
-function explain(issue: z.core.$ZodIssue, parents: readonly PropertyKey[] = []): string[] {
+/** What an issue of the validator means. Parse with `PLAIN`. */
+export function faultsOf(issues: readonly z.core.$ZodIssue[], parents: readonly PropertyKey[] = []): Fault[] {
+  return issues.flatMap((issue) => faultsOfIssue(issue, parents))
+}
+
+function faultsOfIssue(issue: z.core.$ZodIssue, parents: readonly PropertyKey[]): Fault[] {
   const path = [...parents, ...issue.path]
-  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    // Speak of the alternative that was meant, the one whose outer shape fits; else of all of them.
-    const meant = issue.errors.find((issues) =>
-      issues.every(({ code, path }) => path.length > 0 || code === 'unrecognized_keys'),
-    )
-    if (meant !== undefined) return meant.flatMap((inner) => explain(inner, path))
+  if (issue.code === 'invalid_union') {
+    // Report the alternative that was meant. If none was, report the union itself.
+    const meant = closestAlternative(issue.errors)
+    if (meant !== undefined) return faultsOf(meant, path)
   }
-  // A name that is not allowed in a record: say why.
-  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => `${path.join('.')}: ${message}`)
-  return [path.length > 0 ? `${path.join('.')}: ${issue.message}` : issue.message]
+  // A name that is not allowed in a record.
+  if (issue.code === 'invalid_key') {
+    const key = String(path.at(-1))
+    return issue.issues.map(({ message }) => ({ path, message, key }))
+  }
+  const key = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined
+  return [{ path, message: messageOf(issue), key }]
+}
+
+type Issues = readonly z.core.$ZodIssue[]
+
+/**
+ * The alternative of the right type with the fewest names that are unknown or missing: an object
+ * with `any` means the alternative that has `any`. Of equal ones, the first.
+ */
+function closestAlternative(alternatives: readonly Issues[]): Issues | undefined {
+  let closest: Issues | undefined
+  let fewest = Number.POSITIVE_INFINITY
+  for (const issues of alternatives) {
+    const isOtherType = issues.some(({ code, path }) => path.length === 0 && code !== 'unrecognized_keys')
+    const strangers = issues.map(strangeNames).reduce((sum, count) => sum + count, 0)
+    if (isOtherType || strangers >= fewest) continue
+    closest = issues
+    fewest = strangers
+  }
+  return closest
+}
+
+function strangeNames(issue: z.core.$ZodIssue): number {
+  if (issue.code === 'unrecognized_keys') return issue.path.length === 0 ? issue.keys.length : 0
+  return issue.path.length === 1 && isMissing(issue) ? 1 : 0
+}
+
+function isMissing(issue: z.core.$ZodIssue): boolean {
+  return 'input' in issue && issue.input === undefined
+}
+
+/** A message of the schema that describes the value does not say that there is none. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  const { message } = issue
+  if (!isMissing(issue)) return message
+  if (message.startsWith('must be ')) return `is missing; it ${message}`
+  return message.startsWith('expected ') ? `is missing; ${message}` : message
 }

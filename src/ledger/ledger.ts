@@ -2,6 +2,7 @@ import pg from 'pg'
 import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { IDLE_MS, limitIdle } from './driver/in-transaction.ts'
+import { setSchema, viewOf } from './driver/schema.ts'
 import { resetSessions } from './driver/sessions.ts'
 import { cutWhenSilent } from './driver/silent-server.ts'
 import { UnpreparedClient } from './driver/unprepared.ts'
@@ -11,6 +12,8 @@ import type { Notice } from './embedded/fetch.ts'
 import { listen, type OnWork, type WorkListener } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
+import type { MasterKey } from './vault/master-keys.ts'
+import { openVault, type Vault } from './vault/vault.ts'
 
 /** Access to the ledger's tables. */
 export interface LedgerTables {
@@ -20,10 +23,13 @@ export interface LedgerTables {
    */
   readonly pool: pg.Pool
   readonly shards: number
+  /** Opens encrypted payloads. Without it, they cannot be read. */
+  readonly vault?: Vault
 }
 
 /** The PostgreSQL database that holds all records. */
 export interface Ledger extends LedgerTables {
+  readonly vault: Vault
   /** Connections for handlers' transactions. */
   readonly business: pg.Pool
   /**
@@ -31,6 +37,11 @@ export interface Ledger extends LedgerTables {
    * connections.
    */
   readonly readings: pg.Pool
+  /**
+   * Connections for the admin API. Operators who ask much do not use the engine's connections, and
+   * their statements are cancelled after `OPERATOR_MS`.
+   */
+  readonly operators: pg.Pool
   /**
    * Connections for the statements of `ctx.write`. They run user code, so the engine does not use
    * them for its own statements.
@@ -54,6 +65,8 @@ export interface LedgerOptions {
    */
   readonly database: string | pg.Pool | undefined
   readonly dir: string
+  /** The name of the ledger's schema. A database may hold several ledgers. */
+  readonly schema: string
   /** `auto` migrates the schema first; `off` only checks it. */
   readonly migrate: 'auto' | 'off'
   /** Maximum number of connections for handlers' transactions. */
@@ -62,6 +75,8 @@ export interface LedgerOptions {
   readonly prepare: 'on' | 'off'
   /** `required` rejects a server that does not sync commits to disk. */
   readonly durability: 'required' | 'unsafe'
+  /** Encrypts payloads. The first key wraps new data keys, the others open older ones. */
+  readonly masterKeys?: readonly MasterKey[]
   /** Whether a relay also uses this ledger. */
   readonly relays?: boolean
   /** Reports what opening an embedded ledger waits for. */
@@ -81,6 +96,26 @@ const WRITE_CONNECTIONS = 4
 const RELAY_CONNECTIONS = 2
 /** One for readiness, one for metrics, so a slow scrape does not fail the readiness check. */
 const READING_CONNECTIONS = 2
+/** Enough for a few people and their pages. */
+const OPERATOR_CONNECTIONS = 4
+/** Wakes the claim loop. */
+const LISTEN_CONNECTIONS = 1
+
+/** The most connections that one process opens, with `maxConnections` for handlers. */
+export function connectionsPerProcess(maxConnections: number): number {
+  return (
+    ENGINE_CONNECTIONS +
+    WRITE_CONNECTIONS +
+    RELAY_CONNECTIONS +
+    READING_CONNECTIONS +
+    OPERATOR_CONNECTIONS +
+    LISTEN_CONNECTIONS +
+    maxConnections
+  )
+}
+
+/** Long enough for any page of a large ledger, short enough for a person to wait. */
+const OPERATOR_MS = 10_000
 /** Shorter than network timeouts, because providers stop waiting for a response earlier. */
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
@@ -121,14 +156,24 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     // The embedded server has no TLS; this overrides PGSSLMODE.
     ...(embedded ? { ssl: false } : {}),
   }
+  const { schema } = options
   const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
   const remember = options.prepare === 'on'
   const limited = remember ? limitIdle : (opened: pg.Pool) => opened
-  const opened = (more: pg.PoolConfig): pg.Pool => quiet(new pg.Pool({ ...config, ...more }))
+  const opened = (more: pg.PoolConfig): pg.Pool =>
+    quiet(setSchema(new pg.Pool({ ...config, ...more }), schema))
   const pool = limited(cutWhenSilent(opened({ max }), ANSWER_TIMEOUT_MS), IDLE_MS)
   const writes = limited(cutWhenSilent(opened({ max: WRITE_CONNECTIONS }), ANSWER_TIMEOUT_MS), IDLE_MS)
   resetSessions(writes, { remember })
   const readings = cutWhenSilent(opened({ max: READING_CONNECTIONS }), ANSWER_TIMEOUT_MS)
+  const operators = limited(
+    cutWhenSilent(
+      // A pooler in transaction mode does not know this setting.
+      opened({ max: OPERATOR_CONNECTIONS, ...(remember ? { statement_timeout: OPERATOR_MS } : {}) }),
+      ANSWER_TIMEOUT_MS,
+    ),
+    IDLE_MS,
+  )
   // `pipeline` sends statements that do not wait for each other together: BEGIN with the first,
   // COMMIT with the last.
   const own = business
@@ -136,18 +181,20 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     : limited(opened({ max: options.maxConnections, pipeline: true }), HANDLER_MS)
   if (own) resetSessions(own, { remember })
   const close = async (): Promise<void> => {
-    await Promise.all([pool.end(), writes.end(), own?.end(), readings.end()])
+    await Promise.all([pool.end(), writes.end(), own?.end(), readings.end(), operators.end()])
     await embedded?.leave()
   }
   try {
     if (options.durability === 'required') await requireDurable(pool)
     if (options.migrate === 'auto' && !(await isMigrated(pool))) await migrateBy(opened({ max: 1 }))
     const { shards } = await checkSchema(pool)
-    const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, onWork) : undefined
+    const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, schema, onWork) : undefined
     return {
       pool,
-      business: business ?? own ?? pool,
+      vault: openVault(pool, options.masterKeys ?? []),
+      business: own ?? (business ? viewOf(business, schema) : pool),
       readings,
+      operators,
       writes,
       shards,
       url,

@@ -1,9 +1,10 @@
 /**
  * The catalogue of errors: every rejection and every failure that a person may read.
  *
- * `status` is the HTTP status of the response, for errors that answer a delivery. A provider or the
- * options of a source can override it. `advice` states what to do next.
- * docs/reference/errors.md lists the same codes; a test fails if the two differ.
+ * `status` is the HTTP status of the response, for errors that answer a delivery or a request to
+ * the admin API. A provider or the options of a source can override that of a delivery. `advice`
+ * states what to do next. docs/reference/errors.md lists the same codes; a test fails if the two
+ * differ.
  */
 export interface ErrorEntry {
   readonly status?: number
@@ -86,7 +87,20 @@ export const errorCatalogue = {
   SOURCE_UNKNOWN: {
     status: 404,
     retryable: false,
-    advice: 'No source with this name is configured. Send deliveries to POST /in/:source.',
+    advice:
+      'No source with this name is known. Deliveries go to POST /in/:source; `hookonce subscribers` lists the sources of a ledger.',
+  },
+  ADDRESS_NOT_ALLOWED: {
+    status: 403,
+    retryable: false,
+    advice:
+      'The sender is not in the allow-list of this source. Add its address to `allow`. Behind a proxy, add the proxy to `trustedProxies`.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    retryable: true,
+    advice:
+      'This source delivers faster than its `ratePerSecond`. Retry after the time in Retry-After, or raise the limit.',
   },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false, advice: 'Send deliveries as POST requests.' },
   BODY_TOO_LARGE: {
@@ -141,7 +155,7 @@ export const errorCatalogue = {
       'The secret or certificate for this delivery could not be loaded. Check the function or file in `secret`, and that this machine can reach the provider.',
   },
   // Configuration and startup.
-  CONFIG_INVALID: { retryable: false, advice: 'Correct the option that the message names.' },
+  CONFIG_INVALID: { status: 400, retryable: false, advice: 'Correct the option that the message names.' },
   SECRET_MISSING: {
     retryable: false,
     advice: 'Set the signing secret of the source. hookonce cannot verify deliveries without it.',
@@ -149,7 +163,12 @@ export const errorCatalogue = {
   SUBSCRIBER_MISSING: {
     retryable: false,
     advice:
-      "Register a handler with .on(source, type, handler), or configure a destination. To record events without a subscriber, set `unwanted: 'record'` on the source.",
+      "Register a handler with .on(source, type, handler). To record events without a subscriber, set `unwanted: 'record'` on the source.",
+  },
+  DESTINATION_MISSING: {
+    retryable: false,
+    advice:
+      'Add the source to `sources` of a destination, or add a route from the source to one. To record its events without forwarding them, set "unwanted": "record" on the source.',
   },
   SCHEMA_MISSING: { retryable: false, advice: 'Run `hookonce migrate` on this database first.' },
   SCHEMA_NEWER: {
@@ -198,6 +217,11 @@ export const errorCatalogue = {
     advice:
       'Another program listens on this port. Choose another port with --port, or with --admin-port for the admin listener.',
   },
+  GATEWAY_UNREACHABLE: {
+    retryable: true,
+    advice:
+      'The gateway does not answer, or cannot answer now. Check the URL in --from, the network, and that the gateway runs.',
+  },
   // Processing.
   HANDLER_TIMEOUT: {
     retryable: true,
@@ -241,6 +265,7 @@ export const errorCatalogue = {
       'The outcome of the call was not recorded. Look up its key in the other service, then decide with `hookonce attention`.',
   },
   EFFECT_NOT_UNKNOWN: {
+    status: 409,
     retryable: false,
     advice:
       'You can decide only on an effect whose outcome is unknown. `hookonce attention list` lists these effects.',
@@ -279,6 +304,16 @@ export const errorCatalogue = {
     retryable: true,
     advice: 'The destination did not answer with a 2xx status. hookonce retries the job.',
   },
+  ADDRESS_REFUSED: {
+    retryable: true,
+    advice:
+      'The URL of the destination leads to an address that is not public. Correct the URL, or add its host to `allowPrivate` of the destination.',
+  },
+  TRANSFORM_FAILED: {
+    retryable: true,
+    advice:
+      'The transform of the destination threw, was stopped, or returned something that cannot be sent. Correct the transform; hookonce retries the job.',
+  },
   MESSAGE_TOO_LARGE: {
     retryable: false,
     advice:
@@ -298,17 +333,154 @@ export const errorCatalogue = {
     advice: 'The publisher exceeded its timeout. Pass its signal to the client, or raise `outbox.timeoutMs`.',
   },
   MESSAGE_UNKNOWN: {
+    status: 404,
     retryable: false,
     advice: 'No message in the outbox has this id. `hookonce outbox` lists the latest messages.',
   },
-  RECEIPT_UNKNOWN: {
+  ALERT_NOT_OPEN: {
+    status: 404,
     retryable: false,
-    advice: 'No receipt has this id. `hookonce events` lists the latest receipts.',
+    advice: 'No open alert has this id. `hookonce alerts` lists the open alerts.',
+  },
+  SUBSCRIBER_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice:
+      'The source has no subscriber with this name. `hookonce subscribers` lists the subscribers of a ledger.',
+  },
+  RECEIPT_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice: 'Check the name. `hookonce events` lists the latest events with their receipts.',
   },
   BODY_EXPIRED: {
+    status: 410,
     retryable: false,
     advice:
       'The body of this receipt was deleted at the end of its retention, so the event cannot be processed again.',
+  },
+  PAYLOAD_FORGOTTEN: {
+    status: 410,
+    retryable: false,
+    advice:
+      "The key of this tenant's payloads was dropped with `hookonce encryption forget`. The body and headers of this event cannot be read again.",
+  },
+  PAYLOAD_DAMAGED: {
+    status: 500,
+    retryable: false,
+    advice:
+      'The encrypted payload or its key was changed in the database, so it cannot be trusted. Restore the row from a backup, then replay the event.',
+  },
+  ENCRYPTION_KEY_MISSING: {
+    status: 503,
+    retryable: true,
+    advice:
+      'Pass the key that the message names: in `encryption.key`, or in HOOKONCE_ENCRYPTION_KEY for the commands. No event is lost: failed jobs can be replayed.',
+  },
+  // The API of a provider, which reconciliation reads.
+  PROVIDER_API_REFUSED: {
+    retryable: false,
+    advice:
+      'The API of the provider refused a request. Check the API key and its permissions, and the id of the hook or endpoint. If a page of the list has expired, run again: events that were recorded are not recorded twice.',
+  },
+  PROVIDER_API_FAILED: {
+    retryable: true,
+    advice:
+      'The API of the provider could not be read to the end. Run again later: events that were recorded are not recorded twice.',
+  },
+  // The admin API.
+  UNAUTHENTICATED: {
+    status: 401,
+    retryable: false,
+    advice:
+      'Send a token: `authorization: Bearer <token>`. Make one with `hookonce token create`, or use HOOKONCE_ADMIN_TOKEN.',
+  },
+  FORBIDDEN: {
+    status: 403,
+    retryable: false,
+    advice:
+      'The token does not have the rights for this. Use one with the role or the tenant that the message names.',
+  },
+  CROSS_SITE: {
+    status: 403,
+    retryable: false,
+    advice:
+      'The request came from a page of another site, or without the header `x-hookonce-csrf` of its session. Send it from the page that logged in, or use a token.',
+  },
+  TOO_MANY_ATTEMPTS: {
+    status: 429,
+    retryable: true,
+    advice: 'Too many requests from this address had a wrong token. Retry after the time in Retry-After.',
+  },
+  REQUEST_INVALID: {
+    status: 400,
+    retryable: false,
+    advice:
+      'Correct the parameter or field that the message names. /api/v1/openapi.json describes all of them.',
+  },
+  CURSOR_INVALID: {
+    status: 400,
+    retryable: false,
+    advice:
+      'Pass `next` or `previous` of a page, unchanged, with the same filters. Without a cursor, the list begins anew.',
+  },
+  REQUEST_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    advice: 'The body of a request to the admin API may have 64 KiB. Send a smaller one.',
+  },
+  CONTENT_TYPE_UNSUPPORTED: {
+    status: 415,
+    retryable: false,
+    advice: 'Send the body as JSON, with `content-type: application/json`.',
+  },
+  ROUTE_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice: 'The admin API has no such path. /api/v1/openapi.json lists all of them.',
+  },
+  METHOD_UNSUPPORTED: {
+    status: 405,
+    retryable: false,
+    advice: 'This path does not take the method. The header Allow lists the methods that it takes.',
+  },
+  TOKEN_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice: 'No token in use has this id or name. `hookonce token list` lists the tokens.',
+  },
+  TOKEN_EXISTS: {
+    status: 409,
+    retryable: false,
+    advice:
+      'The name of a token is unique, because the audit names it. Choose another name, or revoke the other token.',
+  },
+  CAPTURE_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice:
+      'No captured request has this id. Only `hookonce dev` keeps them, the newest ones, until it stops.',
+  },
+  REPLAY_UNKNOWN: {
+    status: 404,
+    retryable: false,
+    advice: 'No replay has this id. GET /api/v1/replays lists the replays.',
+  },
+  REPLAY_LIMIT: {
+    status: 409,
+    retryable: true,
+    advice: 'Too many replays are in progress. Wait for one to end, or cancel one.',
+  },
+  QUERY_TIMEOUT: {
+    status: 503,
+    retryable: true,
+    advice: 'The ledger took too long to answer. Narrow the time range or the filter, or retry later.',
+  },
+  INTERNAL_ERROR: {
+    status: 500,
+    retryable: true,
+    advice:
+      'hookonce failed. The log of the gateway has the error. Nothing is known about the outcome of the request.',
   },
   // Idempotency keys.
   KEY_MISSING: {
@@ -368,9 +540,38 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'Install the client that the message names, or pass your own client.',
   },
+  // A test of the user has found something, or cannot go on.
+  TEST_TIMED_OUT: {
+    retryable: false,
+    advice:
+      'The jobs in the message show where the events are. A handler that waits for the test must be released first; a slow one needs a larger `timeoutMs`.',
+  },
+  TEST_DIVERGED: {
+    retryable: false,
+    advice:
+      'The handler depends on the order or number of deliveries. Use `ctx.latest()` for versions of an object, and write only in `ctx.transaction()` or `ctx.write()`.',
+  },
+  TEST_POINT_UNREACHED: {
+    retryable: false,
+    advice:
+      'No run came to the point where the fault was to happen, so the test has shown nothing. Check the name of the step or effect, and wait with `settled()`.',
+  },
+  TEST_NOT_ONCE: {
+    retryable: false,
+    advice: 'The effect happened more often than expected, or not at all. The message lists each time.',
+  },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof errorCatalogue
+
+const adviceByCode = new Map<string, string>(
+  Object.entries(errorCatalogue).map(([code, { advice }]) => [code, advice]),
+)
+
+/** What to do about a code that the ledger holds; empty for a code of another version. */
+export function adviceOn(code: string): string {
+  return adviceByCode.get(code) ?? ''
+}
 
 /** An error from the catalogue. The message describes this case; `advice` states what to do. */
 export class HookonceError extends Error {

@@ -4,7 +4,7 @@ import { jobStates, transitions } from './job-state.ts'
 
 test('the ledger knows the same states', () => {
   const sql = readFileSync(new URL('../ledger/migrations/0001-ledger.sql', import.meta.url), 'utf8')
-  const words = /create type hookonce\.job_state as enum \(([^)]*)\)/.exec(sql)?.[1] ?? ''
+  const words = /create type ledger\.job_state as enum \(([^)]*)\)/.exec(sql)?.[1] ?? ''
   expect([...words.matchAll(/'(\w+)'/g)].map((match) => match[1])).toEqual([...jobStates])
 })
 

@@ -1,6 +1,6 @@
 /**
  * The state machine of a job. ARCHITECTURE.md draws it; a test compares the two, and another one
- * compares these words with the enum `hookonce.job_state` of a migrated database.
+ * compares these words with the enum `job_state` of a migrated database.
  */
 export const jobStates = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention'] as const
 

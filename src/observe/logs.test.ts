@@ -29,6 +29,7 @@ const attempt: AttemptFact = {
   attempt: 2,
   outcome: 'failed',
   durationMs: 20,
+  ageMs: 20,
   error: new Error('closed'),
 }
 

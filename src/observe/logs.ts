@@ -1,9 +1,10 @@
 import { HookonceError } from '../model/errors.ts'
-import { stackOfThrown, textOfThrown } from '../model/thrown.ts'
+import { loggedTextOfThrown, stackOfThrown } from '../model/thrown.ts'
 import { limitedWarnings } from './limited-warning.ts'
 import { lineLimit } from './line-limit.ts'
 import type { DeliveryFact, Observer } from './observer.ts'
 import { printable } from './printable.ts'
+import { type TraceContext, traceIdOf } from './trace-context.ts'
 
 /** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
 export interface Logger {
@@ -34,19 +35,26 @@ const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
 }
 
 /**
- * Logs facts in the words of the glossary, never a secret or a body. Recorded and processed events
+ * Logs facts in the words of the glossary, never a secret or a body, with the id of the trace if
+ * `traceContext` knows one. Recorded and processed events
  * are logged each time, because only an authenticated sender causes them, once per event. All other
  * lines are limited by kind (line-limit.ts).
  */
-export function logs(logger: Logger): Observer {
+export function logs(logger: Logger, traceContext?: () => TraceContext | undefined): Observer {
   const limit = lineLimit()
   const warn = limitedWarnings()
+
+  /** Where facts are reported, the context is that of their work. */
+  function traced(fields: Fields): Fields {
+    const traceId = traceIdOf(traceContext?.()?.traceparent)
+    return traceId === undefined ? fields : { ...fields, trace_id: traceId }
+  }
 
   /** `fields` is called only for lines that are written: most lines of a flood are not. */
   function limited(kind: string, level: Level, fields: () => Fields, message: string): void {
     limit({
       kind,
-      write: () => logger[level](fields(), message),
+      write: () => logger[level](traced(fields()), message),
       summarise: (andMore, leftOut) => {
         // Called from a timer, where an error of the logger would end the process.
         try {
@@ -77,7 +85,7 @@ export function logs(logger: Logger): Observer {
         receipt_id: fact.receiptId,
         status: fact.status,
       })
-      if (fact.outcome === 'recorded') return logger.info(fields(), 'recorded')
+      if (fact.outcome === 'recorded') return logger.info(traced(fields()), 'recorded')
       // Anyone who has seen one signed delivery can repeat it, so these lines are limited.
       const kind = `${fact.outcome} ${fact.source}`
       if (fact.outcome === 'mismatch')
@@ -98,6 +106,11 @@ export function logs(logger: Logger): Observer {
         'jobs wait for a subscriber that no worker serves: see `hookonce subscribers`',
       )
     },
+    alert({ id, rule, source, subscriber, says, became }) {
+      const about = subscriber === '' ? {} : { job: subscriber }
+      const fields = { alert: id, rule, source, ...about, detail: says }
+      logger[became === 'resolved' ? 'info' : 'warn'](fields, `alert ${became}`)
+    },
     attempt(fact) {
       const fields = () => ({
         source: fact.source,
@@ -112,7 +125,7 @@ export function logs(logger: Logger): Observer {
         ...failureOf(fact),
       })
       const { outcome } = fact
-      if (outcome === 'processed' || outcome === 'stale') return logger.info(fields(), outcome)
+      if (outcome === 'processed' || outcome === 'stale') return logger.info(traced(fields()), outcome)
       const kind = `${outcome} ${fact.source} ${fact.subscriber}`
       if (outcome === 'failed')
         limited(kind, 'error', fields, 'job failed: it will not be tried again until it is replayed')
@@ -121,6 +134,22 @@ export function logs(logger: Logger): Observer {
       else if (outcome === 'retrying' || outcome === 'lost')
         limited(kind, 'warn', fields, `attempt ${outcome}`)
       else limited(kind, 'info', fields, outcome)
+    },
+    circuit({ limiter, subscribers, state, wasClosed, reason }) {
+      const [first] = subscribers
+      const fields = () => ({
+        limiter,
+        source: first?.source,
+        job: first?.subscriber,
+        status: state,
+        ...(reason === undefined ? {} : { error: reason }),
+      })
+      const kind = `circuit ${limiter} ${state}`
+      if (state === 'closed') limited(kind, 'info', fields, 'circuit closed: its jobs run again')
+      else if (state === 'half-open') limited(kind, 'info', fields, 'circuit half-open: one job at a time')
+      else if (wasClosed)
+        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs now and then')
+      else limited(kind, 'warn', fields, 'circuit stays open: a probe failed')
     },
     rescue(fact) {
       if (fact.needsPerson) {
@@ -139,6 +168,8 @@ export function logs(logger: Logger): Observer {
         message_id: fact.messageId,
         topic: fact.topic,
         key: fact.key,
+        receipt_id: fact.receiptId,
+        ...(fact.traceId === undefined ? {} : { trace_id: fact.traceId }),
         attempt: fact.attempt,
         duration_ms: Math.round(fact.durationMs),
         status: fact.outcome,
@@ -159,7 +190,7 @@ export function logs(logger: Logger): Observer {
       const kind = `trouble ${doing.replace(/\d+/g, '#')}`
       const fields = () => ({
         ...(eventKey === undefined ? {} : { event_key: eventKey }),
-        error: textOfThrown(error),
+        error: loggedTextOfThrown(error),
       })
       limited(kind, 'error', fields, `trouble while ${doing}`)
     },
@@ -170,5 +201,5 @@ export function logs(logger: Logger): Observer {
 function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
   if (!('error' in fact)) return {}
   const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)
-  return { error: textOfThrown(fact.error), ...(stack.length > 0 ? { stack } : {}) }
+  return { error: loggedTextOfThrown(fact.error), ...(stack.length > 0 ? { stack } : {}) }
 }

@@ -12,6 +12,7 @@ const BACKLOG = [
     waiting: 7,
     retrying: 1,
     failed: 3,
+    stranded: 0,
     attention: 0,
     effectsUnknown: 0,
     unattended: 0,
@@ -25,7 +26,7 @@ function mergedText(snapshots: readonly MetricsSnapshot[]): string {
 function afterDeliveries(sources: readonly string[]): MetricsSnapshot {
   const { observer, snapshot } = meter()
   for (const source of sources) observer.delivery({ source, outcome: 'recorded', status: 202, durationMs: 2 })
-  return snapshot({ jobs: BACKLOG, outbox: [] })
+  return snapshot({ jobs: BACKLOG, outbox: [], circuits: [] })
 }
 
 test('counts of all processes are added, and the backlog is told once', () => {
@@ -45,7 +46,7 @@ test('one process is told as it is', () => {
 
 test('a gauge that the first process no longer has is not taken from a later one', () => {
   const { snapshot } = meter()
-  const merged = mergedText([snapshot({ jobs: [], outbox: [] }), afterDeliveries(['a'])])
+  const merged = mergedText([snapshot({ jobs: [], outbox: [], circuits: [] }), afterDeliveries(['a'])])
   expect(merged).toContain('hookonce_received_total{source="a"} 1\n')
   expect(merged).not.toContain('hookonce_jobs_waiting{')
 })

@@ -1,4 +1,12 @@
-import type { HistogramMetric, HistogramSample, Labels, Metric, MetricsSnapshot, Sample } from './snapshot.ts'
+import type {
+  Exemplar,
+  HistogramMetric,
+  HistogramSample,
+  Labels,
+  Metric,
+  MetricsSnapshot,
+  Sample,
+} from './snapshot.ts'
 
 /**
  * The metrics of several processes as one. Counters and histograms are added up. Gauges are read
@@ -48,7 +56,21 @@ function addHistograms(a: HistogramSample, b: HistogramSample): HistogramSample 
     counts: a.counts.map((count, index) => count + (b.counts[index] ?? 0)),
     sum: a.sum + b.sum,
     count: a.count + b.count,
+    ...mergedExemplars(a.exemplars, b.exemplars),
   }
+}
+
+type Exemplars = readonly (Exemplar | null)[]
+
+/** Of each bucket the latest. */
+function mergedExemplars(a: Exemplars | undefined, b: Exemplars | undefined): { exemplars?: Exemplars } {
+  const exemplars = a && b ? a.map((one, bucket) => later(one, b[bucket] ?? null)) : (a ?? b)
+  return exemplars ? { exemplars } : {}
+}
+
+function later(a: Exemplar | null, b: Exemplar | null): Exemplar | null {
+  if (!a || !b) return a ?? b
+  return a.at >= b.at ? a : b
 }
 
 /** Processes make the labels of a metric in the same order. */

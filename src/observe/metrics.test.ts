@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { type Backlogs, meter } from './metrics.ts'
+import type { Backlogs } from './gauges.ts'
+import { meter } from './metrics.ts'
 import type { AttemptFact, DeliveryFact } from './observer.ts'
 import { prometheusText } from './prometheus.ts'
 
-const NOTHING = { jobs: [], outbox: [] }
+const NOTHING = { jobs: [], outbox: [], circuits: [] }
 const attempt: AttemptFact = {
   source: 'test',
   subscriber: 'app',
@@ -11,6 +12,7 @@ const attempt: AttemptFact = {
   attempt: 1,
   outcome: 'processed',
   durationMs: 20,
+  ageMs: 300,
 }
 /** A meter, and its metrics as Prometheus reads them. */
 function metrics() {
@@ -24,10 +26,11 @@ function metrics() {
 
 const delivery: DeliveryFact = { source: 'test', outcome: 'recorded', status: 202, durationMs: 2 }
 
-test('an idle process declares every metric, and has a sample of the ledger alone', () => {
+test('an idle process declares every metric, and has samples of those without labels', () => {
   const all = metrics().render(NOTHING).split('\n').filter(Boolean)
-  const lines = all.filter((line) => line !== 'hookonce_ledger_up 1')
-  expect(lines).toHaveLength(all.length - 1)
+  const samples = ['hookonce_rescued_total 0', 'hookonce_trouble_total 0', 'hookonce_ledger_up 1']
+  const lines = all.filter((line) => !samples.includes(line))
+  expect(lines).toHaveLength(all.length - 3)
   expect(lines.every((line) => line.startsWith('# '))).toBe(true)
   expect(lines.filter((line) => line.startsWith('# TYPE')).length).toBe(lines.length / 2)
 })

@@ -1,16 +1,16 @@
-import type { Backlog } from '../ledger/read/jobs.ts'
-import type { OutboxBacklog } from '../ledger/read/outbox.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
+import { type Backlogs, gauges } from './gauges.ts'
 import type { AttemptFact, Observer } from './observer.ts'
 import type {
   CounterMetric,
-  GaugeMetric,
+  Exemplar,
   HistogramMetric,
   HistogramSample,
   Labels,
   MetricsSnapshot,
-  Sample,
 } from './snapshot.ts'
+import { topicLimit } from './topic-limit.ts'
+import { sampledIds, type TraceContext } from './trace-context.ts'
 
 /** Counts what happens in this process. */
 export interface Meter {
@@ -19,14 +19,8 @@ export interface Meter {
   snapshot(backlogs: Backlogs | undefined): MetricsSnapshot
 }
 
-/** Read from the ledger for each scrape, so that every process reports the same. */
-export interface Backlogs {
-  readonly jobs: readonly Backlog[]
-  readonly outbox: readonly OutboxBacklog[]
-}
-
 /** Seconds. An accept is a commit away from a millisecond; a handler may take its minute. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 const COUNTERS = {
   hookonce_received_total: 'Events recorded for the first time.',
@@ -43,9 +37,12 @@ const COUNTERS = {
   hookonce_deferred_total:
     'Attempts that ended in "not yet": deferred by the handler, or waiting for their turn at an effect.',
   hookonce_effect_conflicts_total: 'Deferred attempts that met another job at the same effect.',
+  hookonce_effects_spared_total: 'Effects that had happened before: they were not repeated.',
   hookonce_failed_total: 'Jobs that were given up.',
   hookonce_attention_total: 'Attempts that stopped at an effect of unknown outcome.',
-  hookonce_returned_total: 'Attempts handed back by a process that drained.',
+  hookonce_returned_total:
+    'Attempts that do not count: handed back by a process that drained, or failed while the circuit was open.',
+  hookonce_circuit_opened_total: 'Circuits that this process opened.',
   hookonce_lost_total: 'Attempts whose outcome was refused because their lease was lost.',
   hookonce_rescued_total: 'Jobs taken back from workers that died.',
   hookonce_messages_published_total: 'Messages of the outbox that were handed over.',
@@ -59,9 +56,13 @@ const COUNTERS = {
 
 type CounterName = keyof typeof COUNTERS
 
+const UNLABELLED: readonly CounterName[] = ['hookonce_rescued_total', 'hookonce_trouble_total']
+
 const HISTOGRAMS = {
   hookonce_accept_seconds: 'From the whole body read to the answer.',
   hookonce_attempt_seconds: 'Time of one run of a handler.',
+  hookonce_processing_seconds:
+    'From the arrival of an event, or its replay, to the end of the handler that completed its job.',
   hookonce_publish_seconds: 'Time of one attempt to publish a message.',
 } as const
 
@@ -71,17 +72,23 @@ interface Histogram extends HistogramSample {
   readonly counts: number[]
   sum: number
   count: number
+  exemplars?: (Exemplar | null)[]
 }
 
 const NO_LABELS: Labels = {}
 
-export function meter(): Meter {
+/** `traceContext` is that of the measured work, for exemplars. Undefined: nothing is traced. */
+export function meter(traceContext?: () => TraceContext | undefined): Meter {
   // By the identity of the labels: the objects are made once, by `ofSource` and its like.
   const counters = remembered((_name: CounterName) => new Map<Labels, number>())
+  // From the start: Prometheus cannot tell how much a counter grew that appears with its first
+  // value.
+  for (const name of UNLABELLED) counters(name).set(NO_LABELS, 0)
   const histograms = remembered((_name: HistogramName) => new Map<Labels, Histogram>())
 
   const ofSource = remembered((source: string): Labels => ({ source }))
   const ofTopic = remembered((topic: string): Labels => ({ topic }))
+  const limitedTopic = topicLimit()
   const ofReason = remembered((source: string) =>
     remembered((reason: string): Labels => ({ source, reason })),
   )
@@ -107,6 +114,8 @@ export function meter(): Meter {
     if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
     histogram.sum += seconds
     histogram.count += 1
+    const context = traceContext?.()
+    if (context) keepExemplar(histogram, { bucket, seconds, context })
   }
 
   const observer: Observer = {
@@ -125,13 +134,23 @@ export function meter(): Meter {
     attempt(fact) {
       const labels = ofSubscriber(fact.source)(fact.subscriber)
       measure('hookonce_attempt_seconds', labels, fact.durationMs)
+      if (fact.outcome === 'processed' || fact.outcome === 'stale')
+        measure('hookonce_processing_seconds', labels, fact.ageMs)
       if (fact.outcome === 'stale') count('hookonce_processed_total', labels)
       if (fact.error instanceof EffectBusy) count('hookonce_effect_conflicts_total', labels)
       count(attemptsEnded(fact.outcome), labels)
     },
+    circuit({ state, wasClosed, subscribers }) {
+      if (state !== 'open' || !wasClosed) return
+      for (const { source, subscriber } of subscribers)
+        count('hookonce_circuit_opened_total', ofSubscriber(source)(subscriber))
+    },
+    effectEnded({ source, subscriber, outcome }) {
+      if (outcome === 'recorded') count('hookonce_effects_spared_total', ofSubscriber(source)(subscriber))
+    },
     rescue: () => count('hookonce_rescued_total', NO_LABELS),
     message(fact) {
-      const labels = ofTopic(fact.topic)
+      const labels = ofTopic(limitedTopic(fact.topic))
       if (fact.outcome !== 'crashed') measure('hookonce_publish_seconds', labels, fact.durationMs)
       count(`hookonce_messages_${fact.outcome}_total`, labels)
     },
@@ -147,6 +166,7 @@ export function meter(): Meter {
     const samples = Array.from(histograms(name).values(), (histogram) => ({
       ...histogram,
       counts: [...histogram.counts],
+      ...(histogram.exemplars ? { exemplars: [...histogram.exemplars] } : {}),
     }))
     return { name, help: HISTOGRAMS[name], type: 'histogram', bounds: BUCKETS, samples }
   }
@@ -157,80 +177,25 @@ export function meter(): Meter {
       metrics: [
         ...namesOf(COUNTERS).map(counterOf),
         ...namesOf(HISTOGRAMS).map(histogramOf),
-        ...gaugesOf(JOB_GAUGES, backlogs?.jobs, ({ source, subscriber }) => ({ source, subscriber })),
-        ...gaugesOf(OUTBOX_GAUGES, backlogs?.outbox, ({ topic }) => ({ topic })),
-        ledgerUp(backlogs !== undefined),
+        ...gauges(backlogs),
       ],
     }),
   }
 }
 
-interface Gauge<Row> {
-  readonly help: string
-  readonly of: (row: Row) => number
+interface Measured {
+  /** -1: above the last bound. */
+  readonly bucket: number
+  readonly seconds: number
+  readonly context: TraceContext
 }
 
-const JOB_GAUGES: Readonly<Record<string, Gauge<Backlog>>> = {
-  hookonce_processing_lag_seconds: {
-    help: 'Age of the oldest job that is due.',
-    of: (backlog) => backlog.lagSeconds,
-  },
-  hookonce_jobs_waiting: {
-    help: 'Jobs received and not yet started.',
-    of: (backlog) => backlog.waiting,
-  },
-  hookonce_jobs_retrying: {
-    help: 'Jobs that wait for their next attempt.',
-    of: (backlog) => backlog.retrying,
-  },
-  hookonce_jobs_unattended: {
-    help: 'Jobs that wait for a subscriber that no running worker serves.',
-    of: (backlog) => backlog.unattended,
-  },
-  hookonce_jobs_failed: {
-    help: 'Jobs that were given up and wait for a replay.',
-    of: (backlog) => backlog.failed,
-  },
-  hookonce_jobs_attention: {
-    help: 'Jobs that wait for an operator to decide on an effect.',
-    of: (backlog) => backlog.attention,
-  },
-  hookonce_effects_unknown: {
-    help: 'Effects whose outcome is unknown.',
-    of: (backlog) => backlog.effectsUnknown,
-  },
-}
-
-const OUTBOX_GAUGES: Readonly<Record<string, Gauge<OutboxBacklog>>> = {
-  hookonce_outbox_lag_seconds: {
-    help: 'Age of the oldest message that waits.',
-    of: (backlog) => backlog.lagSeconds,
-  },
-  hookonce_outbox_waiting: {
-    help: 'Messages not yet published.',
-    of: (backlog) => backlog.waiting,
-  },
-  hookonce_outbox_failed: {
-    help: 'Messages that were given up and wait for a replay.',
-    of: (backlog) => backlog.failed,
-  },
-}
-
-function gaugesOf<Row>(
-  gauges: Readonly<Record<string, Gauge<Row>>>,
-  rows: readonly Row[] = [],
-  labelsOf: (row: Row) => Labels,
-): GaugeMetric[] {
-  return Object.entries(gauges).map(([name, { help, of }]) => {
-    const samples: Sample[] = rows.map((row) => ({ labels: labelsOf(row), value: of(row) }))
-    return { name, help, type: 'gauge', samples }
-  })
-}
-
-function ledgerUp(isUp: boolean): GaugeMetric {
-  const help = 'Whether the ledger could be read for this scrape: 1, or 0.'
-  const samples = [{ labels: NO_LABELS, value: isUp ? 1 : 0 }]
-  return { name: 'hookonce_ledger_up', help, type: 'gauge', samples }
+/** The latest of each bucket, if its tracer records it. */
+function keepExemplar(histogram: Histogram, { bucket, seconds, context }: Measured): void {
+  const ids = sampledIds(context.traceparent)
+  if (!ids) return
+  histogram.exemplars ??= Array.from({ length: BUCKETS.length + 1 }, () => null)
+  histogram.exemplars[bucket < 0 ? BUCKETS.length : bucket] = { ...ids, value: seconds, at: Date.now() }
 }
 
 function namesOf<Name extends string>(metrics: Readonly<Record<Name, string>>): Name[] {

@@ -26,6 +26,7 @@ test('an observer that throws keeps neither the others nor the work from going o
     attempt: 1,
     outcome: 'lost',
     durationMs: 1,
+    ageMs: 1,
   })
   all.rescue({ receiptId: '', buried: false })
   all.message({ messageId: '', topic: 'a', key: null, attempt: 1, outcome: 'lost', durationMs: 1 })
@@ -56,5 +57,5 @@ test('a member that no observer has is not there, so that nothing is prepared fo
   expect(all.chore).toBeUndefined()
   expect(all.effectStarted).toBeUndefined()
   expect(all.inSpan).toBeUndefined()
-  expect(all.traceparent).toBeUndefined()
+  expect(all.traceContext).toBeUndefined()
 })

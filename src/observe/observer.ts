@@ -1,13 +1,7 @@
 import type { ErrorCode } from '../model/errors.ts'
 import { limitedWarnings } from './limited-warning.ts'
-import {
-  type InSpan,
-  inSpansOf,
-  type Span,
-  type SpanEnd,
-  type SpanObserver,
-  wellFormedTraceparent,
-} from './span.ts'
+import { type InSpan, inSpansOf, type Span, type SpanEnd, type SpanObserver } from './span.ts'
+import { type TraceContext, traceContextOf } from './trace-context.ts'
 
 /**
  * What can be observed. Facts carry names and ids, never a secret or a body. Every member is called
@@ -23,6 +17,8 @@ export interface CustomObserver {
   keyFinding?(fact: KeyFindingFact): void
   /** Jobs wait for a subscriber that no worker serves. */
   unattended?(fact: UnattendedFact): void
+  /** An alert was opened or resolved by this process. */
+  alert?(fact: AlertFact): void
   /** One run of a job ended, and its outcome was committed or refused. */
   attempt?(fact: AttemptFact): void
   /** This run is about to call, and has recorded that. Not called where no call is made. */
@@ -33,6 +29,8 @@ export interface CustomObserver {
   rescue?(fact: RescueFact): void
   /** One attempt to publish a message ended, or its relay died. */
   message?(fact: MessageFact): void
+  /** This process has opened, probed or closed the circuit of its subscribers. */
+  circuit?(fact: CircuitFact): void
   /** The lease of this process's worker or relay was renewed late, was lost, or was taken over. */
   lease?(fact: LeaseFact): void
   /** A periodic chore of upkeep ended. */
@@ -48,15 +46,18 @@ export interface CustomObserver {
   span?(span: Span, run: () => Promise<SpanEnd>): unknown
   /**
    * The W3C trace context of the current span. Called in the span of a delivery, and recorded with
-   * its receipt; called again when a handler publishes, and recorded with the message.
+   * its receipt; called again when a handler publishes, and recorded with the message. Log lines
+   * and exemplars name its trace id.
    */
   traceparent?(): string | undefined
+  /** What belongs to the `traceparent` that was returned just before. */
+  tracestate?(): string | undefined
 }
 
 /** An absent member may also be written as undefined. */
 type AnyObserver = { readonly [Member in keyof CustomObserver]: CustomObserver[Member] | undefined }
 
-type FactKind = Exclude<keyof CustomObserver, 'span' | 'traceparent'>
+type FactKind = Exclude<keyof CustomObserver, 'span' | 'traceparent' | 'tracestate'>
 type FactOf<Kind extends FactKind> = Parameters<NonNullable<CustomObserver[Kind]>>[0]
 type Reports = { readonly [Kind in FactKind]: (fact: FactOf<Kind>) => void }
 type CommonKind = 'delivery' | 'attempt' | 'rescue' | 'message' | 'trouble'
@@ -67,7 +68,7 @@ type CommonKind = 'delivery' | 'attempt' | 'rescue' | 'message' | 'trouble'
  */
 export interface Observer extends Pick<Reports, CommonKind>, OtherReports {
   readonly inSpan?: InSpan | undefined
-  readonly traceparent?: (() => string | undefined) | undefined
+  readonly traceContext?: (() => TraceContext | undefined) | undefined
 }
 
 type OtherReports = { readonly [Kind in Exclude<FactKind, CommonKind>]?: Reports[Kind] | undefined }
@@ -106,6 +107,17 @@ export interface UnattendedFact {
   readonly since: Date
 }
 
+export interface AlertFact {
+  readonly id: string
+  readonly rule: string
+  readonly source: string
+  /** Empty if the alert is about a source. */
+  readonly subscriber: string
+  readonly says: string
+  /** `reopened`: it was resolved a short time ago. */
+  readonly became: 'opened' | 'reopened' | 'resolved'
+}
+
 export interface AttemptFact {
   readonly source: string
   readonly subscriber: string
@@ -127,7 +139,10 @@ export interface AttemptFact {
     | 'attention'
     | 'returned'
     | 'lost'
+  /** Of the handler. */
   readonly durationMs: number
+  /** From the arrival of the event to the end of the handler. */
+  readonly ageMs: number
   readonly error?: unknown
 }
 
@@ -173,6 +188,19 @@ export interface LeaseFact {
   readonly silentMs: number
 }
 
+export interface CircuitFact {
+  /** The name of the limiter; without one: tenant, source and subscriber. */
+  readonly limiter: string
+  /** The subscribers in this process that the circuit holds or releases. */
+  readonly subscribers: readonly { readonly source: string; readonly subscriber: string }[]
+  /** `half-open`: a job runs as a probe, or the next one will. */
+  readonly state: 'closed' | 'open' | 'half-open'
+  /** Whether it was closed before: the change has opened it. */
+  readonly wasClosed: boolean
+  /** Why it opened, or why a probe failed. */
+  readonly reason?: string
+}
+
 export interface ChoreFact {
   readonly name: string
   readonly durationMs: number
@@ -193,6 +221,10 @@ export interface MessageFact {
   readonly messageId: string
   readonly topic: string
   readonly key: string | null
+  /** The receipt of the event whose handler published it. */
+  readonly receiptId?: string
+  /** Of the trace in its headers. */
+  readonly traceId?: string | undefined
   readonly attempt: number
   /**
    * `lost`: the outcome was refused, because another relay has taken over the lane. `crashed`: its
@@ -221,17 +253,20 @@ const MEMBERS: Readonly<Record<keyof CustomObserver, true>> = {
   diagnosis: true,
   keyFinding: true,
   unattended: true,
+  alert: true,
   attempt: true,
   effectStarted: true,
   effectEnded: true,
   rescue: true,
   message: true,
+  circuit: true,
   lease: true,
   chore: true,
   trouble: true,
   warning: true,
   span: true,
   traceparent: true,
+  tracestate: true,
 }
 export const observerMembers: readonly string[] = Object.keys(MEMBERS)
 
@@ -275,13 +310,15 @@ export function observers(all: readonly AnyObserver[]): Observer {
     diagnosis: ifObserved('diagnosis'),
     keyFinding: ifObserved('keyFinding'),
     unattended: ifObserved('unattended'),
+    alert: ifObserved('alert'),
     effectStarted: ifObserved('effectStarted'),
     effectEnded: ifObserved('effectEnded'),
+    circuit: ifObserved('circuit'),
     lease: ifObserved('lease'),
     chore: ifObserved('chore'),
     warning: ifObserved('warning'),
     inSpan: spansOf(all, faultOf('span')),
-    traceparent: traceparentOf(all, faultOf('traceparent')),
+    traceContext: traceContextOf(all, faultOf('traceparent')),
   }
 }
 
@@ -292,28 +329,4 @@ function spansOf(all: readonly AnyObserver[], onFault: OnFault): InSpan | undefi
     (observer): observer is AnyObserver & SpanObserver => observer.span !== undefined,
   )
   return tracers.length === 0 ? undefined : inSpansOf(tracers, onFault)
-}
-
-/** The first well-formed trace context that an observer returns. */
-function traceparentOf(
-  all: readonly AnyObserver[],
-  onFault: OnFault,
-): (() => string | undefined) | undefined {
-  const tracers = all.filter((observer) => observer.traceparent !== undefined)
-  if (tracers.length === 0) return undefined
-  return () => {
-    for (const tracer of tracers) {
-      try {
-        const found = tracer.traceparent?.()
-        if (found === undefined) continue
-        if (wellFormedTraceparent(found)) return found
-        onFault(
-          `${JSON.stringify(found)} is no W3C traceparent: return 00-<trace id>-<span id>-<flags>, or undefined`,
-        )
-      } catch (error) {
-        onFault(error)
-      }
-    }
-    return undefined
-  }
 }

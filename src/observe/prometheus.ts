@@ -1,4 +1,4 @@
-import type { HistogramMetric, Labels, Metric, MetricsSnapshot, Sample } from './snapshot.ts'
+import type { Exemplar, HistogramMetric, Labels, Metric, MetricsSnapshot, Sample } from './snapshot.ts'
 
 /** Renders a snapshot in the text format of Prometheus. */
 export function prometheusText({ metrics }: MetricsSnapshot): string {
@@ -11,21 +11,24 @@ function linesOf(metric: Metric): string[] {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples]
 }
 
-function lineOf(name: string): (sample: Sample) => string {
+export function lineOf(name: string): (sample: Sample) => string {
   return ({ labels, value }) => `${seriesOf(name, labels)} ${value}`
 }
 
 /** In this format each bucket includes those before it. */
-function histogramLines({ name, bounds, samples }: HistogramMetric): string[] {
-  return samples.flatMap(({ labels, counts, sum, count }) => {
+export function histogramLines(
+  { name, bounds, samples }: HistogramMetric,
+  exemplarOf: (exemplar: Exemplar | null | undefined) => string = () => '',
+): string[] {
+  return samples.flatMap(({ labels, counts, sum, count, exemplars }) => {
     let below = 0
     const buckets = bounds.map((le, index) => {
       below += counts[index] ?? 0
-      return `${seriesOf(`${name}_bucket`, { ...labels, le: String(le) })} ${below}`
+      return `${seriesOf(`${name}_bucket`, { ...labels, le: String(le) })} ${below}${exemplarOf(exemplars?.[index])}`
     })
     return [
       ...buckets,
-      `${seriesOf(`${name}_bucket`, { ...labels, le: '+Inf' })} ${count}`,
+      `${seriesOf(`${name}_bucket`, { ...labels, le: '+Inf' })} ${count}${exemplarOf(exemplars?.[bounds.length])}`,
       `${seriesOf(`${name}_sum`, labels)} ${sum}`,
       `${seriesOf(`${name}_count`, labels)} ${count}`,
     ]

@@ -46,4 +46,19 @@ export interface HistogramSample {
   readonly counts: readonly number[]
   readonly sum: number
   readonly count: number
+  /**
+   * Per bucket, and one for durations above the last bound: the last measurement there whose trace
+   * is recorded, or null. Undefined if nothing is traced.
+   */
+  readonly exemplars?: readonly (Exemplar | null)[]
+}
+
+/** One measurement, and the trace that shows it. */
+export interface Exemplar {
+  readonly traceId: string
+  readonly spanId: string
+  /** Seconds. */
+  readonly value: number
+  /** Milliseconds since 1970. */
+  readonly at: number
 }

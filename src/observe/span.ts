@@ -7,7 +7,7 @@ import { AsyncResource } from 'node:async_hooks'
  */
 
 /** What a span is opened around. */
-export type Span = DeliverySpan | AttemptSpan | EffectSpan | MessageSpan
+export type Span = DeliverySpan | AttemptSpan | OperationSpan | EffectSpan | ForwardSpan | MessageSpan
 
 /** A delivery from its whole body read to its answer. Opened in the context of its request. */
 export interface DeliverySpan {
@@ -15,6 +15,7 @@ export interface DeliverySpan {
   readonly source: string
   /** The W3C trace context that the sender sent, if any. */
   readonly traceparent: string | undefined
+  readonly tracestate: string | undefined
 }
 
 /** One run of a job, with the commit of its outcome. */
@@ -26,6 +27,16 @@ export interface AttemptSpan {
   readonly attempt: number
   /** The W3C trace context of the delivery, in whichever process it was received. */
   readonly traceparent: string | undefined
+  readonly tracestate: string | undefined
+}
+
+/** One `ctx.step` or `ctx.transaction` (also that of `ctx.latest`), inside its attempt. */
+export interface OperationSpan {
+  readonly kind: 'step' | 'transaction'
+  readonly source: string
+  readonly subscriber: string
+  readonly receiptId: string
+  readonly name: string
 }
 
 /** One `ctx.effect`, `ctx.fetch` or `tx.effect`, inside its attempt. */
@@ -39,6 +50,17 @@ export interface EffectSpan {
   readonly mode: 'tx' | 'keyed' | 'atMostOnce' | 'atLeastOnce'
 }
 
+/** One request to a destination of the gateway, inside its attempt. */
+export interface ForwardSpan {
+  readonly kind: 'forward'
+  readonly source: string
+  readonly destination: string
+  readonly receiptId: string
+  readonly attempt: number
+  /** Scheme, host and port. A path or query may hold a token. */
+  readonly origin: string
+}
+
 /** One call of a publisher. */
 export interface MessageSpan {
   readonly kind: 'message'
@@ -49,13 +71,15 @@ export interface MessageSpan {
   readonly attempt: number
   /** The W3C trace context of the attempt that published it. */
   readonly traceparent: string | undefined
+  readonly tracestate: string | undefined
 }
 
 /** How the work of a span ended. */
 export interface SpanEnd {
   /**
-   * Of a delivery the HTTP status, of an attempt and an effect the outcome of its fact, of a
-   * message `published` or `error`.
+   * Of a delivery and a forward the HTTP status, or `error`. Of an attempt and an effect the
+   * outcome of its fact. Of a step and a transaction `done` or `error`, of a message `published` or
+   * `error`.
    */
   readonly outcome: string
   readonly error?: unknown
@@ -115,12 +139,4 @@ function openSpan({ observer, span, run, report }: Opening): Promise<SpanEnd> {
     report(error)
   }
   return runOnce()
-}
-
-/** Version, trace id, parent id and flags: https://www.w3.org/TR/trace-context */
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
-
-/** Undefined unless it is well-formed: strangers send it too. */
-export function wellFormedTraceparent(value: unknown): string | undefined {
-  return typeof value === 'string' && TRACEPARENT.test(value) ? value : undefined
 }

@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import { type EffectId, type EffectRow, lockEffect, markOpenCallsUnknown } from '../ledger/effects/effects.ts'
 import {
+  type AttentionPosition,
   abandonJob,
   type DecidedEffect,
   decideEffect,
@@ -16,6 +17,7 @@ import { recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
+import { timePosition } from './page.ts'
 
 export type { UnknownEffect }
 
@@ -35,6 +37,8 @@ export interface EffectDecision extends OperatorDecision {
   readonly verb: AttentionVerb
   /** With `confirm-done`: the result that the handler gets. It must be JSON. */
   readonly result?: unknown
+  /** Instead of `result`: its JSON text, which keeps integers beyond 2^53. */
+  readonly resultText?: string | undefined
 }
 
 /** Effects whose outcome is unknown, and the decisions on them. */
@@ -56,8 +60,58 @@ export interface Decided {
   readonly jobs: number
 }
 
-export function listAttention({ pool, shards }: LedgerTables): Promise<UnknownEffect[]> {
-  return unknownEffects(pool, shards)
+/** All of them, or those of a tenant. */
+export function listAttention(
+  { pool, shards }: LedgerTables,
+  { tenant }: { readonly tenant?: string | undefined } = {},
+): Promise<UnknownEffect[]> {
+  return unknownEffects(pool, shards, { tenant })
+}
+
+export interface AttentionQuery {
+  readonly tenant?: string | undefined
+  readonly limit: number
+  /** `next` of a page: the list goes on after it. */
+  readonly after?: string | undefined
+  /** `previous` of a page: lists the effects before it. */
+  readonly before?: string | undefined
+}
+
+export interface AttentionPage {
+  /** The oldest first. */
+  readonly effects: readonly UnknownEffect[]
+  readonly next: string | undefined
+  readonly previous: string | undefined
+}
+
+/** Lists effects whose outcome is unknown in pages: an outage may leave many. */
+export async function pageAttention(
+  { pool, shards }: LedgerTables,
+  { tenant, limit, after, before }: AttentionQuery,
+): Promise<AttentionPage> {
+  const place = before === undefined ? { after: positionAt(after) } : { before: positionAt(before) }
+  // One more shows whether there is another page.
+  const found = await unknownEffects(pool, shards, { tenant, limit: limit + 1, ...place })
+  const hasMore = found.length > limit
+  if (before !== undefined) {
+    const effects = hasMore ? found.slice(1) : found
+    return {
+      effects,
+      next: effects.at(-1)?.cursor ?? FIRST,
+      previous: hasMore ? effects[0]?.cursor : undefined,
+    }
+  }
+  const effects = found.slice(0, limit)
+  const next = hasMore ? effects.at(-1)?.cursor : undefined
+  return { effects, next, previous: after === undefined ? undefined : (effects[0]?.cursor ?? LAST) }
+}
+
+const FIRST = '0001-01-01T00:00:00.000000Z_00000000-0000-0000-0000-000000000000'
+const LAST = '9999-12-31T00:00:00.000000Z_ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+function positionAt(cursor: string | undefined): AttentionPosition | undefined {
+  if (cursor === undefined) return undefined
+  return timePosition(cursor)
 }
 
 /**
@@ -91,6 +145,7 @@ export async function decideAttention(ledger: LedgerTables, decision: EffectDeci
       tenant,
       subject: key,
       detail,
+      address: decision.address,
     })
     await client.query('commit')
     return { key, jobs }
@@ -113,11 +168,16 @@ function outcomeOf({
   by,
   why,
   result,
+  resultText,
 }: EffectDecision): Pick<DecidedEffect, 'state' | 'reason' | 'result'> | undefined {
   const reason = `${verb} by ${by}: ${why}`
   switch (verb) {
     case 'confirm-done':
-      return { state: 'done', reason, result: result === undefined ? null : JSON.stringify(result) }
+      return {
+        state: 'done',
+        reason,
+        result: resultText ?? (result === undefined ? null : JSON.stringify(result)),
+      }
     case 'confirm-not-done':
       return { state: 'failed', reason, result: null }
     case 'retry-same-key':

@@ -1,5 +1,5 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { type ListedAudit, readAudit } from '../ledger/read/audit.ts'
+import { type ListedAudit, readAudit, recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { checkLimit } from './page.ts'
 
@@ -10,6 +10,8 @@ export interface AuditQuery {
   readonly limit: number
   /** The id of an entry, or `next` of a page: the list goes on after it. */
   readonly after?: string | undefined
+  /** `previous` of a page: lists the entries before it. */
+  readonly before?: string | undefined
 }
 
 export interface AuditPage {
@@ -17,26 +19,57 @@ export interface AuditPage {
   readonly entries: readonly ListedAudit[]
   /** Where the next page begins. Undefined: there is none. */
   readonly next: string | undefined
+  /** The same in the other direction. Undefined on the first page. */
+  readonly previous?: string | undefined
 }
 
-/** Lists what operators decided: who, when, what and why. */
+/** Lists what operators decided: who, when, what, why and from where. */
 export async function listAudit(
   { pool }: LedgerTables,
-  { tenant, limit, after }: AuditQuery,
+  { tenant, limit, after, before }: AuditQuery,
 ): Promise<AuditPage> {
   checkLimit(limit)
-  if (after !== undefined && !/^\d{1,18}$/.test(after))
-    throw new HookonceError('CONFIG_INVALID', `"${after}" is not an id of the audit: pass \`id\` or \`next\``)
-  // One more shows whether there is a next page.
-  const found = await readAudit(pool, { tenant, after, limit: limit + 1 })
+  for (const id of [after, before]) requireId(id)
+  // One more shows whether there is another page.
+  const found = await readAudit(pool, { tenant, after, before, limit: limit + 1 })
+  const hasMore = found.length > limit
   const entries = found.slice(0, limit)
-  return { entries, next: found.length > limit ? entries.at(-1)?.id : undefined }
+  if (before !== undefined) {
+    entries.reverse()
+    const previous = hasMore ? entries[0]?.id : undefined
+    return { entries, next: entries.at(-1)?.id ?? String(BigInt(before) + 1n), previous }
+  }
+  const previous = after === undefined ? undefined : (entries[0]?.id ?? '0')
+  return { entries, next: hasMore ? entries.at(-1)?.id : undefined, previous }
+}
+
+function requireId(id: string | undefined): void {
+  if (id === undefined || /^\d{1,18}$/.test(id)) return
+  throw new HookonceError('CONFIG_INVALID', `"${id}" is not an id of the audit: pass \`id\` or \`next\``)
 }
 
 /** Who decides, and why. The audit keeps both. */
 export interface DecisionReason {
   readonly by: string
   readonly why: string
+  /** From where: the address of an HTTP client. */
+  readonly address?: string | undefined
+}
+
+/** What somebody looked at: the body of an event or message, or the headers and results of an event. */
+export interface Look {
+  /** Of the receipt or message. */
+  readonly id: string
+  readonly tenant: string
+  readonly action: 'read-body' | 'read-headers'
+}
+
+export async function recordLook(
+  { pool }: LedgerTables,
+  { id, tenant, action }: Look,
+  { by, why, address }: DecisionReason,
+): Promise<void> {
+  await recordAudit(pool, { actor: by, action, why, tenant, subject: id, detail: {}, address })
 }
 
 /** `decision` names what needs the reason: "a fresh replay". */

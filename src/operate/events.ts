@@ -1,8 +1,10 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { type EventPosition, type EventRow, readEvents } from '../ledger/read/events.ts'
-import { HookonceError } from '../model/errors.ts'
+import { type EventOrder, type EventRow, readEvents, readEventsById } from '../ledger/read/events.ts'
+import { idRange } from '../ledger/read/id-prefix.ts'
+import { registered } from '../ledger/read/registered.ts'
 import type { JobState } from '../model/job-state.ts'
-import { checkLimit, likePattern } from './page.ts'
+import { receiptIds } from '../model/receipt-id.ts'
+import { checkLimit, containing, likePattern, timePosition } from './page.ts'
 
 export type { EventRow }
 
@@ -22,10 +24,24 @@ export interface EventFilter {
   readonly until?: Date | undefined
 }
 
-export interface EventQuery extends EventFilter {
+/** Filters that find single events. */
+export interface EventSearch extends EventFilter {
+  /** The provider's key of the event. */
+  readonly key?: string | undefined
+  /** The id of the object that the event speaks of. */
+  readonly object?: string | undefined
+  /** The fingerprint of a group of failures, or a part of the error. Implies the state `failed`. */
+  readonly error?: string | undefined
+  /** An event key, the beginning of a receipt's id, or a part of a key, type or object. */
+  readonly q?: string | undefined
+}
+
+export interface EventQuery extends EventSearch {
   readonly limit: number
   /** The cursor of an event, or `next` of a page: the list goes on after it. */
   readonly after?: string | undefined
+  /** `previous` of a page: lists the events before it. */
+  readonly before?: string | undefined
 }
 
 export interface EventPage {
@@ -35,55 +51,207 @@ export interface EventPage {
    * page may hold fewer than `limit` events, or none, although there is a next one.
    */
   readonly next: string | undefined
+  /** The same in the other direction. Undefined on the first page. */
+  readonly previous?: string | undefined
 }
-
-/** Receipts per shard and statement that are tried against a filter. */
-const FILTERED_WALK = 500
-/** Statements per page. A filter that matches few events ends the page early, with `next`. */
-const MAX_WALKS = 4
 
 /**
- * Lists events, newest first. A cursor names a position, so pages neither repeat nor skip events
- * while new ones arrive. A page reads a bounded number of receipts, however long the history is.
+ * Rows that one statement tries against a filter, over all parts of the index. A row whose jobs are
+ * looked at takes some microseconds, so a page that finds nothing still takes tens of milliseconds.
  */
-export async function listEvents(
-  { pool, shards }: LedgerTables,
-  { limit, after, type, ...filter }: EventQuery,
-): Promise<EventPage> {
-  checkLimit(limit)
-  const typeLike = type === undefined ? undefined : likePattern(type)
-  const isFiltered = type !== undefined || Object.values(filter).some((value) => value !== undefined)
-  const walk = isFiltered ? FILTERED_WALK : Math.min(limit + 1, FILTERED_WALK)
-  const events: EventRow[] = []
-  let next = after
-  for (let walks = 0; walks < MAX_WALKS; walks += 1) {
-    const missing = limit - events.length
-    const position = next === undefined ? undefined : positionOf(next)
-    const found = await readEvents(pool, {
-      ...filter,
-      typeLike,
-      shards,
-      walk,
-      // One more shows whether there is a next page.
-      limit: missing + 1,
-      after: position,
-    })
-    events.push(...found.events.slice(0, missing))
-    if (found.events.length > missing) return { events, next: events.at(-1)?.cursor }
-    next = found.walkedTo
-    if (next === undefined) break
+const MAX_ROWS = 4_000
+/** The first statement reads few rows: most filters are met by them. Each next one reads more. */
+const GROWTH = 4
+/** Beyond its share, because the rows of a page are not spread evenly over the parts. */
+const SPARE = 4
+/** Statements per page. A filter that matches few events ends the page early, with `next`. */
+const MAX_WALKS = 3
+
+/**
+ * Lists events, newest first; those in `failed` or `attention` by the time of their failure. A
+ * cursor names a position, so pages neither repeat nor skip events while new ones arrive. A page
+ * reads a bounded number of rows, however long the history is.
+ */
+export async function listEvents(ledger: LedgerTables, query: EventQuery): Promise<EventPage> {
+  checkLimit(query.limit)
+  if (query.key !== undefined)
+    return { events: await eventsWithKey(ledger, query.key, query), next: undefined }
+  if (query.q !== undefined && query.after === undefined && query.before === undefined) {
+    const named = await eventsNamed(ledger, query.q, query, MIN_ID_PREFIX)
+    if (named.length > 0) return { events: named, next: undefined }
   }
-  return { events, next }
+  return walkEvents(ledger, query)
 }
 
-const CURSOR = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+async function walkEvents(ledger: LedgerTables, query: EventQuery): Promise<EventPage> {
+  const { pool, shards } = ledger
+  const { limit, after, before } = query
+  const direction = before === undefined ? 'older' : 'newer'
+  const order: EventOrder = isListedByFailure(query) ? 'failure' : 'arrival'
+  const parts = order === 'arrival' ? shards : shards * (await subscriberCount(ledger, query))
+  const most = Math.max(SPARE, Math.floor(MAX_ROWS / parts))
+  const question = { ...fieldsOf(query), order, direction, shards } as const
+  const found: EventRow[] = []
+  let walk = Math.min(most, Math.ceil((2 * (limit + 1)) / parts) + SPARE)
+  let reached = before ?? after
+  let hasMore = true
+  // Without a filter every row is listed, so a page is always filled.
+  const maxWalks = isFiltered(query) ? MAX_WALKS : Number.POSITIVE_INFINITY
+  for (let walks = 0; walks < maxWalks; walks += 1) {
+    const missing = limit - found.length
+    const from = reached === undefined ? undefined : timePosition(reached)
+    // One more shows whether there is another page.
+    const walked = await readEvents(pool, { ...question, walk, from, limit: missing + 1 })
+    found.push(...walked.events.slice(0, missing))
+    if (walked.events.length > missing) {
+      reached = found.at(-1)?.cursor
+      break
+    }
+    reached = walked.walkedTo
+    hasMore = reached !== undefined
+    if (!hasMore) break
+    walk = Math.min(most, walk * GROWTH)
+  }
+  const onward = hasMore ? reached : undefined
+  const back = found[0]?.cursor ?? reached ?? END[direction]
+  if (direction === 'newer') return { events: found.reverse(), next: back, previous: onward }
+  return { events: found, next: onward, previous: after === undefined ? undefined : back }
+}
 
-function positionOf(cursor: string): EventPosition {
-  const [, receivedAt, id] = CURSOR.exec(cursor) ?? []
-  if (receivedAt !== undefined && id !== undefined && !Number.isNaN(Date.parse(receivedAt)))
-    return { receivedAt, id }
-  throw new HookonceError(
-    'CONFIG_INVALID',
-    `"${cursor}" is not a cursor of an event: pass the \`cursor\` of an event, or \`next\` of a page`,
+/** Positions beyond all events. */
+const END = {
+  older: '0001-01-01T00:00:00.000000Z_ffffffff-ffff-ffff-ffff-ffffffffffff',
+  newer: '9999-12-31T00:00:00.000000Z_00000000-0000-0000-0000-000000000000',
+} as const
+
+function isListedByFailure({ state, error }: EventQuery): boolean {
+  return error !== undefined || state === 'failed' || state === 'attention'
+}
+
+function isFiltered({ limit: _, after: __, before: ___, ...filter }: EventQuery): boolean {
+  return Object.values(filter).some((value) => value !== undefined)
+}
+
+/** How many subscribers the filter leaves, at least one. */
+export async function subscriberCount(
+  ledger: LedgerTables,
+  query: Pick<EventFilter, 'source' | 'tenant' | 'subscriber'>,
+): Promise<number> {
+  const found = (await registered(ledger)).filter(
+    ({ subscriber, source, tenant }) =>
+      subscriber !== null &&
+      (query.source ?? source) === source &&
+      (query.tenant ?? tenant) === tenant &&
+      (query.subscriber ?? subscriber) === subscriber,
   )
+  return Math.max(1, found.length)
+}
+
+function fieldsOf({
+  type,
+  object,
+  error,
+  q,
+  key: _,
+  limit: __,
+  after: ___,
+  before: ____,
+  ...filter
+}: EventQuery) {
+  return {
+    ...filter,
+    state: filter.state ?? (error === undefined ? undefined : 'failed'),
+    typeLike: type === undefined ? undefined : likePattern(type),
+    objectId: object,
+    textLike: q === undefined ? undefined : containing(q),
+    error: error === undefined ? undefined : errorPattern(error),
+  }
+}
+
+/** A fingerprint is compared as it is. */
+export function errorPattern(error: string): string {
+  return /^[0-9a-f]{16}$/.test(error) ? error : containing(error)
+}
+
+/**
+ * The id of a receipt follows from tenant, source and key: one look at the primary key for each
+ * source.
+ */
+async function eventsWithKey(ledger: LedgerTables, key: string, query: EventQuery): Promise<EventRow[]> {
+  const { error: _, ...fields } = fieldsOf(query)
+  const ids = await idsOfKey(ledger, key, query)
+  return readEventsById(ledger.pool, { ...fields, ids, shards: ledger.shards, limit: query.limit })
+}
+
+/** The events that `q` names exactly: by their key, or by the beginning of their id. */
+async function eventsNamed(
+  ledger: LedgerTables,
+  q: string,
+  query: EventQuery,
+  minPrefix: number,
+): Promise<EventRow[]> {
+  const { error: _, textLike: __, ...fields } = fieldsOf(query)
+  const ids = await idsOfKey(ledger, q, query)
+  const range = q.replaceAll('-', '').length >= minPrefix ? idRange(q) : undefined
+  return readEventsById(ledger.pool, {
+    ...fields,
+    ids,
+    idRange: range,
+    shards: ledger.shards,
+    limit: query.limit,
+  })
+}
+
+/** Where an event may be found by one of its names. */
+export type FindQuery = Pick<EventQuery, 'tenant' | 'source' | 'since' | 'limit'>
+
+/**
+ * The events with this receipt id, or an id that begins with it, or with this event key. If there
+ * are none, those about the object with this id: they are looked for in the whole history, or since
+ * a time. The newest first.
+ */
+export async function findEvents(
+  ledger: LedgerTables,
+  text: string,
+  query: FindQuery,
+): Promise<readonly EventRow[]> {
+  const named = await namedEvents(ledger, text, query)
+  if (named.length > 0) return named
+  const found: EventRow[] = []
+  let after: string | undefined
+  do {
+    const limit = query.limit - found.length
+    const page = await listEvents(ledger, { ...query, object: text, limit, after })
+    found.push(...page.events)
+    after = page.next
+  } while (after !== undefined && found.length < query.limit)
+  return found
+}
+
+/** The events with this receipt id, or an id that begins with it, or with this event key. */
+export function namedEvents(
+  ledger: LedgerTables,
+  text: string,
+  query: FindQuery,
+): Promise<readonly EventRow[]> {
+  return eventsNamed(ledger, text, query, 1)
+}
+
+/** Shorter texts are more likely a part of a key than the beginning of an id. */
+const MIN_ID_PREFIX = 8
+
+async function idsOfKey(
+  ledger: LedgerTables,
+  key: string,
+  { tenant, source }: EventQuery,
+): Promise<string[]> {
+  return (await registered(ledger))
+    .filter((one) => one.subscriber === null)
+    .filter((one) => (tenant ?? one.tenant) === one.tenant && (source ?? one.source) === one.source)
+    .map((one) => receiptIds(one.tenant, one.source)(key))
+}
+
+/** The time of the event with this cursor; in lists by failure, of the failure. */
+export function timeOfCursor(cursor: string): Date {
+  return new Date(timePosition(cursor).at)
 }

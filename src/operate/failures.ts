@@ -1,32 +1,43 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { type FailureGroup, failures } from '../ledger/read/jobs.ts'
-import type { EventFilter } from './events.ts'
+import {
+  countedGroups,
+  type FailureGroup,
+  type FailureGroups,
+  newestGroups,
+} from '../ledger/read/failures.ts'
+import { type EventFilter, subscriberCount } from './events.ts'
 import { likePattern } from './page.ts'
 
-export type { FailureGroup }
+export type { FailureGroup, FailureGroups as Failures }
 
 /** `since` and `until` are times of the failure. */
 export type FailureFilter = Omit<EventFilter, 'state'>
 
-export interface Failures {
-  /** The largest groups first. */
-  readonly groups: readonly FailureGroup[]
-  /** False: there are older failures, which were not counted. */
-  readonly isComplete: boolean
-}
-
-/** Failed jobs that are read: more would show the same errors, and take longer. */
-const MAX_JOBS = 10_000
+/** Groups that are listed. Nobody reads more of them. */
+const LARGEST = 250
+const LATEST = 50
+/**
+ * Failed jobs that are read with a filter on types or times. More would show the same errors, and
+ * take longer.
+ */
+const MAX_JOBS = 2_500
+/** Of each shard and subscriber, however many there are. */
+const LEAST_WALK = 10
 const EXAMPLES = 3
+/** A week. */
+const HOURS = 7 * 24
 
 /** Groups failed jobs by source, subscriber and error, with some receipts of each group. */
 export async function listFailures(
-  { pool, shards }: LedgerTables,
-  { type, ...filter }: FailureFilter = {},
-): Promise<Failures> {
+  ledger: LedgerTables,
+  { type, since, until, ...filter }: FailureFilter = {},
+): Promise<FailureGroups> {
+  const { pool, shards } = ledger
+  const question = { ...filter, shards, examples: EXAMPLES, hours: HOURS }
+  if (type === undefined && since === undefined && until === undefined)
+    return countedGroups(pool, { ...question, largest: LARGEST, latest: LATEST })
   const typeLike = type === undefined ? undefined : likePattern(type)
-  const question = { ...filter, typeLike, shards, limit: MAX_JOBS, examples: EXAMPLES }
-  const groups = await failures(pool, question)
-  const jobs = groups.reduce((total, group) => total + group.jobs, 0)
-  return { groups, isComplete: jobs < MAX_JOBS }
+  const parts = shards * (await subscriberCount(ledger, filter))
+  const walk = Math.max(LEAST_WALK, Math.ceil(MAX_JOBS / parts))
+  return newestGroups(pool, { ...question, typeLike, since, until, walk })
 }

@@ -94,8 +94,9 @@ export async function replayFresh(ledger: LedgerTables, replay: FreshReplay): Pr
       }
     }
     const detail = { jobs: plan.jobs, released }
-    const { by: actor, why } = reason
-    await recordAudit(client, { actor, action: 'replay-fresh', why, tenant, subject: receiptId, detail })
+    const { by: actor, why, address } = reason
+    const entry = { actor, why, tenant, subject: receiptId, detail, address }
+    await recordAudit(client, { ...entry, action: 'replay-fresh' })
     await client.query('commit')
     return jobs
   })

@@ -1,9 +1,10 @@
-import { messageId } from '../effects/message.ts'
+import { messageId } from '../effects/message-id.ts'
 import {
   type JobEpoch,
   jobEpochs,
   PUBLISHED,
-  stepNames,
+  type StepDone,
+  stepsDone,
   WRITTEN,
   WRITTEN_AND_PUBLISHED,
 } from '../ledger/effects/steps.ts'
@@ -15,6 +16,8 @@ import type { ReceiptRow } from '../ledger/read/receipts.ts'
 export interface JobRecord extends JobEpoch {
   /** Steps, transactions and writes that are done. */
   readonly steps: readonly string[]
+  /** The same with their times, but for a step whose commit completed the job. */
+  readonly timedSteps: readonly StepDone[]
   /** Messages that it published, as far as the outbox still holds them. */
   readonly messages: readonly PublishedMessage[]
 }
@@ -26,18 +29,16 @@ export async function jobRecords(
 ): Promise<JobRecord[]> {
   const records: JobRecord[] = []
   for (const job of await jobEpochs(ledger.pool, { shard, receiptId })) {
-    const steps = await stepsOf(ledger, { shard, receiptId }, job)
-    records.push({ ...job, steps, messages: await messagesOf(ledger, { receiptId, job, steps }) })
+    const { subscriber, epoch } = job
+    const timedSteps = await stepsDone(ledger.pool, { job: { shard, receiptId, subscriber }, epoch })
+    const steps = namesOf(timedSteps, job)
+    records.push({ ...job, steps, timedSteps, messages: await messagesOf(ledger, { receiptId, job, steps }) })
   }
   return records
 }
 
-async function stepsOf(
-  { pool }: LedgerTables,
-  { shard, receiptId }: { readonly shard: number; readonly receiptId: string },
-  { subscriber, epoch, lastStep }: JobEpoch,
-): Promise<string[]> {
-  const names = await stepNames(pool, { job: { shard, receiptId, subscriber }, epoch })
+function namesOf(steps: readonly StepDone[], { lastStep }: JobEpoch): string[] {
+  const names = steps.map(({ name }) => name)
   // A replay copies the step that completed the earlier run, so it may be in the list already.
   return lastStep === null || names.includes(lastStep) ? names : [...names, lastStep]
 }

@@ -1,16 +1,24 @@
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { retryLaneNow } from '../ledger/outbox/lanes.ts'
 import { replayMessages } from '../ledger/outbox/messages.ts'
+import { recordAudit } from '../ledger/read/audit.ts'
 import { onlyOne } from '../ledger/read/id-prefix.ts'
 import {
   type FoundMessage,
   failedMessages,
   findMessages,
   type MessageRow,
+  type PagedMessage,
+  readMessagePage,
   listMessages as readMessages,
 } from '../ledger/read/outbox.ts'
-import { checkLimit } from './page.ts'
+import { type StuckLane, stuckLanes } from '../ledger/read/stuck-lanes.ts'
+import type { DecisionReason } from './audit.ts'
+import { overShards, type WorkWatch } from './over-shards.ts'
+import { checkLimit, requireLanePosition, timePosition } from './page.ts'
 
-export type { MessageRow }
+export type { FoundMessage, MessageRow, StuckLane }
 
 export const messageStates = ['waiting', 'published', 'failed'] as const
 
@@ -18,23 +26,107 @@ export interface MessageQuery {
   /** Without it, those that need a look: waiting and failed. */
   readonly state?: (typeof messageStates)[number] | undefined
   readonly topic?: string | undefined
+  readonly tenant?: string | undefined
   readonly limit: number
 }
 
 /** Lists messages of the outbox, newest first. */
 export async function listMessages(
   { pool, shards }: LedgerTables,
-  { state, topic, limit }: MessageQuery,
+  { state, topic, tenant, limit }: MessageQuery,
 ): Promise<MessageRow[]> {
   checkLimit(limit)
   const states = state === undefined ? (['waiting', 'failed'] as const) : [state]
-  return readMessages(pool, { shards, limit, states, topic })
+  return readMessages(pool, { shards, limit, states, topic, tenant })
 }
 
+export interface MessagePageQuery {
+  readonly state: (typeof messageStates)[number]
+  readonly tenant?: string | undefined
+  readonly topic?: string | undefined
+  readonly limit: number
+  /** `next` of a page: the list goes on after it. */
+  readonly after?: string | undefined
+  /** `previous` of a page: lists the messages before it. */
+  readonly before?: string | undefined
+}
+
+export interface MessagePage {
+  readonly messages: readonly PagedMessage[]
+  readonly next: string | undefined
+  readonly previous: string | undefined
+}
+
+/** Rows of each shard that are tried against a filter: messages beyond them are not listed. */
+const FILTERED_WALK = 5_000
+
+/**
+ * Lists messages of one state in pages: finished ones by the time they finished, the latest first;
+ * waiting ones lane by lane, in the order in which they will be published.
+ */
+export async function pageMessages(
+  { pool, shards }: LedgerTables,
+  { state, tenant, topic, limit, after, before }: MessagePageQuery,
+): Promise<MessagePage> {
+  checkLimit(limit)
+  const direction = before === undefined ? 'onward' : 'back'
+  const ends = state === 'waiting' ? WAITING_ENDS : FINISHED_ENDS
+  const cursor = before ?? after ?? ends.first
+  if (state === 'waiting') requireLanePosition(cursor)
+  else timePosition(cursor)
+  const from = cursor.split('_')
+  const isFiltered = tenant !== undefined || topic !== undefined || state !== 'waiting'
+  const walk = isFiltered ? FILTERED_WALK : limit + 1
+  // One more shows whether there is another page.
+  const question = { shards, state, direction, from, limit: limit + 1, walk, tenant, topic } as const
+  const found = await readMessagePage(pool, question)
+  const hasMore = found.length > limit
+  if (direction === 'back') {
+    const messages = hasMore ? found.slice(1) : found
+    const previous = hasMore ? messages[0]?.cursor : undefined
+    return { messages, next: messages.at(-1)?.cursor ?? ends.first, previous }
+  }
+  const messages = found.slice(0, limit)
+  const next = hasMore ? messages.at(-1)?.cursor : undefined
+  return { messages, next, previous: after === undefined ? undefined : (messages[0]?.cursor ?? ends.last) }
+}
+
+const LOWEST = '00000000-0000-0000-0000-000000000000'
+const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+const WAITING_ENDS = { first: `-1_${LOWEST}_0`, last: `29999_${HIGHEST}_0` } as const
+const FINISHED_ENDS = {
+  first: `9999-12-31T00:00:00.000000Z_${LOWEST}`,
+  last: `0001-01-01T00:00:00.000000Z_${HIGHEST}`,
+} as const
+
 /** Finds one message of the outbox by its id, or by the beginning of it. */
-export async function messageById({ pool, shards }: LedgerTables, id: string): Promise<FoundMessage> {
-  const found = await findMessages(pool, shards, id)
+export async function messageById(
+  { pool, shards }: LedgerTables,
+  id: string,
+  { tenant }: { readonly tenant?: string | undefined } = {},
+): Promise<FoundMessage> {
+  const found = await findMessages(pool, shards, id, tenant)
   return onlyOne(found, { prefix: id, noun: 'message', code: 'MESSAGE_UNKNOWN' })
+}
+
+/**
+ * Lanes of each shard that are looked at: with a larger backlog, some stuck lanes are not listed.
+ */
+const LANES_READ = 2_000
+/**
+ * Stuck lanes that are listed: after an outage of a broker, every lane is stuck for the same
+ * reason.
+ */
+const MAX_STUCK = 500
+/** Messages of a lane that are counted: "1,000 or more" tells a person enough. */
+const COUNTED = 1_000
+
+/** Lanes whose first message was refused: the messages behind it wait. The oldest first. */
+export function listStuckLanes(
+  { pool, shards }: LedgerTables,
+  filter: { readonly tenant?: string | undefined; readonly topic?: string | undefined } = {},
+): Promise<StuckLane[]> {
+  return stuckLanes(pool, { shards, walk: LANES_READ, counted: COUNTED, limit: MAX_STUCK, ...filter })
 }
 
 export interface ReplayedMessage {
@@ -44,30 +136,89 @@ export interface ReplayedMessage {
 }
 
 /** Publishes a finished message again, under its old id, behind the waiting ones of its lane. */
-export async function replayMessage(ledger: LedgerTables, id: string): Promise<ReplayedMessage> {
-  const { shard, id: messageId } = await messageById(ledger, id)
-  const count = await replayMessages(ledger.pool, {
-    shard,
-    ids: [messageId],
-    states: ['published', 'failed'],
+export async function replayMessage(
+  ledger: LedgerTables,
+  id: string,
+  reason?: DecisionReason,
+): Promise<ReplayedMessage> {
+  const { shard, id: messageId, tenant, topic } = await messageById(ledger, id)
+  return inTransaction(ledger.pool, async (client) => {
+    const states = ['published', 'failed'] as const
+    const replayed = (await replayMessages(client, { shard, ids: [messageId], states })) > 0
+    if (reason && replayed) {
+      const { by: actor, why, address } = reason
+      const entry = { actor, why, tenant, subject: messageId, detail: { topic }, address }
+      await recordAudit(client, { ...entry, action: 'replay-message' })
+    }
+    await client.query('commit')
+    return { messageId, replayed }
   })
-  return { messageId, replayed: count > 0 }
+}
+
+export interface RetriedLane {
+  /** The message by which the lane was named. */
+  readonly messageId: string
+  /** False: a relay tries it already, it is due, or the message does not wait. */
+  readonly retried: boolean
+}
+
+/** Tries the lane of a waiting message now, instead of at its next time. Its order stays. */
+export async function retryLane(
+  ledger: LedgerTables,
+  id: string,
+  { by: actor, why, address }: DecisionReason,
+): Promise<RetriedLane> {
+  const { shard, id: messageId, tenant, topic, key } = await messageById(ledger, id)
+  return inTransaction(ledger.pool, async (client) => {
+    const retried = await retryLaneNow(client, { shard, id: messageId })
+    const entry = { actor, why, tenant, subject: messageId, detail: { topic, key }, address }
+    if (retried) await recordAudit(client, { ...entry, action: 'retry-lane' })
+    await client.query('commit')
+    return { messageId, retried }
+  })
 }
 
 export interface FailedMessagesFilter {
+  readonly tenant?: string | undefined
   readonly topic?: string | undefined
   readonly limit: number
 }
 
-/** Publishes failed messages again, oldest first. Returns how many. */
+/** Messages per commit: more would hold their lanes for too long. */
+const BATCH = 100
+
+/**
+ * Publishes failed messages again, oldest first. Returns how many. Stops after the current commit
+ * if it is told to.
+ */
 export async function replayFailedMessages(
-  { pool, shards }: LedgerTables,
-  { topic, limit }: FailedMessagesFilter,
+  ledger: LedgerTables,
+  { tenant, topic, limit }: FailedMessagesFilter,
+  reason?: DecisionReason,
+  { signal, onProgress }: WorkWatch = {},
 ): Promise<number> {
+  const found = await overShards(ledger, limit, async (question) =>
+    (await failedMessages(ledger.pool, { ...question, tenant, topic })).map((id) => ({ id })),
+  )
   let replayed = 0
-  for (let shard = 0; shard < shards && replayed < limit; shard += 1) {
-    const ids = await failedMessages(pool, { shard, topic, limit: limit - replayed })
-    replayed += await replayMessages(pool, { shard, ids, states: ['failed'] })
+  for (let from = 0; from < found.length; from += BATCH) {
+    if (signal?.aborted) break
+    onProgress?.({ done: from, total: found.length })
+    const batch = found.slice(from, from + BATCH)
+    replayed += await inTransaction(ledger.pool, async (client) => {
+      let messages = 0
+      for (const shard of new Set(batch.map((message) => message.shard))) {
+        const ids = batch.filter((message) => message.shard === shard).map(({ id }) => id)
+        messages += await replayMessages(client, { shard, ids, states: ['failed'] })
+      }
+      if (reason && messages > 0) {
+        const { by: actor, why, address } = reason
+        const entry = { actor, why, tenant: tenant ?? 'default', subject: 'failed messages', address }
+        await recordAudit(client, { ...entry, detail: { topic, messages }, action: 'replay-messages' })
+      }
+      await client.query('commit')
+      return messages
+    })
   }
   return replayed
 }

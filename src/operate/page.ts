@@ -12,3 +12,42 @@ export function checkLimit(limit: number): number {
 export function likePattern(type: string): string {
   return type.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
 }
+
+/** A pattern of LIKE for texts that contain this one. `*` is a plain character here. */
+export function containing(text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`
+}
+
+/** A position in a list that is ordered by time, then by id. */
+export interface TimePosition {
+  /** As PostgreSQL writes it, with microseconds. */
+  readonly at: string
+  readonly id: string
+}
+
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const TIME_POSITION = new RegExp(`^(\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2})(\\.\\d{6}Z)_(${UUID})$`)
+
+/** Throws if the text is no such position: PostgreSQL would refuse it with an error of its own. */
+export function timePosition(cursor: string): TimePosition {
+  const [, seconds = '', rest = '', id = ''] = TIME_POSITION.exec(cursor) ?? []
+  const time = Date.parse(`${seconds}Z`)
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const isDate = !Number.isNaN(time) && new Date(time).toISOString().startsWith(seconds)
+  if (!isDate || seconds === '') throw notPosition(cursor)
+  return { at: `${seconds}${rest}`, id }
+}
+
+const LANE_POSITION = new RegExp(`^(-1|[0-2]?\\d{1,4})_(${UUID})_(\\d{1,18})$`)
+
+/** The same for waiting messages: shard, lane and number. */
+export function requireLanePosition(cursor: string): void {
+  if (!LANE_POSITION.test(cursor)) throw notPosition(cursor)
+}
+
+function notPosition(cursor: string): HookonceError {
+  return new HookonceError(
+    'CURSOR_INVALID',
+    `"${cursor.slice(0, 100)}" is not a cursor of this list: pass \`next\` or \`previous\` of a page`,
+  )
+}

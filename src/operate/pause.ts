@@ -1,7 +1,13 @@
-import { setPaused } from '../ledger/jobs/subscribers.ts'
+import type { PoolClient } from 'pg'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { probeNow } from '../ledger/jobs/circuits.ts'
+import { type Pause, setPaused } from '../ledger/jobs/subscribers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { recordAudit } from '../ledger/read/audit.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
+import { type DecisionReason, requireReason } from './audit.ts'
+import { unknownName } from './sources.ts'
 
 /** A source, or one subscriber of it. */
 export interface PauseTarget {
@@ -11,22 +17,93 @@ export interface PauseTarget {
   readonly subscriber?: string | undefined
 }
 
-/** Holds the jobs of a source or subscriber. Deliveries are still recorded. */
-export function pause(ledger: LedgerTables, target: PauseTarget): Promise<void> {
-  return setOrThrow(ledger, target, true)
+/**
+ * Holds the jobs of a source or subscriber. Deliveries are still recorded. With a reason, the audit
+ * records who paused it and why. Returns whether it ran before; otherwise nothing is changed.
+ */
+export async function pause(
+  ledger: LedgerTables,
+  target: PauseTarget,
+  reason?: DecisionReason,
+): Promise<boolean> {
+  if (reason) requireReason(reason, 'a pause with a reason')
+  return inTransaction(ledger.pool, async (client) => {
+    const wasPaused = await setOrThrow(ledger, client, {
+      ...placeOf(target),
+      paused: true,
+      reason: reason?.why,
+    })
+    if (!wasPaused && reason) await record(client, 'pause', { target, reason, detail: {} })
+    await client.query('commit')
+    return !wasPaused
+  })
 }
 
-export function resume(ledger: LedgerTables, target: PauseTarget): Promise<void> {
-  return setOrThrow(ledger, target, false)
+/** What a resume has changed. */
+export interface Resumed {
+  readonly wasPaused: boolean
+  /** How many open circuits have their next probe now instead of later. */
+  readonly probes: number
 }
 
-async function setOrThrow({ pool }: LedgerTables, target: PauseTarget, paused: boolean): Promise<void> {
+/**
+ * Releases what a pause held. If a circuit is open, its next probe is due at once. With a reason,
+ * the audit records both. If nothing was paused and no probe had to wait, nothing is changed.
+ */
+export async function resume(
+  ledger: LedgerTables,
+  target: PauseTarget,
+  reason?: DecisionReason,
+): Promise<Resumed> {
+  if (reason) requireReason(reason, 'a resume with a reason')
+  const place = placeOf(target)
+  return inTransaction(ledger.pool, async (client) => {
+    // Limiters are locked before subscribers, as where a circuit opens.
+    const probes = await probeNow(client, place)
+    const wasPaused = await setOrThrow(ledger, client, { ...place, paused: false })
+    const resumed = { wasPaused, probes }
+    if ((wasPaused || probes > 0) && reason)
+      await record(client, 'resume', { target, reason, detail: resumed })
+    await client.query('commit')
+    return resumed
+  })
+}
+
+function placeOf({ tenant = 'default', source, subscriber }: PauseTarget) {
+  return { tenant, source, subscriber }
+}
+
+/** Returns whether it was paused before. */
+async function setOrThrow(ledger: LedgerTables, client: PoolClient, change: Pause): Promise<boolean> {
+  const wasPaused = await setPaused(client, change)
+  if (wasPaused === undefined) throw await unknownTarget(ledger, change)
+  return wasPaused
+}
+
+interface PauseDecision {
+  readonly target: PauseTarget
+  readonly reason: DecisionReason
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+async function record(
+  client: PoolClient,
+  action: 'pause' | 'resume',
+  { target, reason, detail }: PauseDecision,
+): Promise<void> {
   const { tenant = 'default', source, subscriber } = target
-  if (await setPaused(pool, { tenant, source, subscriber, paused })) return
-  const unknown =
-    subscriber === undefined ? `source "${source}"` : `subscriber "${subscriber}" of source "${source}"`
-  const of = tenant === 'default' ? '' : ` of tenant "${tenant}"`
-  throw new HookonceError('CONFIG_INVALID', `the ledger knows no ${unknown}${of}`)
+  const subject = subscriber === undefined ? source : `${source} ${subscriber}`
+  const { by: actor, why, address } = reason
+  await recordAudit(client, { actor, action, why, tenant, subject, detail, address })
+}
+
+/** Names what is close to it, or the tenants that have it. */
+async function unknownTarget(ledger: LedgerTables, target: PauseTarget): Promise<HookonceError> {
+  const { kind, fault } = (await unknownName(ledger, target)) ?? {
+    kind: 'source',
+    fault: `source "${target.source}" was changed at this moment`,
+  }
+  return new HookonceError(kind === 'subscriber' ? 'SUBSCRIBER_UNKNOWN' : 'SOURCE_UNKNOWN', fault)
 }
 
 /** A source or subscriber that is paused. */

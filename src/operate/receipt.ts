@@ -1,6 +1,7 @@
 import type { EffectStory } from '../ledger/effects/effects.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { AuditRow } from '../ledger/read/audit.ts'
+import { ledgerClock } from '../ledger/read/changes.ts'
 import { onlyOne } from '../ledger/read/id-prefix.ts'
 import type { PublishedMessage } from '../ledger/read/outbox.ts'
 import {
@@ -10,26 +11,74 @@ import {
   type ReceiptRow,
   receiptHistory,
 } from '../ledger/read/receipts.ts'
-import { knownSecretHeaders } from '../sources/catalogue/index.ts'
+import { openVault } from '../ledger/vault/vault.ts'
+import { HookonceError } from '../model/errors.ts'
+import { hash } from '../model/hash.ts'
+import { NO_SECRET } from '../model/reconciled.ts'
 import { withoutSecrets } from '../sources/headers.ts'
-import { jobRecords } from './job-record.ts'
+import { SECRET_HEADERS } from '../sources/secret-headers.ts'
+import { type JobRecord, jobRecords } from './job-record.ts'
+import { type CircuitView, listLimits } from './limits.ts'
 import { isHeldByPause, listPaused, type Paused } from './pause.ts'
 
 export type { AttemptRow, AuditRow }
 
+/** Whose receipts are looked at. */
+export interface TenantScope {
+  /** The receipts of other tenants do not exist. Undefined: all tenants. */
+  readonly tenant?: string | undefined
+}
+
 /** Finds one receipt by its id, or by the beginning of it. */
-export async function receiptById({ pool, shards }: LedgerTables, id: string): Promise<ReceiptRow> {
-  const found = await findReceipts(pool, shards, id)
+export async function receiptById(
+  { pool, shards }: LedgerTables,
+  id: string,
+  { tenant }: TenantScope = {},
+): Promise<ReceiptRow> {
+  const found = await findReceipts(pool, shards, id, tenant)
   return onlyOne(found, { prefix: id, noun: 'receipt', code: 'RECEIPT_UNKNOWN' })
 }
 
+/** The body of one event, as it was stored. */
+export interface ReceiptBody {
+  readonly id: string
+  readonly tenant: string
+  readonly body: Buffer
+}
+
+export async function readBody(
+  ledger: LedgerTables,
+  id: string,
+  scope: TenantScope = {},
+): Promise<ReceiptBody> {
+  const receipt = await openedReceipt(ledger, await receiptById(ledger, id, scope))
+  if (receipt.unreadable) throw receipt.unreadable
+  if (receipt.bodyExpired || receipt.body === null)
+    throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
+  return { id: receipt.id, tenant: receipt.tenant, body: receipt.body }
+}
+
+/**
+ * A receipt without the headers that hold a provider's secret, and without body and headers past
+ * their retention. An encrypted payload is opened.
+ */
+export interface ReadableReceipt extends Omit<ReceiptRow, StoredOnly> {
+  /** Why an encrypted payload cannot be read: body and headers are null then. */
+  readonly unreadable: HookonceError | null
+}
+
+type StoredOnly = 'shard' | 'sealed' | 'dataKey' | 'isForgotten'
+
 /** The whole chain of one event, from its deliveries to its messages. */
 export interface EventChain {
-  /** Without the headers that hold a provider's secret; without body and headers past retention. */
-  readonly receipt: Omit<ReceiptRow, 'shard'>
+  readonly receipt: ReadableReceipt
+  /** Whether the provider's API listed it, and no signature was checked. */
+  readonly reconciled: boolean
   readonly deliveries: Deliveries
   readonly jobs: readonly ChainJob[]
   readonly attempts: readonly AttemptRow[]
+  /** What the jobs' current epochs have done, with its time. */
+  readonly steps: readonly ChainStep[]
   /** Effects whose last call was made by a job of this receipt. */
   readonly effects: readonly ChainEffect[]
   /** Messages of the jobs' current epochs, as far as the outbox still holds them. */
@@ -37,9 +86,12 @@ export interface EventChain {
   readonly decisions: readonly AuditRow[]
   /** Its source or subscribers of it, if they are paused. */
   readonly paused: readonly Paused[]
+  /** The ledger's time at the look: due times compare with it. */
+  readonly asOf: Date
 }
 
 export interface Deliveries {
+  /** Zero if the event was reconciled and none arrived. */
   readonly count: number
   readonly firstAt: Date
   readonly lastAt: Date
@@ -50,8 +102,16 @@ export interface Deliveries {
 export interface ChainJob extends JobRow {
   /** Whether it waits because its source or its subscriber is paused. */
   readonly held: boolean
+  /** Its circuit, if it waits because that one is not closed. */
+  readonly circuit: CircuitView | null
   /** Steps, transactions and writes of its current epoch that are done. */
   readonly steps: readonly string[]
+}
+
+export interface ChainStep {
+  readonly subscriber: string
+  readonly name: string
+  readonly at: Date
 }
 
 export type ChainEffect = Omit<EffectStory, 'subscriberId'>
@@ -59,17 +119,27 @@ export type ChainEffect = Omit<EffectStory, 'subscriberId'>
 export type ChainMessage = PublishedMessage & { readonly subscriber: string }
 
 /** Reads the whole chain of the event whose receipt has this id, or an id that begins with it. */
-export async function readEvent(ledger: LedgerTables, id: string): Promise<EventChain> {
-  const found = await receiptById(ledger, id)
-  const { shard, ...receipt } = found
+export async function readEvent(
+  ledger: LedgerTables,
+  id: string,
+  scope: TenantScope = {},
+): Promise<EventChain> {
+  const found = await receiptById(ledger, id, scope)
+  const receipt = await openedReceipt(ledger, found)
   const history = await receiptHistory(ledger.pool, ledger.shards, found)
   const records = await jobRecords(ledger, found)
   const paused = await listPaused(ledger, receipt)
+  const circuits = (await listLimits(ledger)).filter(
+    ({ tenant, source, circuit }) =>
+      tenant === receipt.tenant && source === receipt.source && circuit && circuit.state !== 'closed',
+  )
   const { duplicates, jobs, attempts, decisions } = history
+  const reconciled = receipt.secret === NO_SECRET
   return {
-    receipt: await readable(receipt),
+    receipt: readable(receipt),
+    reconciled,
     deliveries: {
-      count: 1 + (duplicates?.count ?? 0),
+      count: (reconciled ? 0 : 1) + (duplicates?.count ?? 0),
       firstAt: receipt.receivedAt,
       lastAt: duplicates?.lastAt ?? receipt.receivedAt,
       mismatches: duplicates?.mismatches ?? 0,
@@ -77,16 +147,30 @@ export async function readEvent(ledger: LedgerTables, id: string): Promise<Event
     jobs: jobs.map((job) => ({
       ...job,
       held: paused.some((one) => isHolding(one, job)),
+      circuit: isHeldByPause(job.state)
+        ? (circuits.find(({ subscriber }) => subscriber === job.subscriber)?.circuit ?? null)
+        : null,
       steps: records.find(({ name }) => name === job.subscriber)?.steps ?? [],
     })),
     attempts,
+    steps: records.flatMap((record) => stepsOf(record, jobs)),
     effects: history.effects.map(({ subscriberId: _, ...effect }) => effect),
     messages: records.flatMap(({ name, messages }) =>
       messages.map((message) => ({ ...message, subscriber: name })),
     ),
     decisions,
     paused,
+    asOf: await ledgerClock(ledger.pool),
   }
+}
+
+/** A step whose commit completed its job has the job's time. */
+function stepsOf({ name: subscriber, steps, timedSteps }: JobRecord, jobs: readonly JobRow[]): ChainStep[] {
+  const finishedAt = jobs.find((job) => job.subscriber === subscriber)?.finishedAt
+  return steps.flatMap((name) => {
+    const at = timedSteps.find((step) => step.name === name)?.at ?? finishedAt
+    return at ? [{ subscriber, name, at }] : []
+  })
 }
 
 /** Whether this pause keeps the job from running. */
@@ -94,14 +178,28 @@ export function isHolding({ subscriber }: Paused, job: Pick<JobRow, 'state' | 's
   return isHeldByPause(job.state) && (subscriber === null || subscriber === job.subscriber)
 }
 
+/** The receipt with its payload in plain. */
+async function openedReceipt(
+  { pool, vault = openVault(pool, []) }: LedgerTables,
+  row: ReceiptRow,
+): Promise<ReadableReceipt> {
+  const { shard: _, sealed, dataKey, isForgotten: __, ...receipt } = row
+  if (sealed === null || dataKey === null || row.bodyExpired) return { ...receipt, unreadable: null }
+  const [payload] = await vault.open([{ receiptId: row.id, dataKey, bytes: sealed }])
+  if (payload === undefined) throw new Error(`the payload of receipt ${row.id} was not opened`)
+  if (payload instanceof HookonceError) return { ...receipt, unreadable: payload }
+  const { headers, body } = payload
+  // The stored hash is keyed, which tells nothing to a reader who has the body.
+  return { ...receipt, headers, body, bodySha256: hash('sha256', body, 'hex'), unreadable: null }
+}
+
 /**
  * The source is not known here. So every header is left out by which any provider of the catalogue
  * sends its secret.
  */
-async function readable(receipt: Omit<ReceiptRow, 'shard'>): Promise<Omit<ReceiptRow, 'shard'>> {
+function readable(receipt: ReadableReceipt): ReadableReceipt {
   if (receipt.bodyExpired) return { ...receipt, headers: null, body: null }
   if (receipt.headers === null) return receipt
-  const names = await knownSecretHeaders()
-  const withholds = (name: string): boolean => names.has(name.toLowerCase())
+  const withholds = (name: string): boolean => SECRET_HEADERS.has(name.toLowerCase())
   return { ...receipt, headers: withoutSecrets(receipt.headers, { withholds }) }
 }

@@ -1,13 +1,16 @@
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import { jobEpochs } from '../ledger/effects/steps.ts'
 import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/jobs/replay.ts'
 import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/jobs/subscribers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { recordAudit } from '../ledger/read/audit.ts'
 import type { ReceiptRow } from '../ledger/read/receipts.ts'
 import { HookonceError } from '../model/errors.ts'
-import { typeMatcher } from '../model/type-pattern.ts'
+import { interestOf } from '../model/interest.ts'
 import type { DecisionReason } from './audit.ts'
 import { type FreshPlan, planFresh, replayFresh } from './fresh-replay.ts'
+import { overShards, type WorkWatch } from './over-shards.ts'
 import { receiptById } from './receipt.ts'
 
 export type { FreshPlan, UnattendedSubscriber }
@@ -22,6 +25,8 @@ export interface ReplayOptions {
   readonly subscriber?: string | undefined
   /** Repeats finished steps, effects and writes too, with new keys. Needs who decided, and why. */
   readonly fresh?: DecisionReason | undefined
+  /** Without `fresh`: recorded in the audit, in the commit of the replay. */
+  readonly reason?: DecisionReason | undefined
 }
 
 /**
@@ -40,14 +45,25 @@ export async function replayOne(
     const jobs = await replayFresh(ledger, { receipt, subscribers, reason: options.fresh })
     return { receiptId, jobs }
   }
-  const again = await replayJobs(ledger.pool, {
-    shard,
-    receiptIds: [receiptId],
-    subscribers,
-    states: ['processed', 'failed'],
+  const { reason } = options
+  return inTransaction(ledger.pool, async (client) => {
+    const again = await replayJobs(client, {
+      shard,
+      receiptIds: [receiptId],
+      subscribers,
+      states: ['processed', 'failed'],
+    })
+    const added = await addMissingJobs(client, { shard, receiptId, subscribers })
+    const jobs = again + added
+    if (reason) {
+      const { by: actor, why, address } = reason
+      const { tenant } = receipt
+      const entry = { actor, why, tenant, subject: receiptId, detail: { jobs }, address }
+      await recordAudit(client, { ...entry, action: 'replay' })
+    }
+    await client.query('commit')
+    return { receiptId, jobs }
   })
-  const added = await addMissingJobs(ledger.pool, { shard, receiptId, subscribers })
-  return { receiptId, jobs: again + added }
 }
 
 /** What `replayOne` would do. */
@@ -104,7 +120,13 @@ export async function planReplayFresh(
 
 async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow> {
   const receipt = await receiptById(ledger, id)
-  if (!receipt.bodyExpired && receipt.body !== null) return receipt
+  // Checked without the key: an operator may replay what only the workers can read.
+  if (receipt.isForgotten && !receipt.bodyExpired) {
+    const { tenant } = receipt
+    throw new HookonceError('PAYLOAD_FORGOTTEN', `the data key of tenant "${tenant}" was dropped`)
+  }
+  const hasPayload = receipt.body !== null || receipt.sealed !== null
+  if (!receipt.bodyExpired && hasPayload) return receipt
   throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
 }
 
@@ -116,7 +138,10 @@ async function matchingIds(
   return (await matchingSubscribers(ledger, receipt, options)).map(({ id }) => id)
 }
 
-/** The subscribers that want the event's type; of these, the one that was named. */
+/**
+ * The subscribers that want the event's type; of these, the one that was named. Nobody knows here
+ * whether a filter would choose the event: such a subscriber must have a job on it, or be named.
+ */
 async function matchingSubscribers(
   { pool }: LedgerTables,
   receipt: ReceiptRow,
@@ -130,12 +155,17 @@ async function matchingSubscribers(
       `no subscriber "${subscriber}" of source "${receipt.source}" is known (there are: ${known})`,
     )
   }
-  return all.filter(
-    ({ name, pattern }) => typeMatcher(pattern)(receipt.eventType) && (subscriber ?? name) === name,
-  )
+  const { shard, id: receiptId } = receipt
+  const existing = new Set((await jobEpochs(pool, { shard, receiptId })).map((job) => job.subscriber))
+  return all.filter(({ id, name, pattern }) => {
+    const { wantsType, isFiltered } = interestOf(pattern)
+    if (!wantsType(receipt.eventType) || (subscriber ?? name) !== name) return false
+    return !isFiltered || subscriber !== undefined || existing.has(id)
+  })
 }
 
 export interface FailedFilter {
+  readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
   /** How far back; everything without it. */
@@ -154,13 +184,10 @@ export interface FailedPlan {
 
 /** Finds the failed jobs that can be replayed. */
 export async function planReplayFailed(ledger: LedgerTables, filter: FailedFilter): Promise<FailedPlan> {
-  const jobs: PlannedFailure[] = []
   const sinceMs = filter.sinceMs ?? FOREVER_MS
-  for (let shard = 0; shard < ledger.shards && jobs.length < filter.limit; shard += 1) {
-    const limit = filter.limit - jobs.length
-    const failed = await failedJobs(ledger.pool, { ...filter, shard, sinceMs, limit })
-    jobs.push(...failed.map((job) => ({ ...job, shard })))
-  }
+  const jobs = await overShards(ledger, filter.limit, (question) =>
+    failedJobs(ledger.pool, { ...filter, ...question, sinceMs }),
+  )
   const subscribers = jobs.map(({ subscriber }) => subscriber)
   return { jobs, unattended: await unattendedSubscribers(ledger.pool, subscribers) }
 }
@@ -168,10 +195,29 @@ export async function planReplayFailed(ledger: LedgerTables, filter: FailedFilte
 /** A hundred years: PostgreSQL has no infinite interval before version 17. */
 const FOREVER_MS = 100 * 365 * 24 * 3_600_000
 
-/** Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. */
-export async function replayFailed(ledger: LedgerTables, { jobs }: FailedPlan): Promise<number> {
+/**
+ * Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. Stops after
+ * the current job if it is told to.
+ */
+export async function replayFailed(
+  ledger: LedgerTables,
+  { jobs }: Pick<FailedPlan, 'jobs'>,
+  reason?: DecisionReason,
+  { signal, onProgress }: WorkWatch = {},
+): Promise<number> {
+  if (reason && jobs.length > 0) {
+    // Recorded first, so that no job is replayed without an audit entry.
+    const { by: actor, why, address } = reason
+    for (const tenant of new Set(jobs.map((job) => job.tenant))) {
+      const detail = { jobs: jobs.filter((job) => job.tenant === tenant).length }
+      const entry = { actor, why, tenant, subject: 'failed jobs', detail, address }
+      await recordAudit(ledger.pool, { ...entry, action: 'replay-failed' })
+    }
+  }
   let replayed = 0
-  for (const { shard, receiptId, subscriber } of jobs) {
+  for (const [done, { shard, receiptId, subscriber }] of jobs.entries()) {
+    if (signal?.aborted) break
+    onProgress?.({ done, total: jobs.length })
     replayed += await replayJobs(ledger.pool, {
       shard,
       receiptIds: [receiptId],

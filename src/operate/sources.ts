@@ -1,5 +1,8 @@
+import { didYouMean } from '../input/closest.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { type Backlog, tenantBacklog } from '../ledger/read/jobs.ts'
 import { registered } from '../ledger/read/registered.ts'
+import { type LatestEvent, latestOfSources } from '../ledger/read/source-events.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type KeyFinding, lintEventKeys } from '../upkeep/lint-event-keys.ts'
 
@@ -10,24 +13,147 @@ export async function sourceNames(ledger: LedgerTables): Promise<string[]> {
   return [...new Set((await registered(ledger)).map(({ source }) => source))]
 }
 
+/** The tenants that have a source. */
+export async function tenantNames(ledger: LedgerTables): Promise<string[]> {
+  return [...new Set((await registered(ledger)).map(({ tenant }) => tenant))]
+}
+
+/** The tenants that have a source of this name. */
+export async function tenantsOf(ledger: LedgerTables, source: string): Promise<string[]> {
+  const named = (await registered(ledger)).filter((one) => one.source === source)
+  return [...new Set(named.map(({ tenant }) => tenant))]
+}
+
+/** A source, how it is, and its latest events. */
+export interface SourceHealth {
+  readonly tenant: string
+  readonly source: string
+  /**
+   * `paused`: its jobs are held. `failing`: jobs failed or wait for a decision. `unattended`: jobs
+   * wait that no running worker serves. The first of these that applies.
+   */
+  readonly health: 'paused' | 'failing' | 'unattended' | 'ok'
+  readonly pausedAt: Date | null
+  readonly waiting: number
+  readonly retrying: number
+  readonly failed: number
+  readonly attention: number
+  /** Age of the oldest job that is due. */
+  readonly lagSeconds: number
+  /** Among the newest events of the ledger. Null: it has none among them. */
+  readonly lastEvent: Pick<LatestEvent, 'id' | 'receivedAt' | 'eventType' | 'secret'> | null
+  /** Which of its secrets matched lately, by position from 1. */
+  readonly secrets: readonly { readonly secret: number; readonly lastAt: Date }[]
+}
+
+/** Newest receipts of each shard in which the last event of a source is looked for. */
+const LOOK_BACK = 100
+
+export async function listSources(
+  ledger: LedgerTables,
+  { tenant }: { readonly tenant?: string | undefined } = {},
+): Promise<SourceHealth[]> {
+  const known = await registered(ledger)
+  const jobs = await tenantBacklog(ledger.pool, ledger.shards)
+  const latest = await latestOfSources(ledger.pool, ledger.shards, LOOK_BACK)
+  return known
+    .filter((one) => one.subscriber === null && (tenant ?? one.tenant) === one.tenant)
+    .map(({ tenant, source, pausedAt }) => {
+      const ofSource = jobs.filter((row) => row.tenant === tenant && row.source === source)
+      const sum = (count: (row: Backlog) => number): number =>
+        ofSource.reduce((all, row) => all + count(row), 0)
+      const failed = sum((row) => row.failed)
+      const attention = sum((row) => row.attention)
+      const events = latest
+        .filter((event) => event.tenant === tenant && event.source === source)
+        .sort((a, b) => b.receivedAt.getTime() - a.receivedAt.getTime())
+      return {
+        tenant,
+        source,
+        health: healthOf({
+          pausedAt,
+          troubled: failed + attention,
+          unattended: sum((row) => row.unattended),
+        }),
+        pausedAt,
+        waiting: sum((row) => row.waiting),
+        retrying: sum((row) => row.retrying),
+        failed,
+        attention,
+        lagSeconds: Math.max(0, ...ofSource.map((row) => row.lagSeconds)),
+        lastEvent: events[0] ?? null,
+        secrets: events.map(({ secret, receivedAt: lastAt }) => ({ secret, lastAt })),
+      }
+    })
+}
+
+interface SourceState {
+  readonly pausedAt: Date | null
+  readonly troubled: number
+  readonly unattended: number
+}
+
+function healthOf({ pausedAt, troubled, unattended }: SourceState): SourceHealth['health'] {
+  if (pausedAt) return 'paused'
+  if (troubled > 0) return 'failing'
+  return unattended > 0 ? 'unattended' : 'ok'
+}
+
 export interface SourceFilter {
+  /** Names of other tenants count as unknown. Undefined: all tenants. */
+  readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
 }
 
 /** Rejects names that the ledger does not know: a typo must not look like an empty result. */
-export async function requireKnown(
+export async function requireKnown(ledger: LedgerTables, filter: SourceFilter): Promise<void> {
+  const unknown = await unknownName(ledger, filter)
+  if (unknown) throw new HookonceError('CONFIG_INVALID', unknown.fault)
+}
+
+/**
+ * Rejects a tenant without a source, except `default`. Not for the API: the error may name another
+ * tenant.
+ */
+export async function requireTenant(ledger: LedgerTables, tenant: string | undefined): Promise<void> {
+  if (tenant === undefined || tenant === 'default') return
+  const known = await tenantNames(ledger)
+  if (known.includes(tenant)) return
+  const fault = `the ledger knows no tenant "${tenant}"${didYouMean(tenant, known)}`
+  throw new HookonceError('CONFIG_INVALID', fault)
+}
+
+/** A name that the ledger does not know. */
+export interface UnknownName {
+  readonly kind: 'source' | 'subscriber'
+  /** In words, with a name of the same tenant that is close to it. */
+  readonly fault: string
+}
+
+/** The first of the names that the ledger does not know. Undefined: it knows them all. */
+export async function unknownName(
   ledger: LedgerTables,
-  { source, subscriber }: SourceFilter,
-): Promise<void> {
-  if (source === undefined && subscriber === undefined) return
-  const known = await registered(ledger)
-  const ofSource = known.filter((one) => source === undefined || one.source === source)
-  if (source !== undefined && ofSource.length === 0)
-    throw new HookonceError('CONFIG_INVALID', `the ledger knows no source "${source}"`)
-  if (subscriber === undefined || ofSource.some((one) => one.subscriber === subscriber)) return
-  const of = source === undefined ? '' : ` of source "${source}"`
-  throw new HookonceError('CONFIG_INVALID', `the ledger knows no subscriber "${subscriber}"${of}`)
+  { tenant, source, subscriber }: SourceFilter,
+): Promise<UnknownName | undefined> {
+  if (source === undefined && subscriber === undefined) return undefined
+  const ofTenant = (await registered(ledger)).filter((one) => (tenant ?? one.tenant) === one.tenant)
+  const ofSource = ofTenant.filter((one) => (source ?? one.source) === one.source)
+  const of = tenant === undefined || tenant === 'default' ? '' : ` of tenant "${tenant}"`
+  if (source !== undefined && ofSource.length === 0) {
+    const close = didYouMean(
+      source,
+      ofTenant.map((one) => one.source),
+    )
+    return { kind: 'source', fault: `the ledger knows no source "${source}"${of}${close}` }
+  }
+  if (subscriber === undefined || ofSource.some((one) => one.subscriber === subscriber)) return undefined
+  const where = source === undefined ? of : ` of source "${source}"${of}`
+  const close = didYouMean(
+    subscriber,
+    ofSource.flatMap((one) => one.subscriber ?? []),
+  )
+  return { kind: 'subscriber', fault: `the ledger knows no subscriber "${subscriber}"${where}${close}` }
 }
 
 /** Faults of the event keys of all sources, or of one. */

@@ -12,14 +12,42 @@ import {
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
-import { typeMatcher } from '../model/type-pattern.ts'
+import { interestOf } from '../model/interest.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
+import { type CircuitView, listLimits, type RateView } from './limits.ts'
+import type { TenantScope } from './receipt.ts'
 
 export type { ServedSubscriber }
 
-/** The subscribers that the ledger knows, with their waiting jobs and whether they are served. */
-export function listSubscribers({ pool, shards }: LedgerTables): Promise<ServedSubscriber[]> {
-  return servedSubscribers(pool, shards)
+/** A subscriber with what limits its runs. */
+export interface ListedSubscriber extends ServedSubscriber {
+  /** Null: it has no circuit. */
+  readonly circuit: CircuitView | null
+  /** Null: it has no rate. */
+  readonly rate: RateView | null
+}
+
+/**
+ * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and what
+ * limits their runs. With a tenant, only what that tenant may know.
+ */
+export async function listSubscribers(
+  ledger: LedgerTables,
+  { tenant }: TenantScope = {},
+): Promise<ListedSubscriber[]> {
+  const all = await servedSubscribers(ledger.pool, ledger.shards)
+  const limited = await listLimits(ledger)
+  const limits = new Map(limited.map((one) => [one.id, one]))
+  const others = limited.filter((one) => tenant !== undefined && one.tenant !== tenant)
+  const shared = new Set(others.map(({ limiter }) => limiter))
+  return all
+    .filter((one) => tenant === undefined || one.tenant === tenant)
+    .map((one) => {
+      const { limiter = '', circuit = null, rate = null } = limits.get(one.id) ?? {}
+      // The reason may quote the response to an event of another tenant.
+      const shown = circuit && shared.has(limiter) ? { ...circuit, reason: null } : circuit
+      return { ...one, circuit: shown, rate }
+    })
 }
 
 /** Jobs per transaction: few, so that no lock is held for long. */
@@ -63,7 +91,7 @@ export async function planWaiting(ledger: LedgerTables, request: WaitingRequest)
   const to = findSubscriber(all, request, request.to)
   if (to.id === from.id) throw new HookonceError('CONFIG_INVALID', 'a subscriber cannot get its own jobs')
   const types = await waitingTypes(ledger.pool, ledger.shards, from.id)
-  const wants = typeMatcher(to.pattern)
+  const { wantsType: wants } = interestOf(to.pattern)
   const wanted = types.filter(({ type }) => wants(type))
   const begun = request.begun ? 0 : sum(wanted.map((type) => type.begun))
   return {
@@ -86,7 +114,7 @@ export async function settleWaiting(
   reason: DecisionReason,
 ): Promise<number> {
   requireReason(reason, request.to === undefined ? 'discarding jobs' : 'moving jobs')
-  const { by, why } = reason
+  const { by, why, address } = reason
   const plan = await planWaiting(ledger, request)
   const { from, to, types } = plan
   await recordAudit(ledger.pool, {
@@ -96,6 +124,7 @@ export async function settleWaiting(
     tenant: from.tenant,
     subject: `${from.source} ${from.subscriber}`,
     detail: { jobs: plan.jobs, ...(to ? { to: to.subscriber, begun: request.begun ?? false } : {}) },
+    address,
   })
   const text = to ? `MOVED to "${to.subscriber}" by ${by}: ${why}` : `DISCARDED by ${by}: ${why}`
   let count = 0

@@ -1,5 +1,6 @@
 import type { Event } from '../model/event.ts'
-import { type InSpan, type SpanEnd, wellFormedTraceparent } from '../observe/span.ts'
+import type { InSpan, SpanEnd } from '../observe/span.ts'
+import { type TraceContext, traceContextIn } from '../observe/trace-context.ts'
 import { attempt } from './attempt.ts'
 import type { Run } from './run.ts'
 import type { SettleDeps } from './settle/settle-run.ts'
@@ -18,13 +19,15 @@ export function attemptInSpan(run: Run, deps: SettleDeps, inSpan: InSpan): Promi
       },
     },
   } satisfies SettleDeps
+  const recorded = recordedContext(run.event)
   const span = {
     kind: 'attempt',
     source: run.subscriber.sourceName,
     subscriber: run.subscriber.name,
     receiptId: run.job.receiptId,
     attempt: run.attempt,
-    traceparent: traceparentOf(run.event),
+    traceparent: recorded?.traceparent,
+    tracestate: recorded?.tracestate,
   } as const
   return inSpan(
     span,
@@ -34,9 +37,9 @@ export function attemptInSpan(run: Run, deps: SettleDeps, inSpan: InSpan): Promi
 }
 
 /** As it was recorded with the receipt. */
-function traceparentOf(event: () => Event): string | undefined {
+function recordedContext(event: () => Event): TraceContext | undefined {
   try {
-    return wellFormedTraceparent(event().headers.traceparent)
+    return traceContextIn(event().headers)
   } catch {
     // The attempt fails for the same reason, and reports it.
     return undefined

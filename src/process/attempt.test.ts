@@ -41,7 +41,8 @@ function runOf(handler: Handler, more: Partial<LeasedJob> & { timeoutMs?: number
     source: testSource(),
     name: 'app',
     handler,
-    concurrency: 1,
+    slotGroup: { concurrency: 1 },
+    limiter: undefined,
     timeoutMs,
     retry: { maxAttempts: 5, maxAgeMs: 1e9, baseDelayMs: 1, maxDelayMs: 1 },
   }

@@ -13,6 +13,7 @@ export async function attempt(run: Run, deps: SettleDeps): Promise<void> {
   const outcome = await runHandler(run, deps.observer)
   const durationMs = performance.now() - startedAt
   const settled = await settleRun({ run, outcome, durationMs }, deps)
+  deps.onSettled?.(run, settled)
   deps.observer.attempt(factOf({ run, durationMs, settled }))
 }
 
@@ -80,7 +81,7 @@ interface Finished {
 }
 
 function factOf({ run, durationMs, settled }: Finished): AttemptFact {
-  const { job, attempt, subscriber } = run
+  const { job, attempt, subscriber, ageMs } = run
   const { outcome } = settled
   return {
     source: subscriber.sourceName,
@@ -92,6 +93,7 @@ function factOf({ run, durationMs, settled }: Finished): AttemptFact {
     attempt,
     outcome: observedOutcome(settled),
     durationMs,
+    ageMs: ageMs + durationMs,
     ...(outcome.isSuccess ? {} : { error: outcome.error }),
   }
 }

@@ -2,6 +2,7 @@ import { bytesOf } from '../ledger/driver/escaped-bytes.ts'
 import type { ClaimedJob } from '../ledger/jobs/claim.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { sourceNameOf } from '../model/source-key.ts'
 import { type Recorded, recordedEvent } from '../sources/event.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -27,12 +28,13 @@ class ClaimedReceipt implements Recorded {
   #body: Buffer | undefined
 
   constructor(job: ClaimedJob, { tenant, sourceName }: Subscriber) {
-    const { receiptId, receivedAtMs, headers, body, largeBody } = job
+    const { receiptId, receivedAtMs, headers, body, largeBody, unreadable } = job
+    if (unreadable) throw unreadable
     if ((body === null && largeBody === null) || headers === null)
       throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receiptId} was deleted by retention`)
     this.receiptId = receiptId
     this.tenant = tenant
-    this.source = sourceName
+    this.source = sourceNameOf(sourceName)
     this.receivedAt = new Date(receivedAtMs)
     this.headers = headers
     this.#encoded = body ?? ''

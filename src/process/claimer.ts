@@ -1,10 +1,15 @@
 import { type Claim, claimJobs, type DueShard, dueShards } from '../ledger/jobs/claim.ts'
 import { type Claimer, claimLoop } from '../work/claim-loop.ts'
-import { claimForShares } from '../work/slots.ts'
+import { claimForShares, type Shares } from '../work/slots.ts'
+import type { Circuits } from './circuits.ts'
+import { openPayloads } from './open-payloads.ts'
+import type { Rates } from './rates.ts'
 import { type SuspectClaimerOptions, suspectClaimer } from './suspects.ts'
 
 export interface ClaimerOptions extends SuspectClaimerOptions {
   readonly shards: number
+  readonly circuits: Circuits
+  readonly rates: Rates
 }
 
 /** Claims due jobs. */
@@ -22,7 +27,7 @@ const MAX_CLAIM = 100
 const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
-  const { pool, slots } = options
+  const { pool, vault, slots, rates } = options
   // While PostgreSQL makes one claim, this process starts the jobs of the other. With few slots,
   // two claims would only take them from each other.
   const atOnce = slots.total < 2 * MAX_CLAIM ? 1 : 2
@@ -31,11 +36,23 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   let due = new Map<number, DueShard>()
   let dueUntil = 0
 
-  /** Claims for the free slots, shard by shard. Returns how many jobs were claimed. */
+  /** Claims what there is room for. Returns how many jobs were claimed. */
   async function claimOnce(): Promise<number> {
-    if (slots.free === 0 || options.worker() === undefined) return 0
-    let count = await suspects.claim()
+    let count = await options.circuits.claim()
+    if (slots.free === 0 || options.worker() === undefined) return count
+    count += await suspects.claim()
     await findDue()
+    for (;;) {
+      const before = due.size
+      count += await claimRound().finally(rates.giveBack)
+      // A share that was left to a subscriber may have turned out not to be needed.
+      if (due.size === before || due.size === 0 || slots.free === 0) return count
+    }
+  }
+
+  /** Claims for the free slots, shard by shard. */
+  async function claimRound(): Promise<number> {
+    let count = 0
     const underWay: Promise<number>[] = []
     async function awaitOldest(): Promise<void> {
       count += (await underWay.shift()) ?? 0
@@ -45,11 +62,11 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
         await slots.roomy(GATHER_MS)
         const worker = options.worker()
         if (worker === undefined) break
-        let wanted = slots.share(subscribers, MAX_CLAIM)
+        let wanted = await roomFor(subscribers)
         // A claim gives back the slots that it found no jobs for.
         while (wanted.size === 0 && underWay.length > 0) {
           await awaitOldest()
-          wanted = slots.share(subscribers, MAX_CLAIM)
+          wanted = await roomFor(subscribers)
         }
         if (wanted.size === 0) continue
         const claim = claimIn({ shard, worker, slots: wanted })
@@ -63,6 +80,14 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
       await Promise.allSettled(underWay)
     }
     return count
+  }
+
+  /** Takes slots, and tokens for those whose subscriber has a rate. */
+  async function roomFor(subscribers: readonly number[]): Promise<Shares<number>> {
+    const keys = subscribers.filter(rates.hasTokens)
+    const withWork = new Set([...due.values()].flatMap((place) => place.subscribers))
+    const rivals = [...withWork].filter(rates.hasTokens)
+    return rates.trim(slots.share(keys, MAX_CLAIM, rivals), rivals)
   }
 
   /**
@@ -95,9 +120,10 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   /** The slots were taken before. */
   async function claimIn(claim: Claim): Promise<number> {
     const jobs = await claimForShares(slots, claim.slots, {
-      claim: () => claimJobs(pool, claim),
+      claim: async () => openPayloads(vault, await claimJobs(pool, claim)),
       keyOf: (job) => job.subscriber,
     })
+    rates.claimed(claim.slots, jobs)
     // Fewer jobs than slots: this shard has no more.
     if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
     for (const job of jobs) void options.start(job, claim.worker)

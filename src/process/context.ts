@@ -4,9 +4,16 @@ import { effect } from '../effects/effect.ts'
 import { fetchOnce } from '../effects/fetch-once.ts'
 import { hasHandedOver } from '../effects/hand-over.ts'
 import type { Latest } from '../effects/latest.ts'
+import { inOperationSpan } from '../effects/observed-operation.ts'
 import { stop } from '../effects/run.ts'
 import { step } from '../effects/step.ts'
-import { refuseInside, type TransactionOptions, transaction, type Work } from '../effects/transaction.ts'
+import {
+  DEFAULT_NAME,
+  refuseInside,
+  type TransactionOptions,
+  transaction,
+  type Work,
+} from '../effects/transaction.ts'
 import { HookonceError } from '../model/errors.ts'
 import { Deferred } from '../model/handler-errors.ts'
 import type { Interruption } from '../work/interruption.ts'
@@ -30,6 +37,7 @@ const SIGNAL: PropertyDescriptor = {
 export function contextOf(run: Run): Context {
   const { job, epoch, attempt, subscriber, interruption, progress } = run
   const { operations, handOver } = progress
+  const { inSpan } = run.business.observer
 
   const ctx = {
     attempt,
@@ -52,13 +60,18 @@ export function contextOf(run: Run): Context {
       return operations.start(named('ctx.transaction', options.name), async () => {
         requireOutside(run, 'ctx.transaction()')
         if (options.last) requireNothingLeft(run, pendingBefore)
-        return transaction(run, work, options)
+        if (!inSpan) return transaction(run, work, options)
+        const { name = DEFAULT_NAME } = options
+        const inside = () => transaction(run, work, options)
+        return inOperationSpan(inSpan, run, { kind: 'transaction', name, work: inside })
       })
     },
     step: (name, work, options = {}) =>
       operations.start(named('ctx.step', name), async () => {
         requireOutside(run, 'ctx.step()')
-        return step(run, name, work, options)
+        if (!inSpan) return step(run, name, work, options)
+        const inside = () => step(run, name, work, options)
+        return inOperationSpan(inSpan, run, { kind: 'step', name, work: inside })
       }),
     effect: (key, work, options = {}) =>
       operations.start(named('ctx.effect', key), async () => {
@@ -73,11 +86,13 @@ export function contextOf(run: Run): Context {
     latest: (entity, version, work, { name = `latest ${entity}`, ...options } = {}) =>
       operations.start(named('ctx.latest', entity), async () => {
         requireOutside(run, 'ctx.latest()')
-        const outcome = await transaction(
-          run,
-          (tx) => tx.latest(entity, version, (current) => work(tx, current), options),
-          { name },
-        )
+        const apply = () =>
+          transaction(run, (tx) => tx.latest(entity, version, (current) => work(tx, current), options), {
+            name,
+          })
+        const outcome = await (inSpan
+          ? inOperationSpan(inSpan, run, { kind: 'transaction', name, work: apply })
+          : apply())
         return remembered(run, outcome)
       }),
     defer(delayMs, reason) {

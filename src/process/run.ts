@@ -50,6 +50,8 @@ export class Run implements LeasedJob, RunTerms, HandlerRun {
   readonly orderKey: string | undefined
   readonly event: () => Event
   readonly isHeld: () => boolean
+  /** The generation of its subscriber's circuit in which it began. */
+  readonly circuitGeneration: number | undefined
   readonly interruption = new Interruption()
   readonly progress: Progress
 
@@ -65,6 +67,7 @@ export class Run implements LeasedJob, RunTerms, HandlerRun {
     this.orderKey = leased.orderKey
     this.event = leased.event
     this.isHeld = isHeld
+    this.circuitGeneration = subscriber.limiter?.circuit?.generation
     this.progress = new Progress(this)
   }
 

@@ -6,10 +6,12 @@ import type { AdaptedTransaction, Transaction } from '../effects/open-transactio
 import type { Call, StepOptions } from '../effects/step.ts'
 import type { AdapterOptions, TransactionOptions } from '../effects/transaction.ts'
 import type { Write } from '../effects/write.ts'
+import type { RateOptions } from '../input/limiter-options.ts'
 import type { Event } from '../model/event.ts'
 import type { VersionInput } from '../model/version.ts'
 import type { Source } from '../sources/contract.ts'
 import type { RetryPolicy } from '../work/retry.ts'
+import type { Circuit } from './circuit.ts'
 
 /** The second argument of a handler. */
 export interface Context {
@@ -87,16 +89,33 @@ export interface Context {
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown
 
+/** Limits the runs of one subscriber, or of several that name the same limiter. */
+export interface Limiter {
+  /** Its number in the ledger. */
+  readonly id: number
+  readonly name: string
+  readonly circuit: Circuit | undefined
+  readonly rate: RateOptions | undefined
+}
+
+/** Subscribers that share their slots: those with the same limiter. */
+export interface SlotGroup {
+  readonly concurrency: number
+}
+
 /** A handler for events of one source, as the worker runs it. */
 export interface Subscriber {
   /** Its number in the ledger. */
   readonly id: number
   readonly tenant: string
+  /** The key of its source: `name`, or `tenant/name`. */
   readonly sourceName: string
   readonly source: Source
   readonly name: string
   readonly handler: Handler
-  readonly concurrency: number
+  readonly slotGroup: SlotGroup
+  /** Undefined: it has neither a circuit nor a rate. */
+  readonly limiter: Limiter | undefined
   readonly timeoutMs: number
   readonly retry: RetryPolicy
   /** The order key of an event, as an id; undefined if the subscriber is not ordered. */

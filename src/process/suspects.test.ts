@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { expect, test } from 'vitest'
+import { openVault } from '../ledger/vault/vault.ts'
 import { observers } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
 import { isolation } from '../work/isolation.ts'
@@ -12,6 +13,7 @@ test('a worker that loses its lease while it looks for suspects keeps no slots f
   const pool = { query: async () => ({ rows: due, rowCount: due.length }) } as unknown as Pool
   const suspects = suspectClaimer({
     pool,
+    vault: openVault(pool, []),
     subscribers: [1],
     slots,
     pollMs: 1,

@@ -6,11 +6,14 @@ import {
   type DueSuspect,
   dueSuspects,
   putOffSuspect,
+  type Suspect,
 } from '../ledger/jobs/claim.ts'
+import type { Vault } from '../ledger/vault/vault.ts'
 import { MOST_TOGETHER } from '../model/suspects.ts'
 import { aloneClaimer } from '../work/claim-alone.ts'
 import type { ClaimTerms } from '../work/claim-loop.ts'
 import { claimForShares, type Slots } from '../work/slots.ts'
+import { openPayloads } from './open-payloads.ts'
 
 export interface SuspectClaimer {
   /** Returns how many were claimed. A suspect that runs alone has ended by then. */
@@ -20,6 +23,7 @@ export interface SuspectClaimer {
 
 export interface SuspectClaimerOptions extends ClaimTerms {
   readonly pool: Pool
+  readonly vault: Vault
   readonly subscribers: readonly number[]
   readonly slots: Slots<number>
   readonly pollMs: number
@@ -35,7 +39,7 @@ export interface SuspectClaimerOptions extends ClaimTerms {
  * nothing else runs in this process. model/suspects.ts has the rule.
  */
 export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
-  const { pool, slots, isolation, subscribers, nudge, start } = options
+  const { pool, vault, slots, isolation, subscribers, nudge, start } = options
   const alone = aloneClaimer({ ...options, onRested: lookAgain })
   let together = 0
   let lookAt = 0
@@ -57,7 +61,8 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
     const shares = slots.share([subscriber], MOST_TOGETHER - together)
     if (shares.size === 0) return 0
     const jobs = await claimForShares(slots, shares, {
-      claim: () => claimJobs(pool, { shard, worker, slots: shares, suspects: true }),
+      claim: async () =>
+        openPayloads(vault, await claimJobs(pool, { shard, worker, slots: shares, suspects: true })),
       keyOf: (job) => job.subscriber,
     })
     for (const job of jobs) {
@@ -74,9 +79,14 @@ export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {
     return alone.claim({
       putOff: () => putOffSuspect(pool, { shard, subscribers, ms: isolation.waitMs }),
       keyOf: ({ subscriber }) => subscriber,
-      claim: (suspect, worker) => claimSuspect(pool, suspect, worker),
+      claim: claimOne,
       start,
     })
+  }
+
+  async function claimOne(suspect: Suspect, worker: number): Promise<ClaimedJob | undefined> {
+    const job = await claimSuspect(pool, suspect, worker)
+    return job && (await openPayloads(vault, [job]))[0]
   }
 
   function lookAgain(): void {

@@ -6,6 +6,7 @@ import type { ClaimedJob, DueShard } from '../ledger/jobs/claim.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
 import { joinOrderKey } from '../ledger/jobs/order.ts'
 import { jobsLeasedTo } from '../ledger/jobs/rescue.ts'
+import type { Vault } from '../ledger/vault/vault.ts'
 import type { Event } from '../model/event.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Isolation } from '../work/isolation.ts'
@@ -15,7 +16,9 @@ import { nextJobs } from '../work/release-next.ts'
 import { slotsOf } from '../work/slots.ts'
 import { attempt } from './attempt.ts'
 import { attemptInSpan } from './attempt-span.ts'
+import { circuits } from './circuits.ts'
 import { startClaimer } from './claimer.ts'
+import { rates } from './rates.ts'
 import { bornLeasedRun, claimedRun, type Run } from './run.ts'
 import type { CommitOutcome } from './settle/commit-writes.ts'
 import { handedBack } from './settle/settlement.ts'
@@ -24,6 +27,8 @@ import type { Subscriber } from './subscriber.ts'
 
 export interface WorkerOptions {
   readonly pool: Pool
+  /** Opens encrypted payloads. */
+  readonly vault: Vault
   /** Connections for the transactions of handlers. */
   readonly business: Pool
   readonly writes: Pool
@@ -78,8 +83,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const subscribers = new Map(options.subscribers.map((subscriber) => [subscriber.id, subscriber]))
   const slots = slotsOf({
     total: options.concurrency,
-    groupOf: (id: number) => subscribers.get(id),
+    groupOf: (id: number) => subscribers.get(id)?.slotGroup,
     limitOf: ({ concurrency }) => concurrency,
+    tenantOf: (id) => subscribers.get(id)?.tenant ?? '',
+    groups: new Set(options.subscribers.map(({ slotGroup }) => slotGroup)),
   })
   const runs = leasedRuns<JobRef>({
     name: 'worker',
@@ -101,15 +108,31 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       onTrouble: (error) => observer.trouble({ doing: 'releasing the next ordered jobs', error }),
     },
   )
+  const circuitsHere = circuits({
+    pool,
+    vault: options.vault,
+    shards,
+    subscribers,
+    slots,
+    pollMs: options.pollMs,
+    observer,
+    signal: runs.givingUp,
+    worker: () => runs.worker,
+    start: startClaimed,
+    onChange: () => wake(),
+  })
   const claimer = await runs.begin((terms) =>
     startClaimer({
       ...terms,
       pool,
+      vault: options.vault,
       shards,
       subscribers: [...subscribers.keys()],
       slots,
       pollMs: options.pollMs,
       start: startClaimed,
+      circuits: circuitsHere,
+      rates: rates({ pool, subscribers, slots, nudge: terms.nudge }),
     }),
   )
   const listening = options.listen?.(wake)
@@ -133,6 +156,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
       throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
+    if (!circuitsHere.mayStart(job)) return leaveUnstarted(job, job.attempt)
     const run = claimedRun(job, { subscriber, business, isHeld: () => runs.isHeld(worker) })
     const missing = run.orderKey === undefined ? orderKeyOf(run) : undefined
     return missing === undefined ? start(run) : waitForTurn(run, missing)
@@ -180,7 +204,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       if (!hasHandedOver(ending.handedOver) && settling.waiting < MAX_WAITING) leaveSlot()
       return settling.add(ending)
     }
-    const deps = { settle, observer, signal: runs.givingUp }
+    const onSettled = run.subscriber.limiter?.circuit && circuitsHere.ended
+    const deps = { settle, observer, signal: runs.givingUp, onSettled }
     const ended = observer.inSpan ? attemptInSpan(run, deps, observer.inSpan) : attempt(run, deps)
     return ended.finally(() => {
       runs.remove(key)
@@ -206,6 +231,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const listenerStopped = listening?.stop()
     await runs.drain(drainMs)
     await settling.idle()
+    await circuitsHere.idle()
     await next.idle()
     await listenerStopped
     await runs.retire()
@@ -218,12 +244,19 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     get contactMs() {
       return runs.contactMs
     },
-    reserve: (subscriber) => runs.worker !== undefined && slots.take(subscriber),
+    reserve: (subscriber) =>
+      runs.worker !== undefined && mayBeBornLeased(subscribers.get(subscriber)) && slots.take(subscriber),
     release: freeSlot,
     runBornLeased,
     wake,
     stop,
   }
+}
+
+/** A run within a rate needs a token, which only a claim takes. */
+function mayBeBornLeased(subscriber: Subscriber | undefined): boolean {
+  const limiter = subscriber?.limiter
+  return !limiter || (limiter.rate === undefined && limiter.circuit?.isClosed !== false)
 }
 
 function keyOf(job: JobRef): string {

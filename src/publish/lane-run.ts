@@ -2,6 +2,7 @@ import type { LaneSettlement } from '../ledger/outbox/lanes.ts'
 import type { WaitingMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { MessageFact, Observer } from '../observe/observer.ts'
+import { traceIdOf, wellFormedTraceparent } from '../observe/trace-context.ts'
 import type { Message, Publish } from '../publishers/contract.ts'
 import { Drain, type Interruption } from '../work/interruption.ts'
 import { afterFailure, type RetryPolicy } from '../work/retry.ts'
@@ -60,7 +61,9 @@ async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress
     const startedAt = performance.now()
     const ended = await publishOne(run, messageOf(message, attempt), deps.timeoutMs)
     const durationMs = performance.now() - startedAt
-    const fact = { messageId: message.id, topic: message.topic, key: message.key, attempt, durationMs }
+    const { id: messageId, topic, key, receiptId } = message
+    const traceId = traceIdOf(wellFormedTraceparent(message.headers?.traceparent))
+    const fact = { messageId, topic, key, receiptId, traceId, attempt, durationMs }
     if (ended.ok) {
       doneTo = message.seq
       facts.push({ ...fact, outcome: 'published' })

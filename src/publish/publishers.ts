@@ -16,17 +16,31 @@ export interface OutboxPublishers {
   require(topic: string): void
 }
 
+type Given = Readonly<Record<string, Publish>>
+
+/** Topics that only hookonce publishes to. */
+interface Reserved {
+  readonly isReserved: (topic: string) => boolean
+  /** By topic. */
+  readonly publishers: Given
+}
+
 export function outboxPublishers(
-  given: 'elsewhere' | Readonly<Record<string, Publish>> | undefined,
+  given: 'elsewhere' | Given | undefined,
+  { isReserved, publishers }: Reserved,
 ): OutboxPublishers {
-  if (given === 'elsewhere') return { here: [], require: () => undefined }
-  const patterns = Object.keys(given ?? {})
-  const here = Object.entries(given ?? {}).map(([pattern, publish]) => ({
-    takes: typeMatcher(pattern),
+  const own = Object.entries(publishers).map(([reserved, publish]) => ({
+    takes: (topic: string) => topic === reserved,
     publish,
   }))
+  if (given === 'elsewhere') return { here: own, require: () => undefined }
+  const patterns = Object.keys(given ?? {})
+  const here = Object.entries(given ?? {}).map(([pattern, publish]) => {
+    const matches = typeMatcher(pattern)
+    return { takes: (topic: string) => matches(topic) && !isReserved(topic), publish }
+  })
   return {
-    here,
+    here: [...own, ...here],
     require(topic) {
       if (here.some(({ takes }) => takes(topic))) return
       const known =

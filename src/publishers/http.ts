@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { post } from '../http/post.ts'
 import { targetSecret, targetUrl } from '../http/target.ts'
 import { check, strict } from '../input/checked.ts'
-import { standardWebhooks } from '../sources/index.ts'
+import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import type { Publish } from './contract.ts'
 
 const schema = strict({
@@ -17,9 +17,8 @@ const schema = strict({
  * message is posted again: the receiver must remember the id.
  *
  * ```ts
- * publishers: {
- *   'invoice.*': toHttp({ url: 'https://app.example/messages', secret: process.env.MESSAGE_SECRET }),
- * }
+ * publishers: { 'invoice.*': toHttp({ url: 'https://app.example/messages', secret:
+ * process.env.MESSAGE_SECRET }), }
  * ```
  */
 export function toHttp(options: z.input<typeof schema>): Publish {
@@ -38,6 +37,7 @@ export function toHttp(options: z.input<typeof schema>): Publish {
       },
       body: bytes,
       signal,
+      isPrivate: true,
       failure: 'PUBLISH_FAILED',
     })
   }

@@ -1,17 +1,23 @@
 import { isOutage } from '../ledger/driver/outage.ts'
-import type { NewReceipt, NewWork } from '../ledger/jobs/accept.ts'
+import { DataKeyGone } from '../ledger/jobs/accept.ts'
 import { announcer, type DueJob } from '../ledger/jobs/announce.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
+import type { NewReceipt, NewWork } from '../ledger/jobs/new-work.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 import { type Accepted, acceptReceipts } from '../ledger/receipts/receipts.ts'
+import type { TenantKeys, Vault } from '../ledger/vault/vault.ts'
+import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { NO_SECRET } from '../model/reconciled.ts'
 import type { Observer } from '../observe/observer.ts'
 import { breaker } from '../work/breaker.ts'
 import { groupCommit } from '../work/group-commit.ts'
 import { nextJobs } from '../work/release-next.ts'
-import { duplicateTally, isHashOf, sha256 } from './duplicates.ts'
+import { bodyHashOf, duplicateTally, isHashOf } from './duplicates.ts'
 import type { OrderKeys } from './order-keys.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
+import { hashReceipt, sealReceipt } from './seal-receipt.ts'
 
 /** The worker of this process, which may run at once the jobs that are accepted here. */
 export interface HandOff {
@@ -33,6 +39,11 @@ export interface Arrival {
   readonly event: () => Event
 }
 
+/** With the keys of its tenant, if its payload will be encrypted. That happens at the commit. */
+interface KeyedArrival extends Arrival {
+  readonly keys?: TenantKeys
+}
+
 export type Acceptance = 'recorded' | 'duplicate' | 'mismatch'
 
 export interface Acceptor {
@@ -41,6 +52,8 @@ export interface Acceptor {
   readonly waiting: number
   /** Resolves when every arrival is in the ledger. */
   idle(): Promise<void>
+  /** The next delivery of every event is checked against the ledger, not against memory. */
+  forgetDuplicates(): void
 }
 
 /** Larger batches gain little, and their first delivery waits for the last. */
@@ -51,13 +64,15 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
  * make each other wait.
  */
 const MAX_IN_FLIGHT = 2
+/** A key is seldom forgotten. One that is forgotten again and again is refused, not waited for. */
+const MAX_SEALS = 3
 
 /**
  * Records deliveries in group commits and hands new jobs to the worker of this process, if it has
  * room. Such a job is born leased, so it needs no claim. If the process dies, the lease expires.
  */
 export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
-  const { pool, shards } = ledger
+  const { pool, shards, vault } = ledger
   const recent = recentDuplicates()
   pool.on('remove', recent.forget).on('error', recent.forget)
   const tally = duplicateTally(pool, observer, recent.answered)
@@ -72,8 +87,11 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     onDue: () => leaveDue(),
     onTrouble: (error) => observer.trouble({ doing: 'releasing the next ordered jobs', error }),
   })
-  const outage = breaker(isOutage)
-  const group = groupCommit((batch: readonly Arrival[]) => outage.attempt(() => commit(batch)), {
+  // Only outages of the ledger stop all deliveries. A missing encryption key stops those of a
+  // tenant.
+  const outage = breaker((error) => !(error instanceof HookonceError) && isOutage(error))
+  const sealing = vault && vault.masters.length > 0 ? vault : undefined
+  const group = groupCommit((batch: readonly KeyedArrival[]) => outage.attempt(() => commit(batch)), {
     maxItems: MAX_BATCH,
     maxInFlight: MAX_IN_FLIGHT,
     maxBytes: MAX_BATCH_BYTES,
@@ -81,9 +99,23 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   })
 
   function accept(arrival: Arrival): Promise<Acceptance> {
+    return sealing ? acceptSealed(arrival, sealing) : acceptHashed(arrival)
+  }
+
+  /**
+   * Its keys are read before it is grouped: a tenant without its master key must not stop others.
+   */
+  async function acceptSealed(arrival: Arrival, keeper: Vault): Promise<Acceptance> {
     const { receipt } = arrival
-    const recordedSha256 = recent.bodyOf(receipt.id)
-    if (!recordedSha256 || !isHashOf(recordedSha256, receipt.body)) return group.add(arrival)
+    const { tenant } = receipt
+    const keys = keeper.tenantKeys(tenant) ?? (await outage.attempt(() => keeper.loadTenantKeys(tenant)))
+    return acceptHashed({ ...arrival, receipt: hashReceipt(receipt, keys), keys })
+  }
+
+  function acceptHashed(arrival: KeyedArrival): Promise<Acceptance> {
+    const { receipt } = arrival
+    const recordedSha256 = isReconciled(receipt) ? undefined : recent.bodyOf(receipt.id)
+    if (!recordedSha256 || !isHashOf(recordedSha256, receipt)) return group.add(arrival)
     tally.add(receipt)
     return duplicateAtEndOfTurn()
   }
@@ -103,19 +135,19 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     return duplicatesOfTurn
   }
 
-  async function commit(batch: readonly Arrival[]): Promise<Acceptance[]> {
+  async function commit(batch: readonly KeyedArrival[]): Promise<Acceptance[]> {
     const askedAtMs = performance.now()
     const worker = handOff.worker
     // Of copies of one event in the batch, the first is recorded and the others are duplicates.
     const places = new Map<string, number>()
-    const firsts: Arrival[] = []
+    const firsts: KeyedArrival[] = []
     for (const arrival of batch) {
       if (places.has(arrival.receipt.id)) continue
       places.set(arrival.receipt.id, firsts.length)
       firsts.push(arrival)
     }
     const works = firsts.map((arrival) => withJobs(arrival, worker, handOff))
-    const outcomes = await acceptReceipts(pool, works, { worker, shards }).catch((error) => {
+    const outcomes = await record(works, worker).catch((error) => {
       recent.forget()
       for (const work of works) releaseSlots(work, handOff)
       throw error
@@ -128,9 +160,25 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
       if (first === arrival) handOver(work, outcome, worker, arrival.event)
       if (first === arrival && outcome.outcome === 'recorded') return 'recorded'
       if (outcome.outcome === 'known') recent.add(arrival.receipt.id, outcome, askedAtMs)
-      const recordedSha256 = outcome.outcome === 'known' ? outcome.bodySha256 : sha256(first.receipt.body)
-      return countDuplicate(arrival.receipt, recordedSha256)
+      return countDuplicate(
+        arrival.receipt,
+        outcome.outcome === 'known' ? outcome : recordedNow(first.receipt),
+      )
     })
+  }
+
+  /** Seals payloads again, with new keys, if one of their keys was forgotten meanwhile. */
+  async function record(works: readonly NewWork[], worker: number | undefined): Promise<Accepted[]> {
+    let current = works
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await acceptReceipts(pool, current, { worker, shards })
+      } catch (error) {
+        if (!sealing || !(error instanceof DataKeyGone)) throw error
+        if (tries === MAX_SEALS) throw new HookonceError('ENCRYPTION_KEY_MISSING', error.message)
+        current = await sealedAgain(works, sealing)
+      }
+    }
   }
 
   /** Starts the jobs of a new receipt, or leaves them to be claimed. */
@@ -149,9 +197,12 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     }
   }
 
-  function countDuplicate(receipt: NewReceipt, recordedSha256: Uint8Array): Acceptance {
-    const isSame = isHashOf(recordedSha256, receipt.body)
-    tally.add(receipt, isSame ? undefined : sha256(receipt.body))
+  function countDuplicate(receipt: NewReceipt, recorded: RecordedBody): Acceptance {
+    // An event of the provider's list is no delivery: the one that arrived stays as it is.
+    if (isReconciled(receipt)) return 'duplicate'
+    // The API renders a body differently than a delivery, so the two cannot be compared.
+    const isSame = recorded.reconciled || isHashOf(recorded.bodySha256, receipt)
+    tally.add(receipt, isSame ? undefined : bodyHashOf(receipt))
     return isSame ? 'duplicate' : 'mismatch'
   }
 
@@ -165,11 +216,22 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
       await releasing.idle()
       await tally.idle()
     },
+    forgetDuplicates: recent.forget,
   }
 }
 
+type RecordedBody = Pick<KnownReceipt, 'bodySha256' | 'reconciled'>
+
+function recordedNow(receipt: NewReceipt): RecordedBody {
+  return { bodySha256: bodyHashOf(receipt), reconciled: isReconciled(receipt) }
+}
+
+function isReconciled({ secret }: NewReceipt): boolean {
+  return secret === NO_SECRET
+}
+
 function withJobs(
-  { receipt, subscribers, orderKeys }: Arrival,
+  { receipt, subscribers, orderKeys, keys }: KeyedArrival,
   worker: number | undefined,
   handOff: HandOff,
 ): NewWork {
@@ -179,7 +241,17 @@ function withJobs(
     const bornLeased = orderKey === undefined && worker !== undefined && handOff.reserve(subscriber)
     return { subscriber, bornLeased, lane: orderKey }
   })
-  return { receipt, jobs }
+  return { receipt: keys ? sealReceipt(receipt, keys) : receipt, jobs }
+}
+
+async function sealedAgain(works: readonly NewWork[], vault: Vault): Promise<NewWork[]> {
+  const tenants = [...new Set(works.map(({ receipt }) => receipt.tenant))]
+  const keys = new Map<string, TenantKeys>()
+  for (const tenant of tenants) keys.set(tenant, await vault.loadTenantKeys(tenant))
+  return works.map((work) => {
+    const own = keys.get(work.receipt.tenant)
+    return own ? { ...work, receipt: sealReceipt(work.receipt, own) } : work
+  })
 }
 
 function releaseSlots({ jobs }: NewWork, handOff: HandOff): void {

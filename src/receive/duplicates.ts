@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
-import type { NewReceipt } from '../ledger/jobs/accept.ts'
+import type { NewReceipt } from '../ledger/jobs/new-work.ts'
 import { countDuplicates, type DuplicateCount } from '../ledger/receipts/duplicates.ts'
+import { isKeyedHash } from '../ledger/vault/seal.ts'
 import { hash } from '../model/hash.ts'
 import type { Observer } from '../observe/observer.ts'
 import { bell } from '../work/bell.ts'
@@ -85,10 +86,19 @@ export function duplicateTally(
   }
 }
 
-export function sha256(body: Uint8Array): Buffer {
-  return hash('sha256', body, 'buffer')
+type HashedReceipt = Pick<NewReceipt, 'body' | 'keyedHash'>
+
+/** The hash by which its body is compared: keyed, if its payload is encrypted. */
+export function bodyHashOf({ body, keyedHash }: HashedReceipt): Uint8Array {
+  return keyedHash ?? sha256(body)
 }
 
-export function isHashOf(hashed: Uint8Array, body: Uint8Array): boolean {
-  return sha256(body).equals(hashed)
+/** Whether a recorded hash is of the same body. A keyed hash cannot be compared without its key. */
+export function isHashOf(recorded: Uint8Array, { body, keyedHash }: HashedReceipt): boolean {
+  if (isKeyedHash(recorded)) return keyedHash === undefined || Buffer.compare(keyedHash, recorded) === 0
+  return sha256(body).equals(recorded)
+}
+
+function sha256(body: Uint8Array): Buffer {
+  return hash('sha256', body, 'buffer')
 }

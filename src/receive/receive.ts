@@ -38,6 +38,11 @@ export function receiver(options: ReceiverOptions): Receiver {
   const { maxWaiting, maxHeldBytes, retryAfterSeconds } = options.limits
   const sources = new Map(options.sources.map((source) => [source.name, knownSource(source)]))
   const limits = { ...options.limits, deadlines: deadlines(options.limits.bodyTimeoutMs) }
+  const ownLimits = new Map(
+    options.sources.flatMap(({ name, guard }) =>
+      guard?.maxBodyBytes === undefined ? [] : [[name, { ...limits, maxBodyBytes: guard.maxBodyBytes }]],
+    ),
+  )
   const held = new HeldBytes(maxHeldBytes)
   const front = frontHalf({ sources, log: rejections, diagnoses, limits, held, retryAfterSeconds, observer })
   const { refuse } = front
@@ -62,7 +67,7 @@ export function receiver(options: ReceiverOptions): Receiver {
     if (!('secret' in request)) return request
     // Checked again, because many requests are admitted while their bodies are still on the way.
     // Checked once per delivery, not per event: a batch longer than the queue could never pass.
-    const refusal = refuseIfQueueIsFull(head)
+    const refusal = refuseIfQueueIsFull(head) ?? refuseIfTooFast(source, head)
     if (refusal) return refusal
     return split ? recordBatch(request, delivery) : record(request, delivery)
   }
@@ -73,19 +78,21 @@ export function receiver(options: ReceiverOptions): Receiver {
     const event = front.identify(request, delivery)
     if (!('ok' in event)) return event
 
-    const subscribers = source.subscribersOf(event.type)
+    const candidates = source.subscribersOf(event.type)
     const { unread } = event
     // Nobody can tell whether a delivery that was not understood is unwanted, so it is recorded.
     if (unread) rejections.add(source.name, unread.code, `recorded all the same: ${unread.detail}`)
-    else if (subscribers.length === 0 && source.source.unwanted === 'ignore')
-      return ignore(source, event, startedAt)
+    const mayIgnore = unread === undefined && source.source.unwanted === 'ignore'
+    if (mayIgnore && candidates.length === 0) return ignore(source, event, startedAt)
 
-    const arrival = arrivalOf(request, { delivery, event, subscribers })
+    const arrival = arrivalOf(request, { delivery, event, candidates })
+    if (mayIgnore && arrival.subscribers.length === 0) return ignore(source, event, startedAt)
     try {
       return acknowledge({ source, arrival, unread }, await acceptor.accept(arrival), startedAt)
     } catch (error) {
-      // A HookonceError was refused without an attempt: counted as a refusal, nothing to report.
-      if (!(error instanceof HookonceError)) observer.trouble({ doing: 'recording deliveries', error })
+      // LEDGER_DOWN was refused without an attempt: counted as a refusal, nothing to report.
+      const isRefused = error instanceof HookonceError && error.code === 'LEDGER_DOWN'
+      if (!isRefused) observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))
     }
   }
@@ -95,5 +102,16 @@ export function receiver(options: ReceiverOptions): Receiver {
     return refuse(head, 'OVERLOADED', `${acceptor.waiting} deliveries wait`)
   }
 
-  return { admit, receive, refuse, limits, held }
+  function refuseIfTooFast({ guard }: KnownSource, head: Head): Answer | undefined {
+    const refusal = guard?.count()
+    return refusal && refuse(head, refusal.code, refusal.detail, refusal)
+  }
+
+  return {
+    admit,
+    receive,
+    refuse,
+    limitsOf: ({ sourceName }) => ownLimits.get(sourceName) ?? limits,
+    held,
+  }
 }

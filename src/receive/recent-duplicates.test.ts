@@ -8,7 +8,7 @@ const PRIMARY = 1
 const STANDBY = 2
 
 function reported(secondsLeft = DAY, server = PRIMARY): KnownReceipt {
-  return { bodySha256: BODY, secondsLeft, server }
+  return { bodySha256: BODY, reconciled: false, secondsLeft, server }
 }
 
 test('what the ledger said is known for a minute, counted from when it was asked', () => {

@@ -49,17 +49,18 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   /** Changes the count of one reason that the next write will add. */
   function change(source: string, code: ErrorCode, update: (count: RejectionCount) => void): void {
     const key = `${source} ${code}`
-    const count = counts.get(key) ?? { source, code, count: 0, lastDetail: '', diagnosis: '' }
+    const count = counts.get(key) ?? { source, code, count: 0, lastDetail: '', diagnosis: '', header: null }
     update(count)
     counts.set(key, count)
     timer ??= setTimeout(() => void write(), WRITE_EVERY_MS).unref()
   }
 
   return {
-    add(source, code, detail) {
+    add(source, code, detail, header) {
       change(source, code, (count) => {
         count.count += 1
         count.lastDetail = withoutNul(detail.slice(0, MAX_DETAIL_CHARS))
+        count.header = header === undefined ? null : withoutNul(header.slice(0, MAX_DETAIL_CHARS))
       })
     },
     explain(source, code, diagnosis) {

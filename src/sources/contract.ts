@@ -18,6 +18,8 @@ export interface Refusal {
   readonly ok: false
   readonly code: ErrorCode
   readonly detail: string
+  /** The header that it is about. */
+  readonly header?: string
 }
 
 export interface Verified {
@@ -67,6 +69,16 @@ export interface HandshakeAnswer {
   readonly body: string
   /** Must run before the answer is sent: confirms a subscription, or passes on a secret. */
   perform?(): Promise<Refusal | undefined>
+}
+
+/** Removes values from a verified and identified delivery before it is stored. */
+export interface Redaction {
+  /** The body to store. A body to which the rules cannot be applied is replaced as a whole. */
+  body(delivery: Delivery): Uint8Array
+  /** Whether the id of the event's object is hidden: it is not stored then. */
+  readonly hidesObjectId: boolean
+  /** Whether a marker is stored instead of the value of this header. */
+  hidesHeader(name: string): boolean
 }
 
 /** A source with the name under which it is configured. */
@@ -126,6 +138,8 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
    * and destinations.
    */
   withholds?(name: string, value: string): boolean
+  /** Absent without rules. Handlers and destinations get the event as it is stored. */
+  readonly redaction?: Redaction
   /** The methods of its handshakes besides POST. */
   readonly handshakeMethods?: readonly string[]
   /**

@@ -11,7 +11,7 @@ it.each([
   expect(secretVariable(provider)).toBe(variable)
 })
 
-it('no variable means two things, in the whole catalogue', async () => {
+it('no variable has two meanings in the catalogue', async () => {
   const providers = await Promise.all(providerIds.map((id) => findProvider(id)))
   const variables = providers.flatMap((make) => {
     if (make === undefined) return []
@@ -26,7 +26,7 @@ it('no variable means two things, in the whole catalogue', async () => {
   for (const variable of variables) expect(variable).toMatch(/^[A-Z][A-Z0-9_]*$/)
 })
 
-it('reads what is set, and takes what is empty for missing', () => {
+it('reads the variables that are set, and treats an empty one as missing', () => {
   const description = { provider: 'braintree', settings: { publicKey: 'the public key' } }
   expect(
     environmentOptions(description, {

@@ -1,12 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { RECONCILED_HEADER } from '../model/reconciled.ts'
 import type { Source } from './contract.ts'
+import { MARKER } from './redact/marker.ts'
 
 /*
  * Headers are stored as lines of `name: value`, as received. One text column is much cheaper than
  * JSON, to write and to store. The value of a header cannot contain a line break.
  */
 
-/** Not recorded: headers of the connection, and credentials of whoever sent the request. */
+/**
+ * Not recorded: headers of the connection, credentials of whoever sent the request, and the mark
+ * that only reconciliation may set.
+ */
 const NOT_RECORDED = new Set([
   'authorization',
   'connection',
@@ -19,6 +24,7 @@ const NOT_RECORDED = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+  RECONCILED_HEADER,
 ])
 
 /**
@@ -31,19 +37,19 @@ export function headerIn(headers: IncomingHttpHeaders): (name: string) => string
   }
 }
 
-type SecretFilter = Pick<Source, 'withholds'>
+type SecretFilter = Pick<Source, 'withholds' | 'redaction'>
 
 /**
  * `pairs` alternates names and values, like `rawHeaders` of node:http. Headers that contain the
  * secret are left out.
  */
 export function headerLines(pairs: readonly string[], source: SecretFilter): string {
-  const { withholds } = source
+  const { withholds, redaction } = source
   let lines = ''
   for (let at = 0; at + 1 < pairs.length; at += 2) {
     const name = pairs[at] ?? ''
     if (!isRecorded(name) || withholds?.(name, pairs[at + 1] ?? '')) continue
-    lines += `${name}: ${pairs[at + 1]}\n`
+    lines += `${name}: ${redaction?.hidesHeader(name) ? MARKER : pairs[at + 1]}\n`
   }
   return lines
 }

@@ -72,7 +72,7 @@ describe('what is signed', () => {
     })
   })
 
-  it('may be in a list with two separators', () => {
+  it('may be an item of a list with two separators', () => {
     const source = custom({
       secret: 's',
       signature: {
@@ -128,7 +128,7 @@ describe('what is signed', () => {
 })
 
 describe('what signs', () => {
-  it('may be a plain hash that holds the secret', () => {
+  it('may be a plain hash over the secret and the content', () => {
     const source = custom({
       secret: ['other', 's'],
       signature: { algorithm: 'sha1', header: 'x-sig', encoding: 'hex', content: '{body}{secret}' },
@@ -190,7 +190,7 @@ describe('what signs', () => {
     expect(inForm.identify(arriving(signed))).toMatchObject({ key: 'evt_1' })
   })
 
-  it('may be a token of JSON over body and address', () => {
+  it('may be a JSON Web Token over the body and the URL', () => {
     const source = custom({
       secret: 's',
       url: 'https://acme.test/in',

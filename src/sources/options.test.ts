@@ -37,7 +37,7 @@ describe.each([
     },
   )
 
-  it('refuses a secret that is left out or of another kind', () => {
+  it('rejects a missing secret, and one that is not a string', () => {
     expect(() => make({} as SourceOptions)).toThrow(/SECRET_MISSING/)
     expect(() => make({ secret: 5 } as unknown as SourceOptions)).toThrow(
       /CONFIG_INVALID: .*secret: expected a string/,
@@ -47,13 +47,13 @@ describe.each([
     )
   })
 
-  it('refuses names of keys, as none are fetched', () => {
+  it('rejects keyNames, because it fetches no keys', () => {
     expect(() => make({ secret: 'c2VjcmV0', keyNames: ['k1'] })).toThrow(
       /CONFIG_INVALID: .*keyNames: .*remove the option/,
     )
   })
 
-  it('refuses the line break of a file, and more secrets than anyone rotates', () => {
+  it('rejects a secret that ends with a line break, and more than 8 secrets', () => {
     expect(() => make({ secret: 'c2VjcmV0\n' })).toThrow(
       /CONFIG_INVALID: .*number 1 begins or ends with whitespace/,
     )
@@ -63,13 +63,13 @@ describe.each([
     expect(() => make({ secret: Array<string>(8).fill('c2VjcmV0') })).not.toThrow()
   })
 
-  it('refuses an option that it does not know', () => {
+  it('rejects an unknown option', () => {
     expect(() => make({ secret: 'c2VjcmV0', tolerance: 5 } as SourceOptions)).toThrow(
-      /CONFIG_INVALID: .*unknown "tolerance"; allowed: .*toleranceSeconds/,
+      /CONFIG_INVALID: .*unknown "tolerance" .did you mean "toleranceSeconds".*; allowed: .*toleranceSeconds/,
     )
   })
 
-  it('shows no secret when it is printed', () => {
+  it('does not show the secret when it is printed', () => {
     const source = make({ secret: 'c2VjcmV0' })
     expect(JSON.stringify(source)).not.toContain('c2VjcmV0')
   })

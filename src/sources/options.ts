@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { check, strict } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
+import { redactSchema } from './redact/rules.ts'
 
 /**
  * The text of one secret, or where it is stored. Undefined is allowed, so `process.env.X` can be
@@ -53,6 +54,8 @@ export const optionsShape = {
    * See contract.ts.
    */
   mode: z.enum(['enforce', 'shadow']).default('enforce'),
+  /** Values that are not stored: paths into the body, fields of forms, names of headers. */
+  redact: redactSchema,
   /** The URL as registered with the provider, for providers that sign it. */
   url: z.url({ protocol: /^https?$/, error: 'must be the registered http or https URL' }).optional(),
   /** Values besides the secret that a provider needs. Each provider names its own. */
@@ -163,7 +166,7 @@ export function placedSecrets(secret: ResolvedSecret, provider: string): PlacedS
   return placed
 }
 
-function isSecret(value: unknown): boolean {
+export function isSecret(value: unknown): boolean {
   if (typeof value === 'function') return true
   return Array.isArray(value) ? value.every(isOneSecret) : isOneSecret(value)
 }

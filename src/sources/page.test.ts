@@ -3,7 +3,7 @@ import { checkDescription } from './description.ts'
 import { findProvider, providerIds } from './index.ts'
 import { providerPage } from './page.ts'
 
-it.each(providerIds)('the page of %s says what its description says', async (id) => {
+it.each(providerIds)('the page of %s states the facts of its description', async (id) => {
   const make = await findProvider(id)
   if (make === undefined) throw new Error(id)
   const description = checkDescription(make.description)

@@ -30,7 +30,7 @@ describe('secrets', () => {
     expect(() => receiver({ env: 'HOOKONCE_NO_SUCH' })).toThrow(/SECRET_MISSING.*HOOKONCE_NO_SUCH/)
   })
 
-  it('come from a file, which is read again when it has aged', async () => {
+  it('come from a file, which is read again after a while', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'hookonce-secret-'))
     onTestFinished(() => rmSync(dir, { recursive: true }))
     const file = join(dir, 'secret')
@@ -49,7 +49,7 @@ describe('secrets', () => {
     expect(await receive('second', START_MS + 4 * MINUTE_MS + 1)).toMatchObject({ ok: true })
   })
 
-  it('come from a function, which is asked once for many deliveries, and for whom', async () => {
+  it('come from a function, which is called once for many deliveries, with provider and tenant', async () => {
     const asked: SecretOwner[] = []
     const receive = receiver(async (owner) => {
       asked.push(owner)
@@ -61,7 +61,7 @@ describe('secrets', () => {
     expect(asked).toEqual([{ provider: 'github', tenant: 'acme' }])
   })
 
-  it('are missing while the function fails: the sender is asked to come again, and the store is spared', async () => {
+  it('are unavailable while the function fails: the sender must retry, and the function is not called at once again', async () => {
     let asked = 0
     const receive = receiver(() => {
       asked += 1
@@ -76,7 +76,7 @@ describe('secrets', () => {
     expect(await receive('found', START_MS + 6_000)).toMatchObject({ ok: true })
   })
 
-  it('are asked for again where the function does not answer: the ones before stand meanwhile', async () => {
+  it('stay valid while the function does not return, and are requested again later', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     let asked = 0
@@ -92,7 +92,7 @@ describe('secrets', () => {
     expect(asked).toBe(3)
   })
 
-  it('are missing where the function never answers: nobody waits for it for long', async () => {
+  it('are unavailable if the function does not return within five seconds', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const refused = receiver(() => new Promise<string>(() => undefined))('x')
@@ -100,7 +100,7 @@ describe('secrets', () => {
     expect(await refused).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   })
 
-  it('of a function that gives none are none', async () => {
+  it('are unavailable if the function returns none', async () => {
     expect(await receiver(() => [undefined, ''])('x')).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   })
 })

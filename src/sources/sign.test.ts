@@ -12,7 +12,7 @@ describe('sign', () => {
     })
   })
 
-  it('dates the signature by the clock when no date is given', () => {
+  it('signs with the current time if no date is given', () => {
     const source = stripe({ secret: 'x' })
     const headers = sign(source, { body: '{}' })
     const body = Buffer.from('{}')
@@ -26,14 +26,14 @@ describe('sign', () => {
     expect(source.verify(delivery)).toEqual({ ok: true, secret: 1 })
   })
 
-  it('makes up an id where the provider sends one in a header', () => {
+  it('makes up an id if the provider sends one in a header', () => {
     const source = standardWebhooks({ secret: 'c2VjcmV0' })
     const ids = [1, 2].map(() => sign(source, { body: '{}' })['webhook-id'])
     expect(ids[0]).not.toBe(ids[1])
     expect(sign(source, { body: '{}', headers: { 'Webhook-Id': 'kept' } })['webhook-id']).toBe('kept')
   })
 
-  it('refuses to sign what it would not verify', () => {
+  it('refuses to sign a delivery that it would not verify', () => {
     expect(() => sign(standardWebhooks({ secret: 'c2VjcmV0' }), { body: '{}', id: 'ā' })).toThrow(
       /SIGNATURE_MALFORMED/,
     )

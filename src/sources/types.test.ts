@@ -45,7 +45,7 @@ describe('the types of a source', () => {
     expectTypeOf(make).returns.toExtend<Source<{ order: Order }, Order, 'order.made' | 'order.sent'>>()
   })
 
-  it('let process.env through as it is, but do not let the secret be forgotten', () => {
+  it('accept a value of process.env, but require the secret', () => {
     expectTypeOf<{ secret: string | undefined }>().toExtend<Parameters<typeof stripe>[0]>()
     expectTypeOf<{ secret: readonly (string | undefined)[] }>().toExtend<Parameters<typeof stripe>[0]>()
     expectTypeOf<Record<never, never>>().not.toExtend<Parameters<typeof stripe>[0]>()

@@ -33,7 +33,7 @@ const withKeys = (await everyProvider()).filter(({ description }) => takesPublic
 describe.each(withKeys)('$id', ({ id, make, options, description }) => {
   const right = kindOf(description.signature.algorithm)
 
-  it('takes public keys of its own kind, and names the kind it wants of others', () => {
+  it('accepts public keys of its own kind, and names that kind if it gets another one', () => {
     for (const kind of Object.keys(KEYS) as Kind[])
       for (const secret of pems(kind)) {
         const attempt = () => make({ ...options, secret: ['', secret] })
@@ -48,7 +48,7 @@ describe.each(withKeys)('$id', ({ id, make, options, description }) => {
   })
 })
 
-it('takes a PEM of the right kind only at Standard Webhooks', () => {
+it('Standard Webhooks rejects a PEM of another kind', () => {
   for (const kind of ['rsa', 'p256'] as const)
     for (const secret of pems(kind).filter((text) => text.startsWith('-----')))
       expect(() => standardWebhooks({ secret })).toThrow(/CONFIG_INVALID: .*Ed25519/)
@@ -77,11 +77,11 @@ describe('an API key in the place of the webhook secret', () => {
     expect(attempt).not.toThrow('51HxAmPlE')
   })
 
-  it('is taken where the API key is what signs', () => {
+  it('is accepted if the provider signs with the API key', () => {
     expect(() => paystack({ secret: 'sk_live_51HxAmPlE0000000' })).not.toThrow()
   })
 
-  it('is refused when a function returns it, and never printed', async () => {
+  it('is rejected if a function returns it, and never printed', async () => {
     const source = stripe({ secret: () => 'sk_live_51HxAmPlE0000000' })
     const header = (): undefined => undefined
     const delivery = { method: 'POST', url: '/', header, body: Buffer.from('{}'), receivedAtMs: 1 }

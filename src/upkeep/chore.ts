@@ -5,6 +5,8 @@ export interface Chore {
   /** Its results and failures are reported under this name. */
   readonly name: string
   readonly everyMs: number
+  /** Its timer does not keep the process alive. */
+  readonly isBackground?: true
   /** Returns what it did, as counts by noun. */
   run(): Promise<NonNullable<ChoreFact['result']>>
 }
@@ -15,14 +17,16 @@ export interface RunningChore {
 }
 
 /** Runs a chore now and then until it is stopped, and reports how each run ended. */
-export function startChore({ name, everyMs, run }: Chore, observer: Observer): RunningChore {
+export function startChore({ name, everyMs, isBackground, run }: Chore, observer: Observer): RunningChore {
   let timer: NodeJS.Timeout
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
 
   function schedule(): void {
     // Jittered, so that processes that start together do not run their chores together.
-    if (!isStopped) timer = setTimeout(start, everyMs * (0.5 + Math.random()))
+    if (isStopped) return
+    timer = setTimeout(start, everyMs * (0.5 + Math.random()))
+    if (isBackground) timer.unref()
   }
 
   function start(): void {

@@ -141,3 +141,18 @@ test('a description is bounded', () => {
   const error = new Error('x'.repeat(10_000_000))
   expect(afterFailure({ error, attempt: 1, ageMs: 0 }, usual).reason).toHaveLength(2_000)
 })
+
+test('a schedule gives each delay, with little jitter, and repeats its last one', () => {
+  const scheduled = { ...usual, scheduleMs: [1_000, 60_000] }
+  const delays = [1, 2, 3].map((attempt) =>
+    [0, 1].map((random) => {
+      const decision = afterFailure({ error: new Error('no'), attempt, ageMs: 0 }, scheduled, () => random)
+      return decision.state === 'retrying' ? Math.round(decision.delayMs) : decision
+    }),
+  )
+  expect(delays).toEqual([
+    [1_000, 1_100],
+    [60_000, 66_000],
+    [60_000, 66_000],
+  ])
+})

@@ -8,6 +8,8 @@ export interface RetryPolicy {
   readonly maxAgeMs: number
   readonly baseDelayMs: number
   readonly maxDelayMs: number
+  /** The delay before each retry, in place of delays that double. The last one repeats. */
+  readonly scheduleMs?: readonly number[] | undefined
 }
 
 export type RetryDecision =
@@ -24,6 +26,10 @@ export interface Failure {
   readonly error: unknown
   readonly attempt: number
   readonly ageMs: number
+  /** The attempt does not count: what it calls is known to be down. */
+  readonly isUncounted?: boolean
+  /** The next attempt comes no sooner. */
+  readonly minDelayMs?: number | undefined
 }
 
 /** Reasons are stored for people to read; this much is enough. */
@@ -41,7 +47,7 @@ export function afterFailure(
   const reason = describe(failure.error)
   if (failure.error instanceof Permanent) return { state: 'failed', reason: `permanent: ${reason}` }
   if (isFinal(failure.error)) return { state: 'failed', reason }
-  const counts = !(failure.error instanceof Deferred)
+  const counts = !(failure.error instanceof Deferred || failure.isUncounted)
   if (counts && failure.attempt >= policy.maxAttempts) {
     return { state: 'failed', reason: `gave up after ${failure.attempt} attempts: ${reason}` }
   }
@@ -52,16 +58,36 @@ export function afterFailure(
   return { state: 'retrying', delayMs, reason, counts }
 }
 
-// Full jitter: the whole delay is random, so that jobs that failed together are not retried
-// together.
-function delayFor({ error, attempt }: Failure, policy: RetryPolicy, random: () => number): number {
+function delayFor(
+  { error, attempt, minDelayMs = 0 }: Failure,
+  policy: RetryPolicy,
+  random: () => number,
+): number {
   // The requested delay without jitter; but a handler that defers by 0 ms must not spin.
   if (error instanceof Deferred)
     return Math.min(Math.max(error.delayMs || 0, SHORTEST_DEFERRAL_MS), LONGEST_DELAY_MS)
   // A Retry-After header that cannot be parsed gives NaN.
   const asked = error instanceof RetryAfter && !Number.isNaN(error.delayMs) ? error.delayMs : 0
-  const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
-  return Math.min(Math.max(asked, random() * ceiling), policy.maxAgeMs, LONGEST_DELAY_MS)
+  return Math.min(
+    Math.max(asked, minDelayMs, ownDelay(attempt, policy, random)),
+    policy.maxAgeMs,
+    LONGEST_DELAY_MS,
+  )
+}
+
+/** Of a scheduled delay, this part is random. */
+const SCHEDULE_JITTER = 0.1
+
+// Jitter, so that jobs that failed together are not retried together. Without a schedule the whole
+// delay is random (full jitter).
+function ownDelay(
+  attempt: number,
+  { scheduleMs, baseDelayMs, maxDelayMs }: RetryPolicy,
+  random: () => number,
+): number {
+  const scheduled = scheduleMs?.[Math.min(attempt, scheduleMs.length) - 1]
+  if (scheduled !== undefined) return scheduled * (1 + SCHEDULE_JITTER * random())
+  return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempt - 1))
 }
 
 /**

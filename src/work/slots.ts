@@ -2,7 +2,9 @@ import { bell } from './bell.ts'
 
 /**
  * Room for leased work in this process. Keys (subscribers, topics) share the slots of their group
- * (a subscriber, a publisher): a group that hangs takes nothing from the others.
+ * (a limiter, a publisher): a group that hangs takes nothing from the others. If there is less room
+ * than work, the tenant that has the fewest slots is served first, and of its keys the one that has
+ * the fewest.
  */
 export interface Slots<Key> {
   readonly total: number
@@ -12,8 +14,11 @@ export interface Slots<Key> {
   roomy(ms: number): Promise<void>
   /** Takes one slot. False: there is no room. */
   take(key: Key): boolean
-  /** Takes as many free slots as there are for these keys, but no more than `most` in all. */
-  share(keys: readonly Key[], most: number): Shares<Key>
+  /**
+   * Takes free slots for these keys, no more than `most` in all. `rivals` are all keys with work:
+   * the fair share of each is left to it.
+   */
+  share(keys: readonly Key[], most: number, rivals?: readonly Key[]): Shares<Key>
   giveBack(key: Key, count: number): void
 }
 
@@ -25,24 +30,69 @@ export interface SlotsOptions<Key, Group> {
   /** Undefined: this process has no room for such work. */
   readonly groupOf: (key: Key) => Group | undefined
   readonly limitOf: (group: Group) => number
+  /** Whose share a key uses up. Without it, all keys belong to one tenant. */
+  readonly tenantOf?: (key: Key) => string
+  /** All groups. For those that use no slot, some are kept free. */
+  readonly groups?: ReadonlySet<Group>
 }
 
-export function slotsOf<Key, Group>({ total, groupOf, limitOf }: SlotsOptions<Key, Group>): Slots<Key> {
-  const taken = new Map<Group, number>()
+/**
+ * Of the slots, at most this share is kept free for groups that use none. With more groups than
+ * that, the first of them to have work get these slots.
+ */
+const KEPT_SHARE = 1 / 4
+
+export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Key> {
+  const { total, groupOf, limitOf, tenantOf = () => '' } = options
+  const byGroup = counts<Group>()
+  const byTenant = counts<string>()
+  const byKey = counts<Key>()
+  const mostKept = Math.floor(total * KEPT_SHARE)
   const room = bell()
+  let idleGroups = options.groups?.size ?? 0
   let free = total
 
-  function roomFor(group: Group): number {
-    return Math.min(free, limitOf(group) - (taken.get(group) ?? 0))
+  /** Whether the group may take one more slot. */
+  function hasRoom(group: Group): boolean {
+    const used = byGroup.of(group)
+    if (free <= 0 || used >= limitOf(group)) return false
+    // The first slot of a group was kept for it.
+    return used === 0 || free > Math.min(idleGroups, mostKept)
   }
 
   function isRoomy(): boolean {
     return free * 4 >= total
   }
 
-  function take(group: Group, count: number): void {
+  function add(key: Key, group: Group, count: number): void {
+    const wasIdle = byGroup.of(group) === 0
     free -= count
-    taken.set(group, (taken.get(group) ?? 0) + count)
+    byGroup.add(group, count)
+    byTenant.add(tenantOf(key), count)
+    byKey.add(key, count)
+    const isIdle = byGroup.of(group) === 0
+    if (options.groups && wasIdle !== isIdle) idleGroups += isIdle ? 1 : -1
+  }
+
+  /** The rival that gets the next slot; undefined: none has room. */
+  function next(rivals: readonly Key[]): Key | undefined {
+    let best: Key | undefined
+    for (const key of rivals) {
+      const group = groupOf(key)
+      if (group === undefined || !hasRoom(group)) continue
+      if (best === undefined || isBehind(key, best)) best = key
+    }
+    return best
+  }
+
+  function isBehind(key: Key, other: Key): boolean {
+    const ahead = byTenant.of(tenantOf(key)) - byTenant.of(tenantOf(other))
+    return ahead < 0 || (ahead === 0 && byKey.of(key) < byKey.of(other))
+  }
+
+  function give(key: Key, count: number): void {
+    const group = groupOf(key)
+    if (group !== undefined) add(key, group, count)
   }
 
   return {
@@ -60,29 +110,41 @@ export function slotsOf<Key, Group>({ total, groupOf, limitOf }: SlotsOptions<Ke
     },
     take(key) {
       const group = groupOf(key)
-      if (group === undefined || roomFor(group) <= 0) return false
-      take(group, 1)
+      if (group === undefined || !hasRoom(group)) return false
+      add(key, group, 1)
       return true
     },
-    share(keys, most) {
-      let left = most
+    share(keys, most, rivals = keys) {
       const shares = new Map<Key, number>()
-      for (const key of keys) {
-        const group = groupOf(key)
-        if (group === undefined) continue
-        const share = Math.min(roomFor(group), left)
-        if (share <= 0) continue
-        shares.set(key, share)
-        take(group, share)
-        left -= share
+      const leftToOthers = new Map<Key, number>()
+      const wanted = new Set(keys)
+      for (let taken = 0; taken < most; ) {
+        const key = next(rivals)
+        if (key === undefined) break
+        give(key, 1)
+        const into = wanted.has(key) ? shares : leftToOthers
+        into.set(key, (into.get(key) ?? 0) + 1)
+        if (into === shares) taken += 1
       }
+      for (const [key, count] of leftToOthers) give(key, -count)
       return shares
     },
     giveBack(key, count) {
-      const group = groupOf(key)
-      if (group === undefined) return
-      take(group, -count)
+      give(key, -count)
       if (isRoomy()) room.ring()
+    },
+  }
+}
+
+function counts<Name>(): { of(name: Name): number; add(name: Name, count: number): void } {
+  const all = new Map<Name, number>()
+  return {
+    of: (name) => all.get(name) ?? 0,
+    add(name, count) {
+      const sum = (all.get(name) ?? 0) + count
+      // Topics may have any name: one without a slot is forgotten.
+      if (sum === 0) all.delete(name)
+      else all.set(name, sum)
     },
   }
 }

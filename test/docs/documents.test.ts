@@ -3,7 +3,12 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
-import { destinationSchema } from '../../src/gateway/config.ts'
+import { exitCodes } from '../../src/cli/exit-codes.ts'
+import { destinationSchema } from '../../src/forward/destination.ts'
+import { routes } from '../../src/gateway/api/routes.ts'
+import { gatewayConfig } from '../../src/gateway/config/config.ts'
+import { configJsonSchema } from '../../src/gateway/config/json-schema.ts'
+import { parseText } from '../../src/gateway/config/read-file.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
@@ -42,7 +47,7 @@ test('docs/reference/library.md lists every member of an observer', () => {
 })
 
 test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {
-  const text = prometheusText(meter().snapshot({ jobs: [], outbox: [] }))
+  const text = prometheusText(meter().snapshot({ jobs: [], outbox: [], circuits: [] }))
   const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, says]) => [name, says]))
   const declared = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [
     kind,
@@ -81,9 +86,26 @@ test.each([
   expect(read(document)).toContain(`<!-- ${example} -->\n\`\`\`js\n${read(example)}\`\`\``)
 })
 
+test('the example of a transform is the example that runs', () => {
+  expect(read('docs/reference/forwarding.md')).toContain(
+    `<!-- examples/transform.mjs -->\n\`\`\`js\n${read('examples/transform.mjs')}\`\`\``,
+  )
+})
+
+test.each(['app.ts', 'app.test.ts'])('the example %s of testing is the example that runs', (file) => {
+  const example = `examples/testing/${file}`
+  expect(read('docs/reference/testing.md')).toContain(`<!-- ${example} -->\n\`\`\`ts\n${read(example)}\`\`\``)
+})
+
 test('the example of the outbox is the example that runs', () => {
   expect(read('docs/reference/outbox.md')).toContain(
     `<!-- examples/outbox.mjs -->\n\`\`\`js\n${read('examples/outbox.mjs')}\`\`\``,
+  )
+})
+
+test('the example of traces is the example that runs', () => {
+  expect(read('docs/reference/tracing.md')).toContain(
+    `<!-- examples/tracing.mjs -->\n\`\`\`js\n${read('examples/tracing.mjs')}\`\`\``,
   )
 })
 
@@ -93,11 +115,63 @@ test('every command of the command line is in its reference', () => {
   expect(missing).toEqual([])
 })
 
+test('docs/reference/cli.md lists the exit codes', () => {
+  const rows = [...read('docs/reference/cli.md').matchAll(/^\| (\d+) \| (.+) \|$/gm)]
+  expect(Object.fromEntries(rows.map(([, code, meaning]) => [code, meaning]))).toEqual(exitCodes)
+})
+
 test('docs/reference/forwarding.md lists the options of a destination', () => {
   const [, section = ''] = read('docs/reference/forwarding.md').split(/^## Options of a destination$/m)
   const [options = ''] = section.split(/^## /m)
   const listed = [...options.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
   expect(listed.sort()).toEqual(Object.keys(destinationSchema.shape).sort())
+})
+
+test('docs/reference/gateway.md lists every option of a configuration', () => {
+  const page = read('docs/reference/gateway.md')
+  const { properties, $defs } = configJsonSchema() as unknown as JsonSchema
+  const { sources, routes, limits, admin, retention, ...plain } = properties
+  const options = [
+    ...Object.keys(plain),
+    ...['limits', 'admin', 'retention'].flatMap((name) =>
+      Object.keys(properties[name]?.properties ?? {}).map((option) => `${name}.${option}`),
+    ),
+    ...Object.keys(routes?.items?.properties ?? {}),
+    ...['allow', 'ratePerSecond', 'maxBodyBytes'],
+  ]
+  expect(options.length).toBeGreaterThan(20)
+  const rows = page.match(/^\| [^|]+ \|/gm)?.join('') ?? ''
+  expect(options.filter((option) => !rows.includes(`\`${option}\``))).toEqual([])
+  const conditions = $defs.filter?.anyOf?.flatMap((one) => Object.keys(one.properties ?? {})) ?? []
+  expect(conditions).toContain('atMost')
+  expect(conditions.filter((name) => !new RegExp(`\\b${name}\\b`).test(page))).toEqual([])
+})
+
+/** The part of a JSON Schema that is looked at. */
+interface JsonSchema {
+  readonly properties: Readonly<Record<string, JsonSchema>>
+  readonly items?: JsonSchema
+  readonly anyOf?: readonly JsonSchema[]
+  readonly $defs: Readonly<Record<string, JsonSchema>>
+}
+
+test('the first configuration of docs/reference/gateway.md is accepted', async () => {
+  const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(read('docs/reference/gateway.md')) ?? []
+  const secret = `whsec_${Buffer.alloc(32, 'x').toString('base64')}`
+  const env = { STRIPE_WEBHOOK_SECRET: 'whsec_x', FORWARD_SECRET: secret }
+  const config = await gatewayConfig(parseText('hookonce.config.yaml', text, 'YAML'), env)
+  expect(config.routes.map(({ destination }) => destination)).toEqual(['billing', 'review'])
+})
+
+test('docs/reference/api.md lists every route of the admin API, with its role', () => {
+  const listed = [...read('docs/reference/api.md').matchAll(/^\| `([A-Z]+) (\S+)` \| (\w+\*?) \| (.+) \|$/gm)]
+  const coded = routes.map(({ method, path, access, summary }) => [
+    method,
+    path,
+    `${access.role}${access.scope === 'ledger' ? '*' : ''}`,
+    summary,
+  ])
+  expect(listed.map((row) => row.slice(1))).toEqual(coded)
 })
 
 test('every threat of SECURITY.md has a control and a test', () => {

@@ -22,6 +22,14 @@ test('every stage of the image is Node 24, pinned by its digest', () => {
   expect(bases.length).toBeGreaterThan(1)
 })
 
+test('the image can send alerts by mail', () => {
+  expect(dockerfile).toMatch(
+    /cp -r node_modules\/nodemailer .*\n.*npm prune .* mv \/nodemailer node_modules\/nodemailer/,
+  )
+  const { dependencies = {} } = JSON.parse(read('node_modules/nodemailer/package.json'))
+  expect(dependencies).toEqual({})
+})
+
 test('the image runs as nobody in particular, without package managers', () => {
   expect(dockerfile).toMatch(/^USER 1000:1000$/m)
   expect(dockerfile).toMatch(/rm -rf \/usr\/local\/lib\/node_modules /)

@@ -36,7 +36,7 @@ describe('without a database, in production', { timeout: 60_000 }, () => {
     await mkdir(dir)
     const config = join(dir, 'hookonce.json')
     const source = { provider: 'stripe', secret: 'env:SECRET' }
-    const destination = { url: 'http://127.0.0.1:1', secret: 'env:SECRET' }
+    const destination = { url: 'http://127.0.0.1:1', secret: 'env:SECRET', allowPrivate: ['127.0.0.1'] }
     await writeFile(config, JSON.stringify({ sources: { source }, destinations: { destination } }))
     const { code, stderr } = await cli(
       ['serve', '--config', config, '--port', '0', '--dir', join(dir, 'x')],

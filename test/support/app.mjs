@@ -36,6 +36,14 @@ const effect = (event) =>
 
 const WRITE = 'insert into effect (receipt_id, type, pid) values ($1, $2, $3)'
 
+const die = () => process.kill(process.pid, 'SIGKILL')
+
+/** In whichever attempt: a busy machine may have cost it the first. */
+async function isFirstProcess(event) {
+  const others = 'select 1 from run where receipt_id = $1 and pid <> $2'
+  return (await pool.query(others, [event.receiptId, process.pid])).rowCount === 0
+}
+
 const behaviours = {
   async count(event) {
     await effect(event)
@@ -59,27 +67,29 @@ const behaviours = {
     say({ writing: event.receiptId })
     await delay(event.payload.ms)
   },
-  writecrash(event, ctx) {
+  async writecrash(event, ctx) {
     ctx.write({ text: WRITE, values: [event.receiptId, event.type, process.pid] })
-    if (ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+    if (await isFirstProcess(event)) die()
   },
   async txcrash(event, ctx) {
     const at = event.type.split('.')[1]
+    const isFirst = await isFirstProcess(event)
     await ctx.transaction(async (tx) => {
       await tx.query(WRITE, [event.receiptId, event.type, process.pid])
-      if (at === 'inside' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+      if (at === 'inside' && isFirst) die()
     })
-    if (at === 'after' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+    if (at === 'after' && isFirst) die()
   },
   async publishcrash(event, ctx) {
     const at = event.type.split('.')[1]
+    const isFirst = await isFirstProcess(event)
     ctx.publish('end', 0)
     await ctx.transaction(async (tx) => {
       await tx.query(WRITE, [event.receiptId, event.type, process.pid])
       tx.publish('transaction', 0)
-      if (at === 'inside' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+      if (at === 'inside' && isFirst) die()
     })
-    if (at === 'after' && ctx.attempt === 1) process.kill(process.pid, 'SIGKILL')
+    if (at === 'after' && isFirst) die()
   },
   async hanguntil(event, ctx) {
     await (ctx.attempt < event.payload.attempt ? behaviours.hang(event) : effect(event))
@@ -89,6 +99,10 @@ const behaviours = {
     if (ctx.attempt === 1) return behaviours.hang(event)
     const running = 'select count(distinct receipt_id)::int as count from run where type = $1 and attempt > 1'
     while ((await pool.query(running, [event.type])).rows[0].count < event.payload.count) await delay(20)
+    await effect(event)
+  },
+  async failfirst(event, ctx) {
+    if (ctx.attempt === 1) throw new Error('the first attempt fails')
     await effect(event)
   },
   // The same, but only in the first attempt; the next one takes effect at once.
@@ -103,6 +117,10 @@ const behaviours = {
   async blockfirst(event, ctx) {
     await (ctx.attempt === 1 ? behaviours.block(event) : effect(event))
   },
+  // Hangs in the first process that runs it. Another process finishes it.
+  async handover(event) {
+    await ((await isFirstProcess(event)) ? behaviours.hang(event) : effect(event))
+  },
   // Events with the same key want one call.
   async shared(event, ctx) {
     const key = `shared:${event.payload.key}`
@@ -115,7 +133,7 @@ const behaviours = {
     ctx.write({ text: WRITE, values: [event.receiptId, event.type, process.pid] })
   },
   crash() {
-    process.kill(process.pid, 'SIGKILL')
+    die()
   },
   fail() {
     throw new Error('this always fails')

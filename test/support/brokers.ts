@@ -1,10 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { installDebian } from '../../scripts/debian.mjs'
 import { freePort } from './servers.ts'
 import { until } from './until.ts'
 
@@ -65,11 +66,8 @@ export function listens(port: number): Promise<boolean> {
   })
 }
 
-function install({ name, path }: Program): void {
+/** Installs a package of Debian, if its program is missing. */
+export function install({ name, path }: Pick<Program, 'name' | 'path'>): void {
   if (existsSync(path)) return
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
-    throw new Error(`the tests need ${name} at ${path}: install it`)
-  }
-  execFileSync('apt-get', ['update', '-qq'], { stdio: 'inherit' })
-  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', name], { stdio: 'inherit' })
+  installDebian(name, `the tests need ${name} at ${path}: install it`)
 }

@@ -12,10 +12,12 @@ export const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.u
 
 /**
  * The environment of the tests must not lend its database to the command, nor secrets that open
- * sources.
+ * sources, nor its choice of colours.
  */
-const ENV = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^DATABASE_URL$|_WEBHOOKS?_SECRET$/.test(name)),
+export const CLI_ENV = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(DATABASE_URL|NO_COLOR|FORCE_COLOR)$|_WEBHOOKS?_SECRET$/.test(name),
+  ),
 )
 
 export interface Ran {
@@ -83,7 +85,7 @@ interface Where {
 function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) {
   const child = spawn(file, args, {
     cwd,
-    env: { ...ENV, ...env },
+    env: { ...CLI_ENV, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = { stdout: '', stderr: '' }

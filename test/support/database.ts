@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
-import { databaseUrl, TEMPLATE } from './servers.ts'
+import { leaveDatabase, takePristine } from './idle-databases.ts'
+import { databaseUrl } from './servers.ts'
 
 export interface TestDatabase {
   readonly url: string
@@ -12,7 +12,10 @@ export interface TestDatabase {
   number(text: string, values?: unknown[]): Promise<number>
 }
 
-/** A database of this test's own, migrated, with the tables `run` and `effect` for handlers; dropped at its end. */
+/**
+ * A database of this test's own, migrated and empty, with the tables `run` and `effect` for handlers.
+ * Removed at the end of the test.
+ */
 export async function freshDatabase(): Promise<TestDatabase> {
   const { remove, ...database } = await makeDatabase()
   onTestFinished(remove)
@@ -22,10 +25,9 @@ export async function freshDatabase(): Promise<TestDatabase> {
 /** The same, for the tests of one file: whoever made it removes it. */
 export async function makeDatabase(): Promise<TestDatabase & { remove(): Promise<void> }> {
   const serverUrl = inject('serverUrl')
-  const name = `t_${randomBytes(6).toString('hex')}`
   const admin = new pg.Pool({ connectionString: serverUrl, max: 1 })
-  await admin.query(`create database ${name} template ${TEMPLATE}`)
-  const url = databaseUrl(serverUrl, name)
+  const pristine = await takePristine(admin, serverUrl)
+  const url = databaseUrl(serverUrl, pristine.name)
   const pool = new pg.Pool({ connectionString: url, max: 4 })
   pool.on('error', () => undefined)
   return {
@@ -33,7 +35,7 @@ export async function makeDatabase(): Promise<TestDatabase & { remove(): Promise
     pool,
     async remove() {
       await pool.end()
-      await admin.query(`drop database ${name} with (force)`)
+      await leaveDatabase(admin, serverUrl, pristine)
       await admin.end()
     },
     async rows<Row>(text: string, values: unknown[] = []) {

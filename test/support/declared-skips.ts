@@ -5,5 +5,12 @@ export const NEEDS_FIRESTORE_EMULATOR =
 /** An exported or shallow copy of the repository has no older versions to build. */
 export const NEEDS_GIT_HISTORY = 'needs a full git clone: older builds are made from its history'
 
+/** The destination in another language is a program of its standard library. */
+export const NEEDS_PYTHON = 'needs python3'
+
 /** Reasons for which a test may be set aside even in CI. */
-export const DECLARED_SKIPS: ReadonlySet<string> = new Set([NEEDS_FIRESTORE_EMULATOR, NEEDS_GIT_HISTORY])
+export const DECLARED_SKIPS: ReadonlySet<string> = new Set([
+  NEEDS_FIRESTORE_EMULATOR,
+  NEEDS_GIT_HISTORY,
+  NEEDS_PYTHON,
+])

@@ -163,8 +163,9 @@ export async function effectModel(
 
   function runOf(job: Awaited<ReturnType<typeof claim>>, handler: Handler, maxAttempts: number) {
     const retry = { maxAttempts, maxAgeMs: 1e12, baseDelayMs: 1, maxDelayMs: 1 }
-    const one = { id: subscriber, tenant: 'default', sourceName: 'test', name: 'app', concurrency: 1 }
-    const terms = { ...one, source, handler, timeoutMs: 60_000, retry }
+    const one = { id: subscriber, tenant: 'default', sourceName: 'test', name: 'app' }
+    const limits = { slotGroup: { concurrency: 1 }, limiter: undefined }
+    const terms = { ...one, ...limits, source, handler, timeoutMs: 60_000, retry }
     const business = { ...ledger, outbox, observer: {} }
     return claimedRun(job, { subscriber: terms, business, isHeld: () => true })
   }

@@ -31,7 +31,9 @@ export function configFile(config: unknown): string {
 
 export const configTo = (url: string): object => ({
   sources: { stripe: { provider: 'stripe', secret: 'env:STRIPE_SECRET' } },
-  destinations: { app: { url, secret: 'env:FORWARD_SECRET', types: 'invoice.*' } },
+  destinations: {
+    app: { url, secret: 'env:FORWARD_SECRET', types: 'invoice.*', allowPrivate: ['127.0.0.1'] },
+  },
 })
 
 export const serveArgs = (path: string, ...more: string[]): string[] => [

@@ -13,6 +13,10 @@ const EFFECTS = 3
 const OUTBOX = 4
 const ORDER = 5
 const SUSPECTS = 8
+const LIMITERS = 10
+const ROLLUPS = 13
+const ENCRYPTION = 14
+const ALERTS = 15
 
 const SHARDS = 16
 const TENANT = 'default'
@@ -44,6 +48,23 @@ interface OldJob {
   readonly lastStep?: string
 }
 
+/** An event whose payload is encrypted. */
+const SEALED = 'w.sealed'
+/** The master key of the encrypted payload. */
+export const OLD_MASTER_KEY = 'BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc='
+/** As the first version that encrypts has written them: data key 1, and headers and body under it. */
+const OLD_DATA_KEY = {
+  tenant: TENANT,
+  purpose: 'payload',
+  master: '805c61d3b125100c',
+  wrapped: Buffer.from(
+    'AfVWhsfPv8aYMc6zlxseR0AssyUp+7cuC/P/sqOjooOujJff0CoYWyEGsF8pSP9EQH8wIdvNgzAJ7l0hoQ==',
+    'base64',
+  ),
+}
+const OLD_SEALED =
+  'AQs3yj/PKoVTqmzlRvw0heOo3SQVkTG0WGORAvCmqdb3TbJgAUyZz2ldsuQQ5hpRAEH/s50942NgfxLjU2+mlgwiLQXbBxHXJNTD2aC38HN5Mi40eoy+uYIk+Cf+bF0c9xZ+hd77FA=='
+
 const JOBS: readonly OldJob[] = [
   { type: 'w.received', state: 'received' },
   { type: 'w.live', state: 'processing', attempt: 1, lease: 'live' },
@@ -60,6 +81,7 @@ const JOBS: readonly OldJob[] = [
   { type: 'w.done', state: 'retrying', attempt: 1, since: EFFECTS },
   { type: 'w.attention', state: 'attention', attempt: 1, since: EFFECTS },
   { type: 'w.stale', state: 'received', since: EFFECTS },
+  { type: SEALED, state: 'received', since: ENCRYPTION },
 ]
 
 /** Events of one order key, in the order in which they were received. */
@@ -91,11 +113,15 @@ export async function seedOldWork(db: TestDatabase, version: number): Promise<nu
     dead: await seedWorker(db, version, { lease_until: minutesAgo(2), dead_at: minutesAgo(1) }),
     silent: await seedWorker(db, version, { lease_until: minutesAgo(2) }),
   }
+  if (version >= ENCRYPTION) await insert(db, 'data_key', OLD_DATA_KEY)
   for (const job of oldJobs(version)) await seedJob(db, { job, subscriber: app, workers })
   await seedOrdered(db, version, ordered, workers.dead)
   if (version >= STEPS) await seedStep(db, app)
   if (version >= EFFECTS) await seedEffects(db, app)
   if (version >= OUTBOX) await seedMessages(db, app, workers.dead)
+  if (version >= LIMITERS) await seedOpenCircuit(db, app, workers.dead)
+  if (version >= ROLLUPS) await seedRollups(db)
+  if (version >= ALERTS) await seedAlert(db)
   await insert(db, 'duplicate', {
     receipt_id: receiptOf('w.received'),
     shard: shardOfType('w.received'),
@@ -108,6 +134,34 @@ export async function seedOldWork(db: TestDatabase, version: number): Promise<nu
     last_detail: 'no match',
   })
   return workers.live
+}
+
+async function seedRollups(db: TestDatabase): Promise<void> {
+  for (const size of [1, 10, 60])
+    await insert(db, 'rollup', {
+      size,
+      at: new Date(0),
+      tenant: TENANT,
+      source: 'test',
+      subscriber: 'app',
+      failed: 1,
+    })
+}
+
+/** An open alert that was announced. */
+async function seedAlert(db: TestDatabase): Promise<void> {
+  await insert(db, 'alert', {
+    id: receiptOf('w.failed'),
+    opened_at: minutesAgo(2),
+    last_seen_at: minutesAgo(1),
+    notified_at: minutesAgo(2),
+    announced: true,
+    rule: 'failures',
+    tenant: TENANT,
+    source: 'test',
+    subscriber: 'app',
+    says: '1 of 1 finished jobs were given up in the last 15 minutes',
+  })
 }
 
 function seedSubscriber(db: TestDatabase, name: string, pattern: string): Promise<number> {
@@ -127,6 +181,23 @@ async function seedWorker(db: TestDatabase, version: number, lease: Row): Promis
   return db.number('select max(id) from hookonce.worker')
 }
 
+/** Its prober has died. */
+async function seedOpenCircuit(db: TestDatabase, subscriber: number, prober: number): Promise<void> {
+  await insert(db, 'limiter', {
+    name: `${TENANT}/test/app`,
+    has_circuit: true,
+    state: 'half-open',
+    reason: 'Error: not now',
+    generation: 2,
+    prober,
+    probe_until: minutesAgo(-60),
+  })
+  await db.rows(
+    `update hookonce.subscriber s set limiter = l.id, held_at = l.since from hookonce.limiter l where s.id = $1`,
+    [subscriber],
+  )
+}
+
 async function seedReceipt(db: TestDatabase, type: string, receivedAt: Date): Promise<void> {
   await insert(db, 'receipt', {
     shard: shardOfType(type),
@@ -137,8 +208,12 @@ async function seedReceipt(db: TestDatabase, type: string, receivedAt: Date): Pr
     source: 'test',
     event_key: eventKey(type),
     event_type: type,
-    headers: 'content-type: application/json',
-    body: Buffer.from(JSON.stringify({ id: eventKey(type), type })),
+    ...(type === SEALED
+      ? { sealed: Buffer.from(OLD_SEALED, 'base64'), data_key: 1 }
+      : {
+          headers: 'content-type: application/json',
+          body: Buffer.from(JSON.stringify({ id: eventKey(type), type })),
+        }),
   })
 }
 

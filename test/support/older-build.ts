@@ -7,31 +7,70 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
+const MIGRATIONS = 'src/ledger/migrations'
 
 /**
- * Builds hookonce as it was before a migration was added to the main line, from the git history.
- * Returns the folder of the build; undefined if the history is not there. Builds are kept between
- * runs, by their commit.
+ * Builds hookonce from the last commit whose newest migration has this number. Returns the folder
+ * of the build, or undefined if the git history is missing. Builds are kept between runs, by commit.
  */
-export function buildBefore(migration: string): string | undefined {
-  const commit = commitBefore(migration)
-  if (commit === undefined) return undefined
+export function buildOfVersion(version: number): string | undefined {
+  const lastCommits = lastCommitByVersion()
+  if (lastCommits === undefined) return undefined
+  const commit = lastCommits.get(version)
+  if (commit === undefined) throw new Error(`no commit has ${version} as the number of its newest migration`)
   const place = createHash('sha256').update(root).digest('hex').slice(0, 8)
   const kept = join(tmpdir(), `hookonce-build-${place}-${commit.slice(0, 12)}`)
   if (!existsSync(join(kept, 'dist'))) build(commit, kept)
   return join(kept, 'dist')
 }
 
-function commitBefore(migration: string): string | undefined {
-  if (git('rev-parse', '--is-shallow-repository') !== 'false') return undefined
-  const path = `src/ledger/migrations/${migration}`
-  const added = git('log', '--first-parent', '-m', '--diff-filter=A', '--format=%H', '-1', '--', path)
-  return added ? git('rev-parse', '--verify', `${added}^1`) : undefined
+/** The versions of the schema of which there is a build; undefined if the git history is missing. */
+export function builtVersions(): ReadonlySet<number> | undefined {
+  const commits = lastCommitByVersion()
+  return commits && new Set(commits.keys())
 }
 
-/** Undefined if git refuses, or is not there. */
-function git(...args: string[]): string | undefined {
-  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+/** The newest build that does not know this migration; undefined if the git history is missing. */
+export function buildBefore(migration: string): string | undefined {
+  const earlier = [...(builtVersions() ?? [])].filter((version) => version < Number.parseInt(migration, 10))
+  return earlier.length === 0 ? undefined : buildOfVersion(Math.max(...earlier))
+}
+
+/**
+ * The last commit of each schema version; undefined if the clone is shallow, or none at all. Only of
+ * the main line: on a branch, a migration may have had another number before it was merged.
+ */
+function lastCommitByVersion(): Map<number, string> | undefined {
+  if (git(['rev-parse', '--is-shallow-repository']) !== 'false') return undefined
+  const commits = git(['rev-list', '--first-parent', 'HEAD'])?.split('\n') ?? []
+  // Few commits change the folder, so most commits share its tree.
+  const trees = git(
+    ['cat-file', '--batch-check=%(objectname)'],
+    commits.map((commit) => `${commit}:${MIGRATIONS}`).join('\n'),
+  )?.split('\n')
+  const versions = new Map<string, number>()
+  const last = new Map<number, string>()
+  for (const [index, commit] of commits.entries()) {
+    const tree = trees?.[index] ?? ''
+    const version = versions.get(tree) ?? newestMigrationIn(tree)
+    versions.set(tree, version)
+    if (!last.has(version)) last.set(version, commit)
+  }
+  return last
+}
+
+/** 0 for the tree of a commit that has no migrations. */
+function newestMigrationIn(tree: string): number {
+  const files = git(['ls-tree', '--name-only', tree])?.split('\n') ?? []
+  return Math.max(
+    0,
+    ...files.filter((file) => file.endsWith('.sql')).map((file) => Number.parseInt(file, 10)),
+  )
+}
+
+/** Undefined if git fails, or is not installed. */
+function git(args: string[], input?: string): string | undefined {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', input })
   return status === 0 ? stdout.trim() : undefined
 }
 

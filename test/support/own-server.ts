@@ -6,6 +6,8 @@ import { databaseUrl, makeCluster, makeTemplate, TEMPLATE } from './servers.ts'
 /** A server of one test's own, with one migrated database on it. */
 export interface OwnServer {
   readonly db: TestDatabase
+  /** Holds its data directory and its log. */
+  readonly dir: string
   /** As a power cut. */
   stop(): void
   start(): void
@@ -25,6 +27,7 @@ export async function ownServer(): Promise<OwnServer> {
     cluster.remove()
   })
   return {
+    dir: cluster.dir,
     db: {
       url,
       pool,

@@ -1,18 +1,22 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { installDebian } from '../../scripts/debian.mjs'
 import { listens } from './brokers.ts'
 import { freePort, unprivileged } from './servers.ts'
 import { until } from './until.ts'
 
 const PROGRAM = '/usr/sbin/pgbouncer'
 
-/** A real pooler in transaction mode in front of a database; the URL through it. */
-export async function pooled(databaseUrl: string): Promise<string> {
+/** A real pooler in front of a database; the URL through it. */
+export async function pooled(
+  databaseUrl: string,
+  mode: 'session' | 'transaction' | 'statement' = 'transaction',
+): Promise<string> {
   install()
   const target = new URL(databaseUrl)
   const port = await freePort()
@@ -31,7 +35,7 @@ export async function pooled(databaseUrl: string): Promise<string> {
       'unix_socket_dir =',
       'auth_type = trust',
       `auth_file = ${join(dir, 'users')}`,
-      'pool_mode = transaction',
+      `pool_mode = ${mode}`,
       // Fewer connections of the server than of ours, each transaction on the next of them.
       'default_pool_size = 3',
       'server_round_robin = 1',
@@ -52,11 +56,5 @@ export async function pooled(databaseUrl: string): Promise<string> {
 
 function install(): void {
   if (existsSync(PROGRAM)) return
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
-    throw new Error(`the tests need PgBouncer at ${PROGRAM}: install it`)
-  }
-  execFileSync('apt-get', ['update', '-qq'], { stdio: 'inherit' })
-  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'pgbouncer'], {
-    stdio: 'inherit',
-  })
+  installDebian('pgbouncer', `the tests need PgBouncer at ${PROGRAM}: install it`)
 }

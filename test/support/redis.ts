@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { installDebian } from '../../scripts/debian.mjs'
 import { freePort } from './servers.ts'
 import { until } from './until.ts'
 
@@ -104,13 +105,6 @@ function quietClient(port: number): Redis {
 
 function requireRedis(): void {
   if (spawnSync('redis-server', ['--version']).status === 0) return
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get'))
-    throw new Error('the tests need redis-server and redis-cli in the PATH: install Redis 6.2 or later')
-  // RUNLEVEL=1 keeps the package from starting a server of its own.
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-  execFileSync('apt-get', ['update', '-qq'], { env, stdio: 'inherit' })
-  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], {
-    env,
-    stdio: 'inherit',
-  })
+  const missing = 'the tests need redis-server and redis-cli in the PATH: install Redis 6.2 or later'
+  installDebian('redis-server', missing)
 }

@@ -6,12 +6,13 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
+import { installDebian } from '../../scripts/debian.mjs'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
 
 /*
- * One server for all the scenarios of a project. Each test gets a database of its own, cloned from a template
- * that was migrated once.
+ * One server for all the scenarios of a project. Each test gets a database of its own: a clone of a template
+ * that was migrated once, or a clone that another test left empty (idle-databases.ts).
  */
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -21,6 +22,8 @@ declare module 'vitest' {
 }
 
 export const TEMPLATE = 'hookonce_template'
+/** Four files run at a time, and some of them run several gateways. */
+const MAX_CONNECTIONS = 300
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const kind = project.config.provide.server
@@ -39,6 +42,10 @@ interface TestServer {
 async function startForTests(): Promise<TestServer> {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-embedded-'))
   chmodSync(dir, 0o755) // as root the server runs as another user, who must get in
+  const first = await startEmbedded({ dir })
+  await query(first.url, `alter system set max_connections = ${MAX_CONNECTIONS}`)
+  // The server stops when the last one leaves it.
+  await first.leave()
   const server = await startEmbedded({ dir })
   return {
     url: server.url,
@@ -65,6 +72,8 @@ async function startInstalled(): Promise<TestServer> {
 /** An installed PostgreSQL that can be stopped and started again at the same port. */
 export interface Cluster {
   readonly url: string
+  /** Holds its data directory and its log. */
+  readonly dir: string
   start(): void
   /** As a power cut: nothing is flushed, no connection is told. */
   stop(): void
@@ -96,9 +105,10 @@ export async function makeCluster(primaryUrl?: string): Promise<Cluster> {
   } else {
     run('pg_basebackup', ['-d', primaryUrl, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'])
   }
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`
+  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=${MAX_CONNECTIONS}`
   return {
     url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
+    dir,
     start: () => run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']),
     stop: () => run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']),
     promote: () => run('pg_ctl', ['-D', data, '-w', 'promote']),
@@ -117,15 +127,9 @@ export function installedBinaries(): string | undefined {
 }
 
 function installByApt(): string {
-  const isDebianRoot = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
-  if (!isDebianRoot)
-    throw new Error(
-      'the tests need a PostgreSQL of version 14 or later: install it so that `pg_config --bindir` finds it',
-    )
-  execFileSync('apt-get', ['update', '-qq'], { stdio: 'inherit' })
-  execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'postgresql'], {
-    stdio: 'inherit',
-  })
+  const missing =
+    'the tests need a PostgreSQL of version 14 or later: install it so that `pg_config --bindir` finds it'
+  installDebian('postgresql', missing)
   const bin = installedBinaries()
   if (bin === undefined) throw new Error('apt-get installed no PostgreSQL of version 14 or later')
   return bin
@@ -150,10 +154,14 @@ export function freePort(): Promise<number> {
 
 /** Processes are killed in these tests, and servers, but no machine: what was written is there without a sync. */
 async function spareTheDisk(url: string): Promise<void> {
+  await query(url, 'alter system set fsync = off')
+  await query(url, 'select pg_reload_conf()')
+}
+
+async function query(url: string, text: string): Promise<void> {
   const admin = new pg.Client({ connectionString: url })
   await admin.connect()
-  await admin.query('alter system set fsync = off')
-  await admin.query('select pg_reload_conf()')
+  await admin.query(text)
   await admin.end()
 }
 
@@ -161,6 +169,7 @@ export async function makeTemplate(url: string): Promise<void> {
   const admin = new pg.Client({ connectionString: url })
   await admin.connect()
   await admin.query(`create database ${TEMPLATE}`)
+  await admin.query('create table idle_database (name text primary key, signature text not null)')
   // What the migration sets for a role of our schema's name, but for every database: clones do not inherit it.
   await admin.query('alter role current_user set search_path = public')
   await admin.end()

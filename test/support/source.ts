@@ -9,7 +9,12 @@ export const SENDER = {
 } as const
 
 export function testSource(
-  options: { unwanted?: 'ignore' | 'record'; mismatch?: 'keep-first' | 'reject' } = {},
+  options: {
+    unwanted?: 'ignore' | 'record'
+    mismatch?: 'keep-first' | 'reject'
+    tenant?: string
+    redact?: string[]
+  } = {},
 ) {
   return custom<TestPayload, TestPayload>({ ...SENDER, ...options })
 }

@@ -10,8 +10,8 @@ interface DrizzleDatabase<Transaction, Config> {
  * A database of Drizzle.
  *
  * ```ts
- * const on = drizzleAdapter(db)
- * await ctx.transaction(async (tx, db) => void (await db.insert(payments).values({ invoice })), { on })
+ * const on = drizzleAdapter(db) await ctx.transaction(async (tx, db) => void (await
+ * db.insert(payments).values({ invoice })), { on })
  * ```
  */
 export function drizzleAdapter<Transaction extends { execute(query: SQL): PromiseLike<unknown> }, Config>(
@@ -34,7 +34,10 @@ function rowsOf(result: unknown): readonly unknown[] {
   return rows
 }
 
-/** Drizzle numbers its parameters itself, so the statement is put together from what is between them. */
+/**
+ * Drizzle numbers its parameters itself, so the statement is put together from what is between
+ * them.
+ */
 function composed(text: string, values: readonly unknown[]): SQL {
   const parts = text.split(/\$(\d+)/)
   return sql.join(

@@ -6,7 +6,8 @@ import type { TransactionAdapter } from './contract.ts'
  * A pool of yours.
  *
  * ```ts
- * await ctx.transaction(async (tx, client) => void (await client.query('insert …')), { on: pgAdapter(pool) })
+ * await ctx.transaction(async (tx, client) => void (await client.query('insert …')), { on:
+ * pgAdapter(pool) })
  * ```
  */
 export function pgAdapter(pool: Pool): TransactionAdapter<PoolClient> {

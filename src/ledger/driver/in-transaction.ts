@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
 import { DURABLE, DURABLE_SESSION } from '../../sql/durable.ts'
+import { schemaOf, setSchema } from './schema.ts'
 import { sqlStateOf } from './sql-state.ts'
-import { statement } from './statement.ts'
+import type { PreparedStatement } from './statement.ts'
 
 /**
  * Unknown prepared statement: a user's function has deallocated ours. `pg` does not prepare them
@@ -17,7 +18,7 @@ export async function withConnection<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = await pool.connect()
+  const client = setSchema(await pool.connect(), schemaOf(pool))
   let broken: Error | undefined
   // The pool handles errors of idle connections only. A connection in use also emits 'error' when
   // it breaks; without a listener, that would end the process. Its query fails as well.
@@ -91,8 +92,8 @@ export function inTransaction<Result>(
 }
 
 /* Prepared, so the server does not parse them each time. */
-const BEGIN = statement('begin', 'begin')
-export const COMMIT = statement('commit', 'commit')
+const BEGIN: PreparedStatement = { name: 'hookonce_begin', text: 'begin' }
+export const COMMIT: PreparedStatement = { name: 'hookonce_commit', text: 'commit' }
 
 function limit(idleMs: number): string {
   return `idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`

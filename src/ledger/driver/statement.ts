@@ -1,4 +1,5 @@
 import type { QueryResultRow } from 'pg'
+import { inSchemaText, schemaOf } from './schema.ts'
 
 /** Runs queries: a pool, or one of its connections inside a transaction. */
 export interface Queryable {
@@ -9,8 +10,15 @@ export interface Queryable {
   }): Promise<{ rows: unknown[]; rowCount: number | null }>
 }
 
-/** A named, prepared statement of the ledger. */
+/** A statement of the ledger, whatever its schema is called. */
 export interface Statement {
+  readonly name: string
+  /** SQL that calls the schema `ledger`. */
+  readonly text: string
+}
+
+/** A statement for one schema, which `pg` prepares once per connection. */
+export interface PreparedStatement {
   readonly name: string
   readonly text: string
 }
@@ -25,24 +33,44 @@ export function statement(name: string, text: string): Statement {
   if ((texts.get(name) ?? text) !== text)
     throw new Error(`a statement named "${name}" already exists; use a unique name`)
   texts.set(name, text)
-  return { name: `hookonce_${name}`, text }
+  return { name, text }
+}
+
+/** Every statement of the modules that were loaded so far. */
+export function definedStatements(): Statement[] {
+  return Array.from(texts, ([name, text]) => ({ name, text }))
 }
 
 export async function rows<Row extends QueryResultRow>(
   db: Queryable,
-  { name, text }: Statement,
+  statement: Statement,
   values: unknown[] = [],
 ): Promise<Row[]> {
+  const { name, text } = prepared(statement, schemaOf(db))
   const result = await db.query({ name, text, values })
   return result.rows as Row[]
 }
 
 /** Runs a statement and returns how many rows it changed. */
-export async function change(
-  db: Queryable,
-  { name, text }: Statement,
-  values: unknown[] = [],
-): Promise<number> {
+export async function change(db: Queryable, statement: Statement, values: unknown[] = []): Promise<number> {
+  const { name, text } = prepared(statement, schemaOf(db))
   const result = await db.query({ name, text, values })
   return result.rowCount ?? 0
+}
+
+/** By schema. A process has few of them, so nothing is ever removed. */
+const preparedIn = new Map<string, WeakMap<Statement, PreparedStatement>>()
+
+/** The statement as it is sent to this schema. */
+function prepared(statement: Statement, schema: string): PreparedStatement {
+  let known = preparedIn.get(schema)
+  if (known === undefined) {
+    known = new WeakMap()
+    preparedIn.set(schema, known)
+  }
+  const before = known.get(statement)
+  if (before) return before
+  const made = { name: `${schema}_${statement.name}`, text: inSchemaText(statement.text, schema) }
+  known.set(statement, made)
+  return made
 }

@@ -32,7 +32,7 @@ export interface NewEffect {
 
 const START = statement(
   'start_effect',
-  `insert into hookonce.effect
+  `insert into ledger.effect
      (shard, id, tenant, key, receipt_id, subscriber, fence, epoch, mode, input_hash, downstream_key, state)
    values ($1::smallint, $2::uuid, $3, $4, $5::uuid, $6::integer, $7::integer, $8::integer, $9, $10::bytea, $11, 'started')
    on conflict (shard, id, epoch) do nothing
@@ -63,7 +63,7 @@ const LATEST = statement(
   `select epoch::integer as epoch, state::text as state, mode, receipt_id as "receiptId", subscriber, fence, input_hash as "inputHash",
      downstream_key as "downstreamKey", result::text as result, reason, reopened_at is not null as reopened, started_at as "startedAt",
      (extract(epoch from now() - started_at) * 1000)::float8 as "ageMs"
-   from hookonce.effect
+   from ledger.effect
    where shard = $1::smallint and id = $2::uuid
    order by epoch desc limit 1
    for update`,
@@ -95,7 +95,7 @@ export async function lockEffect(db: Queryable, { shard, id }: EffectId): Promis
 
 const TAKE_OVER = statement(
   'take_over_effect',
-  `update hookonce.effect
+  `update ledger.effect
    set receipt_id = $4::uuid, subscriber = $5::integer, fence = $6::integer, mode = $7
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
@@ -117,12 +117,12 @@ export async function takeOverEffect(
  */
 const END = statement(
   'end_effect',
-  `update hookonce.effect
-   set state = $7::hookonce.effect_state, result = $8::jsonb, reason = $9, ended_at = now()
+  `update ledger.effect
+   set state = $7::ledger.effect_state, result = $8::jsonb, reason = $9, ended_at = now()
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer
      and receipt_id = $4::uuid and subscriber = $5::integer and fence = $6::integer
      -- Or already what we say: the reply to our first try was lost.
-     and state in ('started', $7::hookonce.effect_state)
+     and state in ('started', $7::ledger.effect_state)
    returning ${DURABLE}`,
 )
 
@@ -146,8 +146,8 @@ export async function endEffect(db: Queryable, ended: EndedEffect): Promise<bool
 
 const END_UNKNOWN = statement(
   'end_unknown_effect',
-  `update hookonce.effect
-   set state = $4::hookonce.effect_state, result = $5::jsonb, reason = $6, ended_at = now()
+  `update ledger.effect
+   set state = $4::ledger.effect_state, result = $5::jsonb, reason = $6, ended_at = now()
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer and state = 'unknown'`,
 )
 
@@ -159,7 +159,7 @@ export async function endUnknown(db: Queryable, ended: Omit<EndedEffect, 'job'>)
 
 const MARK_UNKNOWN = statement(
   'mark_effect_unknown',
-  `update hookonce.effect set state = 'unknown', reason = $4
+  `update ledger.effect set state = 'unknown', reason = $4
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
 
@@ -179,7 +179,7 @@ const OPEN_CALLS = statement(
   'open_calls_of_job',
   `select e.shard, e.id, e.tenant, e.key, e.epoch
    from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.effect e on e.shard = n.shard and e.receipt_id = $2::uuid
+   join ledger.effect e on e.shard = n.shard and e.receipt_id = $2::uuid
    where e.subscriber = $3::integer and e.state = 'started' and e.reopened_at is null and e.mode <> 'atLeastOnce'
    order by e.shard, e.id`,
 )
@@ -216,10 +216,11 @@ export async function markOpenCallsUnknown(
 const OF_RECEIPT = statement(
   'effects_of_receipt',
   `select e.key, e.epoch, e.mode, e.state::text as state, e.reason, e.started_at as "startedAt", e.ended_at as "endedAt",
-     e.reopened_at as "reopenedAt", e.downstream_key as "downstreamKey", e.subscriber as "subscriberId", s.name as subscriber
+     e.reopened_at as "reopenedAt", e.downstream_key as "downstreamKey", e.result::text as "resultText", e.subscriber as "subscriberId",
+     s.name as subscriber
    from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.effect e on e.shard = n.shard and e.receipt_id = $2::uuid
-   join hookonce.subscriber s on s.id = e.subscriber
+   join ledger.effect e on e.shard = n.shard and e.receipt_id = $2::uuid
+   join ledger.subscriber s on s.id = e.subscriber
    order by e.started_at, e.key, e.epoch`,
 )
 
@@ -233,6 +234,8 @@ export interface EffectStory {
   readonly endedAt: Date | null
   readonly reopenedAt: Date | null
   readonly downstreamKey: string
+  /** As JSON text, with every digit. Null: it has none. */
+  readonly resultText: string | null
   readonly subscriberId: number
   readonly subscriber: string
 }
@@ -248,7 +251,7 @@ export async function effectsOfReceipt(
 /* For a fresh replay: closes the epochs that a job ran. Failed effects start the next anyway. */
 const REOPEN = statement(
   'reopen_effects',
-  `update hookonce.effect set reopened_at = now()
+  `update ledger.effect set reopened_at = now()
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and state <> 'failed'
      and reopened_at is null
    returning shard, id, tenant, key`,

@@ -20,7 +20,7 @@ export interface EntityVersion {
 
 const FIRST = statement(
   'first_version',
-  `insert into hookonce.entity (shard, id, tenant, name, kind, version, deleted)
+  `insert into ledger.entity (shard, id, tenant, name, kind, version, deleted)
    values ($1::smallint, $2::uuid, $3, $4, $5, $6, $7::boolean)
    on conflict (shard, id) do nothing
    returning 1`,
@@ -38,7 +38,7 @@ export async function recordFirstVersion(
 
 const APPLIED = statement(
   'applied_version',
-  `select kind, version, deleted from hookonce.entity where shard = $1::smallint and id = $2::uuid for update`,
+  `select kind, version, deleted from ledger.entity where shard = $1::smallint and id = $2::uuid for update`,
 )
 
 export async function lockVersion(db: Queryable, { shard, id }: EntityId): Promise<EntityVersion> {
@@ -49,7 +49,7 @@ export async function lockVersion(db: Queryable, { shard, id }: EntityId): Promi
 
 const APPLY = statement(
   'apply_version',
-  `update hookonce.entity set kind = $3, version = $4, deleted = $5::boolean, applied_at = now()
+  `update ledger.entity set kind = $3, version = $4, deleted = $5::boolean, applied_at = now()
    where shard = $1::smallint and id = $2::uuid`,
 )
 

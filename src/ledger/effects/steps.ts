@@ -11,7 +11,7 @@ export interface StepId {
 
 const FIND_STEP = statement(
   'find_step',
-  `select result::text as result, input_hash as "inputHash" from hookonce.step
+  `select result::text as result, input_hash as "inputHash" from ledger.step
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and epoch = $4::smallint
      and name = $5::text`,
 )
@@ -32,12 +32,12 @@ export async function findStep(db: Queryable, { job, epoch, name }: StepId): Pro
 const RECORD_STEP = statement(
   'record_step',
   `with live as materialized (
-     select from hookonce.job
+     select from ledger.job
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      for update
    ), told as (
-     insert into hookonce.step (shard, receipt_id, subscriber, fence, name, result, epoch, input_hash)
+     insert into ledger.step (shard, receipt_id, subscriber, fence, name, result, epoch, input_hash)
      select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb, $7::smallint, $8::bytea from live
    )
    select 1 / count(*), ${DURABLE} from live`,
@@ -68,31 +68,35 @@ export const WRITTEN = '(write)'
 export const PUBLISHED = '(publish)'
 export const WRITTEN_AND_PUBLISHED = '(write, publish)'
 
-const STEP_NAMES = statement(
-  'step_names',
-  `select name from hookonce.step
+const STEPS_DONE = statement(
+  'steps_done',
+  `select name, at from ledger.step
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and epoch = $4::smallint
    order by at, name`,
 )
 
-/** The steps that an epoch of a job has done. */
-export async function stepNames(
+export interface StepDone {
+  readonly name: string
+  /** When it was committed. */
+  readonly at: Date
+}
+
+/** The steps that an epoch of a job has done, in their order. */
+export async function stepsDone(
   db: Queryable,
   { job, epoch }: { job: Omit<JobRef, 'fence'>; epoch: number },
-): Promise<string[]> {
-  const found = await rows<{ name: string }>(db, STEP_NAMES, [
-    job.shard,
-    job.receiptId,
-    job.subscriber,
-    epoch,
-  ])
-  return found.map(({ name }) => name)
+): Promise<StepDone[]> {
+  return rows(db, STEPS_DONE, [job.shard, job.receiptId, job.subscriber, epoch])
+}
+
+export async function stepNames(...question: Parameters<typeof stepsDone>): Promise<string[]> {
+  return (await stepsDone(...question)).map(({ name }) => name)
 }
 
 const JOB_EPOCHS = statement(
   'job_epochs',
   `select j.subscriber, s.name, j.state::text as state, j.epoch, j.last_step as "lastStep"
-   from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+   from ledger.job j join ledger.subscriber s on s.id = j.subscriber
    where j.shard = $1::smallint and j.receipt_id = $2::uuid order by j.subscriber`,
 )
 

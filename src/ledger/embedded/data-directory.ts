@@ -15,7 +15,10 @@ interface Making {
   readonly password: string
 }
 
-/** The real path of the data directory, if there is a complete one. What is there and is not one is never touched. */
+/**
+ * The real path of the data directory, if there is a complete one. What is there and is not one is
+ * never touched.
+ */
 export async function findDataDir(home: Home): Promise<string | undefined> {
   if (!(await isThere(home.data))) return undefined
   const dataDir = await follow(home)
@@ -27,7 +30,9 @@ export async function findDataDir(home: Home): Promise<string | undefined> {
   )
 }
 
-/** Refuses a data directory that another major version made: its files cannot be read by this one. */
+/**
+ * Refuses a data directory that another major version made: its files cannot be read by this one.
+ */
 export async function checkMajor(dataDir: string, binaries: Binaries): Promise<void> {
   const made = await readSmallFile(join(dataDir, 'PG_VERSION'))
   if (made === String(binaries.major)) return
@@ -38,8 +43,9 @@ export async function checkMajor(dataDir: string, binaries: Binaries): Promise<v
 }
 
 /**
- * Makes the data directory under a temporary name and gives it its own name when it is complete and on disk: a
- * start that was killed midway leaves only a temporary one behind, which the next start removes.
+ * Makes the data directory under a temporary name and gives it its own name when it is complete and
+ * on disk: a start that was killed midway leaves only a temporary one behind, which the next start
+ * removes.
  */
 export async function makeDataDir(home: Home, making: Making): Promise<string> {
   const inHome = await canReach(making.account, [home.dir])
@@ -56,7 +62,8 @@ export async function makeDataDir(home: Home, making: Making): Promise<string> {
   if (inHome) {
     await rename(temporary, home.data)
   } else {
-    // Unique, so that a new home at an old path starts afresh and yet nobody's data is ever overwritten.
+    // Unique, so that a new home at an old path starts afresh and yet nobody's data is ever
+    // overwritten.
     await rename(temporary, `${prefix}-${unique}`)
     await syncDirectory(systemRoot)
     await symlink(`${prefix}-${unique}`, home.data)
@@ -105,7 +112,10 @@ async function systemPrefix(home: Home): Promise<string> {
   return join(systemRoot, createHash('sha256').update(path).digest('hex').slice(0, 16))
 }
 
-/** Safe under the start lock: no other process makes this data directory now, and a complete one has another name. */
+/**
+ * Safe under the start lock: no other process makes this data directory now, and a complete one has
+ * another name.
+ */
 async function removeTemporary(prefix: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
     if (name.startsWith(`${basename(prefix)}.tmp-`)) await removeIfThere(join(dirname(prefix), name))

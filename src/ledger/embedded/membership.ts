@@ -6,10 +6,11 @@ import { hasCode } from './home.ts'
 import { host } from './port.ts'
 
 /**
- * Who uses the server is counted by the server itself: every user holds an advisory lock in shared mode on a
- * connection of its own. A user that is killed loses the connection and with it the lock, so the count is never
- * wrong. Whoever leaves and then gets the lock in exclusive mode was the last one; as long as it holds that, nobody
- * can join, and so nobody joins a server that is about to stop.
+ * Who uses the server is counted by the server itself: every user holds an advisory lock in shared
+ * mode on a connection of its own. A user that is killed loses the connection and with it the lock,
+ * so the count is never wrong. Whoever leaves and then gets the lock in exclusive mode was the last
+ * one; as long as it holds that, nobody can join, and so nobody joins a server that is about to
+ * stop.
  */
 export interface Membership {
   /** Leaves; if nobody else is in, `last` runs while nobody can join. */
@@ -21,8 +22,8 @@ export interface Address {
   readonly password: string
 }
 
-// In the database `postgres`, not `hookonce`: a session in `hookonce` would keep it from being used as a template,
-// and its advisory locks belong to the ledger. The number is "hook" in ASCII.
+// In the database `postgres`, not `hookonce`: a session in `hookonce` would keep it from being used
+// as a template, and its advisory locks belong to the ledger. The number is "hook" in ASCII.
 const database = 'postgres'
 const lockKey = 0x68_6f_6f_6b
 
@@ -30,7 +31,10 @@ const askToJoin = `select current_setting('data_directory') as "dataDir", pg_try
 const giveUp = `select pg_advisory_unlock_shared(${lockKey})`
 const askToBeAlone = `select pg_try_advisory_lock(${lockKey}) as alone`
 
-/** Undefined while the server does not take users: it starts, it stops, or its last user is about to stop it. */
+/**
+ * Undefined while the server does not take users: it starts, it stops, or its last user is about to
+ * stop it.
+ */
 export async function join(address: Address, dataDir: string): Promise<Membership | undefined> {
   const session = await connect(address)
   if (session === undefined) return undefined
@@ -54,7 +58,9 @@ export async function join(address: Address, dataDir: string): Promise<Membershi
 
 interface Session {
   readonly client: pg.Client
-  /** Its own, so that it can be unreferenced: a membership alone must not keep the process running. */
+  /**
+   * Its own, so that it can be unreferenced: a membership alone must not keep the process running.
+   */
   readonly socket: Socket
   readonly state: { lost: boolean }
 }

@@ -6,13 +6,17 @@ import { type Home, hasCode, readSmallFile, writeSmallFile } from './home.ts'
 
 export const host = '127.0.0.1'
 
-// Below the ranges from which systems take ports for outgoing connections (Linux from 32768) and Kubernetes its
-// node ports (from 30000): a remembered port is then unlikely to be taken at the next start.
+// Below the ranges from which systems take ports for outgoing connections (Linux from 32768) and
+// Kubernetes its node ports (from 30000): a remembered port is then unlikely to be taken at the
+// next start.
 const lowest = 21_000
 const highest = 29_999
 const tries = 100
 
-/** The wanted port; else the one of the last start, so that the URL stays; else a free one, which is remembered. */
+/**
+ * The wanted port; else the one of the last start, so that the URL stays; else a free one, which is
+ * remembered.
+ */
 export async function choosePort(home: Home, wanted: number | undefined): Promise<number> {
   if (wanted !== undefined) {
     if (await isFree(wanted)) return wanted

@@ -21,14 +21,18 @@ export interface Postmaster {
 const stopWithinMs = 60_000
 
 export async function readPidFile(dataDir: string): Promise<Postmaster | undefined> {
-  // Lines: pid, data directory, start time, port, socket directory, listen address, shared memory, status.
+  // Lines: pid, data directory, start time, port, socket directory, listen address, shared memory,
+  // status.
   const lines = (await readSmallFile(join(dataDir, 'postmaster.pid')))?.split('\n') ?? []
   const pid = Number(lines[0])
   if (!(pid > 0)) return undefined
   return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }
 }
 
-/** The postmaster that runs on this data directory, if one does: a pid file alone may be left from a crash. */
+/**
+ * The postmaster that runs on this data directory, if one does: a pid file alone may be left from a
+ * crash.
+ */
 export async function runningPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const postmaster = await readPidFile(dataDir)
   return postmaster !== undefined && (await isPostmasterOf(postmaster.pid, dataDir)) ? postmaster : undefined
@@ -42,8 +46,8 @@ export interface Spawned {
 }
 
 /**
- * Starts the server in a session of its own, so that neither Ctrl-C nor our death takes it down: what it holds stays
- * available to its other users, and the next start adopts it.
+ * Starts the server in a session of its own, so that neither Ctrl-C nor our death takes it down:
+ * what it holds stays available to its other users, and the next start adopts it.
  */
 export async function spawnPostmaster(
   home: Home,
@@ -51,9 +55,9 @@ export async function spawnPostmaster(
 ): Promise<Spawned> {
   const { postgres } = start.binaries
   const stale = await readPidFile(start.dataDir)
-  // The pid of a crashed postmaster may belong to another program now, and PostgreSQL would take that for a live
-  // postmaster. Named as its grandparent it is not; the check for orphans of the crash stays, as it
-  // would not if we removed the pid file.
+  // The pid of a crashed postmaster may belong to another program now, and PostgreSQL would take
+  // that for a live postmaster. Named as its grandparent it is not; the check for orphans of the
+  // crash stays, as it would not if we removed the pid file.
   const environment = stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale.pid) }
   const log = await openLog(home)
   try {

@@ -6,8 +6,9 @@ import { hasCode } from './home.ts'
 /**
  * Identifies a running process, even if a later one gets the same pid. Undefined if none runs.
  *
- * A pid alone is not enough: in a restarted container everything is pid 1 again. And a zombie counts as
- * gone: where pid 1 is an application it never reaps orphans, and kill(pid, 0) would call them alive forever.
+ * A pid alone is not enough: in a restarted container everything is pid 1 again. And a zombie
+ * counts as gone: where pid 1 is an application it never reaps orphans, and kill(pid, 0) would call
+ * them alive forever.
  */
 export async function identityOf(pid: number): Promise<string | undefined> {
   if (process.platform !== 'linux') return isSignalable(pid) ? 'running' : undefined
@@ -19,10 +20,14 @@ export async function identityOf(pid: number): Promise<string | undefined> {
   return state === 'Z' || state === 'X' ? undefined : startedAtTick
 }
 
-/** Whether this pid is a postmaster that serves this data directory, and not a program that got its pid later. */
+/**
+ * Whether this pid is a postmaster that serves this data directory, and not a program that got its
+ * pid later.
+ */
 export async function isPostmasterOf(pid: number, dataDir: string): Promise<boolean> {
   if (process.platform === 'linux') {
-    // The command line, not /proc/<pid>/cwd: root in a container may not look at another account's cwd.
+    // The command line, not /proc/<pid>/cwd: root in a container may not look at another account's
+    // cwd.
     const commandLine = await readProc(pid, 'cmdline')
     return commandLine?.split('\0').includes(dataDir) ?? false
   }

@@ -8,9 +8,9 @@ import { hasCode, lastLines } from './home.ts'
 /**
  * How every PostgreSQL program is started.
  *
- * The environment is a short list of what the programs need. The user's PGPORT, PGDATA, PGOPTIONS… would steer
- * them, and the server outlives us: it must not carry our caller's secrets in its environment.
- * `/` because the account may not be allowed into our current directory.
+ * The environment is a short list of what the programs need. The user's PGPORT, PGDATA, PGOPTIONS…
+ * would steer them, and the server outlives us: it must not carry our caller's secrets in its
+ * environment. `/` because the account may not be allowed into our current directory.
  */
 export function spawnOptions(account: Account | undefined, extra: Record<string, string> = {}) {
   const env: Record<string, string> = { LC_ALL: 'C', ...extra }
@@ -21,7 +21,9 @@ export function spawnOptions(account: Account | undefined, extra: Record<string,
   return { cwd: '/', env, windowsHide: true, ...account }
 }
 
-/** Runs a program to its end, with `input` on its standard input; a failure carries its last words. */
+/**
+ * Runs a program to its end, with `input` on its standard input; a failure carries its last words.
+ */
 export async function run(
   command: readonly [program: string, ...args: string[]],
   options: { account: Account | undefined; input?: string },
@@ -31,7 +33,10 @@ export async function run(
   throw new HookonceError('EMBEDDED_FAILED', `${command[0]} failed (${code}):\n${lastLines(output)}`)
 }
 
-/** Asks the kernel whether the account can search these directories and run these programs: it knows ACLs too. */
+/**
+ * Asks the kernel whether the account can search these directories and run these programs: it knows
+ * ACLs too.
+ */
 export async function canReach(account: Account | undefined, paths: readonly string[]): Promise<boolean> {
   if (account === undefined) return true
   const script = 'for path do [ -x "$path" ] || exit 1; done'
@@ -60,7 +65,8 @@ async function outcomeOf(
 
 /** A program that could not even be started. */
 export function cannotRun(program: string, error: unknown): HookonceError {
-  // The file is there (we found it), so what is missing is the loader that it names: another C library.
+  // The file is there (we found it), so what is missing is the loader that it names: another C
+  // library.
   if (hasCode(error, 'ENOENT') && process.platform === 'linux') {
     return new HookonceError(
       'EMBEDDED_UNSUPPORTED',

@@ -6,12 +6,14 @@ import { hasCode, readSmallFile } from './home.ts'
 import { identityOf } from './processes.ts'
 
 /**
- * A lock file that dies with its process: it names its holder, and whoever finds the holder dead takes it over.
+ * A lock file that dies with its process: it names its holder, and whoever finds the holder dead
+ * takes it over.
  *
- * Taking over is where such locks go wrong: two waiters see the same dead holder, the first replaces the
- * lock, the second removes the first one's. So every lock carries a token, and a dead lock with token T may only
- * be removed under a second lock that is named after T, and only if it still carries T. That second lock is
- * one of the same kind, so a process that dies while taking over is taken over in turn.
+ * Taking over is where such locks go wrong: two waiters see the same dead holder, the first
+ * replaces the lock, the second removes the first one's. So every lock carries a token, and a dead
+ * lock with token T may only be removed under a second lock that is named after T, and only if it
+ * still carries T. That second lock is one of the same kind, so a process that dies while taking
+ * over is taken over in turn.
  */
 interface Holder {
   readonly pid: number
@@ -52,7 +54,10 @@ async function removeDead(path: string, dead: Holder, waitMs: number): Promise<v
   }
 }
 
-/** False when somebody holds it. link(2) makes name and content appear at once: no reader sees a lock half written. */
+/**
+ * False when somebody holds it. link(2) makes name and content appear at once: no reader sees a
+ * lock half written.
+ */
 async function create(path: string, token: string): Promise<boolean> {
   const identity = await identityOf(process.pid)
   const temporary = `${path}.new-${token}`

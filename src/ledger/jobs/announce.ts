@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { schemaOf } from '../driver/schema.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import type { DueShard } from './claim.ts'
 import type { JobRef } from './job-ref.ts'
@@ -9,7 +10,11 @@ import type { JobRef } from './job-ref.ts'
  * it: the poll finds work whose announcement was lost.
  */
 
-const CHANNEL = 'hookonce_work'
+/** Each ledger has a channel of its own: others have no use for its places. */
+function channelOf(schema: string): string {
+  return `${schema}_work`
+}
+
 /**
  * Notifications hold a lock of the whole server until they are committed. So the first is sent at
  * once, further ones at most this often, and none waits for the disk.
@@ -26,7 +31,7 @@ const EVERYWHERE = ''
 const ANNOUNCE = statement(
   'announce',
   `with hurried as materialized (select set_config('synchronous_commit', 'off', true))
-   select pg_notify('${CHANNEL}', $1::text) from hurried`,
+   select pg_notify($1::text, $2::text) from hurried`,
 )
 
 /**
@@ -34,6 +39,7 @@ const ANNOUNCE = statement(
  * after the commit that made the job due.
  */
 export function announcer(db: Queryable): (job?: DueJob) => void {
+  const channel = channelOf(schemaOf(db))
   let isPausing = false
   let places = new Set<string>()
 
@@ -43,7 +49,7 @@ export function announcer(db: Queryable): (job?: DueJob) => void {
     places = new Set()
     isPausing = true
     // The poll finds the work. Statements that matter report a ledger that is down.
-    await rows(db, ANNOUNCE, [payload]).catch(() => undefined)
+    await rows(db, ANNOUNCE, [channel, payload]).catch(() => undefined)
     setTimeout(() => {
       isPausing = false
       if (places.size > 0) void announce()
@@ -79,7 +85,7 @@ export interface WorkListener {
 }
 
 /** Calls back for each announcement, over a connection of its own, until it is stopped. */
-export function listen(config: pg.ClientConfig, onWork: OnWork): WorkListener {
+export function listen(config: pg.ClientConfig, schema: string, onWork: OnWork): WorkListener {
   let client: (pg.Client & { readonly connection?: pg.Connection }) | undefined
   let timer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_PAUSE_MS
@@ -102,7 +108,7 @@ export function listen(config: pg.ClientConfig, onWork: OnWork): WorkListener {
       .on('notification', ({ payload }) => onWork(placesIn(payload)))
     try {
       await fresh.connect()
-      await fresh.query(`listen ${CHANNEL}`)
+      await fresh.query(`listen ${channelOf(schema)}`)
     } catch {
       return over()
     }

@@ -4,7 +4,7 @@ import type { JobRef } from './job-ref.ts'
 
 const WAITING = statement(
   'jobs_waiting_for_effect',
-  `select shard, receipt_id as "receiptId", subscriber from hookonce.attention
+  `select shard, receipt_id as "receiptId", subscriber from ledger.attention
    where effect_id = $1::uuid and effect_shard = $2::smallint
    order by shard, receipt_id, subscriber`,
 )
@@ -23,10 +23,10 @@ export async function jobsWaitingFor(
 const LET_GO = statement(
   'let_go_decided',
   `with waiting as (
-     delete from hookonce.attention
+     delete from ledger.attention
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer
    )
-   update hookonce.job
+   update ledger.job
    set state = 'received', attempt = 0, crashes = 0, born_at = now(), due_at = now(), finished_at = null, reason = null
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and state = 'attention'`,
 )
@@ -47,10 +47,10 @@ export async function letWaitingGo(db: Queryable, effect: EffectId): Promise<num
 const ABANDON = statement(
   'abandon',
   `with waiting as (
-     delete from hookonce.attention
+     delete from ledger.attention
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer
    )
-   update hookonce.job set state = 'failed', finished_at = now(), reason = $4
+   update ledger.job set state = 'failed', finished_at = now(), reason = $4
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and state = 'attention'`,
 )
 
@@ -60,8 +60,8 @@ export async function abandonJob(db: Queryable, job: WaitingJob, reason: string)
 
 const DECIDE = statement(
   'decide_effect',
-  `update hookonce.effect
-   set state = $4::hookonce.effect_state, reason = $5, result = $6::jsonb,
+  `update ledger.effect
+   set state = $4::ledger.effect_state, reason = $5, result = $6::jsonb,
      ended_at = case when $4 = 'started' then null else now() end,
      -- To be called again with the same key: the clock of that key starts anew, and whoever asks first calls.
      started_at = case when $4 = 'started' then now() else started_at end,
@@ -92,32 +92,50 @@ export async function decideEffect(db: Queryable, decided: DecidedEffect): Promi
  * fresh replay reopened needs no decision. An effect that jobs wait for is listed in any state, so
  * that no job waits unseen.
  */
-const LIST = statement(
-  'list_attention',
-  `with listed as (
+const list = (beyond: string, order: string): string => `with listed as (
      select e.shard, e.id, e.epoch from generate_series(0, $1::integer - 1) n(shard)
-     join hookonce.effect e on e.shard = n.shard and e.state = 'unknown' and e.reopened_at is null
+     join ledger.effect e on e.shard = n.shard and e.state = 'unknown' and e.reopened_at is null
      union
      select w.effect_shard, w.effect_id, latest.epoch
-     from (select distinct effect_shard, effect_id from hookonce.attention) w
+     from (select distinct effect_shard, effect_id from ledger.attention) w
      cross join lateral (
-       select l.epoch from hookonce.effect l where l.shard = w.effect_shard and l.id = w.effect_id
+       select l.epoch from ledger.effect l where l.shard = w.effect_shard and l.id = w.effect_id
        order by l.epoch desc limit 1
      ) latest
+   ), page as materialized (
+     select e.* from listed join ledger.effect e using (shard, id, epoch)
+     where ($2::text is null or e.tenant = $2::text) and (e.started_at, e.id) ${beyond} ($3::timestamptz, $4::uuid)
+     order by e.started_at ${order}, e.id ${order} limit $5::integer
    )
    select e.tenant, e.key, e.epoch, e.mode, e.downstream_key as "downstreamKey", e.started_at as "startedAt",
+     e.ended_at as "endedAt", encode(e.input_hash, 'hex') as "inputHash", call.row as call,
      case when e.state = 'unknown' and e.reopened_at is null then e.reason
        else 'it needs no decision (it is ' || e.state::text || '): confirm-done lets its jobs go on' end as reason,
-     coalesce(jobs.list, '[]') as jobs
-   from listed join hookonce.effect e using (shard, id, epoch)
+     coalesce(jobs.list, '[]') as jobs,
+     to_char(e.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || e.id as cursor
+   from page e
    cross join lateral (
      select jsonb_agg(jsonb_build_object('receiptId', a.receipt_id, 'source', s.source, 'subscriber', s.name)
        order by a.receipt_id) as list
-     from hookonce.attention a join hookonce.subscriber s on s.id = a.subscriber
+     from ledger.attention a join ledger.subscriber s on s.id = a.subscriber
      where a.effect_id = e.id and a.effect_shard = e.shard
    ) jobs
-   order by e.started_at`,
-)
+   left join lateral (
+     -- The receipt, and the record of the run, may be past their retention.
+     select jsonb_build_object('receiptId', e.receipt_id, 'eventType', r.event_type, 'eventKey', r.event_key,
+       'source', s.source, 'subscriber', s.name, 'attempt', a.number, 'error', a.error) as row
+     from ledger.subscriber s
+     left join ledger.receipt r
+       on r.shard = get_byte(uuid_send(e.receipt_id), 0) % $1::integer and r.id = e.receipt_id
+     left join ledger.attempt a
+       on a.shard = get_byte(uuid_send(e.receipt_id), 0) % $1::integer and a.receipt_id = e.receipt_id
+         and a.subscriber = e.subscriber and a.fence = e.fence
+     where s.id = e.subscriber
+   ) call on true
+   order by e.started_at, e.id`
+
+const LIST = statement('list_attention', list('>', 'asc'))
+const LIST_BACK = statement('list_attention_back', list('<', 'desc'))
 
 export interface UnknownEffect {
   readonly tenant: string
@@ -127,7 +145,15 @@ export interface UnknownEffect {
   /** The idempotency key that the called service got: look the call up by it. */
   readonly downstreamKey: string
   readonly startedAt: Date
+  /** When it became unknown. */
+  readonly endedAt: Date | null
+  /** SHA-256 of the input that the handler declared; the input itself is not stored. */
+  readonly inputHash: string | null
+  /** The run that made the last call. */
+  readonly call: EffectCall | null
   readonly reason: string
+  /** Its position in the list. */
+  readonly cursor: string
   /** Empty if they were abandoned. */
   readonly jobs: readonly {
     readonly receiptId: string
@@ -136,6 +162,40 @@ export interface UnknownEffect {
   }[]
 }
 
-export async function unknownEffects(db: Queryable, shards: number): Promise<UnknownEffect[]> {
-  return rows(db, LIST, [shards])
+export interface EffectCall {
+  readonly receiptId: string
+  /** Null: the receipt is past its retention. */
+  readonly eventType: string | null
+  readonly eventKey: string | null
+  readonly source: string
+  readonly subscriber: string
+  /** Null: there is no record of the run. */
+  readonly attempt: number | null
+  readonly error: string | null
 }
+
+/** A position: a time and an id. */
+export interface AttentionPosition {
+  readonly at: string
+  readonly id: string
+}
+
+export interface AttentionQuestion {
+  readonly tenant?: string | undefined
+  readonly limit?: number | undefined
+  readonly after?: AttentionPosition | undefined
+  /** Instead of `after`: the older effects next to this position. */
+  readonly before?: AttentionPosition | undefined
+}
+
+/** The oldest first. */
+export async function unknownEffects(
+  db: Queryable,
+  shards: number,
+  { tenant, limit, after = START, before }: AttentionQuestion = {},
+): Promise<UnknownEffect[]> {
+  const { at, id } = before ?? after
+  return rows(db, before ? LIST_BACK : LIST, [shards, tenant ?? null, at, id, limit ?? null])
+}
+
+const START: AttentionPosition = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }

@@ -1,6 +1,8 @@
+import type { HookonceError } from '../../model/errors.ts'
 import { ALONE_FROM, TOGETHER_FROM } from '../../model/suspects.ts'
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
+import type { SealedPayload } from '../vault/vault.ts'
 import type { JobRef } from './job-ref.ts'
 import { CLAIMABLE } from './states.ts'
 
@@ -24,7 +26,20 @@ export interface ClaimedJob extends JobRef {
   readonly headers: string | null
   /** Format of `encode(…, 'escape')`: see escaped-bytes.ts. Null if it is large, or gone. */
   readonly body: string | null
+  /**
+   * Without headers, it is an encrypted payload: four bytes with the number of its data key, and
+   * the sealed bytes. So a claim of plain receipts returns no further column.
+   */
   readonly largeBody: Buffer | null
+  /** Why an encrypted payload cannot be read. */
+  readonly unreadable?: HookonceError | undefined
+}
+
+/** The payload of a claimed job, if it is encrypted. */
+export function sealedPayloadOf(job: ClaimedJob): SealedPayload | undefined {
+  const { receiptId, headers, largeBody } = job
+  if (headers !== null || largeBody === null) return undefined
+  return { receiptId, dataKey: largeBody.readInt32BE(), bytes: largeBody.subarray(4) }
 }
 
 /**
@@ -33,6 +48,9 @@ export interface ClaimedJob extends JobRef {
  * heap.
  */
 const LARGE_BYTES = 64 * 1024
+
+/** Suspects are claimed apart from other jobs. */
+export const NO_SUSPECT = `j.crashes < ${TOGETHER_FROM}`
 
 /*
  * Finds the shards with due work, and its subscribers. It locks nothing, so it may read all shards
@@ -46,14 +64,14 @@ const DUE = statement(
   `select s.shard, array_agg(u.id) as subscribers
    from generate_series(0, $1::integer - 1) s(shard)
    cross join (
-     select sub.id from hookonce.subscriber sub
-     join hookonce.source o on o.tenant = sub.tenant and o.name = sub.source
-     where sub.id = any($2::integer[]) and sub.paused_at is null and o.paused_at is null
+     select sub.id from ledger.subscriber sub
+     join ledger.source o on o.tenant = sub.tenant and o.name = sub.source
+     where sub.id = any($2::integer[]) and sub.paused_at is null and sub.held_at is null and o.paused_at is null
    ) u
    cross join lateral (
-     select from hookonce.job j
+     select from ledger.job j
      where j.shard = s.shard and j.subscriber = u.id and j.state in ${CLAIMABLE} and j.due_at <= now()
-       and j.crashes < ${TOGETHER_FROM}
+       and ${NO_SUSPECT}
      order by j.due_at limit 1
    ) due
    group by s.shard`,
@@ -78,9 +96,9 @@ export async function dueShards(db: Queryable, question: DueQuestion): Promise<D
 const DUE_SUSPECTS = statement(
   'due_suspects',
   `select j.shard, j.subscriber, j.crashes >= ${ALONE_FROM} as "isAlone"
-   from hookonce.job j
-   join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
-   join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+   from ledger.job j
+   join ledger.subscriber s on s.id = j.subscriber and s.paused_at is null
+   join ledger.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
    where j.crashes >= ${TOGETHER_FROM} and j.state in ${CLAIMABLE} and j.due_at <= now()
      and j.subscriber = any($1::integer[])
    order by j.due_at limit 32`,
@@ -107,15 +125,15 @@ const PUT_OFF_SUSPECT = statement(
   'put_off_suspect',
   `with picked as materialized (
      select j.receipt_id, j.subscriber
-     from hookonce.job j
-     join hookonce.subscriber s on s.id = j.subscriber and s.paused_at is null
-     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     from ledger.job j
+     join ledger.subscriber s on s.id = j.subscriber and s.paused_at is null
+     join ledger.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
      where j.shard = $1::smallint and j.crashes >= ${TOGETHER_FROM} and j.crashes >= ${ALONE_FROM}
        and j.state in ${CLAIMABLE} and j.due_at <= now() and j.subscriber = any($2::integer[])
      order by j.due_at limit 1
      for update of j skip locked
    )
-   update hookonce.job j set due_at = now() + $3::integer * interval '1 millisecond'
+   update ledger.job j set due_at = now() + $3::integer * interval '1 millisecond'
    from picked p where j.shard = $1::smallint and j.receipt_id = p.receipt_id and j.subscriber = p.subscriber
    returning j.shard, j.receipt_id as "receiptId", j.subscriber`,
 )
@@ -137,10 +155,14 @@ export async function putOffSuspect(
   return suspect
 }
 
+/** What a claim needs besides: circuits.ts uses it. */
+const ANY_CLAIM = { before: '', condition: '', columns: '' }
+
 /*
  * Claims jobs in one shard, up to a number of slots per subscriber.
  * - MATERIALIZED: otherwise the planner may run the LIMIT again and lease more jobs than wanted.
- * - Pauses are checked here too: a due job may have been paused since it was found.
+ * - Pauses and circuits are checked here too: a due job may have been paused since it was found.
+ *   Suspects ($5) do not wait for a circuit: nothing else would ever find them.
  * - Locked jobs are updated by ctid. In a join, the planner cannot know how few they are, and would
  *   read the whole shard. A job that changed between snapshot and lock has moved: it stays due for
  *   the next claim.
@@ -150,17 +172,21 @@ export async function putOffSuspect(
  *   and of two runs with the same fence only one finds its job processing. Everything that a run
  *   commits reaches the disk after its claim.
  */
-const claimOf = (name: string, picked: string): Statement =>
+export const claimOf = (
+  name: string,
+  picked: string,
+  { before, condition, columns } = ANY_CLAIM,
+): Statement =>
   statement(
     name,
     `with hurried as materialized (
      select set_config('synchronous_commit', 'off', true)
    ), picked as materialized (
      ${picked}
-   ), leased as (
-     update hookonce.job j
+   ), ${before}leased as (
+     update ledger.job j
      set state = 'processing', worker = $4::integer, fence = j.fence + 1, attempt = j.attempt + 1, started_at = now()
-     where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
+     where j.shard = $1::smallint and j.ctid = any(array(select at from picked))${condition}
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch, j.lane
    )
    select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane,
@@ -170,9 +196,10 @@ const claimOf = (name: string, picked: string): Statement =>
      (extract(epoch from r.received_at) * 1000)::float8 as "receivedAtMs",
      r.headers,
      case when octet_length(r.body) <= ${LARGE_BYTES} then encode(r.body, 'escape') end as body,
-     case when octet_length(r.body) > ${LARGE_BYTES} then r.body end as "largeBody"
+     case when octet_length(r.body) > ${LARGE_BYTES} then r.body
+       when r.body is null then int4send(r.data_key) || r.sealed end as "largeBody"${columns}
    from leased l
-   join hookonce.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
+   join ledger.receipt r on r.shard = $1::smallint and r.id = l.receipt_id`,
   )
 
 const CLAIM = claimOf(
@@ -180,10 +207,11 @@ const CLAIM = claimOf(
   `select j.at
      from hurried
      cross join unnest($2::integer[], $3::integer[]) want(subscriber, slots)
-     join hookonce.subscriber s on s.id = want.subscriber and s.paused_at is null
-     join hookonce.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
+     join ledger.subscriber s on s.id = want.subscriber and s.paused_at is null
+       and (s.held_at is null or $5::integer > 0)
+     join ledger.source o on o.tenant = s.tenant and o.name = s.source and o.paused_at is null
      cross join lateral (
-       select d.ctid as at from hookonce.job d
+       select d.ctid as at from ledger.job d
        where d.shard = $1::smallint and d.subscriber = want.subscriber and d.state in ${CLAIMABLE}
          and d.due_at <= now() and d.crashes between $5::integer and $6::integer
        order by d.due_at limit want.slots
@@ -194,7 +222,7 @@ const CLAIM = claimOf(
 /** Ignores the due time: the suspect was put off for this process. */
 const CLAIM_SUSPECT = claimOf(
   'claim_suspect',
-  `select d.ctid as at from hurried cross join hookonce.job d
+  `select d.ctid as at from hurried cross join ledger.job d
      where d.shard = $1::smallint and d.receipt_id = $2::uuid and d.subscriber = $3::integer
        and d.state in ${CLAIMABLE} and d.crashes >= ${ALONE_FROM}
      for update of d skip locked`,

@@ -13,7 +13,7 @@ import { byKey, type JobRef } from './job-ref.ts'
 const COMPLETE_WITH_STEP = statement(
   'complete_with_step',
   `with done as (
-     update hookonce.job
+     update ledger.job
      set state = 'processed', worker = null, finished_at = now(), reason = $6::text, last_step = $5::text
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
@@ -47,14 +47,14 @@ const COMPLETE_WRITTEN = statement(
      cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
        e(shard, receipt_id, subscriber, fence, step)
      cross join lateral (
-       select * from hookonce.job k
+       select * from ledger.job k
        where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
        limit 1
        for update
      ) j
      where j.fence = e.fence and j.state = 'processing'
    )
-   update hookonce.job j
+   update ledger.job j
    set state = 'processed', worker = null, finished_at = now(), reason = null,
      last_step = case when j.last_step in ('${WRITTEN}', '${PUBLISHED}') and j.last_step <> l.step
        then '${WRITTEN_AND_PUBLISHED}' else l.step end

@@ -17,7 +17,7 @@ export const STALE_FENCE = '22012'
 const REQUIRE_LIVE = statement(
   'require_live',
   `with live as materialized (
-     select from hookonce.job
+     select from ledger.job
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      for update
@@ -32,7 +32,7 @@ export async function requireLive(db: Queryable, job: JobRef): Promise<void> {
 
 const IS_LIVE = statement(
   'is_live',
-  `select 1 from hookonce.job
+  `select 1 from ledger.job
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
      and state = 'processing'`,
 )

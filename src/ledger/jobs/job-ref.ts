@@ -1,4 +1,7 @@
-/** What names one run of a job. Every write about the run carries it; with a stale fence it changes nothing. */
+/**
+ * What names one run of a job. Every write about the run carries it; with a stale fence it changes
+ * nothing.
+ */
 export interface JobRef {
   readonly shard: number
   readonly receiptId: string

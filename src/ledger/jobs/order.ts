@@ -9,7 +9,7 @@ import { UNFINISHED } from './states.ts'
 
 /*
  * Jobs with an order key run one at a time. In the database an order key is a `lane`: a row in
- * hookonce.lane, and the columns `lane` and `lane_seq` of a job.
+ * ledger.lane, and the columns `lane` and `lane_seq` of a job.
  *
  * All jobs of a key are recorded waiting (due at infinity), numbered under the lock of their key:
  * that is the order of their receipts. To release a job makes it due. From then on it is claimed,
@@ -21,7 +21,7 @@ import { UNFINISHED } from './states.ts'
 
 const LOCK_KEYS = statement(
   'lock_lanes',
-  `select id from hookonce.lane where shard = $1::smallint and id = any($2::uuid[]) order by id for update`,
+  `select id from ledger.lane where shard = $1::smallint and id = any($2::uuid[]) order by id for update`,
 )
 
 /*
@@ -34,18 +34,18 @@ const RELEASE = statement(
      select l.id, w.shard, w.receipt_id, w.subscriber
      from unnest($2::uuid[]) l(id)
      left join lateral (
-       select j.shard, j.receipt_id, j.subscriber from hookonce.job j
+       select j.shard, j.receipt_id, j.subscriber from ledger.job j
        where j.lane = l.id and j.lane is not null and j.state = 'received' and j.due_at = 'infinity'
        order by j.lane_seq limit 1
      ) w on true
      where not exists (
-       select from hookonce.job j where j.lane = l.id and j.lane is not null
+       select from ledger.job j where j.lane = l.id and j.lane is not null
          and j.state in ${UNFINISHED} and j.due_at < 'infinity'
      )
    ), gone as (
-     delete from hookonce.lane l using lane e where l.shard = $1::smallint and l.id = e.id and e.receipt_id is null
+     delete from ledger.lane l using lane e where l.shard = $1::smallint and l.id = e.id and e.receipt_id is null
    )
-   update hookonce.job j set due_at = now()
+   update ledger.job j set due_at = now()
    from lane e where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
      and j.state = 'received' and j.due_at = 'infinity'
    returning j.receipt_id`,
@@ -85,17 +85,17 @@ const JOIN = statement(
   'join_lane',
   `with job as materialized (
      select j.receipt_id, j.subscriber, (extract(epoch from r.received_at) * 1000000)::bigint as seq
-     from hookonce.job j
-     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id
+     from ledger.job j
+     join ledger.receipt r on r.shard = $1::smallint and r.id = j.receipt_id
      where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.subscriber = $3::integer
        and j.fence = $4::integer and j.state = 'processing'
      for update of j
    ), lane as (
-     insert into hookonce.lane as l (shard, id, seq, added)
+     insert into ledger.lane as l (shard, id, seq, added)
      select $6::smallint, $5::uuid, greatest(seq, (extract(epoch from clock_timestamp()) * 1000000)::bigint), 0 from job
      on conflict (shard, id) do update set added = 0, seq = greatest(l.seq, (select seq from job))
    )
-   update hookonce.job j
+   update ledger.job j
    set state = 'received', worker = null, attempt = j.attempt - 1, due_at = 'infinity', lane = $5::uuid, lane_seq = e.seq
    from job e where j.shard = $1::smallint and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber`,
 )
@@ -116,9 +116,9 @@ export async function joinOrderKey(
  */
 const IDLE_KEYS = statement(
   'resting_lanes',
-  `select l.id from hookonce.lane l
+  `select l.id from ledger.lane l
    where l.shard = $1::smallint and not exists (
-     select from hookonce.job j where j.lane = l.id and j.lane is not null
+     select from ledger.job j where j.lane = l.id and j.lane is not null
        and j.state in ${UNFINISHED} and j.due_at < 'infinity'
    )
    limit $2::integer`,

@@ -1,6 +1,7 @@
 import type { JobState } from '../../model/job-state.ts'
 import * as binary from '../driver/binary.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { HAS_PAYLOAD } from '../receipts/payload.ts'
 import { NEEDS_OPERATOR } from './states.ts'
 
 /*
@@ -13,38 +14,38 @@ import { NEEDS_OPERATOR } from './states.ts'
 const REPLAY = statement(
   'replay',
   `with held as materialized (
-     select r.id from hookonce.receipt r
-     where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null
+     select r.id from ledger.receipt r
+     where r.shard = $1::smallint and r.id = any($2::uuid[]) and ${HAS_PAYLOAD}
      order by r.id
      for key share
    ), finished as materialized (
-     select j.receipt_id, j.subscriber from hookonce.job j
+     select j.receipt_id, j.subscriber from ledger.job j
      where j.shard = $1::smallint and j.receipt_id = any(array(select id from held))
-       and j.state = any($4::hookonce.job_state[])
+       and j.state = any($4::ledger.job_state[])
        and ($3::integer[] is null or j.subscriber = any($3::integer[]))
      order by j.receipt_id, j.subscriber
      for update
    ), told as (
-     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, ended_at, outcome)
+     insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, ended_at, outcome)
      select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.finished_at, 'processed'
-     from hookonce.job j join finished f using (receipt_id, subscriber)
+     from ledger.job j join finished f using (receipt_id, subscriber)
      where j.shard = $1::smallint and j.state = 'processed'
    ), kept as (
-     insert into hookonce.step (shard, receipt_id, subscriber, fence, epoch, name)
+     insert into ledger.step (shard, receipt_id, subscriber, fence, epoch, name)
      select j.shard, j.receipt_id, j.subscriber, j.fence, j.epoch, j.last_step
-     from hookonce.job j join finished f using (receipt_id, subscriber)
+     from ledger.job j join finished f using (receipt_id, subscriber)
      where j.shard = $1::smallint and j.last_step is not null and $5::integer = 0
      on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
    ), lanes as (
      -- Its lane may be gone. Taken under its lock otherwise, so that nobody removes it who has not seen this job.
-     insert into hookonce.lane (shard, id, seq, added)
-     select distinct (get_byte(uuid_send(j.lane), 0) % (select value from hookonce.setting where name = 'shards'))::smallint,
+     insert into ledger.lane (shard, id, seq, added)
+     select distinct (get_byte(uuid_send(j.lane), 0) % (select value from ledger.setting where name = 'shards'))::smallint,
        j.lane, (extract(epoch from now()) * 1000000)::bigint, 0
-     from hookonce.job j join finished f using (receipt_id, subscriber)
+     from ledger.job j join finished f using (receipt_id, subscriber)
      where j.shard = $1::smallint and j.lane is not null
      on conflict (shard, id) do update set added = 0
    )
-   update hookonce.job j
+   update ledger.job j
    set state = 'received', attempt = 0, crashes = 0, born_at = now(), finished_at = null, reason = null,
      due_at = case when j.lane is null then now() else 'infinity' end,
      epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
@@ -77,11 +78,11 @@ export async function replayJobs(db: Queryable, replay: Replay): Promise<number>
 const ADD_MISSING = statement(
   'add_missing_jobs',
   `with held as materialized (
-     select r.shard, r.id from hookonce.receipt r
-     where r.shard = $1::smallint and r.id = $2::uuid and r.body is not null
+     select r.shard, r.id from ledger.receipt r
+     where r.shard = $1::smallint and r.id = $2::uuid and ${HAS_PAYLOAD}
      for key share
    )
-   insert into hookonce.job (shard, receipt_id, subscriber, state)
+   insert into ledger.job (shard, receipt_id, subscriber, state)
    select h.shard, h.id, unnest($3::integer[]), 'received' from held h
    on conflict (shard, receipt_id, subscriber) do nothing`,
 )
@@ -95,28 +96,33 @@ export async function addMissingJobs(
 
 /*
  * Failed jobs that can be replayed, oldest first. The oldest failures may have lost their bodies,
- * which are kept for a shorter time than keys. They are skipped before the limit is applied.
+ * which are kept for a shorter time than keys. Others lost the key of their payload. Both are
+ * skipped before the limit is applied.
  */
 const FAILED = statement(
   'failed_jobs',
-  `select j.receipt_id as "receiptId", j.subscriber, s.source, s.name, j.reason
-   from hookonce.subscriber s
-   join hookonce.source o on o.tenant = s.tenant and o.name = s.source
+  `select j.receipt_id as "receiptId", j.subscriber, s.tenant, s.source, s.name, j.reason
+   from ledger.subscriber s
+   join ledger.source o on o.tenant = s.tenant and o.name = s.source
    cross join lateral (
      select j.receipt_id, j.subscriber, j.reason, j.finished_at
-     from hookonce.job j
-     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.body is not null
+     from ledger.job j
+     join ledger.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and ${HAS_PAYLOAD}
+       and (r.data_key is null
+         or exists (select from ledger.data_key k where k.id = r.data_key and k.wrapped is not null))
        and r.received_at > now() - o.body_seconds * interval '1 second'
      where j.shard = $1::smallint and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR} and j.state = 'failed'
        and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
      order by j.finished_at limit $5::integer
    ) j
    where ($2::text is null or s.source = $2::text) and ($3::text is null or s.name = $3::text)
+     and ($6::text is null or s.tenant = $6::text)
    order by j.finished_at limit $5::integer`,
 )
 
 export interface FailedQuestion {
   readonly shard: number
+  readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
   readonly sinceMs: number
@@ -126,6 +132,7 @@ export interface FailedQuestion {
 export interface FailedJob {
   readonly receiptId: string
   readonly subscriber: number
+  readonly tenant: string
   readonly source: string
   readonly name: string
   readonly reason: string | null
@@ -138,5 +145,6 @@ export async function failedJobs(db: Queryable, question: FailedQuestion): Promi
     question.subscriber ?? null,
     question.sinceMs,
     question.limit,
+    question.tenant ?? null,
   ])
 }

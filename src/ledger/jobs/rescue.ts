@@ -10,7 +10,7 @@ const LEASED_TO = statement(
   'leased_to',
   `select j.shard, j.receipt_id as "receiptId", j.subscriber, j.fence
    from generate_series(0, $1::integer - 1) s(shard)
-   join hookonce.job j on j.shard = s.shard and j.worker = $2::integer and j.state = 'processing'
+   join ledger.job j on j.shard = s.shard and j.worker = $2::integer and j.state = 'processing'
    where j.started_at < now() - $3::integer * interval '1 millisecond'`,
 )
 
@@ -42,9 +42,9 @@ export async function jobsLeasedTo(db: Queryable, question: LeaseQuestion): Prom
  * only read here, because they are in other shards.
  */
 const OPEN_CALLS = `select l.shard, l.id, l.started_at
-     from generate_series(0, (select value from hookonce.setting where name = 'shards') - 1) n(shard)
+     from generate_series(0, (select value from ledger.setting where name = 'shards') - 1) n(shard)
      cross join lateral (
-       select * from hookonce.effect k
+       select * from ledger.effect k
        where k.shard = n.shard and k.receipt_id = j.receipt_id
        offset 0
      ) l
@@ -56,16 +56,16 @@ const RESCUE = statement(
      select j.at
      from unnest($2::integer[]) dead(worker)
      cross join lateral (
-       select l.ctid as at from hookonce.job l
+       select l.ctid as at from ledger.job l
        where l.shard = $1::smallint and l.state = 'processing' and l.worker between dead.worker and dead.worker
        order by l.worker limit $3::integer
        for update skip locked
      ) j
      limit $3::integer
    ), rescued as (
-     update hookonce.job j
+     update ledger.job j
      set state = (case when j.crashes + $4::integer < ${BURIED_AT} then 'retrying'
-         when exists (${OPEN_CALLS}) then 'attention' else 'failed' end)::hookonce.job_state,
+         when exists (${OPEN_CALLS}) then 'attention' else 'failed' end)::ledger.job_state,
        fence = j.fence + 1, crashes = j.crashes + $4::integer, worker = null,
        due_at = now() + $4::integer * least(60, 2 ^ j.crashes) * interval '1 second',
        finished_at = case when j.crashes + $4::integer >= ${BURIED_AT} then now() end,
@@ -76,12 +76,12 @@ const RESCUE = statement(
      where j.shard = $1::smallint and j.ctid = any(array(select at from orphan))
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
    ), told as (
-     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
      select $1::smallint, receipt_id, subscriber, fence - 1, attempt, started_at,
        case when $4::integer = 0 then 'returned' else 'crashed' end, reason
      from rescued
    ), asked as (
-     insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+     insert into ledger.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
      select distinct on (j.receipt_id, j.subscriber) $1::smallint, j.receipt_id, j.subscriber, call.shard, call.id
      from rescued j cross join lateral (${OPEN_CALLS}) call
      where j.state = 'attention'

@@ -10,23 +10,23 @@ import { CLAIMABLE } from './states.ts'
  */
 
 /** Whether a running worker serves the subscriber `s`. */
-export const IS_SERVED = `exists (select from hookonce.worker w where w.dead_at is null and w.lease_until > now()
+export const IS_SERVED = `exists (select from ledger.worker w where w.dead_at is null and w.lease_until > now()
      and (w.serves is null or s.id = any(w.serves)))`
 
 /** The rows of dead workers are deleted after a day; `served_until` keeps the time. */
 const SERVED_UNTIL = `(select greatest(s.served_until, max(coalesce(w.dead_at, w.lease_until)))
-     from hookonce.worker w where s.id = any(w.serves))`
+     from ledger.worker w where s.id = any(w.serves))`
 
 const LIST = statement(
   'list_served',
   `select s.id, s.tenant, s.source, s.name as subscriber, s.pattern, s.seen_at as "registeredAt", s.paused_at as "pausedAt",
-     ${IS_SERVED} as "isServed", ${SERVED_UNTIL} as "servedUntil",
+     s.pause_reason as "pauseReason", ${IS_SERVED} as "isServed", ${SERVED_UNTIL} as "servedUntil",
      sum(j.waiting)::float8 as waiting, sum(j.begun)::float8 as begun
-   from hookonce.subscriber s
+   from ledger.subscriber s
    cross join generate_series(0, $1::integer - 1) n(shard)
    cross join lateral (
      select count(*) as waiting, count(*) filter (where j.fence > 0) as begun
-     from hookonce.job j
+     from ledger.job j
      where j.shard = n.shard and j.subscriber = s.id and j.state in ${CLAIMABLE}
    ) j
    group by s.id
@@ -42,6 +42,8 @@ export interface ServedSubscriber {
   /** When a process last registered it. */
   readonly registeredAt: Date
   readonly pausedAt: Date | null
+  /** Null: none was given. */
+  readonly pauseReason: string | null
   /** Whether a running worker serves it. */
   readonly isServed: boolean
   /**
@@ -61,9 +63,9 @@ export async function servedSubscribers(db: Queryable, shards: number): Promise<
 const UNATTENDED = statement(
   'unattended_subscribers',
   `select s.source, s.name as subscriber, coalesce(${SERVED_UNTIL}, s.seen_at) as since,
-     exists (select from hookonce.worker w where w.dead_at is null and w.lease_until > now()
+     exists (select from ledger.worker w where w.dead_at is null and w.lease_until > now()
        and coalesce(cardinality(w.serves), 1) > 0) as "othersRun"
-   from hookonce.subscriber s
+   from ledger.subscriber s
    where s.id = any($1::integer[]) and not ${IS_SERVED}
    order by s.source, s.name`,
 )

@@ -19,6 +19,8 @@ export interface Settlement extends JobRef {
   /** The attempt does not count: the job was handed back, or deferred. */
   readonly returnAttempt: boolean
   readonly reason: string | undefined
+  /** Where the error was thrown, for the row of the attempt. */
+  readonly stack?: string | undefined
 }
 
 /*
@@ -32,7 +34,7 @@ export interface Settlement extends JobRef {
  *   empty, and read all of it for each row.
  */
 const LOCKED = `cross join lateral (
-       select * from hookonce.job k
+       select * from ledger.job k
        where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
        limit 1
        for update
@@ -52,7 +54,7 @@ const COMPLETE = statement(
        e(shard, receipt_id, subscriber, fence, place)
      ${LOCKED}
    ), completed as (
-     update hookonce.job j
+     update ledger.job j
      set state = 'processed', worker = null, finished_at = now(), reason = null
      from ended e
      where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
@@ -60,24 +62,24 @@ const COMPLETE = statement(
    ${LOST}`,
 )
 
-/** For any outcomes. Runs that did not succeed are recorded in hookonce.attempt. */
+/** For any outcomes. Runs that did not succeed are recorded in ledger.attempt. */
 const SETTLE = statement(
   'settle',
   `with ${WITH_DURABLE}, ended as materialized (
      select e.place, j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at,
-       e.state, e.delay_ms, e.return_attempt, e.reason
+       e.state, e.delay_ms, e.return_attempt, e.reason, e.stack
      from durable
      cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
-       $8::text[]) with ordinality
-       e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason, place)
+       $8::text[], $9::text[]) with ordinality
+       e(shard, receipt_id, subscriber, fence, state, delay_ms, return_attempt, reason, stack, place)
      ${LOCKED}
    ), told as (
-     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
-     select shard, receipt_id, subscriber, fence, attempt, started_at, state, reason
+     insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error, stack)
+     select shard, receipt_id, subscriber, fence, attempt, started_at, state, reason, stack
      from ended where state <> 'processed' and not return_attempt
    ), settled as (
-     update hookonce.job j
-     set state = e.state::hookonce.job_state,
+     update ledger.job j
+     set state = e.state::ledger.job_state,
        worker = null,
        attempt = j.attempt - e.return_attempt::integer,
        -- A run that ended has killed nobody. What is handed back may not have run at all.
@@ -123,6 +125,7 @@ function outcomesOf(batch: readonly Settlement[]): Buffer[] {
     binary.integers(batch.map((s) => Math.round(s.delayMs))),
     binary.booleans(batch.map((s) => s.returnAttempt)),
     binary.texts(batch.map((s) => s.reason)),
+    binary.texts(batch.map((s) => s.stack)),
   ]
 }
 
@@ -134,16 +137,16 @@ function outcomesOf(batch: readonly Settlement[]): Buffer[] {
 const STOP = statement(
   'stop_for_attention',
   `with stopped as (
-     update hookonce.job
+     update ledger.job
      set state = 'attention', worker = null, finished_at = now(), reason = $5
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      returning attempt, started_at
    ), told as (
-     insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+     insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
      select $1::smallint, $2::uuid, $3::integer, $4::integer, attempt, started_at, 'attention', $5 from stopped
    )
-   insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+   insert into ledger.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
    select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
 )
 

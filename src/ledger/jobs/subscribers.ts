@@ -1,8 +1,8 @@
-import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { change, type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
 
 const REGISTER_SOURCE = statement(
   'register_source',
-  `insert into hookonce.source (tenant, name, key_seconds, body_seconds) values ($1, $2, $3, $4)
+  `insert into ledger.source (tenant, name, key_seconds, body_seconds) values ($1, $2, $3, $4)
    on conflict (tenant, name) do update set key_seconds = excluded.key_seconds, body_seconds = excluded.body_seconds`,
 )
 
@@ -17,10 +17,21 @@ export async function registerSource(db: Queryable, source: SourceRow): Promise<
   await change(db, REGISTER_SOURCE, [source.tenant, source.name, source.keySeconds, source.bodySeconds])
 }
 
+/*
+ * A subscriber whose circuit is not closed is registered as held. The lock keeps the circuit as it
+ * is until then: whoever changes it next finds the subscriber.
+ */
 const REGISTER_SUBSCRIBER = statement(
   'register_subscriber',
-  `insert into hookonce.subscriber (tenant, source, name, pattern) values ($1, $2, $3, $4)
-   on conflict (tenant, source, name) do update set pattern = excluded.pattern, seen_at = now()
+  `with limiter as materialized (
+     select id, case when state <> 'closed' then since end as held_at
+     from ledger.limiter where id = $5::integer
+     for share
+   )
+   insert into ledger.subscriber (tenant, source, name, pattern, limiter, held_at)
+   values ($1, $2, $3, $4, (select id from limiter), (select held_at from limiter))
+   on conflict (tenant, source, name) do update
+   set pattern = excluded.pattern, seen_at = now(), limiter = excluded.limiter, held_at = excluded.held_at
    returning id`,
 )
 
@@ -29,28 +40,44 @@ export interface SubscriberName {
   readonly source: string
   readonly name: string
   readonly pattern: string
+  /** The number of its limiter, if it has a circuit or a rate. */
+  readonly limiter?: number | undefined
 }
 
 /** Returns the subscriber's number. Jobs refer to their subscriber by this number. */
 export async function registerSubscriber(
   db: Queryable,
-  { tenant, source, name, pattern }: SubscriberName,
+  { tenant, source, name, pattern, limiter }: SubscriberName,
 ): Promise<number> {
-  const [row] = await rows<{ id: number }>(db, REGISTER_SUBSCRIBER, [tenant, source, name, pattern])
+  const values = [tenant, source, name, pattern, limiter ?? null]
+  const [row] = await rows<{ id: number }>(db, REGISTER_SUBSCRIBER, values)
   if (!row) throw new Error(`the ledger gave no id to subscriber ${name} of ${source}`)
   return row.id
 }
 
-const PAUSE_SOURCE = statement(
-  'pause_source',
-  `update hookonce.source set paused_at = case when $3::boolean then coalesce(paused_at, now()) end
-   where tenant = $1 and name = $2`,
-)
+/*
+ * A pause keeps the time and the reason of the first one. The row is locked before it is read, so
+ * that of several pauses at the same time one is the first.
+ */
+const pauseOf = (name: string, table: string, where: string): Statement =>
+  statement(
+    name,
+    `with before as materialized (
+     select paused_at, pause_reason from ledger.${table} where ${where} for update
+   )
+   update ledger.${table} t
+   set paused_at = case when $1::boolean then coalesce(b.paused_at, now()) end,
+     pause_reason = case when $1::boolean and b.paused_at is not null then b.pause_reason when $1::boolean then $2::text end
+   from before b where ${where}
+   returning (b.paused_at is not null) as "wasPaused"`,
+  )
 
-const PAUSE_SUBSCRIBER = statement(
+const PAUSE_SOURCE = pauseOf('pause_source', 'source', 'tenant = $3 and name = $4')
+
+const PAUSE_SUBSCRIBER = pauseOf(
   'pause_subscriber',
-  `update hookonce.subscriber set paused_at = case when $4::boolean then coalesce(paused_at, now()) end
-   where tenant = $1 and source = $2 and name = $3`,
+  'subscriber',
+  'tenant = $3 and source = $4 and name = $5',
 )
 
 export interface Pause {
@@ -59,23 +86,30 @@ export interface Pause {
   /** One subscriber of the source. Undefined: all of them. */
   readonly subscriber?: string | undefined
   readonly paused: boolean
+  /** Why it is paused. */
+  readonly reason?: string | undefined
 }
 
-/** Paused: deliveries are recorded, their jobs wait. False: no such source or subscriber. */
+/**
+ * Paused: deliveries are recorded, their jobs wait. Returns whether it was paused before.
+ * Undefined: no such source or subscriber.
+ */
 export async function setPaused(
   db: Queryable,
-  { tenant, source, subscriber, paused }: Pause,
-): Promise<boolean> {
-  const changed =
-    subscriber === undefined
-      ? await change(db, PAUSE_SOURCE, [tenant, source, paused])
-      : await change(db, PAUSE_SUBSCRIBER, [tenant, source, subscriber, paused])
-  return changed === 1
+  { tenant, source, subscriber, paused, reason }: Pause,
+): Promise<boolean | undefined> {
+  const values = [paused, reason ?? null, tenant, source]
+  const [changed] = await rows<{ wasPaused: boolean }>(
+    db,
+    subscriber === undefined ? PAUSE_SOURCE : PAUSE_SUBSCRIBER,
+    subscriber === undefined ? values : [...values, subscriber],
+  )
+  return changed?.wasPaused
 }
 
 const LIST_SUBSCRIBERS = statement(
   'list_subscribers',
-  `select id, name, pattern from hookonce.subscriber where tenant = $1 and source = $2 order by id`,
+  `select id, name, pattern from ledger.subscriber where tenant = $1 and source = $2 order by id`,
 )
 
 export interface RegisteredSubscriber {
@@ -90,4 +124,30 @@ export async function subscribersOf(
   source: string,
 ): Promise<RegisteredSubscriber[]> {
   return rows(db, LIST_SUBSCRIBERS, [tenant, source])
+}
+
+const READ_SOURCES = statement(
+  'read_sources',
+  `select tenant, name, key_seconds as "keySeconds", body_seconds as "bodySeconds" from ledger.source
+   where name = $1 order by tenant`,
+)
+
+/** The sources of this name: one for each tenant that has it. */
+export async function sourcesNamed(db: Queryable, name: string): Promise<SourceRow[]> {
+  return rows(db, READ_SOURCES, [name])
+}
+
+/* Whether a subscriber is ordered is known only to its app. Its jobs have an order key. */
+const ORDERED_SUBSCRIBERS = statement(
+  'ordered_subscribers',
+  `select s.name from ledger.subscriber s
+   where s.id = any($1::integer[])
+     and exists (select from ledger.job j where j.subscriber = s.id and j.lane is not null)
+   order by s.name`,
+)
+
+/** The names of those subscribers that have had jobs with an order key. Reads all their jobs. */
+export async function orderedSubscribers(db: Queryable, subscribers: readonly number[]): Promise<string[]> {
+  const found = await rows<{ name: string }>(db, ORDERED_SUBSCRIBERS, [subscribers])
+  return found.map(({ name }) => name)
 }

@@ -12,11 +12,11 @@ const WAITING = `j.shard = $1::smallint and j.subscriber = $2::integer and j.sta
 const DISCARD = statement(
   'discard_waiting',
   `with picked as materialized (
-     select j.ctid as at from hookonce.job j where ${WAITING}
+     select j.ctid as at from ledger.job j where ${WAITING}
      order by j.due_at limit $3::integer
      for update skip locked
    )
-   update hookonce.job j set state = 'failed', finished_at = now(), reason = $4::text
+   update ledger.job j set state = 'failed', finished_at = now(), reason = $4::text
    where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
    returning j.receipt_id as "receiptId", j.fence > 0 as "isGivenUp"`,
 )
@@ -50,25 +50,25 @@ const MOVE = statement(
   'move_waiting',
   `with picked as materialized (
      select j.receipt_id, j.fence, j.epoch, j.last_step
-     from hookonce.job j
-     join hookonce.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.event_type = any($6::text[])
+     from ledger.job j
+     join ledger.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.event_type = any($6::text[])
      where ${WAITING} and (j.fence = 0 or $7::boolean)
      order by j.due_at limit $3::integer
      for update of j skip locked
    ), made as (
-     insert into hookonce.job (shard, receipt_id, subscriber, state, fence, epoch, last_step)
+     insert into ledger.job (shard, receipt_id, subscriber, state, fence, epoch, last_step)
      select $1::smallint, p.receipt_id, $5::integer, 'received', p.fence, p.epoch, p.last_step from picked p
      order by p.receipt_id
      on conflict (shard, receipt_id, subscriber) do nothing
      returning receipt_id
    ), steps as (
-     insert into hookonce.step (shard, receipt_id, subscriber, epoch, name, at, fence, result, input_hash)
+     insert into ledger.step (shard, receipt_id, subscriber, epoch, name, at, fence, result, input_hash)
      select t.shard, t.receipt_id, $5::integer, t.epoch, t.name, t.at, t.fence, t.result, t.input_hash
-     from hookonce.step t
+     from ledger.step t
      where t.shard = $1::smallint and t.receipt_id = any(array(select receipt_id from made)) and t.subscriber = $2::integer
      on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
    )
-   update hookonce.job j set state = 'processed', finished_at = now(), reason = $4::text
+   update ledger.job j set state = 'processed', finished_at = now(), reason = $4::text
    where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer
    returning j.receipt_id as "receiptId",
      j.fence > 0 and not j.receipt_id = any(array(select receipt_id from made)) as "isGivenUp"`,
@@ -99,8 +99,8 @@ const WAITING_TYPES = statement(
   'waiting_types',
   `select r.event_type as type, count(*)::float8 as jobs, count(*) filter (where j.fence > 0)::float8 as begun
    from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ${CLAIMABLE}
-   join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
+   join ledger.job j on j.shard = n.shard and j.subscriber = $2::integer and j.state in ${CLAIMABLE}
+   join ledger.receipt r on r.shard = j.shard and r.id = j.receipt_id
    group by r.event_type order by r.event_type`,
 )
 

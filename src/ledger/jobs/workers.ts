@@ -11,7 +11,7 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 const ENLIST = statement(
   'enlist_worker',
-  `insert into hookonce.worker (lease_until, host, pid, lease_ms, serves)
+  `insert into ledger.worker (lease_until, host, pid, lease_ms, serves)
    values (now() + $1::integer * interval '1 millisecond', $2::text, $3::integer, $1::integer, $4::integer[]) returning id`,
 )
 
@@ -33,7 +33,7 @@ export async function enlistWorker(db: Queryable, enlistment: Enlistment): Promi
 
 const HEARTBEAT = statement(
   'heartbeat',
-  `update hookonce.worker set lease_until = now() + $2::integer * interval '1 millisecond'
+  `update ledger.worker set lease_until = now() + $2::integer * interval '1 millisecond'
    where id = $1::integer and dead_at is null`,
 )
 
@@ -44,7 +44,7 @@ export async function heartbeat(db: Queryable, worker: number, leaseMs: number):
 
 const RETIRE = statement(
   'retire_worker',
-  `update hookonce.worker set dead_at = now() where id = $1::integer and dead_at is null`,
+  `update ledger.worker set dead_at = now() where id = $1::integer and dead_at is null`,
 )
 
 /** A clean stop. Jobs that it still holds are rescued at once, not after the end of its lease. */
@@ -62,14 +62,14 @@ export async function retireWorker(db: Queryable, worker: number): Promise<void>
 const BURY_SILENT = statement(
   'bury_silent_workers',
   `with silent as (
-     update hookonce.worker set dead_at = now()
+     update ledger.worker set dead_at = now()
      where dead_at is null and lease_until < now() - $1::integer * interval '1 millisecond'
        and coalesce(lease_ms, ${DEFAULT_LEASE_MS}) <= $2::float8
      returning id
    )
    select id, true as "isCrash" from silent
    union all
-   select id, dead_at > lease_until from hookonce.worker where dead_at is not null`,
+   select id, dead_at > lease_until from ledger.worker where dead_at is not null`,
 )
 
 export interface DeadWorker {
@@ -97,10 +97,10 @@ export async function deadWorkers(db: Queryable, question: SilenceQuestion): Pro
 const FORGET = statement(
   'forget_workers',
   `with gone as (
-     delete from hookonce.worker where id = any($1::integer[]) and dead_at < now() - interval '1 day'
+     delete from ledger.worker where id = any($1::integer[]) and dead_at < now() - interval '1 day'
      returning serves, dead_at
    )
-   update hookonce.subscriber s set served_until = greatest(s.served_until, g.until)
+   update ledger.subscriber s set served_until = greatest(s.served_until, g.until)
    from (select unnest(serves) as id, max(dead_at) as until from gone group by 1) g
    where s.id = g.id`,
 )

@@ -1,9 +1,9 @@
 -- The ledger. Every primary key leads with the shard, so that the tables can be distributed by it.
 -- A receipt is written once and not rewritten; what changes lives in the small rows of job.
 
-create type hookonce.job_state as enum ('received', 'processing', 'retrying', 'processed', 'failed', 'attention');
+create type ledger.job_state as enum ('received', 'processing', 'retrying', 'processed', 'failed', 'attention');
 
-create table hookonce.source (
+create table ledger.source (
   tenant text not null,
   name text not null,
   -- The two clocks of retention, as its receivers last declared them.
@@ -13,7 +13,7 @@ create table hookonce.source (
   primary key (tenant, name)
 );
 
-create table hookonce.subscriber (
+create table ledger.subscriber (
   id integer generated always as identity primary key,
   tenant text not null,
   source text not null,
@@ -25,7 +25,7 @@ create table hookonce.subscriber (
 );
 
 -- A worker's lease: one row a process, so that a heartbeat rewrites one row however many jobs are in flight.
-create table hookonce.worker (
+create table ledger.worker (
   id integer generated always as identity primary key,
   lease_until timestamptz not null,
   started_at timestamptz not null default now(),
@@ -34,7 +34,7 @@ create table hookonce.worker (
   pid integer not null
 ) with (fillfactor = 50);
 
-create table hookonce.receipt (
+create table ledger.receipt (
   received_at timestamptz not null default now(),
   occurred_at timestamptz,
   id uuid not null,
@@ -57,19 +57,19 @@ create table hookonce.receipt (
 with (toast_tuple_target = 8160);
 
 -- New entries go to the rightmost page of their shard: cheap on accept, and what `events` and pruning walk along.
-create index receipt_received on hookonce.receipt (shard, received_at);
+create index receipt_received on ledger.receipt (shard, received_at);
 
 -- The default compression (pglz) costs more than the disk it saves on bodies of a few kilobytes.
 do $$
 begin
-  alter table hookonce.receipt alter column body set compression lz4;
+  alter table ledger.receipt alter column body set compression lz4;
 exception when feature_not_supported then
-  alter table hookonce.receipt alter column body set storage external;
+  alter table ledger.receipt alter column body set storage external;
 end
 $$;
 
 -- Further deliveries of a known event. One row an event that was repeated at all.
-create table hookonce.duplicate (
+create table ledger.duplicate (
   first_at timestamptz not null default now(),
   last_at timestamptz not null default now(),
   receipt_id uuid not null,
@@ -81,7 +81,7 @@ create table hookonce.duplicate (
   primary key (shard, receipt_id)
 ) with (fillfactor = 70);
 
-create table hookonce.job (
+create table ledger.job (
   receipt_id uuid not null,
   -- When this job's age began: at the receipt, or at its last replay.
   born_at timestamptz not null default now(),
@@ -92,7 +92,7 @@ create table hookonce.job (
   -- Raised at each claim and each rescue; never lowered, not even by a replay.
   fence integer not null default 0,
   worker integer,
-  state hookonce.job_state not null,
+  state ledger.job_state not null,
   shard smallint not null,
   attempt smallint not null default 0,
   crashes smallint not null default 0,
@@ -100,12 +100,12 @@ create table hookonce.job (
   primary key (shard, receipt_id, subscriber)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
-create index job_due on hookonce.job (shard, subscriber, due_at) where state in ('received', 'retrying');
-create index job_leased on hookonce.job (shard, worker) where state = 'processing';
-create index job_failed on hookonce.job (shard, subscriber, finished_at) where state in ('failed', 'attention');
+create index job_due on ledger.job (shard, subscriber, due_at) where state in ('received', 'retrying');
+create index job_leased on ledger.job (shard, worker) where state = 'processing';
+create index job_failed on ledger.job (shard, subscriber, finished_at) where state in ('failed', 'attention');
 
 -- Attempts that did not end in `processed`; the last one of a processed job is told by its row in job.
-create table hookonce.attempt (
+create table ledger.attempt (
   receipt_id uuid not null,
   started_at timestamptz not null,
   ended_at timestamptz not null default now(),
@@ -119,7 +119,7 @@ create table hookonce.attempt (
 );
 
 -- What was refused, by source and reason: bounded, whatever anyone sends.
-create table hookonce.rejection (
+create table ledger.rejection (
   source text not null,
   code text not null,
   count bigint not null,
@@ -130,7 +130,7 @@ create table hookonce.rejection (
 );
 
 -- Up to when the bodies of a shard are swept, so that a sweep does not walk over what is swept already.
-create table hookonce.sweep (
+create table ledger.sweep (
   shard smallint primary key,
   bodies_swept_to timestamptz not null
 );

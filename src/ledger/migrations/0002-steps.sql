@@ -1,6 +1,6 @@
 -- oldest binary: 1
 -- Checkpoints inside one job: what is recorded here is not done again by a later attempt or a replay.
-create table hookonce.step (
+create table ledger.step (
   receipt_id uuid not null,
   at timestamptz not null default now(),
   subscriber integer not null,
@@ -13,4 +13,4 @@ create table hookonce.step (
 );
 
 -- The step whose commit also completed the job: a replay must not do it again either.
-alter table hookonce.job add column last_step text;
+alter table ledger.job add column last_step text;

@@ -2,20 +2,20 @@
 -- What happens once beyond one job: effects by their business key, entities by their version.
 
 -- Raised by a replay that asks for everything to happen anew: its steps and keys are then others.
-alter table hookonce.job add column epoch smallint not null default 0;
+alter table ledger.job add column epoch smallint not null default 0;
 
-alter table hookonce.step
+alter table ledger.step
   add column epoch smallint not null default 0,
   -- Of the input that the handler declared.
   add column input_hash bytea,
   drop constraint step_pkey,
   add primary key (shard, receipt_id, subscriber, epoch, name);
 
-create type hookonce.effect_state as enum ('started', 'done', 'failed', 'unknown');
+create type ledger.effect_state as enum ('started', 'done', 'failed', 'unknown');
 
 -- One row an epoch of an effect, of which the latest counts. The id is a hash of tenant and key, the shard is the id's:
 -- effects belong to no receipt, so that events, subscribers and replays meet here.
-create table hookonce.effect (
+create table ledger.effect (
   id uuid not null,
   -- The first call under this epoch's key.
   started_at timestamptz not null default now(),
@@ -28,7 +28,7 @@ create table hookonce.effect (
   fence integer not null,
   shard smallint not null,
   epoch smallint not null,
-  state hookonce.effect_state not null,
+  state ledger.effect_state not null,
   mode text not null,
   tenant text not null,
   key text not null,
@@ -39,11 +39,11 @@ create table hookonce.effect (
   primary key (shard, id, epoch)
 ) with (fillfactor = 80);
 
-create index effect_receipt on hookonce.effect (shard, receipt_id);
-create index effect_unknown on hookonce.effect (shard, subscriber) where state = 'unknown';
+create index effect_receipt on ledger.effect (shard, receipt_id);
+create index effect_unknown on ledger.effect (shard, subscriber) where state = 'unknown';
 
 -- Jobs in the state `attention`, each with the effect whose outcome it waits to hear.
-create table hookonce.attention (
+create table ledger.attention (
   receipt_id uuid not null,
   effect_id uuid not null,
   subscriber integer not null,
@@ -52,10 +52,10 @@ create table hookonce.attention (
   primary key (shard, receipt_id, subscriber)
 );
 
-create index attention_effect on hookonce.attention (effect_id);
+create index attention_effect on ledger.attention (effect_id);
 
 -- The last version of an entity that was applied. A deleted entity stays here, so that late news cannot revive it.
-create table hookonce.entity (
+create table ledger.entity (
   id uuid not null,
   applied_at timestamptz not null default now(),
   shard smallint not null,
@@ -68,7 +68,7 @@ create table hookonce.entity (
 ) with (fillfactor = 80);
 
 -- Decisions of people: who, when, what, why.
-create table hookonce.audit (
+create table ledger.audit (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
   actor text not null,
@@ -80,7 +80,7 @@ create table hookonce.audit (
   detail jsonb not null
 );
 
-create index audit_subject on hookonce.audit (subject);
+create index audit_subject on ledger.audit (subject);
 
 -- A role of this schema's name would find our tables before its own, by the "$user" in the default search_path.
 do $$

@@ -1,3 +1,3 @@
 -- oldest binary: 1
 -- Why the last case that was looked into was refused: one sentence, kept while later cases are only counted.
-alter table hookonce.rejection add column diagnosis text not null default '';
+alter table ledger.rejection add column diagnosis text not null default '';

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg, { type Pool } from 'pg'
 import { inTransaction } from '../driver/in-transaction.ts'
+import { inSchemaText, schemaOf } from '../driver/schema.ts'
 import type { Migration } from './numbered-files.ts'
 
 /*
@@ -19,6 +20,9 @@ import type { Migration } from './numbered-files.ts'
 /** "index" in ASCII, cut to 31 bits. */
 const INDEX_LOCK = 0x69_6e_64_65
 
+/** Records an applied migration. */
+export const RECORD = 'insert into ledger.migration (id, name, oldest_binary) values ($1, $2, $3)'
+
 /** False: another migrator builds it now, or has just built it. */
 export function applyConcurrentIndex(
   pool: Pool,
@@ -36,14 +40,13 @@ export function applyConcurrentIndex(
         await setTimeout(pauseMs)
         return false
       }
-      const before = await client.query(`select from hookonce.migration where id = ${migration.id}`)
+      const schema = schemaOf(pool)
+      const applied = `select from ledger.migration where id = ${migration.id}`
+      const before = await client.query(inSchemaText(applied, schema))
       if (before.rowCount === 0) {
         await runAlone(pool, migration)
-        await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
-          migration.id,
-          migration.name,
-          migration.oldestBinary,
-        ])
+        const { id, name, oldestBinary } = migration
+        await client.query(inSchemaText(RECORD, schema), [id, name, oldestBinary])
       }
       await client.query('commit')
       return before.rowCount === 0
@@ -55,13 +58,15 @@ export function applyConcurrentIndex(
 
 const IS_INVALID = `
   select from pg_index i join pg_class c on c.oid = i.indexrelid
-  where c.relname = $1 and c.relnamespace = to_regnamespace('hookonce') and not i.indisvalid`
+  where c.relname = $1 and c.relnamespace = to_regnamespace($2) and not i.indisvalid`
 
 /** By a connection beside the pool, which may have room for a single one. */
 async function runAlone(
-  { options }: Pool,
+  pool: Pool,
   { concurrentIndex, sql }: { readonly concurrentIndex: string; readonly sql: string },
 ): Promise<void> {
+  const { options } = pool
+  const schema = schemaOf(pool)
   // pg hides the password from a copy of the options.
   const client = new pg.Client({
     ...options,
@@ -71,10 +76,10 @@ async function runAlone(
   client.on('error', () => undefined)
   await client.connect()
   try {
-    const invalid = await client.query(IS_INVALID, [concurrentIndex])
+    const invalid = await client.query(IS_INVALID, [concurrentIndex, schema])
     if (invalid.rowCount !== 0)
-      await client.query(`drop index concurrently if exists hookonce.${concurrentIndex}`)
-    await client.query(sql)
+      await client.query(inSchemaText(`drop index concurrently if exists ledger.${concurrentIndex}`, schema))
+    await client.query(inSchemaText(sql, schema))
   } finally {
     await client.end()
   }

@@ -2,8 +2,9 @@ import { setTimeout } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { HookonceError } from '../../model/errors.ts'
 import { inTransaction, withConnection } from '../driver/in-transaction.ts'
+import { inSchemaText, schemaOf } from '../driver/schema.ts'
 import { sqlStateOf } from '../driver/sql-state.ts'
-import { applyConcurrentIndex } from './concurrent-index.ts'
+import { applyConcurrentIndex, RECORD } from './concurrent-index.ts'
 import { MIGRATIONS, type Migration, migrationsIn } from './numbered-files.ts'
 
 /*
@@ -23,6 +24,19 @@ const MIGRATION_LOCK = 0x68_6f_6f_6b
 /** Parts of the work that are claimed apart from each other. Fixed once data exists. */
 const DEFAULT_SHARDS = 16
 const OLDEST_POSTGRES = 140_000
+
+/* Not statements: a migrator sends each of them once, before there is anything to prepare. */
+const FIRST_TABLES = `
+  create table if not exists ledger.migration (
+    id integer primary key,
+    name text not null,
+    oldest_binary integer not null,
+    applied_at timestamptz not null default now()
+  );
+  create table if not exists ledger.setting (name text primary key, value integer not null);
+  insert into ledger.setting (name, value) values ('shards', ${DEFAULT_SHARDS}) on conflict do nothing;`
+const APPLIED = 'select id, name, oldest_binary as "oldestBinary" from ledger.migration order by id'
+const SHARDS = `select value from ledger.setting where name = 'shards'`
 
 export interface SchemaState {
   readonly shards: number
@@ -82,12 +96,9 @@ async function applyNext(
 }
 
 async function apply(client: PoolClient, { id, name, oldestBinary, sql }: Migration): Promise<void> {
-  await client.query('insert into hookonce.migration (id, name, oldest_binary) values ($1, $2, $3)', [
-    id,
-    name,
-    oldestBinary,
-  ])
-  await client.query(sql)
+  const schema = schemaOf(client)
+  await client.query(inSchemaText(RECORD, schema), [id, name, oldestBinary])
+  await client.query(inSchemaText(sql, schema))
 }
 
 /** Whether there is nothing to migrate. */
@@ -119,8 +130,7 @@ async function whileBlocked<Result>(
 async function isUpToDate(pool: Pool, known: readonly Migration[]): Promise<boolean> {
   return withConnection(pool, async (client) => {
     await requirePostgres(client)
-    const exists = await client.query(`select to_regclass('hookonce.migration') is not null as exists`)
-    if (!exists.rows[0]?.exists) return false
+    if (!(await hasMigrations(client))) return false
     const applied = await appliedMigrations(client)
     refuseNewerSchema(applied, known)
     return known.every((migration) => applied.some(({ id }) => id === migration.id))
@@ -137,17 +147,10 @@ async function lockFirstMissing(
   await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
   await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
   // Not `if not exists`: that needs CREATE on the database even if the schema exists.
-  const schema = await client.query(`select to_regnamespace('hookonce') is null as missing`)
-  if (schema.rows[0]?.missing) await client.query('create schema hookonce')
-  await client.query(`
-    create table if not exists hookonce.migration (
-      id integer primary key,
-      name text not null,
-      oldest_binary integer not null,
-      applied_at timestamptz not null default now()
-    );
-    create table if not exists hookonce.setting (name text primary key, value integer not null);
-    insert into hookonce.setting (name, value) values ('shards', ${DEFAULT_SHARDS}) on conflict do nothing;`)
+  const schema = schemaOf(client)
+  const found = await client.query('select to_regnamespace($1) is null as missing', [schema])
+  if (found.rows[0]?.missing) await client.query(`create schema "${schema}"`)
+  await client.query(inSchemaText(FIRST_TABLES, schema))
   const applied = await appliedMigrations(client)
   refuseNewerSchema(applied, known)
   return known.find((migration) => !applied.some(({ id }) => id === migration.id))
@@ -161,17 +164,22 @@ export async function checkSchema(pool: Pool): Promise<SchemaState> {
   const known = await migrationsIn(MIGRATIONS)
   return withConnection(pool, async (client) => {
     await requirePostgres(client)
-    const exists = await client.query(`select to_regclass('hookonce.migration') is not null as exists`)
-    const applied = exists.rows[0]?.exists ? await appliedMigrations(client) : []
+    const applied = (await hasMigrations(client)) ? await appliedMigrations(client) : []
     refuseNewerSchema(applied, known)
     const missing = known.filter((migration) => !applied.some(({ id }) => id === migration.id))
     if (missing.length > 0) {
       const names = missing.map((migration) => migration.name).join(', ')
       throw new HookonceError('SCHEMA_MISSING', `the database lacks ${names}: run \`hookonce migrate\``)
     }
-    const setting = await client.query(`select value from hookonce.setting where name = 'shards'`)
+    const setting = await client.query(inSchemaText(SHARDS, schemaOf(client)))
     return { shards: setting.rows[0]?.value ?? DEFAULT_SHARDS }
   })
+}
+
+async function hasMigrations(client: PoolClient): Promise<boolean> {
+  const table = inSchemaText('ledger.migration', schemaOf(client))
+  const result = await client.query('select to_regclass($1) is not null as exists', [table])
+  return result.rows[0]?.exists === true
 }
 
 interface AppliedMigration {
@@ -181,9 +189,7 @@ interface AppliedMigration {
 }
 
 async function appliedMigrations(client: PoolClient): Promise<AppliedMigration[]> {
-  const result = await client.query(
-    'select id, name, oldest_binary as "oldestBinary" from hookonce.migration order by id',
-  )
+  const result = await client.query(inSchemaText(APPLIED, schemaOf(client)))
   return result.rows
 }
 

@@ -43,7 +43,7 @@ function isOutsideTransaction(sql: string): boolean {
 }
 
 const CONCURRENT_INDEX =
-  /^(?:create (?:unique )?index concurrently if not exists (\w+) on|drop index concurrently if exists hookonce\.(\w+);?\s*$)[^;]*;?\s*$/i
+  /^(?:create (?:unique )?index concurrently if not exists (\w+) on|drop index concurrently if exists ledger\.(\w+);?\s*$)[^;]*;?\s*$/i
 
 /**
  * Outside a transaction, a crash can leave a statement half done and it runs again. So such a file
@@ -56,6 +56,6 @@ function concurrentIndexOf(name: string, sql: string): string {
   if (index !== undefined) return index
   throw new Error(
     `migration ${name} says \`-- transaction: off\`, so it must hold exactly one statement: ` +
-      '`create index concurrently if not exists …` or `drop index concurrently if exists hookonce.…`',
+      '`create index concurrently if not exists …` or `drop index concurrently if exists ledger.…`',
   )
 }

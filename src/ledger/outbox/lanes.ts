@@ -1,6 +1,6 @@
 import { ALONE_FROM, BURIED_AT } from '../../model/suspects.ts'
 import * as binary from '../driver/binary.ts'
-import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
  * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not
@@ -36,12 +36,12 @@ const DUE = statement(
   'due_lanes',
   `with recursive topics as (
      select s.shard, (
-       select l.topic from hookonce.outbox_lane l where l.shard = s.shard and l.worker is null
+       select l.topic from ledger.outbox_lane l where l.shard = s.shard and l.worker is null
        order by l.topic limit 1) as topic
      from generate_series(0, $1::integer - 1) s(shard)
      union all
      select t.shard, (
-       select l.topic from hookonce.outbox_lane l where l.shard = t.shard and l.worker is null and l.topic > t.topic
+       select l.topic from ledger.outbox_lane l where l.shard = t.shard and l.worker is null and l.topic > t.topic
        order by l.topic limit 1)
      from topics t where t.topic is not null
    )
@@ -50,16 +50,16 @@ const DUE = statement(
      coalesce(array_agg(t.topic) filter (where due.kind = 'alone'), '{}') as alone
    from topics t
    cross join lateral (
-     (select 'free' as kind from hookonce.outbox_lane l
+     (select 'free' as kind from ledger.outbox_lane l
       where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now() and l.crashes = 0
       order by l.due_at limit 1)
      union all
-     (select 'suspect' from hookonce.outbox_lane l
+     (select 'suspect' from ledger.outbox_lane l
       where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
         and l.crashes > 0 and l.crashes < ${ALONE_FROM}
       order by l.due_at limit 1)
      union all
-     (select 'alone' from hookonce.outbox_lane l
+     (select 'alone' from ledger.outbox_lane l
       where l.shard = t.shard and l.topic = t.topic and l.worker is null and l.due_at <= now()
         and l.crashes > 0 and l.crashes >= ${ALONE_FROM}
       order by l.due_at limit 1)
@@ -83,7 +83,7 @@ export async function dueLanes(db: Queryable, shards: number): Promise<DueLanes[
   return rows(db, DUE, [shards])
 }
 
-const LEASED = `fence = nextval('hookonce.outbox_fence'), attempt = l.attempt + 1, started_at = now()`
+const LEASED = `fence = nextval('ledger.outbox_fence'), attempt = l.attempt + 1, started_at = now()`
 const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.topic, l.tail::float8 as tail, l.attempt,
      l.crashes`
 
@@ -97,14 +97,14 @@ const CLAIM = statement(
   `with picked as materialized (
      select l.at from unnest($2::text[], $3::integer[]) want(topic, slots)
      cross join lateral (
-       select d.ctid as at from hookonce.outbox_lane d
+       select d.ctid as at from ledger.outbox_lane d
        where d.shard = $1::smallint and d.topic = want.topic and d.worker is null and d.due_at <= now()
          and d.crashes between $5::integer and $6::integer
        order by d.due_at limit want.slots
        for update skip locked
      ) l
    )
-   update hookonce.outbox_lane l
+   update ledger.outbox_lane l
    set worker = $4::integer, ${LEASED}
    where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
    ${CLAIMED}`,
@@ -112,7 +112,7 @@ const CLAIM = statement(
 
 const CLAIM_SUSPECT = statement(
   'claim_suspect_lane',
-  `update hookonce.outbox_lane l
+  `update ledger.outbox_lane l
    set worker = $3::integer, ${LEASED}
    where l.shard = $1::smallint and l.id = $2::uuid and l.worker is null and l.crashes >= ${ALONE_FROM}
    ${CLAIMED}`,
@@ -144,13 +144,13 @@ export async function claimLanes(db: Queryable, claim: LaneClaim): Promise<Claim
 const PUT_OFF_LANE = statement(
   'put_off_lane',
   `with picked as materialized (
-     select l.ctid as at from hookonce.outbox_lane l
+     select l.ctid as at from ledger.outbox_lane l
      where l.shard = $1::smallint and l.topic = any($2::text[]) and l.worker is null and l.due_at <= now()
        and l.crashes > 0 and l.crashes >= ${ALONE_FROM}
      order by l.due_at limit 1
      for update skip locked
    )
-   update hookonce.outbox_lane l set due_at = now() + $3::integer * interval '1 millisecond'
+   update ledger.outbox_lane l set due_at = now() + $3::integer * interval '1 millisecond'
    where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
    returning l.shard, l.id as lane, l.topic`,
 )
@@ -206,22 +206,22 @@ const SETTLE = statement(
      from json_to_recordset($1::json) e(shard smallint, lane uuid, fence bigint, done_to bigint, first bigint,
        attempt smallint, failure text, left_attempt smallint, left_ms integer, left_reason text)
      cross join lateral (
-       select * from hookonce.outbox_lane k where k.shard = e.shard and k.id = e.lane limit 1 for update
+       select * from ledger.outbox_lane k where k.shard = e.shard and k.id = e.lane limit 1 for update
      ) l
      where l.fence = e.fence and l.worker is not null
    ), finished as (
-     update hookonce.outbox m
-     set state = (case when m.seq = h.done_to and h.failure is not null then 'failed' else 'published' end)::hookonce.message_state,
+     update ledger.outbox m
+     set state = (case when m.seq = h.done_to and h.failure is not null then 'failed' else 'published' end)::ledger.message_state,
        reason = case when m.seq = h.done_to then h.failure end,
        attempts = case when m.seq = h.first then h.attempt else 1 end,
        finished_at = now()
      from held h
      where m.shard = h.shard and m.lane = h.lane and m.seq <= h.done_to and m.state = 'waiting'
    ), emptied as (
-     delete from hookonce.outbox_lane l using held h
+     delete from ledger.outbox_lane l using held h
      where l.shard = h.shard and l.id = h.lane and h.tail <= h.done_to
    ), released as (
-     update hookonce.outbox_lane l
+     update ledger.outbox_lane l
      -- A run that ended has killed nobody. What is handed back, without a reason, may not have run at all.
      set worker = null, attempt = h.left_attempt,
        crashes = case when h.done_to > 0 or h.left_reason is not null then 0 else l.crashes end,
@@ -264,7 +264,7 @@ const LEASED_TO = statement(
   'lanes_leased_to',
   `select l.shard, l.id as lane, l.fence::float8 as fence, l.attempt
    from generate_series(0, $1::integer - 1) s(shard)
-   join hookonce.outbox_lane l on l.shard = s.shard and l.worker = $2::integer
+   join ledger.outbox_lane l on l.shard = s.shard and l.worker = $2::integer
    where l.started_at < now() - $3::integer * interval '1 millisecond'`,
 )
 
@@ -292,13 +292,13 @@ const RESCUE = statement(
   `with orphan as materialized (
      select l.ctid as at, l.id, l.topic, l.attempt, l.crashes + $4::integer as crashes,
        l.crashes + $4::integer >= ${BURIED_AT} as poison
-     from hookonce.outbox_lane l
+     from ledger.outbox_lane l
      where l.shard = $1::smallint and l.worker = any($2::integer[])
      limit $3::integer
      for update skip locked
    ), rescued as (
-     update hookonce.outbox_lane l
-     set worker = null, fence = nextval('hookonce.outbox_fence'),
+     update ledger.outbox_lane l
+     set worker = null, fence = nextval('ledger.outbox_fence'),
        crashes = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.crashes + $4::integer end,
        attempt = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.attempt end,
        due_at = now() + interval '1 second'
@@ -311,12 +311,12 @@ const RESCUE = statement(
      select o.id as lane, o.topic, o.attempt, o.crashes, o.poison, m.id, m.key
      from orphan o
      left join lateral (
-       select w.id, w.key from hookonce.outbox w
+       select w.id, w.key from ledger.outbox w
        where w.shard = $1::smallint and w.lane = o.id and w.state = 'waiting'
        order by w.seq limit 1
      ) m on true
    ), buried as (
-     update hookonce.outbox m
+     update ledger.outbox m
      set state = 'failed', finished_at = now(), attempts = f.attempt,
        reason = 'POISON: ' || f.crashes || ' relays died while publishing it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
      from first f
@@ -350,4 +350,21 @@ export async function rescueLanes(db: Queryable, rescue: LaneRescue): Promise<Re
     rescue.limit,
     rescue.isCrash ? 1 : 0,
   ])
+}
+
+/* A lane that a relay holds is being tried already. */
+const RETRY_LANE = statement(
+  'retry_lane_now',
+  `update ledger.outbox_lane l set due_at = now()
+   from ledger.outbox m
+   where m.shard = $1::smallint and m.id = $2::uuid and m.state = 'waiting'
+     and l.shard = m.shard and l.id = m.lane and l.worker is null and l.due_at > now()`,
+)
+
+/** Makes the lane of a waiting message due. False: it is due, held by a relay, or gone. */
+export async function retryLaneNow(
+  db: Queryable,
+  { shard, id }: { readonly shard: number; readonly id: string },
+): Promise<boolean> {
+  return (await change(db, RETRY_LANE, [shard, id])) === 1
 }

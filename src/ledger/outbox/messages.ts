@@ -37,12 +37,12 @@ const ADD_MESSAGES = statement(
      from json_to_recordset($1::json) m(n integer, shard smallint, id uuid, lane uuid, receipt_id uuid,
        subscriber integer, tenant text, topic text, key text, headers json, payload text)
    ), lanes as (
-     insert into hookonce.outbox_lane as l (shard, id, topic, tail)
+     insert into ledger.outbox_lane as l (shard, id, topic, tail)
      select shard, lane, min(topic), count(*) from given group by shard, lane order by shard, lane
      on conflict (shard, id) do update set tail = l.tail + excluded.tail
      returning shard, id, tail
    )
-   insert into hookonce.outbox (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, key, headers, payload)
+   insert into ledger.outbox (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, key, headers, payload)
    select g.shard, g.id, g.lane, l.tail - g.many + g.place, g.receipt_id, g.subscriber, g.tenant, g.topic, g.key,
      g.headers, g.payload::json
    from given g join lanes l on l.shard = g.shard and l.id = g.lane
@@ -80,7 +80,7 @@ const FIRST_WAITING = statement(
      (extract(epoch from now() - m.born_at) * 1000)::float8 as "ageMs"
    from unnest($2::uuid[]) k(lane)
    cross join lateral (
-     select * from hookonce.outbox w
+     select * from ledger.outbox w
      where w.shard = $1::smallint and w.lane = k.lane and w.state = 'waiting'
      order by w.seq limit $3::integer
    ) m
@@ -112,17 +112,17 @@ const REPLAY_MESSAGES = statement(
      select m.id, m.lane, m.topic, row_number() over (partition by m.lane order by m.seq) as place,
        count(*) over (partition by m.lane) as many
      from (
-       select id, lane, topic, seq from hookonce.outbox
-       where shard = $1::smallint and id = any($2::uuid[]) and state = any($3::hookonce.message_state[])
+       select id, lane, topic, seq from ledger.outbox
+       where shard = $1::smallint and id = any($2::uuid[]) and state = any($3::ledger.message_state[])
        for update
      ) m
    ), lanes as (
-     insert into hookonce.outbox_lane as l (shard, id, topic, tail)
+     insert into ledger.outbox_lane as l (shard, id, topic, tail)
      select $1::smallint, lane, min(topic), count(*) from finished group by lane order by lane
      on conflict (shard, id) do update set tail = l.tail + excluded.tail
      returning id, tail
    )
-   update hookonce.outbox m
+   update ledger.outbox m
    set state = 'waiting', seq = l.tail - f.many + f.place, born_at = now(), finished_at = null, attempts = 0, reason = null
    from finished f join lanes l on l.id = f.lane
    where m.shard = $1::smallint and m.id = f.id`,
@@ -142,12 +142,12 @@ export async function replayMessages(db: Queryable, { shard, ids, states }: Mess
 const SWEEP_MESSAGES = statement(
   'sweep_messages',
   `with due as materialized (
-     select ctid as at from hookonce.outbox
+     select ctid as at from ledger.outbox
      where shard = $1::smallint and state <> 'waiting' and finished_at <= now() - $2::float8 * interval '1 millisecond'
      order by finished_at limit $3::integer
      for update skip locked
    )
-   delete from hookonce.outbox m where m.shard = $1::smallint and m.ctid = any(array(select at from due))`,
+   delete from ledger.outbox m where m.shard = $1::smallint and m.ctid = any(array(select at from due))`,
 )
 
 export interface MessageSweep {
@@ -159,4 +159,18 @@ export interface MessageSweep {
 /** Returns how many finished messages were deleted. */
 export async function sweepMessages(db: Queryable, { shard, keepMs, limit }: MessageSweep): Promise<number> {
   return change(db, SWEEP_MESSAGES, [shard, keepMs, limit])
+}
+
+const COUNT_MESSAGES = statement(
+  'count_messages',
+  `select count(*)::integer as count from (
+   select from ledger.outbox
+   where shard = $1::smallint and state <> 'waiting' and finished_at <= now() - $2::float8 * interval '1 millisecond'
+   limit $3::integer) due`,
+)
+
+/** How many finished messages a sweep would delete, up to `limit`. */
+export async function countMessages(db: Queryable, { shard, keepMs, limit }: MessageSweep): Promise<number> {
+  const [row] = await rows<{ count: number }>(db, COUNT_MESSAGES, [shard, keepMs, limit])
+  return row?.count ?? 0
 }

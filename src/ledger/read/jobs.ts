@@ -1,43 +1,67 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { IS_SERVED } from '../jobs/served.ts'
-import { CLAIMABLE, NEEDS_OPERATOR } from '../jobs/states.ts'
+import { CLAIMABLE } from '../jobs/states.ts'
 
 /*
- * Gauges. They read only the partial indexes of unfinished and failed work, so their cost does not
- * grow with history.
+ * Gauges. Jobs that wait or run are counted along partial indexes, so that the cost does not grow
+ * with history. Failed jobs are not counted here: their number is kept (stats/failure-counts.ts),
+ * and the notes that upkeep has not added up yet are added. Unfinished jobs of workers whose lease
+ * is over are `stranded` until they are rescued.
  */
-const BACKLOG = statement(
-  'backlog',
-  `select s.source, s.name as subscriber,
-     sum(due.waiting)::float8 as waiting, sum(due.retrying)::float8 as retrying, sum(due.failed)::float8 as failed,
-     sum(due.attention)::float8 as attention, sum(due.unknown)::float8 as "effectsUnknown",
+const backlogBy = (tenant: string): string => `with noted as materialized (
+     select c.subscriber, sum(c.change) filter (where c.state = 'failed') as failed,
+       sum(c.change) filter (where c.state = 'attention') as attention
+     from ledger.failure_change c group by c.subscriber
+   ), orphaned as materialized (
+     select j.subscriber, count(*) as jobs
+     from generate_series(0, $1::integer - 1) n(shard)
+     -- In the order of the index of leased jobs, so that the planner does not read all finished ones.
+     cross join lateral (
+       select j.subscriber, j.worker from ledger.job j
+       where j.shard = n.shard and j.state = 'processing'
+       order by j.worker
+     ) j
+     where not exists (select from ledger.worker w where w.id = j.worker and w.dead_at is null and w.lease_until > now())
+     group by j.subscriber
+   )
+   select ${tenant} s.source, s.name as subscriber,
+     sum(due.waiting)::float8 as waiting, sum(due.retrying)::float8 as retrying,
+     sum(coalesce(o.jobs, 0))::float8 as stranded,
+     sum(greatest(0, coalesce(t.failed, 0) + coalesce(c.failed, 0)))::float8 as failed,
+     sum(greatest(0, coalesce(t.attention, 0) + coalesce(c.attention, 0)))::float8 as attention,
+     sum(due.unknown)::float8 as "effectsUnknown",
      coalesce(extract(epoch from now() - min(due.oldest)), 0)::float8 as "lagSeconds",
      sum(case when s.is_served then 0 else due.waiting + due.retrying end)::float8 as unattended
-   from (select s.id, s.source, s.name, ${IS_SERVED} as is_served from hookonce.subscriber s) s
-   cross join generate_series(0, $1::integer - 1) n(shard)
+   from (select s.id, s.tenant, s.source, s.name, ${IS_SERVED} as is_served from ledger.subscriber s) s
    cross join lateral (
-     select count(*) filter (where j.state = 'received') as waiting,
-       count(*) filter (where j.state = 'retrying') as retrying,
-       0::bigint as failed, 0::bigint as attention, 0::bigint as unknown,
-       min(j.due_at) filter (where j.due_at <= now()) as oldest
-     from hookonce.job j
-     where j.shard = n.shard and j.subscriber = s.id and j.state in ${CLAIMABLE}
-     union all
-     select 0, 0, count(*) filter (where j.state = 'failed'), count(*) filter (where j.state = 'attention'), 0, null
-     from hookonce.job j
-     where j.shard = n.shard and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR}
-     union all
-     select 0, 0, 0, 0, count(*), null from hookonce.effect e
-     where e.shard = n.shard and e.subscriber = s.id and e.state = 'unknown' and e.reopened_at is null
+     select sum(d.waiting) as waiting, sum(d.retrying) as retrying, sum(d.unknown) as unknown, min(d.oldest) as oldest
+     from generate_series(0, $1::integer - 1) n(shard)
+     cross join lateral (
+       select count(*) filter (where j.state = 'received') as waiting,
+         count(*) filter (where j.state = 'retrying') as retrying, 0::bigint as unknown,
+         min(j.due_at) filter (where j.due_at <= now()) as oldest
+       from ledger.job j
+       where j.shard = n.shard and j.subscriber = s.id and j.state in ${CLAIMABLE}
+       union all
+       select 0, 0, count(*), null from ledger.effect e
+       where e.shard = n.shard and e.subscriber = s.id and e.state = 'unknown' and e.reopened_at is null
+     ) d
    ) due
-   group by s.source, s.name`,
-)
+   left join ledger.failure_total t on t.subscriber = s.id
+   left join noted c on c.subscriber = s.id
+   left join orphaned o on o.subscriber = s.id
+   group by ${tenant} s.source, s.name`
+
+const BACKLOG = statement('backlog', backlogBy(''))
+const TENANT_BACKLOG = statement('tenant_backlog', backlogBy('s.tenant,'))
 
 export interface Backlog {
   readonly source: string
   readonly subscriber: string
   readonly waiting: number
   readonly retrying: number
+  /** In progress when their worker ended. They run again once they are rescued. */
+  readonly stranded: number
   readonly failed: number
   readonly attention: number
   readonly effectsUnknown: number
@@ -51,80 +75,9 @@ export async function backlog(db: Queryable, shards: number): Promise<Backlog[]>
   return rows(db, BACKLOG, [shards])
 }
 
-/*
- * Failed jobs, grouped by their error: the first line of the reason, without the words that say why
- * it was final. Long words with a digit are ids of the case, so they count as the same word. Reads
- * the newest failures only, up to the limit, along the partial index of failures.
- */
-const FAILURES = statement(
-  'failures',
-  `with latest as (
-     select s.tenant, s.source, s.name, j.receipt_id, j.finished_at,
-       regexp_replace(split_part(coalesce(j.reason, ''), E'\\n', 1),
-         '^(permanent|gave up after [0-9.]+ (attempts|hours)): ', '') as error
-     from hookonce.subscriber s
-     cross join generate_series(0, $1::integer - 1) n(shard)
-     cross join lateral (
-       select j.receipt_id, j.reason, j.finished_at from hookonce.job j
-       where j.shard = n.shard and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR} and j.state = 'failed'
-         and j.finished_at >= $6::timestamptz and j.finished_at < $7::timestamptz
-         and ($5::text is null or (
-           select r.event_type like $5::text from hookonce.receipt r
-           where r.shard = n.shard and r.id = j.receipt_id limit 1))
-       order by j.finished_at desc limit $8::integer
-     ) j
-     where ($2::text is null or s.tenant = $2::text) and ($3::text is null or s.source = $3::text)
-       and ($4::text is null or s.name = $4::text)
-     order by j.finished_at desc limit $8::integer
-   )
-   select tenant, source, name as subscriber,
-     (array_agg(left(error, 300) order by finished_at desc))[1] as error, count(*)::float8 as jobs,
-     min(finished_at) as "firstAt", max(finished_at) as "lastAt",
-     (array_agg(receipt_id order by finished_at desc))[1:$9::integer] as "receiptIds"
-   from latest
-   group by tenant, source, name, regexp_replace(left(error, 300), '(?=[\\w-]*\\d)[\\w-]{8,}', '#', 'g')
-   order by jobs desc, "lastAt" desc, tenant, source, name`,
-)
+export type TenantBacklog = Backlog & { readonly tenant: string }
 
-export interface FailureQuestion {
-  readonly shards: number
-  readonly tenant?: string | undefined
-  readonly source?: string | undefined
-  readonly subscriber?: string | undefined
-  /** A pattern of LIKE. */
-  readonly typeLike?: string | undefined
-  readonly since?: Date | undefined
-  readonly until?: Date | undefined
-  /** How many failed jobs are read, newest first. */
-  readonly limit: number
-  /** How many receipts are named for each group. */
-  readonly examples: number
-}
-
-export interface FailureGroup {
-  readonly tenant: string
-  readonly source: string
-  readonly subscriber: string
-  /** Of the latest job in the group. */
-  readonly error: string
-  readonly jobs: number
-  readonly firstAt: Date
-  readonly lastAt: Date
-  /** Of the latest jobs in the group. */
-  readonly receiptIds: readonly string[]
-}
-
-/** The largest groups first. */
-export async function failures(db: Queryable, question: FailureQuestion): Promise<FailureGroup[]> {
-  return rows(db, FAILURES, [
-    question.shards,
-    question.tenant ?? null,
-    question.source ?? null,
-    question.subscriber ?? null,
-    question.typeLike ?? null,
-    question.since ?? '-infinity',
-    question.until ?? 'infinity',
-    question.limit,
-    question.examples,
-  ])
+/** The same, apart for each tenant. */
+export async function tenantBacklog(db: Queryable, shards: number): Promise<TenantBacklog[]> {
+  return rows(db, TENANT_BACKLOG, [shards])
 }

@@ -1,5 +1,6 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { type EffectStory, effectsOfReceipt } from '../effects/effects.ts'
+import { CLAIMABLE } from '../jobs/states.ts'
 import { type AuditRow, auditOf } from './audit.ts'
 import { idRange } from './id-prefix.ts'
 
@@ -11,10 +12,13 @@ const FIND_RECEIPTS = statement(
   `select r.shard, r.id, r.received_at as "receivedAt", r.occurred_at as "occurredAt", r.tenant, r.source,
      r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId", r.secret,
      encode(coalesce(r.body_sha256, sha256(r.body)), 'hex') as "bodySha256", r.headers, r.body,
-     coalesce(r.received_at <= now() - s.body_seconds * interval '1 second', false) as "bodyExpired"
+     coalesce(r.received_at <= now() - s.body_seconds * interval '1 second', false) as "bodyExpired",
+     r.sealed, r.data_key as "dataKey", r.data_key is not null and k.wrapped is null as "isForgotten"
    from generate_series(0, $1::integer - 1) n(shard)
-   join hookonce.receipt r on r.shard = n.shard and r.id between $2::uuid and $3::uuid
-   left join hookonce.source s on s.tenant = r.tenant and s.name = r.source
+   join ledger.receipt r on r.shard = n.shard and r.id between $2::uuid and $3::uuid
+     and ($4::text is null or r.tenant = $4::text)
+   left join ledger.source s on s.tenant = r.tenant and s.name = r.source
+   left join ledger.data_key k on k.id = r.data_key
    limit 2`,
 )
 
@@ -29,23 +33,38 @@ export interface ReceiptRow {
   readonly eventType: string
   readonly objectId: string | null
   readonly secret: number
+  /** A keyed hash, if the payload is encrypted. */
   readonly bodySha256: string
   readonly headers: string | null
   readonly body: Buffer | null
   readonly bodyExpired: boolean
+  /** Headers and body, if they are encrypted. */
+  readonly sealed: Buffer | null
+  readonly dataKey: number | null
+  /** The key of the encrypted payload was dropped. */
+  readonly isForgotten: boolean
 }
 
 /** Returns at most two: the second shows that the prefix is ambiguous. */
-export async function findReceipts(db: Queryable, shards: number, idPrefix: string): Promise<ReceiptRow[]> {
+export async function findReceipts(
+  db: Queryable,
+  shards: number,
+  idPrefix: string,
+  tenant?: string,
+): Promise<ReceiptRow[]> {
   const range = idRange(idPrefix)
-  return range ? rows(db, FIND_RECEIPTS, [shards, ...range]) : []
+  return range ? rows(db, FIND_RECEIPTS, [shards, ...range, tenant ?? null]) : []
 }
 
 const RECEIPT_JOBS = statement(
   'receipt_jobs',
   `select s.name as subscriber, j.state::text as state, j.attempt, j.crashes, j.fence, j.born_at as "bornAt",
-     nullif(j.due_at, 'infinity') as "dueAt", j.started_at as "startedAt", j.finished_at as "finishedAt", j.worker, j.reason
-   from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+     nullif(j.due_at, 'infinity') as "dueAt", j.started_at as "startedAt", j.finished_at as "finishedAt", j.worker, j.reason,
+     -- Only a job that runs has a worker.
+     case when w.id is not null then jsonb_build_object('host', w.host, 'pid', w.pid,
+       'isAlive', w.dead_at is null and w.lease_until > now()) end as holder
+   from ledger.job j join ledger.subscriber s on s.id = j.subscriber
+   left join ledger.worker w on w.id = j.worker
    where j.shard = $1::smallint and j.receipt_id = $2::uuid order by j.subscriber`,
 )
 
@@ -62,17 +81,42 @@ export interface JobRow {
   readonly finishedAt: Date | null
   readonly worker: number | null
   readonly reason: string | null
+  /** The worker that runs it. Null: none does. */
+  readonly holder: JobHolder | null
 }
 
+export interface JobHolder {
+  readonly host: string
+  readonly pid: number
+  /** False: its lease is over or it stopped, and nobody has taken over the job yet. */
+  readonly isAlive: boolean
+}
+
+/*
+ * The run in progress and the successful one are in the job's row. So is a run that was handed
+ * back, because its process stopped or it was deferred: it does not count, and the next one gets
+ * its number. A moved job ended without a run.
+ */
 const RECEIPT_ATTEMPTS = statement(
   'receipt_attempts',
-  `select s.name as subscriber, a.number, a.fence, a.started_at as "startedAt", a.ended_at as "endedAt", a.outcome, a.error
-   from hookonce.attempt a join hookonce.subscriber s on s.id = a.subscriber
+  `select s.name as subscriber, a.number, a.fence, a.started_at as "startedAt", a.ended_at as "endedAt", a.outcome,
+     a.error, a.stack
+   from ledger.attempt a join ledger.subscriber s on s.id = a.subscriber
    where a.shard = $1::smallint and a.receipt_id = $2::uuid
    union all
-   select s.name, j.attempt, j.fence, j.started_at, j.finished_at, j.state::text, null
-   from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+   select s.name, j.attempt, j.fence, j.started_at, j.finished_at,
+     case when j.state = 'processed' and j.reason is not null then 'stale' else j.state::text end, null, null
+   from ledger.job j join ledger.subscriber s on s.id = j.subscriber
    where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.state in ('processing', 'processed')
+     and j.started_at is not null and coalesce(j.reason, '') not like 'MOVED to %'
+   union all
+   select s.name, j.attempt + 1, j.fence, j.started_at, null, 'returned', j.reason, null
+   from ledger.job j join ledger.subscriber s on s.id = j.subscriber
+   where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.state in ${CLAIMABLE} and j.started_at is not null
+     and not exists (
+       select from ledger.attempt a
+       where a.shard = j.shard and a.receipt_id = j.receipt_id and a.subscriber = j.subscriber
+         and a.started_at >= j.started_at)
    order by 3, 1`,
 )
 
@@ -81,15 +125,21 @@ export interface AttemptRow {
   readonly number: number
   readonly fence: number
   readonly startedAt: Date
+  /**
+   * Of a crashed run: when the crash was noticed. Null: it runs, or it was handed back, which does
+   * not count as an attempt.
+   */
   readonly endedAt: Date | null
   readonly outcome: string
   readonly error: string | null
+  /** Lines of `at …` and `caused by …`. Null: there was no error, or no frame outside hookonce. */
+  readonly stack: string | null
 }
 
 const RECEIPT_DUPLICATES = statement(
   'receipt_duplicates',
   `select count, mismatches, first_at as "firstAt", last_at as "lastAt"
-   from hookonce.duplicate where shard = $1::smallint and receipt_id = $2::uuid`,
+   from ledger.duplicate where shard = $1::smallint and receipt_id = $2::uuid`,
 )
 
 export interface DuplicateRow {

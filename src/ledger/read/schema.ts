@@ -2,7 +2,7 @@ import { type Queryable, rows, statement } from '../driver/statement.ts'
 
 const SCHEMA_VERSION = statement(
   'schema_version',
-  `select id as version, name, applied_at as "appliedAt" from hookonce.migration order by id desc limit 1`,
+  `select id as version, name, applied_at as "appliedAt" from ledger.migration order by id desc limit 1`,
 )
 
 export interface SchemaVersion {

@@ -5,7 +5,7 @@ import { SERVER } from './known-receipts.ts'
 const COUNT_DUPLICATES = statement(
   'count_duplicates',
   `with counted as (
-     insert into hookonce.duplicate as d (shard, receipt_id, count, mismatches, mismatch_sha256)
+     insert into ledger.duplicate as d (shard, receipt_id, count, mismatches, mismatch_sha256)
      select * from unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::bytea[])
      order by 1, 2
      on conflict (shard, receipt_id) do update

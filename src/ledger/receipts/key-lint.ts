@@ -12,7 +12,7 @@ const KEY_NUMBERS = statement(
      cross join lateral (
        select r.shard, r.id, r.tenant, r.source, r.event_key, r.received_at,
          case when octet_length(r.body) between 3 and 65536 then md5(r.body) end as hash
-       from hookonce.receipt r where r.shard = s.shard
+       from ledger.receipt r where r.shard = s.shard
        order by r.received_at desc limit $2::integer
      ) r
    ),
@@ -20,7 +20,7 @@ const KEY_NUMBERS = statement(
      select l.*, coalesce(d.count, 0) as duplicates, coalesce(d.mismatches, 0) as mismatches,
        row_number() over (partition by l.tenant, l.source, l.hash order by l.received_at) as copy,
        row_number() over (partition by l.tenant, l.source order by coalesce(d.count, 0) desc) as rank
-     from latest l left join hookonce.duplicate d on d.shard = l.shard and d.receipt_id = l.id
+     from latest l left join ledger.duplicate d on d.shard = l.shard and d.receipt_id = l.id
    )
    select s.tenant, s.name as source,
      count(c.id)::float8 as receipts,
@@ -30,9 +30,9 @@ const KEY_NUMBERS = statement(
      count(*) filter (where c.hash is not null and c.copy > 1)::float8 as "repeatedBodies",
      coalesce(max(1 + c.duplicates) filter (where c.rank = 1), 0)::float8 as "topDeliveries",
      coalesce(max(c.mismatches) filter (where c.rank = 1), 0)::float8 as "topMismatches",
-     coalesce((select r.count from hookonce.rejection r where r.source = s.name and r.code = 'EVENT_KEY_MISSING'), 0)::float8
+     coalesce((select r.count from ledger.rejection r where r.source = s.name and r.code = 'EVENT_KEY_MISSING'), 0)::float8
        as missing
-   from hookonce.source s left join counted c on c.tenant = s.tenant and c.source = s.name
+   from ledger.source s left join counted c on c.tenant = s.tenant and c.source = s.name
    group by s.tenant, s.name order by s.tenant, s.name`,
 )
 

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
+import { NO_SECRET } from '../../model/reconciled.ts'
 import { DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { rows, statement } from '../driver/statement.ts'
-import type { NewWork } from '../jobs/accept.ts'
+import type { NewWork } from '../jobs/new-work.ts'
 import { UNFINISHED } from '../jobs/states.ts'
 import { dropReceipts } from './retention.ts'
 
@@ -31,20 +32,23 @@ const KNOWN = statement(
      where current_setting('synchronous_standby_names') <> '' and current_setting('synchronous_commit') <> 'local'
    )
    select k.id, ${SERVER} as server, coalesce(k.body_sha256, sha256(k.body), '') as "bodySha256",
+     k.secret = ${NO_SECRET} as reconciled,
      i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",
      k.received_at <= now() - i.key_seconds * interval '1 second'
-       and not exists (select from hookonce.job j where j.shard = k.shard and j.receipt_id = k.id
+       and not exists (select from ledger.job j where j.shard = k.shard and j.receipt_id = k.id
          and j.state in ${UNFINISHED}) as expired
    from (select count(*) from replicated) waited_for
    cross join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
    cross join lateral (
-     select * from hookonce.receipt r where r.shard = i.shard and r.id = i.id limit 1
+     select * from ledger.receipt r where r.shard = i.shard and r.id = i.id limit 1
    ) k`,
 )
 
 /** A receipt that already exists. */
 export interface KnownReceipt {
   readonly bodySha256: Uint8Array
+  /** The provider's API listed it. Its body is another rendering of what a delivery has. */
+  readonly reconciled: boolean
   /** Left of its key's retention; not positive if only unfinished work keeps the receipt. */
   readonly secondsLeft: number
   /** Which server reported it; another number after a failover or a restart. */
@@ -80,7 +84,7 @@ export async function knownReceipts(
 const LOCK_EXPIRED = statement(
   'lock_expired',
   `select r.shard, r.id
-   from hookonce.receipt r
+   from ledger.receipt r
    join unnest($1::smallint[], $2::uuid[], $3::integer[]) i(shard, id, key_seconds)
      on r.shard = i.shard and r.id = i.id and r.received_at <= now() - i.key_seconds * interval '1 second'
    order by r.shard, r.id

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { insertReceipts, type NewWork } from '../jobs/accept.ts'
+import { insertReceipts } from '../jobs/accept.ts'
+import type { NewWork } from '../jobs/new-work.ts'
 import { type KnownReceipt, knownReceipts } from './known-receipts.ts'
 
 export type Accepted =

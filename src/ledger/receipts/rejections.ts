@@ -2,10 +2,12 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 const COUNT_REJECTION = statement(
   'count_rejection',
-  `insert into hookonce.rejection as r (source, code, count, last_detail, diagnosis) values ($1, $2, $3, $4, $5)
+  `insert into ledger.rejection as r (source, code, count, last_detail, diagnosis, header)
+   values ($1, $2, $3, $4, $5, $6)
    on conflict (source, code) do update
    set count = r.count + excluded.count, last_at = now(),
      last_detail = case when excluded.count = 0 then r.last_detail else excluded.last_detail end,
+     header = case when excluded.count = 0 then r.header else excluded.header end,
      diagnosis = case when excluded.diagnosis = '' then r.diagnosis else excluded.diagnosis end`,
 )
 
@@ -17,20 +19,22 @@ export interface RejectionCount {
   lastDetail: string
   /** The diagnosis of one of them; empty if none was diagnosed. */
   diagnosis: string
+  /** The header that the last of them was refused for; null if it was not about one. */
+  header: string | null
 }
 
 export async function countRejection(
   db: Queryable,
-  { source, code, count, lastDetail, diagnosis }: RejectionCount,
+  { source, code, count, lastDetail, diagnosis, header }: RejectionCount,
 ): Promise<void> {
-  await change(db, COUNT_REJECTION, [source, code, count, lastDetail, diagnosis])
+  await change(db, COUNT_REJECTION, [source, code, count, lastDetail, diagnosis, header])
 }
 
 const LIST_REJECTIONS = statement(
   'list_rejections',
   `select source, code, count::float8 as count, first_at as "firstAt", last_at as "lastAt", last_detail as "lastDetail",
-     diagnosis
-   from hookonce.rejection order by last_at desc`,
+     diagnosis, header
+   from ledger.rejection order by last_at desc`,
 )
 
 export interface Rejection {
@@ -41,6 +45,8 @@ export interface Rejection {
   readonly lastAt: Date
   readonly lastDetail: string
   readonly diagnosis: string
+  /** The header that the last case was about. */
+  readonly header: string | null
 }
 
 export async function listRejections(db: Queryable): Promise<Rejection[]> {

@@ -1,8 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
 import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
-import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { change, type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
 import { UNFINISHED } from '../jobs/states.ts'
+import { HAS_PAYLOAD } from './payload.ts'
 
 /*
  * Retention has two clocks: bodies are removed early, keys stay at least as long as any provider
@@ -19,29 +20,52 @@ import { UNFINISHED } from '../jobs/states.ts'
  */
 
 /** For the receipt `r`. A statement that revives a finished job locks its receipt first. */
-const HAS_LIVE_JOBS = `exists (select from hookonce.job j where j.shard = $1::smallint and j.receipt_id = r.id
+const HAS_LIVE_JOBS = `exists (select from ledger.job j where j.shard = $1::smallint and j.receipt_id = r.id
          and j.state in ${UNFINISHED})`
 
 const LOCK_BODIES = statement(
   'lock_bodies',
   `with clock as materialized (
      select now() - max(body_seconds) * interval '1 second' as until,
-       coalesce((select bodies_swept_to from hookonce.sweep where shard = $1::smallint), '-infinity') as since
-     from hookonce.source
+       coalesce((select bodies_swept_to from ledger.sweep where shard = $1::smallint), '-infinity') as since
+     from ledger.source
    )
-   select r.id from hookonce.receipt r
+   select r.id from ledger.receipt r
    where r.shard = $1::smallint
      and r.received_at >= (select since from clock) and r.received_at <= (select until from clock)
-     and r.body is not null
+     and ${HAS_PAYLOAD}
      and not ${HAS_LIVE_JOBS}
    order by r.received_at limit $2::integer
    for update skip locked`,
 )
 
+const COUNT_BODIES = statement(
+  'count_bodies',
+  `select count(*)::integer as count from (
+   select from ledger.receipt r
+   where r.shard = $1::smallint
+     and r.received_at >= coalesce((select bodies_swept_to from ledger.sweep where shard = $1::smallint), '-infinity')
+     and r.received_at <= (select now() - max(body_seconds) * interval '1 second' from ledger.source)
+     and ${HAS_PAYLOAD}
+     and not ${HAS_LIVE_JOBS}
+   limit $2::integer) due`,
+)
+
+/** How many bodies of a shard are due, up to `limit`. */
+export function countBodies(db: Queryable, shard: number, limit: number): Promise<number> {
+  return counted(db, COUNT_BODIES, [shard, limit])
+}
+
+async function counted(db: Queryable, count: Statement, values: unknown[]): Promise<number> {
+  const [row] = await rows<{ count: number }>(db, count, values)
+  return row?.count ?? 0
+}
+
 const SWEEP_BODIES = statement(
   'sweep_bodies',
-  `update hookonce.receipt r set body_sha256 = sha256(r.body), body = null, headers = null
-   where r.shard = $1::smallint and r.id = any($2::uuid[]) and r.body is not null and not ${HAS_LIVE_JOBS}`,
+  `update ledger.receipt r
+   set body_sha256 = coalesce(r.body_sha256, sha256(r.body)), body = null, headers = null, sealed = null
+   where r.shard = $1::smallint and r.id = any($2::uuid[]) and ${HAS_PAYLOAD} and not ${HAS_LIVE_JOBS}`,
 )
 
 /** Returns the number of removed bodies. */
@@ -80,14 +104,14 @@ const MARK_SWEPT = statement(
   'mark_swept',
   `with clock as materialized (
      select now() - max(body_seconds) * interval '1 second' as until,
-       coalesce((select bodies_swept_to from hookonce.sweep where shard = $1::smallint), '-infinity') as since
-     from hookonce.source
+       coalesce((select bodies_swept_to from ledger.sweep where shard = $1::smallint), '-infinity') as since
+     from ledger.source
    )
-   insert into hookonce.sweep (shard, bodies_swept_to)
+   insert into ledger.sweep (shard, bodies_swept_to)
    select $1::smallint, coalesce(
-     (select r.received_at from hookonce.receipt r
+     (select r.received_at from ledger.receipt r
       where r.shard = $1::smallint and r.received_at >= (select since from clock)
-        and r.received_at <= (select until from clock) and r.body is not null
+        and r.received_at <= (select until from clock) and ${HAS_PAYLOAD}
       order by r.received_at limit 1), until)
    from clock where until is not null
    on conflict (shard) do update set bodies_swept_to = excluded.bodies_swept_to`,
@@ -99,29 +123,44 @@ export async function markBodiesSwept(db: Queryable, shard: number): Promise<voi
 
 const LOCK_KEYS = statement(
   'lock_keys',
-  `select r.id from hookonce.receipt r
+  `select r.id from ledger.receipt r
    where r.shard = $1::smallint
-     and r.received_at <= (select now() - max(key_seconds) * interval '1 second' from hookonce.source)
+     and r.received_at <= (select now() - max(key_seconds) * interval '1 second' from ledger.source)
      and not ${HAS_LIVE_JOBS}
    order by r.received_at limit $2::integer
    for update skip locked`,
 )
 
+const COUNT_KEYS = statement(
+  'count_keys',
+  `select count(*)::integer as count from (
+   select from ledger.receipt r
+   where r.shard = $1::smallint
+     and r.received_at <= (select now() - max(key_seconds) * interval '1 second' from ledger.source)
+     and not ${HAS_LIVE_JOBS}
+   limit $2::integer) due`,
+)
+
+/** How many receipts of a shard are due, up to `limit`. */
+export function countKeys(db: Queryable, shard: number, limit: number): Promise<number> {
+  return counted(db, COUNT_KEYS, [shard, limit])
+}
+
 const SWEEP_KEYS = statement(
   'sweep_keys',
   `with due as materialized (
-     select r.id from hookonce.receipt r
+     select r.id from ledger.receipt r
      where r.shard = $1::smallint and r.id = any($2::uuid[]) and not ${HAS_LIVE_JOBS}
    ), jobs as (
-     delete from hookonce.job where shard = $1::smallint and receipt_id = any(array(select id from due))
+     delete from ledger.job where shard = $1::smallint and receipt_id = any(array(select id from due))
    ), attempts as (
-     delete from hookonce.attempt where shard = $1::smallint and receipt_id = any(array(select id from due))
+     delete from ledger.attempt where shard = $1::smallint and receipt_id = any(array(select id from due))
    ), steps as (
-     delete from hookonce.step where shard = $1::smallint and receipt_id = any(array(select id from due))
+     delete from ledger.step where shard = $1::smallint and receipt_id = any(array(select id from due))
    ), duplicates as (
-     delete from hookonce.duplicate where shard = $1::smallint and receipt_id = any(array(select id from due))
+     delete from ledger.duplicate where shard = $1::smallint and receipt_id = any(array(select id from due))
    )
-   delete from hookonce.receipt where shard = $1::smallint and id = any(array(select id from due))`,
+   delete from ledger.receipt where shard = $1::smallint and id = any(array(select id from due))`,
 )
 
 /** Returns the number of removed receipts. Their jobs, attempts, steps and duplicates go too. */

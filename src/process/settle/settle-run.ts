@@ -3,6 +3,7 @@ import type { Settlement } from '../../ledger/jobs/settle.ts'
 import type { Observer } from '../../observe/observer.ts'
 import { persistently } from '../../work/persistently.ts'
 import type { Outcome } from '../outcome.ts'
+import type { Run } from '../run.ts'
 import type { CommitOutcome } from './commit-writes.ts'
 import { stopAtOpenCall } from './open-calls.ts'
 import { type EndedRun, settlementOf } from './settlement.ts'
@@ -41,6 +42,8 @@ export interface SettleDeps {
   readonly observer: Observer
   /** Stops retrying: the ledger is down and the process wants to end. */
   readonly signal: AbortSignal
+  /** The run was settled; undefined if nobody wants to know. */
+  readonly onSettled?: ((run: Run, settled: SettledRun) => void) | undefined
 }
 
 export async function settleRun(ended: EndedRun, deps: SettleDeps): Promise<SettledRun> {

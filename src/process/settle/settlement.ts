@@ -1,5 +1,6 @@
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
 import type { Settlement } from '../../ledger/jobs/settle.ts'
+import { recordedStackOf } from '../../model/thrown.ts'
 import { Drain } from '../../work/interruption.ts'
 import { afterFailure } from '../../work/retry.ts'
 import type { Outcome } from '../outcome.ts'
@@ -30,14 +31,24 @@ export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement
     }
   }
   if (run.interruption.reason instanceof Drain) return handedBack(job, attempt)
-  const failure = { error: outcome.error, attempt, ageMs: run.ageMs + durationMs }
+  const { circuit } = run.subscriber.limiter ?? {}
+  const failure = {
+    error: outcome.error,
+    attempt,
+    ageMs: run.ageMs + durationMs,
+    isUncounted: circuit?.isClosed === false,
+    minDelayMs: circuit?.probeDelayMs,
+  }
   const next = afterFailure(failure, run.subscriber.retry)
+  const returnAttempt = next.state === 'retrying' && !next.counts
   return {
     ...job,
     state: next.state,
     delayMs: next.state === 'retrying' ? next.delayMs : 0,
-    returnAttempt: next.state === 'retrying' && !next.counts,
+    returnAttempt,
     reason: next.reason,
+    // An attempt that does not count leaves no row.
+    stack: returnAttempt ? undefined : recordedStackOf(outcome.error),
   }
 }
 

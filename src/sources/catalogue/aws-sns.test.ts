@@ -129,14 +129,14 @@ describe('aws-sns', () => {
     expect(here.fetched).toEqual([CERTIFICATE, ISSUER_URL])
   })
 
-  it('refuses what was changed, or signed by another key', async () => {
+  it('rejects a changed message, and a message that another key signed', async () => {
     expect(await verified(world(), { ...message(), Message: 'x' })).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
     })
     expect(await verified(world(), message({}, stranger.key))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
   })
 
-  it('refuses a topic that is not ours without fetching anything', async () => {
+  it('rejects a message of another topic without fetching anything', async () => {
     const here = world()
     expect(await verified(here, message({ TopicArn: `${TOPIC}2` }))).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
@@ -175,13 +175,13 @@ describe('aws-sns', () => {
     { SignatureVersion: { toString: 1, valueOf: 1 } },
     { Signature: { toString: 1, valueOf: 1 } },
     { Signature: ['x'] },
-  ])('refuses %o, which is no text of Amazon', async (changed) => {
+  ])('rejects %o, which is not a string', async (changed) => {
     expect(await verified(world(), { ...message(), ...changed })).toMatchObject({
       code: 'SIGNATURE_MALFORMED',
     })
   })
 
-  it('fails closed without a certificate, and with one of somebody else', async () => {
+  it('rejects a message without a certificate, and one with a certificate of a stranger', async () => {
     expect(await verified(world(), message({ SigningCertURL: DOWN }))).toMatchObject({
       code: 'KEYS_UNAVAILABLE',
     })
@@ -207,7 +207,7 @@ describe('aws-sns', () => {
   })
 
   it.each(['orders', 'arn:aws:sqs:eu-central-1:123456789012:x', 'arn:aws:sns:EU/:1:x', 'arn:aws:sns::1:x'])(
-    'refuses the setting topicArn %s, naming it',
+    'rejects the setting topicArn %s, and quotes it',
     (topicArn) => {
       expect(() => world('off', amazon.pem, topicArn)).toThrow(
         `settings.topicArn is "${topicArn}"; expected arn:`,
@@ -228,7 +228,7 @@ describe('aws-sns', () => {
     }
   })
 
-  it('fetches so many unknown certificates a minute, and no more', async () => {
+  it('fetches at most 12 unknown certificates per minute', async () => {
     const here = world()
     for (let number = 0; number < 40; number++) {
       await verified(here, message({ SigningCertURL: pemNamed(number + 100) }))
@@ -236,7 +236,7 @@ describe('aws-sns', () => {
     expect(here.fetched.filter((url) => url !== ISSUER_URL)).toHaveLength(12)
   })
 
-  it('fetches the certificates that are configured, however many others are named', async () => {
+  it('fetches a configured certificate even after many unknown names', async () => {
     const here = world('off', amazon.pem, TOPIC, [CERTIFICATE])
     for (let number = 0; number < 40; number++)
       await verified(here, message({ SigningCertURL: pemNamed(number + 100) }))
@@ -256,7 +256,7 @@ describe('aws-sns', () => {
     return (await answer.perform?.()) ?? answer
   }
 
-  it('confirms a subscription when it may, by a genuine link and a genuine signature only', async () => {
+  it('confirms a subscription only if allowed, with a genuine link and a genuine signature', async () => {
     const allowed = world('on')
     expect(await shaken(allowed, message(subscription))).toMatchObject({ ok: true, status: 200 })
     expect(allowed.fetched).toEqual([CERTIFICATE, ISSUER_URL, subscription.SubscribeURL])
@@ -273,7 +273,7 @@ describe('aws-sns', () => {
     for (const here of [forbidden, led, forged]) expect(here.fetched).toEqual([CERTIFICATE, ISSUER_URL])
   })
 
-  it('does not undo that somebody has unsubscribed', async () => {
+  it('does not subscribe again when someone has unsubscribed', async () => {
     const here = world('on')
     const body = message({ ...subscription, Type: 'UnsubscribeConfirmation' })
     expect(await shaken(here, body)).toMatchObject({ ok: true })

@@ -18,7 +18,7 @@ function arriving(payload: string, signed: string): Delivery {
   }
 }
 
-test('a payload is one event with its last line break and without it: whoever has one of them cannot make another', () => {
+test('a payload with and without its last line break is the same event, so a copy makes no new event', () => {
   const xml = '<notification><kind>check</kind><timestamp>2026-01-01T00:00:00Z</timestamp></notification>'
   const payload = `${Buffer.from(xml).toString('base64')}\n`
   const trimmed = payload.trimEnd()

@@ -33,7 +33,7 @@ function arriving(signed: SignedDelivery, changed: Partial<Delivery> = {}): Deli
 }
 
 describe('the catalogue', () => {
-  it('is in alphabetical order, and every provider says where its facts are from', () => {
+  it('is in alphabetical order, and every provider names the evidence for its facts', () => {
     expect(providerIds).toEqual([...providerIds].sort())
     for (const { id, description } of found) {
       expect(description.provider).toBe(id)
@@ -59,7 +59,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
     const signed = source.deliver({ ...sampleOf(description, events), timestampMs: NOW_MS })
     const delivery = arriving(signed)
 
-    it('verifies and identifies what it signs', () => {
+    it('verifies and identifies a delivery that it signed', () => {
       expect(source.verify(delivery)).toEqual({ ok: true, secret: 1 })
       const single = source.split?.(delivery) ?? [delivery]
       if ('ok' in single) throw new Error(single.detail)
@@ -78,7 +78,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
       for (const one of single) expect(source.identify(one)).toEqual(source.identify({ ...one, url: '/' }))
     })
 
-    it('says which of two secrets matched, and refuses others', () => {
+    it('reports which of two secrets matched, and rejects any other secret', () => {
       expect(make({ ...options, secret: [secrets[1], secrets[0]] }).verify(delivery)).toEqual({
         ok: true,
         secret: 2,
@@ -90,7 +90,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
 
     // Left out, not skipped: there is nothing to reject.
     if (coversBody(signature))
-      it('refuses a body with any one bit flipped, cut off or written again', () => {
+      it('rejects a body with one bit flipped, cut off, or serialised again', () => {
         for (let bit = 0; bit < signed.body.length * 8; bit += takesPublicKey(signature) ? 41 : 1) {
           const body = Buffer.from(signed.body)
           body[bit >> 3] = (body[bit >> 3] ?? 0) ^ (1 << (bit & 7))
@@ -107,7 +107,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
         expect(source.verify(arriving(signed, { body }))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
       })
 
-    it('refuses what lacks its signature, or has a senseless one', () => {
+    it('rejects a delivery with a missing or malformed signature', () => {
       const added = Object.keys(signed.headers).filter((name) => !/content-type/.test(name))
       const bare = arriving({ ...signed, headers: {}, url: '/' }, { body: Buffer.from('{}') })
       expect(source.verify(bare).ok).toBe(false)
@@ -120,7 +120,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
     const isDated = signature.algorithm === 'coded' && signature.dated
     const tolerance = isDated ? signature.toleranceSeconds : description.timestamp?.toleranceSeconds
     if (tolerance !== undefined)
-      it('refuses what was signed too long ago, or later than now', () => {
+      it('rejects a signature that is too old or from the future', () => {
         const margin = (tolerance + 2) * 1_000
         expect(source.verify(arriving(signed, { receivedAtMs: NOW_MS + margin }))).toMatchObject({
           code: 'TIMESTAMP_TOO_OLD',
@@ -130,7 +130,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
         })
       })
 
-    it('never throws and never believes random headers, bodies and addresses', () => {
+    it('never throws on random headers, bodies and URLs, and accepts none', () => {
       // A proof that does not cover the body is valid for any body. Then only invented proofs must
       // be rejected.
       const genuine = coversBody(signature) ? Object.values(signed.headers) : []

@@ -188,7 +188,7 @@ describe.each(cases)('$name', ({ make, signatureHeader, payload, headers = {}, e
   const body = JSON.stringify(payload)
   const signed = source.sign({ body, headers, timestampMs: NOW_MS })
 
-  it('verifies and identifies what is signed', () => {
+  it('verifies and identifies a signed delivery', () => {
     expect(source.verify(deliver(signed, body))).toEqual({ ok: true, secret: 1 })
     expect(source.identify(deliver(signed, body))).toMatchObject({
       ok: true,
@@ -213,7 +213,7 @@ describe.each(cases)('$name', ({ make, signatureHeader, payload, headers = {}, e
     }
   })
 
-  it('refuses a body that was parsed and written again', () => {
+  it('rejects a body that was parsed and serialised again', () => {
     const spaced = JSON.stringify(payload, null, 1)
     expect(source.verify(deliver(signed, spaced))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
   })
@@ -225,7 +225,7 @@ describe.each(cases)('$name', ({ make, signatureHeader, payload, headers = {}, e
     expect(source.identify(empty)).toMatchObject({ code: 'BODY_UNPARSABLE' })
   })
 
-  it('refuses a missing, an empty and a senseless signature', () => {
+  it('rejects a missing, an empty and a malformed signature', () => {
     expect(source.verify(deliver(without(signed, signatureHeader), body))).toMatchObject({
       code: 'SIGNATURE_MISSING',
     })
@@ -239,14 +239,14 @@ describe.each(cases)('$name', ({ make, signatureHeader, payload, headers = {}, e
     }
   })
 
-  it('says which of two secrets matched', () => {
+  it('reports which of two secrets matched', () => {
     const second = make({ secret: [SECRETS[1], SECRETS[0]] })
     expect(second.verify(deliver(signed, body))).toEqual({ ok: true, secret: 2 })
     const unset = make({ secret: [undefined, SECRETS[0]] })
     expect(unset.verify(deliver(signed, body))).toEqual({ ok: true, secret: 2 })
   })
 
-  it('never throws and never believes random headers and bodies', () => {
+  it('never throws on random headers and bodies, and accepts none', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(...Object.values(signed)),
@@ -297,7 +297,7 @@ describe.each(cases.filter(({ dated }) => dated))(
     const body = JSON.stringify(payload)
     const signed = source.sign({ body, headers, timestampMs: NOW_MS })
 
-    it('refuses what is too old or from the future, to the second', () => {
+    it('rejects a date that is too old or in the future, exact to the second', () => {
       expect(source.verify(deliver(signed, body, NOW_MS + 300_000))).toMatchObject({ ok: true })
       expect(source.verify(deliver(signed, body, NOW_MS + 300_001))).toMatchObject({
         code: 'TIMESTAMP_TOO_OLD',
@@ -316,7 +316,7 @@ describe.each(cases.filter(({ dated }) => dated))(
       expect(make({ secret: SECRETS[0], toleranceSeconds: 'off' }).verify(late)).toMatchObject({ ok: true })
     })
 
-    it('says "too old" only of a genuine signature', () => {
+    it('reports "too old" only for a genuine signature', () => {
       const late = deliver(signed, body, NOW_MS + 3_600_000)
       expect(make({ secret: SECRETS[1] }).verify(late)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     })
@@ -324,7 +324,7 @@ describe.each(cases.filter(({ dated }) => dated))(
 )
 
 describe.each(cases.filter(({ dated }) => !dated))('$name, which signs no date,', ({ make }) => {
-  it('refuses a tolerance that it could not keep', () => {
+  it('rejects a toleranceSeconds other than off', () => {
     expect(() => make({ secret: SECRETS[0], toleranceSeconds: 300 })).toThrow(/CONFIG_INVALID.*signs no date/)
     expect(() => make({ secret: SECRETS[0], toleranceSeconds: 'off' })).not.toThrow()
   })
@@ -356,7 +356,7 @@ describe('what each provider needs', () => {
     },
   )
 
-  it('lemonsqueezy has another key for another name, resource or date, and none when one is missing', () => {
+  it('lemonsqueezy: name, resource and date make the key; without one of them there is no key', () => {
     const source = lemonsqueezy({ secret: SECRETS[0] })
     const keyOf = (name: string, data: object) => {
       const result = source.identify(deliver({}, JSON.stringify({ meta: { event_name: name }, data })))
@@ -377,7 +377,7 @@ describe('what each provider needs', () => {
 })
 
 describe('docs/reference/sources.md', () => {
-  it('states what the catalogue says', async () => {
+  it('states the same facts as the catalogue', async () => {
     const docs = await readFile(new URL('../../../docs/reference/sources.md', import.meta.url), 'utf8')
     for (const [name, make] of Object.entries({ stripe, github, shopify, standardWebhooks, lemonsqueezy })) {
       const { acceptedStatus, refusedStatus, retryWindowMs } = make({ secret: SECRETS[0] })

@@ -70,7 +70,7 @@ describe('whatsapp', () => {
     entry: [{ id: '1', changes: values.map((value) => ({ field: 'messages', value })) }],
   })
 
-  it('makes an event of every message and every status', () => {
+  it('makes one event per message and per status', () => {
     const events = eventsOf(
       source,
       entry({ metadata, messages: [message] }, { metadata, statuses: [status('sent'), status('read')] }),
@@ -83,12 +83,12 @@ describe('whatsapp', () => {
     expect(new Set(events.map((event) => typeof event === 'object' && event.key)).size).toBe(3)
   })
 
-  it('knows a status again in another batch', () => {
+  it('recognises the same status in another batch', () => {
     const [sent] = keysOf(source, entry({ metadata, statuses: [status('sent')] }))
     expect(keysOf(source, entry({ messages: [message] }, { statuses: [status('sent')] }))).toContain(sent)
   })
 
-  it('does not lose a change that holds neither', () => {
+  it('keeps a change that holds neither messages nor statuses', () => {
     const change = { field: 'account_update', value: { event: 'VERIFIED_ACCOUNT' } }
     expect(eventsOf(source, { entry: [{ id: '1', changes: [change] }] })).toMatchObject([
       { type: 'account_update', key: expect.any(String) },
@@ -99,7 +99,7 @@ describe('whatsapp', () => {
 describe('quickbooks', () => {
   const source = quickbooks({ secret })
 
-  it('takes entities of several companies', () => {
+  it('accepts entities of several companies', () => {
     const entity = { name: 'Customer', id: '1', operation: 'Create', lastUpdated: AT }
     const company = (realmId: string) => ({ realmId, dataChangeEvent: { entities: [entity] } })
     const events = eventsOf(source, { eventNotifications: [company('1'), company('2')] })
@@ -110,7 +110,7 @@ describe('quickbooks', () => {
     expect(new Set(keysOf(source, { eventNotifications: [company('1'), company('2')] })).size).toBe(2)
   })
 
-  it('takes CloudEvents, and records what is neither as it is', () => {
+  it('accepts CloudEvents, and records a body of any other shape unchanged', () => {
     const event = {
       specversion: '1.0',
       id: 'e1',
@@ -125,7 +125,7 @@ describe('quickbooks', () => {
   })
 })
 
-it('auth0 and vercel-log-drains take arrays, lines and single records', () => {
+it('auth0 and vercel-log-drains accept arrays, lines and single records', () => {
   const record = (id: string) => ({ log_id: id, data: { type: 's', user_id: 'u', date: AT } })
   const [one, two] = [record('1'), record('2')]
   const stream = auth0({ secret })
@@ -167,7 +167,7 @@ it('batches of xero, gocardless and pusher may be empty or hold several', () => 
   expect(new Set([...keysOf(pusher({ secret }), batch), ...keysOf(pusher({ secret }), batch)]).size).toBe(2)
 })
 
-it('zendesk tells the body of an event from one of your own making', () => {
+it('zendesk distinguishes the body of an event from a custom body', () => {
   const source = zendesk({ secret })
   const headers = { 'x-zendesk-webhook-invocation-id': 'inv' }
   const event = { id: 'e', type: 'zen:event-type:ticket.created', time: AT, detail: { id: '35436' } }
@@ -179,14 +179,14 @@ it('zendesk tells the body of an event from one of your own making', () => {
 })
 
 describe('without an event id', () => {
-  it('paystack is known by event and object, or by its body', () => {
+  it('paystack: the key comes from event and object, or from the body', () => {
     const source = paystack({ secret })
     const charge = (status: string) => ({ event: 'charge.success', data: { id: 1, status } })
     expect(keysOf(source, charge('a'))).toEqual(keysOf(source, charge('b')))
     expect(keysOf(source, { event: 'x', data: {} })).not.toEqual(keysOf(source, { event: 'y', data: {} }))
   })
 
-  it('figma and strapi do not need what some of their events lack', () => {
+  it('figma and strapi: fields that some events lack are optional', () => {
     const ping = { passcode: secret, event_type: 'PING', webhook_id: '1', timestamp: AT }
     expect(eventsOf(figma({ secret }), ping)).toMatchObject([{ type: 'PING', occurredAtMs: AT_MS }])
     const media = { event: 'media.create', createdAt: AT, media: { id: 5 } }
@@ -196,7 +196,7 @@ describe('without an event id', () => {
     )
   })
 
-  it('clickup is known by the first entry of the history, or by its body', () => {
+  it('clickup: the key comes from the first history entry, or from the body', () => {
     const source = clickup({ secret })
     const changed = (id: string, task_id: string) => ({
       event: 'taskUpdated',
@@ -211,7 +211,7 @@ describe('without an event id', () => {
     )
   })
 
-  it('mailchimp is a form', () => {
+  it('mailchimp: the body is a form', () => {
     const body = 'type=subscribe&fired_at=2023-11-14+22%3A13%3A20&data%5Bid%5D=8a25&data%5Bemail%5D=a%40b.c'
     expect(eventsOf(mailchimp({ secret }), body)).toMatchObject([
       { type: 'subscribe', objectId: '8a25', occurredAtMs: AT_MS },
@@ -219,7 +219,7 @@ describe('without an event id', () => {
   })
 })
 
-it('the object is what is nearest to the event', () => {
+it('the object of an event is the most specific one in the body', () => {
   const entity = (id: string) => ({ entity: { id } })
   const refund = { event: 'refund.created', payload: { payment: entity('pay_1'), refund: entity('rfnd_1') } }
   expect(eventsOf(razorpay({ secret }), refund, { 'x-razorpay-event-id': 'e' })).toMatchObject([
@@ -246,7 +246,7 @@ describe('several signatures', () => {
   const body = '{"id":"1"}'
   const rotated = { secret: 'another-secret-of-the-same-sender' }
 
-  it('may stand in any of the headers', () => {
+  it('may be in any of the headers', () => {
     const second = {
       'x-docusign-signature-1': 'A'.repeat(43),
       ...signedAs(docusign, 'x-docusign-signature-2'),
@@ -273,7 +273,7 @@ describe('several signatures', () => {
   }
 })
 
-it('segment refuses a batch, of which only the first event is signed', () => {
+it('segment: a batch is rejected, because only its first event is signed', () => {
   const [first, second] = [{ messageId: '1' }, { messageId: '2' }]
   const headers = segment({ secret }).sign({ body: JSON.stringify(first) })
   const verify = (body: unknown) => segment({ secret }).verify(arriving(JSON.stringify(body), headers))

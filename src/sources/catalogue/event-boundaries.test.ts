@@ -53,7 +53,7 @@ describe('YouTube', () => {
     expect(two).not.toBe(one)
   })
 
-  it('names a video that is gone', () => {
+  it('names a deleted video', () => {
     const gone = feed('<at:deleted-entry ref="yt:video:VID" when="2023-11-14T22:13:20+00:00"/>')
     expect(identified(youtube({ secret: 's' }), arriving(gone))).toMatchObject({
       type: 'at:deleted-entry',
@@ -90,7 +90,7 @@ it('Grafana: a group that is sent again with one more alert has one new event', 
   expect(new Set(keys).size).toBe(3)
 })
 
-it('Attio: the events of one delivery are told apart, and known again', () => {
+it('Attio: the events of one delivery have different keys, which are the same at a retry', () => {
   const event = (id: string) => ({ event_type: 'record.updated', id: { record_id: id } })
   const body = JSON.stringify({ webhook_id: 'w', events: [event('a'), event('b')] })
   const keys = keysOf(attio({ secret: 's' }), [
@@ -112,7 +112,7 @@ it('Revolut: a transaction that changes twice is two events', () => {
   expect(new Set(keys).size).toBe(2)
 })
 
-it('Dropbox Sign: two requests of one second, which share a hash, are two events', () => {
+it('Dropbox Sign: two requests in one second have the same hash, but are two events', () => {
   const source = dropboxSign({ secret: 's' })
   const keys = ['a', 'b'].map((id) => {
     const payload = {

@@ -72,14 +72,17 @@ function keysOf(source: Source, description: CheckedDescription, pair: EventPair
 
 describe.each(providers.filter(({ id }) => id in pairs))('$id', ({ id, make, options, description }) => {
   const source = make(options)
-  it.each(Object.entries(pairs[id] ?? {}))('tells two events apart, and not two attempts: %s', (_, pair) => {
-    const { first, second, again, unread } = keysOf(source, description, pair)
-    expect(second).not.toBe(first)
-    if (pair.retryIsNew === undefined) expect(again).toBe(first)
-    else expect(again).not.toBe(first)
-    // The key comes from the described place, and is not derived from the content.
-    expect(unread).toEqual([undefined, undefined, undefined])
-  })
+  it.each(Object.entries(pairs[id] ?? {}))(
+    'two events have two keys, two attempts have one: %s',
+    (_, pair) => {
+      const { first, second, again, unread } = keysOf(source, description, pair)
+      expect(second).not.toBe(first)
+      if (pair.retryIsNew === undefined) expect(again).toBe(first)
+      else expect(again).not.toBe(first)
+      // The key comes from the described place, and is not derived from the content.
+      expect(unread).toEqual([undefined, undefined, undefined])
+    },
+  )
 })
 
 const signable = providers.filter(({ description: { signature, event } }) => {
@@ -94,7 +97,7 @@ describe.each(signable)('$id', ({ id, make, options, description }) => {
     return arriving(signed, NOW_MS)
   }
 
-  it('has one key for an event that is signed twice, and another for another', () => {
+  it('an event that is signed twice keeps its key; another event has another key', () => {
     const [first, again, other] = [
       deliver('evt_1', NOW_MS),
       deliver('evt_1', NOW_MS + 60_000),
@@ -113,7 +116,7 @@ describe.each(signable)('$id', ({ id, make, options, description }) => {
  */
 const WITHOUT_PAIR = ['braintree', 'plaid']
 
-it('every provider without an id of its own has a pair', () => {
+it('every provider without event ids has a pair of sample events', () => {
   const derived = providers.filter(({ description }) => /hash|each-delivery/.test(keyText(description)))
   expect(derived.map(({ id }) => id).filter((id) => !(id in pairs))).toEqual(WITHOUT_PAIR)
 })

@@ -265,7 +265,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     expect(here.source.identify(event)).toEqual(here.source.identify({ ...event, url: '/' }))
   })
 
-  it('refuses what another key made, of a known id or an unknown one', async () => {
+  it('rejects a signature of another key, under a known and an unknown key id', async () => {
     const here = await world(one)
     const { privateKey } = one.makeKey()
     for (const id of ['key-1', 'key-2']) {
@@ -279,7 +279,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     }
   })
 
-  it('refuses a body with a bit flipped, cut off or written again', async () => {
+  it('rejects a body with one bit flipped, cut off, or serialised again', async () => {
     const here = await world(one)
     const headers = one.sign(here.signing)
     const { body } = here.signing
@@ -294,7 +294,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     }
   })
 
-  it('refuses what lacks a header of its signature, without asking anyone', async () => {
+  it('rejects a delivery without a signature header, and fetches nothing', async () => {
     const here = await world(one)
     const headers = one.sign(here.signing)
     for (const name of Object.keys(headers).filter((name) => !/event-/.test(name))) {
@@ -308,7 +308,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
 
   const { signature } = checkDescription(one.description)
   if (signature.algorithm === 'coded' && signature.dated)
-    it('refuses what was signed too long ago, or later than now', async () => {
+    it('rejects a signature that is too old or from the future', async () => {
       const here = await world(one)
       const headers = one.sign(here.signing)
       const at = (ms: number) => verified(here, arriving(headers, here.signing.body, NOW_MS + ms))
@@ -317,7 +317,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
       expect(await at(-302_000)).toMatchObject({ code: 'TIMESTAMP_IN_FUTURE' })
     })
 
-  it('fails closed while its keys cannot be had, and recovers', async () => {
+  it('rejects deliveries while its keys cannot be fetched, and recovers', async () => {
     const here = await world(one)
     const headers = one.sign(here.signing)
     const atMs = (ms: number) => verified(here, arriving(headers, here.signing.body, NOW_MS + ms))
@@ -338,7 +338,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     })
   })
 
-  it('takes a new key when the provider has one', async () => {
+  it('accepts a new key of the provider', async () => {
     const here = await world(one)
     expect(await verified(here, arriving(one.sign(here.signing), here.signing.body))).toMatchObject({
       ok: true,
@@ -350,7 +350,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     expect(await verified(here, arriving(headers, here.signing.body, later))).toMatchObject({ ok: true })
   })
 
-  it('asks seldom, whatever strangers name', async () => {
+  it('limits its fetches, whatever key ids strangers send', async () => {
     const here = await world(one)
     const { privateKey } = one.makeKey()
     for (let number = 0; number < 40; number++) {
@@ -360,7 +360,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     expect(here.server.requests.length).toBeLessThanOrEqual(24)
   })
 
-  it('never throws and never believes random headers and bodies', async () => {
+  it('never throws on random headers and bodies, and accepts none', async () => {
     const here = await world(one)
     const good = one.sign(here.signing)
     expect(await verified(here, arriving(good, here.signing.body))).toMatchObject({ ok: true })
@@ -400,7 +400,7 @@ describe('what each demands besides', () => {
     return one
   }
 
-  it('plaid: a token of another algorithm, an expired key and an id that is none are refused', async () => {
+  it('plaid: a token of another algorithm, an expired key and an invalid key id are rejected', async () => {
     const one = find('plaid')
     const here = await world(one)
     const [, claims = '', proof = ''] = (one.sign(here.signing)['plaid-verification'] ?? '').split('.')
@@ -426,7 +426,7 @@ describe('what each demands besides', () => {
     })
   })
 
-  it('plaid: equal bodies at two times are two events', async () => {
+  it('plaid: equal bodies at different times are two events', async () => {
     const one = find('plaid')
     const here = await world(one)
     const keys = [0, 0, 1_000].map((ms) => {
@@ -438,7 +438,7 @@ describe('what each demands besides', () => {
     expect(keys[2]).not.toBe(keys[0])
   })
 
-  it('fusionauth: a token cannot choose an algorithm that its key is not of', async () => {
+  it('fusionauth: a token cannot choose an algorithm that does not fit its key', async () => {
     const one = find('fusionauth')
     const here = await world(one)
     const [, claims = '', proof = ''] = (one.sign(here.signing)['x-fusionauth-signature-jwt'] ?? '').split(
@@ -457,7 +457,7 @@ describe('what each demands besides', () => {
     }
   })
 
-  it('fal: a delivery of somebody else is refused, though fal signed it', async () => {
+  it('fal: a delivery for another user is rejected, although fal signed it', async () => {
     const one = { ...find('fal'), settings: { userId: 'user-2' } }
     const here = await world(one)
     expect(await verified(here, arriving(one.sign(here.signing), here.signing.body))).toMatchObject({
@@ -484,7 +484,7 @@ describe('what each demands besides', () => {
     ['fusionauth', { url: 'http://auth.example.com' }],
     ['fusionauth', { url: 'file:///etc/passwd' }],
     ['neon-auth', { authUrl: 'auth.example.com' }],
-  ])('%s: settings that cannot be meant fail at construction: %o', (id, settings) => {
+  ])('%s: invalid settings fail at construction: %o', (id, settings) => {
     const { description, code, secret } = find(id)
     const options = checkOptions(
       { secret, settings: settings as Record<string, string>, url: 'https://example.com' },

@@ -31,7 +31,7 @@ describe('hubspot', () => {
   const body =
     '[{"eventId":1,"subscriptionId":12345,"portalId":62515,"occurredAt":1564113600000,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":123,"changeSource":"CRM","changeFlag":"NEW","appId":54321}]'
 
-  it('takes the older signatures, as its documents give them', () => {
+  it('accepts the older signatures, as documented', () => {
     const v1 = {
       'x-hubspot-signature': '232db2615f3d666fe21a8ec971ac7b5402d33b9a925784df3ca654d05f4817de',
       'x-hubspot-signature-version': 'v1',
@@ -49,7 +49,7 @@ describe('hubspot', () => {
       expect(source.verify(arriving(body, { ...v1, 'x-hubspot-signature-version': version })).ok).toBe(false)
   })
 
-  it('judges only the dated signature where there is one', () => {
+  it('checks only the dated signature if there is one', () => {
     const workflow = '{"portalId":1,"objectType":"CONTACT","objectId":7,"properties":{}}'
     const signed = source.deliver({ body: workflow, timestampMs: NOW_MS })
     const older = {
@@ -66,7 +66,7 @@ describe('hubspot', () => {
   })
 })
 
-it('cloudinary takes SHA-1 and SHA-256, whichever the account is set to', () => {
+it('cloudinary accepts SHA-1 and SHA-256, as the account is configured', () => {
   const source = cloudinary({ secret: 'secret' })
   const body = '{"notification_type":"upload"}'
   const dated = { 'x-cld-timestamp': String(NOW_MS / 1_000) }
@@ -91,7 +91,7 @@ describe('github', () => {
     'x-github-delivery': 'd',
   })
 
-  it('takes hooks that send a form, signed as it is sent', () => {
+  it('accepts a form, whose signature covers the bytes as sent', () => {
     const form = new URLSearchParams({ payload }).toString()
     const delivery = arriving(form, signed(form))
     expect(source.verify(delivery)).toEqual({ ok: true, secret: 1 })
@@ -128,7 +128,7 @@ describe('shopify', () => {
     expect(event).toMatchObject({ key: 'w', type: topic, objectId })
   })
 
-  it('takes the newer deliveries, with headers named shopify-*', () => {
+  it('accepts the newer deliveries, with headers named shopify-*', () => {
     const body =
       '{"topic":"Product","action":"update","query_variables":{"productId":"gid://shopify/Product/1"}}'
     const delivery = arriving(body, {
@@ -148,7 +148,7 @@ describe('shopify', () => {
   })
 })
 
-it('bigcommerce is named by the header that it signs', () => {
+it('bigcommerce: the event key is the header that it signs', () => {
   const source = bigcommerce({ secret: 'x' })
   const body = '{"scope":"store/order/updated","hash":"h","data":{"id":1}}'
   expect(source.identify(arriving(body, { 'webhook-id': 'w' }))).toMatchObject({ key: 'w' })
@@ -167,7 +167,7 @@ describe('twilio', () => {
     return arriving(body, headers, { url: `/in/twilio${query}` })
   }
 
-  it('takes Event Streams: a batch of CloudEvents', () => {
+  it('accepts Event Streams: a batch of CloudEvents', () => {
     const event = (id: string): object => ({
       specversion: '1.0',
       type: 'com.twilio.messaging.message.sent',
@@ -187,7 +187,7 @@ describe('twilio', () => {
     expect(new Set(events.map((one) => one.ok && one.key)).size).toBe(2)
   })
 
-  it('takes Verify Push, as JSON or as a form', () => {
+  it('accepts Verify Push, as JSON or as a form', () => {
     const fields = { uid: 'e1', type: 'challenge.approved', challenge_sid: 'YC1' }
     const json = signed(JSON.stringify(fields))
     expect(source.verify(json)).toEqual({ ok: true, secret: 1 })

@@ -43,7 +43,7 @@ function handshakeOf(
 const having = (headers: Record<string, string>) => ({ header: (name: string) => headers[name] })
 
 describe('a challenge', () => {
-  it('of whatsapp is echoed to who knows the verify token', () => {
+  it('of whatsapp is echoed to a sender that knows the verify token', () => {
     const source = whatsapp({ secret, settings: { verifyToken: 'right' } })
     const url = (token: string) => `/?hub.mode=subscribe&hub.challenge=11582&hub.verify_token=${token}`
     expect(handshakeOf(source, { method: 'GET', url: url('right') })).toMatchObject({
@@ -69,7 +69,7 @@ describe('a challenge', () => {
   })
 })
 
-it('the token of notion is handed over', async () => {
+it('the verification token of notion is passed to onSecret', async () => {
   const received: string[] = []
   const body = '{"verification_token":"secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"}'
   const answer = handshakeOf(notion({ secret, onSecret: (token) => void received.push(token) }), { body })
@@ -79,14 +79,14 @@ it('the token of notion is handed over', async () => {
   expect(handshakeOf(notion({ secret }), { body })).toMatchObject({ code: 'HANDSHAKE_REFUSED' })
 })
 
-it('trello and intercom look by HEAD', () => {
+it('trello and intercom check the URL with HEAD', () => {
   const url = 'https://example.com/in/trello'
   expect(handshakeOf(trello({ secret, url }), { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
   expect(handshakeOf(intercom({ secret }), { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
   expect(handshakeOf(intercom({ secret }), { body: '{"topic":"ping"}' })).toBeUndefined()
 })
 
-it('mailchimp looks by GET, with the token', () => {
+it('mailchimp checks the URL with GET and the token', () => {
   const source = mailchimp({ secret })
   expect(handshakeOf(source, { method: 'GET', url: `/?token=${secret}` })).toMatchObject({ status: 200 })
   expect(handshakeOf(source, { method: 'GET', url: '/?token=x' })).toMatchObject({
@@ -95,7 +95,7 @@ it('mailchimp looks by GET, with the token', () => {
 })
 
 describe('an unsigned ping', () => {
-  it('of woocommerce is no delivery, and a delivery is no ping', () => {
+  it('of woocommerce is not a delivery, and a delivery that resembles it is not a ping', () => {
     const source = woocommerce({ secret })
     expect(handshakeOf(source, { body: 'webhook_id=12' })).toMatchObject({ ok: true, status: 200 })
     const signed = source.deliver({ body: '{"id":1,"note":"&webhook_id=12"}' })
@@ -150,14 +150,14 @@ describe('a challenge in the query', () => {
     })
   })
 
-  it('is echoed to the hub of YouTube for a subscription, and not for its end', () => {
+  it('is echoed to the hub of YouTube when it subscribes, and not when it unsubscribes', () => {
     const source = youtube({ secret: 's' })
     const url = '/?hub.topic=t&hub.challenge=c4&hub.lease_seconds=432000&hub.mode='
     expect(source.handshake?.(requestOf({ url: `${url}subscribe` }))).toMatchObject({ body: 'c4' })
     expect(source.handshake?.(requestOf({ url: `${url}unsubscribe` }))).toBeUndefined()
   })
 
-  it('is signed for LinkedIn, but nothing that could be a delivery', () => {
+  it('is signed for LinkedIn, unless the signature could serve as that of a delivery', () => {
     const source = linkedin({ secret: 's' })
     const challengeResponse = createHmac('sha256', 's').update('890e4665').digest('hex')
     expect(source.handshake?.(requestOf({ url: '/?challengeCode=890e4665' }))).toMatchObject({

@@ -1,6 +1,4 @@
-import { checkDescription } from '../description.ts'
 import type { Provider } from '../provider.ts'
-import { secretHeaders } from '../signature.ts'
 
 /*
  * The catalogue: every provider by its id, loaded on demand. A process that uses two providers
@@ -176,17 +174,6 @@ export async function findProvider(id: string): Promise<Provider | undefined> {
   if (!Object.hasOwn(catalogue, id)) return undefined
   const exported = Object.values(await catalogue[id as keyof typeof catalogue]())
   return exported.find((value): value is Provider => isProvider(value) && value.description.provider === id)
-}
-
-/**
- * The headers in which providers of the catalogue send the secret itself. Loads the whole
- * catalogue.
- */
-export async function knownSecretHeaders(): Promise<ReadonlySet<string>> {
-  const providers = await Promise.all(providerIds.map(findProvider))
-  return new Set(
-    providers.flatMap((make) => (make ? secretHeaders(checkDescription(make.description).signature) : [])),
-  )
 }
 
 function isProvider(value: unknown): value is Provider {

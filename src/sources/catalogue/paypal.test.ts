@@ -121,7 +121,7 @@ async function verified({ source }: World, delivery: Delivery) {
 }
 
 describe('paypal', () => {
-  it('verifies a delivery by a certificate whose chain was served with it, fetched once', async () => {
+  it('verifies deliveries with a certificate that was served with its chain, and fetches it once', async () => {
     const here = await world(genuine.pem + issuer.pem)
     const results = await Promise.all([
       verified(here, arriving(signed())),
@@ -132,7 +132,7 @@ describe('paypal', () => {
     expect(here.source.identify(arriving(signed()))).toMatchObject({ key: 'WH-1', objectId: 's-1' })
   })
 
-  it('fetches the issuer where it was not served, from DigiCert only', async () => {
+  it('fetches a missing issuer certificate, from DigiCert only', async () => {
     const here = await world(genuine.pem)
     expect(await verified(here, arriving(signed()))).toEqual({ ok: true, secret: 1 })
     expect(here.server.asked).toEqual([CERTIFICATE, ISSUER_URL])
@@ -143,14 +143,14 @@ describe('paypal', () => {
     expect(led.server.asked).toEqual([CERTIFICATE])
   })
 
-  it('signs what the SDK of PayPal publishes as the text of its example', () => {
+  it('signs the same text as the example in the SDK of PayPal', () => {
     // github.com/paypal/PayPal-Python-SDK:test/unit_tests/notifications_test.py
     const body =
       '{"id":"WH-0G2756385H040842W-5Y612302CV158622M","create_time":"2015-05-18T15:45:13Z","resource_type":"sale","event_type":"PAYMENT.SALE.COMPLETED","summary":"Payment completed for $ 20.0 USD","resource":{"id":"4EU7004268015634R","create_time":"2015-05-18T15:44:02Z","update_time":"2015-05-18T15:44:21Z","amount":{"total":"20.00","currency":"USD"},"payment_mode":"INSTANT_TRANSFER","state":"completed","protection_eligibility":"ELIGIBLE","protection_eligibility_type":"ITEM_NOT_RECEIVED_ELIGIBLE,UNAUTHORIZED_PAYMENT_ELIGIBLE","parent_payment":"PAY-86C81811X5228590KKVNARQQ","transaction_fee":{"value":"0.88","currency":"USD"},"links":[{"href":"https://api.sandbox.paypal.com/v1/payments/sale/4EU7004268015634R","rel":"self","method":"GET"},{"href":"https://api.sandbox.paypal.com/v1/payments/sale/4EU7004268015634R/refund","rel":"refund","method":"POST"},{"href":"https://api.sandbox.paypal.com/v1/payments/payment/PAY-86C81811X5228590KKVNARQQ","rel":"parent_payment","method":"GET"}]},"links":[{"href":"https://api.sandbox.paypal.com/v1/notifications/webhooks-events/WH-0G2756385H040842W-5Y612302CV158622M","rel":"self","method":"GET"},{"href":"https://api.sandbox.paypal.com/v1/notifications/webhooks-events/WH-0G2756385H040842W-5Y612302CV158622M/resend","rel":"resend","method":"POST"}]}'
     expect(crc32(body)).toBe(2_771_810_304)
   })
 
-  it('refuses another key, another webhook and another body', async () => {
+  it('rejects another key, another webhook and another body', async () => {
     const here = await world(genuine.pem + issuer.pem)
     const refused = async (delivery: Delivery, there = here) =>
       expect(await verified(there, delivery)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
@@ -165,7 +165,7 @@ describe('paypal', () => {
     await refused(arriving(signed(), Buffer.from(JSON.stringify(JSON.parse(BODY.toString()), null, 1))))
   })
 
-  it('refuses what lacks a header, without asking anyone', async () => {
+  it('rejects a delivery without a header, and fetches nothing', async () => {
     const here = await world(genuine.pem)
     for (const name of ['id', 'time', 'sig']
       .map((end) => `paypal-transmission-${end}`)
@@ -202,12 +202,12 @@ describe('paypal', () => {
     ['that no authority signed', byLeaf.pem + genuine.pem + issuer.pem, byLeaf.key],
     ['that brings its own root', selfMade.pem + selfMade.pem, selfMade.key],
     ['that is none', 'nonsense', genuine.key],
-  ])('believes no certificate %s', async (_which, pem, key) => {
+  ])('rejects a certificate %s', async (_which, pem, key) => {
     const here = await world(pem)
     expect(await verified(here, arriving(signed({}, key)))).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   })
 
-  it('believes no certificate that is not valid yet, or any more', async () => {
+  it('rejects a certificate that is not valid yet, or has expired', async () => {
     for (const days of [-3, 3]) {
       const here = await world(genuine.pem + issuer.pem)
       const delivery = arriving(signed(), BODY, Date.now() + days * 86_400_000)
@@ -215,7 +215,7 @@ describe('paypal', () => {
     }
   })
 
-  it('fails closed while PayPal cannot be reached', async () => {
+  it('rejects deliveries while PayPal cannot be reached', async () => {
     const down = await world({ status: 503 })
     expect(await verified(down, arriving(signed()))).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
     const gone = await world(genuine.pem)
@@ -223,7 +223,7 @@ describe('paypal', () => {
     expect(await verified(gone, arriving(signed()))).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   })
 
-  it('never throws and never believes random headers and bodies', async () => {
+  it('never throws on random headers and bodies, and accepts none', async () => {
     const here = await world(genuine.pem + issuer.pem)
     const good = signed()
     const value = fc.option(

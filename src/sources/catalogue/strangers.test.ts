@@ -106,7 +106,7 @@ describe.each(every)('$id', ({ make, description, options }) => {
   const names = [...asked]
   const text = Buffer.from(stranger.body).toString('utf8')
 
-  it('never throws for any one part of a header in the place of which something odd stands', () => {
+  it('never throws if any part of a header is replaced by an odd value', () => {
     for (const [name, value] of Object.entries(genuine))
       for (const changed of everyPart(value))
         for (const how of ['object', 'fetch'] as const) {
@@ -134,7 +134,7 @@ describe.each(every)('$id', ({ make, description, options }) => {
     how: fc.constantFrom<'object' | 'fetch'>('object', 'fetch'),
   })
 
-  it('never throws, and never accepts what a stranger made', () => {
+  it('never throws, and never accepts a delivery of a stranger', () => {
     fc.assert(
       fc.property(deliveries, ({ method, url, values, body, how }) => {
         const headers: Record<string, string> = {}

@@ -51,7 +51,7 @@ describe.each(batches)('$id', ({ make, options, description }) => {
   const source = make(options)
   const paths = description.batch === 'lines' ? [['[]']] : [description.batch ?? []].flat().map(arraySteps)
 
-  it('records a body of unknown shape as one event, whole', () => {
+  it('records a body of unknown shape as one event, unchanged', () => {
     for (const body of ['{"hello":"world"}', '{"hello":["world"]}', '{}']) {
       const parts = partsOf(source, delivered(description, body))
       expect(textsOf(description, parts)).toEqual([body])
@@ -60,7 +60,7 @@ describe.each(batches)('$id', ({ make, options, description }) => {
     }
   })
 
-  it('records an element of unknown shape beside the events that it knows', () => {
+  it('records an element of unknown shape as an event beside the known ones', () => {
     for (const steps of paths) {
       const lasting = steps.lastIndexOf('[]')
       for (let depth = steps.indexOf('[]'); depth >= 0 && depth <= lasting; depth = nextArray(steps, depth)) {
@@ -75,28 +75,31 @@ describe.each(batches)('$id', ({ make, options, description }) => {
     }
   })
 
-  it('records what is no array where events should be', () => {
+  it('records a value that is not an array in the place of the events', () => {
     const [steps = []] = paths
     if (steps[0] === '[]') return
     const body = JSON.stringify(nested([...steps.slice(0, -1), 'odd'], 'unknown'))
     expect(partsOf(source, delivered(description, body))).toHaveLength(1)
   })
 
-  it('says so of each: they are recorded even where no subscriber wants them', () => {
+  it('marks such an event as unread, so that it is recorded even if no subscriber wants it', () => {
     const body = '{"hello":"world"}'
     const [event] = partsOf(source, delivered(description, body)).map((part) => source.identify(part))
     expect(event).toMatchObject({ ok: true, unread: { detail: expect.stringContaining('no ') } })
   })
 
   const isCheck = description.emptyBatch === 'acknowledge'
-  it(isCheck ? 'takes a batch without events for a check' : 'records a batch without events', () => {
-    const [steps = []] = paths
-    const body = JSON.stringify(withElements(steps.slice(0, steps.indexOf('[]')), []))
-    expect(partsOf(source, delivered(description, body))).toHaveLength(isCheck ? 0 : 1)
-  })
+  it(
+    isCheck ? 'acknowledges a batch without events as a check of the URL' : 'records a batch without events',
+    () => {
+      const [steps = []] = paths
+      const body = JSON.stringify(withElements(steps.slice(0, steps.indexOf('[]')), []))
+      expect(partsOf(source, delivered(description, body))).toHaveLength(isCheck ? 0 : 1)
+    },
+  )
 })
 
-it('only these are known to send batches without events', () => {
+it('only asana, line and xero send batches without events', () => {
   const checks = batches.filter(({ description }) => description.emptyBatch === 'acknowledge')
   expect(checks.map(({ id }) => id)).toEqual(['asana', 'line', 'xero'])
 })

@@ -24,7 +24,7 @@ function token(claims: object, header: object = { alg: 'RS256', typ: 'JWT' }): D
 describe('wix', () => {
   const source = wix({ secret: publicKey.export({ format: 'pem', type: 'spki' }).toString() })
 
-  it('reads the JSON within the JSON within the token', () => {
+  it('reads the JSON that is nested in the JSON of the token', () => {
     const delivery = token({ data: JSON.stringify(event), iat: NOW, exp: NOW + 60 })
     expect(source.verify(delivery)).toEqual({ ok: true, secret: 1 })
     expect(source.identify(delivery)).toMatchObject({
@@ -37,7 +37,7 @@ describe('wix', () => {
     })
   })
 
-  it('refuses a token that has expired, and one of another algorithm', () => {
+  it('rejects an expired token, and a token of another algorithm', () => {
     const data = JSON.stringify(event)
     expect(source.verify(token({ data, iat: NOW - 900, exp: NOW - 301 }))).toMatchObject({
       code: 'TIMESTAMP_TOO_OLD',
@@ -46,7 +46,7 @@ describe('wix', () => {
       expect(source.verify(token({ data, iat: NOW }, { alg }))).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
   })
 
-  it('parses the claims of a token only when its signature is right', () => {
+  it('parses the claims of a token only if its signature is valid', () => {
     const { body, ...forged } = token({ data: 'x'.repeat(100_000), iat: NOW })
     const spy = vi.spyOn(JSON, 'parse')
     try {
@@ -62,12 +62,12 @@ describe('wix', () => {
     }
   })
 
-  it.each([{}, { data: 1 }, { data: 'x' }])('has no event in %o', (claims) => {
+  it.each([{}, { data: 1 }, { data: 'x' }])('finds no event in %o', (claims) => {
     expect(source.identify(token(claims))).toMatchObject({ ok: false })
   })
 
   it.each([{ data: '[]' }, { data: '{"data":"{"}' }, { data: '{"data":null}' }])(
-    'has no key in %o',
+    'finds no key in %o',
     (claims) => {
       expect(source.identify(token(claims))).toMatchObject({ unread: { code: 'EVENT_KEY_MISSING' } })
     },

@@ -49,12 +49,12 @@ describe('the body', () => {
     expect(text).not.toMatch(BLAMED)
   })
 
-  test('compressed, and not the signed one either: both are said', async () => {
+  test('compressed, and signed with another secret: the compression is reported', async () => {
     const text = await told(stripe({ secret: 'another' }), delivered(receiving, {}, { body: gzipSync(BODY) }))
     expect(text).toMatch(/compressed with gzip/)
   })
 
-  test('with characters that were lost, or cannot be read as gzip', async () => {
+  test('with lost characters, and one that is not valid gzip', async () => {
     const damaged = Buffer.from(Buffer.from('{"name":"Zo\xeb"}', 'latin1').toString('utf8'))
     const sent = { body: Buffer.from('{"name":"Zo\xeb"}', 'latin1') }
     expect(await told(receiving, delivered(receiving, sent, { body: damaged }))).toMatch(
@@ -80,7 +80,7 @@ describe('the body', () => {
     expect(text).not.toMatch(BLAMED)
   })
 
-  test('written again, of a provider that sends forms, too', async () => {
+  test('serialised again, for a provider that also sends forms', async () => {
     const hub = github({ secret: 'hub' })
     const body = Buffer.from(JSON.stringify(EVENT, null, 2))
     expect(await told(hub, delivered(hub, {}, { body }))).toMatch(/parsed and serialised again/)
@@ -130,7 +130,7 @@ describe('the secret', () => {
     expect(text).not.toMatch(BLAMED)
   })
 
-  test('of another provider, as the secrets of two sources are swapped', async () => {
+  test('of another provider: the secrets of two sources were swapped', async () => {
     const others: NamedSource[] = [
       { name: 'gh', source: github({ secret: 'hub-secret' }) },
       { name: 'shop', source: shopify({ secret: 'shop-secret' }) },
@@ -199,6 +199,6 @@ describe('the URL, changed by a proxy', () => {
   })
 })
 
-test('nothing is said of a secret that is only most likely another one but that', async () => {
+test('if nothing else is found, a wrong secret is reported as the most likely cause', async () => {
   expect(await told(stripe({ secret: 'another' }), delivered(receiving))).toMatch(BLAMED)
 })

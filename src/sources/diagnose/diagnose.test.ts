@@ -196,11 +196,11 @@ test.each<[what: string, source: Source, delivery: Delivery, diagnosis: RegExp]>
     delivered(receiving),
     /none of the \d+ tried alternatives .* test mode; check whether the secret is that of the live mode/,
   ],
-])('%s is told', async (_what, source, delivery, says) => {
+])('%s is reported', async (_what, source, delivery, says) => {
   expect(await told(source, delivery)).toMatch(says)
 })
 
-test('the secret of another source is recognised: of the same provider, and of another', async () => {
+test('the secret of another source is recognised, of the same and of another provider', async () => {
   const others = [
     { name: 'stripe-test', source: receiving },
     { name: 'github', source: github({ secret: SECRET }) },
@@ -218,7 +218,7 @@ test('the secret of another source is recognised: of the same provider, and of a
   )
 })
 
-test('neither the secret nor anything of the body is told', async () => {
+test('the diagnosis contains neither the secret nor any part of the body', async () => {
   for (const source of [stripe({ secret: 'hidden-secret' }), standardWebhooks({ secret: 'aGlkZGVu' })]) {
     const text = await told(source, delivered(receiving))
     expect(text).not.toMatch(/hidden|aGlkZGVu|evt_1|Zo/)

@@ -18,29 +18,41 @@ interface ProviderHeaders {
 
 let known: Promise<readonly ProviderHeaders[]> | undefined
 
-/**
- * Guesses the sender from the headers of signatures and keys: `x-github-delivery is present: it
- * looks like github`.
- */
-export async function looksLike(delivery: Delivery, except: string): Promise<string | undefined> {
-  // Loads the whole catalogue, once, when a delivery without a signature arrives.
+/** Providers whose headers a delivery has. */
+export interface Guess {
+  /** The providers of which most headers are present, at most three. */
+  readonly providers: readonly string[]
+  /** How many more have as many. */
+  readonly more: number
+  /** The headers that tell. */
+  readonly headers: readonly string[]
+}
+
+/** Guesses the sender from the headers of signatures and keys. Loads the whole catalogue, once. */
+export async function guessSender(
+  { header }: Pick<Delivery, 'header'>,
+  except?: string,
+): Promise<Guess | undefined> {
   known ??= Promise.all(providerIds.map(providerHeaders))
   const found = (await known)
     .filter(({ id }) => id !== except)
-    .map(({ id, headers }) => ({
-      id,
-      present: headers.filter((name) => delivery.header(name) !== undefined),
-    }))
+    .map(({ id, headers }) => ({ id, present: headers.filter((name) => header(name) !== undefined) }))
     .sort((one, other) => other.present.length - one.present.length)
-  const most = found[0]?.present.length ?? 0
-  if (most === 0) return undefined
-  const alike = found.filter(({ present }) => present.length === most)
-  const named = alike.slice(0, MAX_NAMED).map(({ id }) => id)
-  const more = alike.length - named.length
-  const headers = found[0]?.present ?? []
+  const [first] = found
+  if (first === undefined || first.present.length === 0) return undefined
+  const alike = found.filter(({ present }) => present.length === first.present.length)
+  const providers = alike.slice(0, MAX_NAMED).map(({ id }) => id)
+  return { providers, more: alike.length - providers.length, headers: first.present }
+}
+
+/** The guess as a sentence: `x-github-delivery is present: it looks like github`. */
+export async function looksLike(delivery: Delivery, except: string): Promise<string | undefined> {
+  const guess = await guessSender(delivery, except)
+  if (guess === undefined) return undefined
+  const { providers, more, headers } = guess
   const isOrAre = headers.length === 1 ? 'is' : 'are'
   const others = more > 0 ? ` or one of ${more} others` : ''
-  return `${headers.join(', ')} ${isOrAre} present: it looks like ${named.join(' or ')}${others}`
+  return `${headers.join(', ')} ${isOrAre} present: it looks like ${providers.join(' or ')}${others}`
 }
 
 async function providerHeaders(id: string): Promise<ProviderHeaders> {

@@ -51,7 +51,7 @@ describe('v1a', () => {
     expect(() => standardWebhooks({ secret: PUBLIC }).sign({ body: BODY })).toThrow(/private key.*whsk_/)
   })
 
-  it('takes a PEM, too', () => {
+  it('also accepts a PEM', () => {
     const pem = other.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
     const { headers } = standardWebhooks({ secret: pem }).deliver({ body: BODY, id: ID, timestampMs: AT_MS })
     expect(verify(OTHER, delivered(headers['webhook-signature'] ?? ''))).toMatchObject({ ok: true })
@@ -71,7 +71,7 @@ describe('v1a', () => {
     expect(verify([OTHER, SYMMETRIC], delivered(`${V1A} ${V1}`))).toEqual({ ok: true, secret: 2 })
   })
 
-  it('is refused where anything of it is another', () => {
+  it('is rejected if any part of it is different', () => {
     for (const changed of [{ id: `${ID}x` }, { time: '1614265331' }, { body: `${BODY} ` }])
       expect(verify(PUBLIC, delivered(V1A, changed))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     expect(verify(OTHER, delivered(V1A))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
@@ -82,7 +82,7 @@ describe('v1a', () => {
     })
   })
 
-  it('is never taken for v1, nor v1 for it: the refusal names what is missing', () => {
+  it('is never mistaken for v1, nor v1 for it: the rejection names what is missing', () => {
     expect(verify(PUBLIC, delivered(V1))).toMatchObject({
       code: 'SIGNATURE_MALFORMED',
       detail: expect.stringMatching(/no v1a signature .* a v1 signature.*secret/),
@@ -97,7 +97,7 @@ describe('v1a', () => {
     expect(verify(PUBLIC, delivered(headers['webhook-signature'] ?? ''))).toMatchObject({ ok: false })
   })
 
-  it('has at most four signatures tried: each costs as much as a hundred HMACs', () => {
+  it('tries at most four signatures, because each costs as much as a hundred HMACs', () => {
     expect(verify(PUBLIC, delivered([FORGED, FORGED, FORGED, V1A].join(' ')))).toMatchObject({ ok: true })
     expect(verify(PUBLIC, delivered([FORGED, FORGED, FORGED, FORGED, V1A].join(' ')))).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
@@ -115,7 +115,7 @@ describe('v1a', () => {
     expect(() => standardWebhooks({ secret })).toThrow(/CONFIG_INVALID: standard-webhooks: secret: number 1/)
   })
 
-  it('is taken by everyone of the catalogue who signs so, and by custom()', async () => {
+  it('is accepted by every provider of the catalogue that signs like this, and by custom()', async () => {
     expect(svix({ secret: PRIVATE }).sign({ body: '{}' })['svix-signature']).toMatch(/^v1a,/)
     const standard = (await everyProvider()).filter(
       ({ description: { signature } }) => isDigest(signature) && signature.asymmetric !== undefined,

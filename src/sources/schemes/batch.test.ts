@@ -26,7 +26,7 @@ function splitting(batch: NonNullable<CustomOptions['batch']>, more: Partial<Cus
 }
 
 describe('a batch', () => {
-  it('is split into what would have been sent for each event alone', () => {
+  it('is split into one body per event, as if each event had been sent alone', () => {
     expect(splitting('json:[]')('[{"id":1}, {"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])
     expect(splitting('json:events[]')('{"a":1,"events":[{"id":1},{"id":2}],"z":[3]}')).toEqual([
       '{"a":1,"events":[{"id":1}],"z":[3]}',
@@ -43,7 +43,7 @@ describe('a batch', () => {
     ])
   })
 
-  it('may be in one of several arrays: the others are emptied', () => {
+  it('may be in several arrays: each part keeps one event and empties the other arrays', () => {
     expect(splitting(['json:a[]', 'json:b[]'])('{"b":[1],"x":0,"a":[2,3]}')).toEqual([
       '{"b":[1],"x":0,"a":[]}',
       '{"b":[],"x":0,"a":[2]}',
@@ -51,7 +51,7 @@ describe('a batch', () => {
     ])
   })
 
-  it('may be what holds events, where it holds none', () => {
+  it('treats a container without events as an event', () => {
     const split = splitting(['json:changes[].messages[]', 'json:changes[].statuses[]', 'json:changes[]'])
     expect(
       split('{"changes":[{"messages":[1,2],"statuses":[3]},{"field":"x"},{"messages":[],"statuses":[]}]}'),
@@ -64,7 +64,7 @@ describe('a batch', () => {
     ])
   })
 
-  it('may be an array of an object or the body itself', () => {
+  it('may be an array in an object, or the whole body', () => {
     const split = splitting(['json:events[]', 'json:[]'])
     expect(split('{"events":[{"id":1},{"id":2}]}')).toEqual([
       '{"events":[{"id":1}]}',
@@ -73,7 +73,7 @@ describe('a batch', () => {
     expect(split('[{"id":1},{"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])
   })
 
-  it('may be lines, or a bare event where arrays are sent too', () => {
+  it('may be lines, or a single event instead of an array', () => {
     expect(splitting('lines')('{"id":1}\n\n{"id":2}\r\n')).toEqual(['{"id":1}', '{"id":2}\r'])
     expect(splitting('lines')('[{"id":1},{"id":2}]')).toEqual(['[{"id":1}]', '[{"id":2}]'])
     expect(splitting('json:[]')('{"id":1}')).toEqual(['{"id":1}'])
@@ -87,7 +87,7 @@ describe('a batch', () => {
     ])
   })
 
-  it('keeps what it does not know: elements, members and whole bodies', () => {
+  it('keeps unknown elements, members and whole bodies', () => {
     const split = splitting(['json:entry[].changes[]', 'json:entry[].messaging[]'])
     expect(split('{"entry":[{"changes":[1]},{"new":2},3]}')).toEqual([
       '{"entry":[{"changes":[1]}]}',
@@ -103,7 +103,7 @@ describe('a batch', () => {
     expect(splitting('lines')(' \n')).toBe('BODY_UNPARSABLE')
   })
 
-  it('may be empty where a provider checks its URL so', () => {
+  it('may be empty if the provider checks its URL with an empty batch', () => {
     const split = splitting('json:events[]', { emptyBatch: 'acknowledge' })
     expect(split('{"events":[]}')).toEqual([])
     for (const body of ['{"hello":"world"}', '{"events":null}', '{"events":{}}'])
@@ -117,13 +117,13 @@ describe('a batch', () => {
     ])
   })
 
-  it('is stepped over where it holds other things, however deep they go', () => {
+  it('skips values that are not events, at any depth', () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
     expect(splitting('json:events[]')(deep)).toEqual([deep])
     expect(splitting('json:events[]')(`{"other":${deep},"events":[{"id":1}]}`)).toHaveLength(1)
   })
 
-  it('has bounds', () => {
+  it('is rejected above its limits, or if it is not JSON', () => {
     expect(splitting('json:[]')(`[${Array(5_001).fill('{}').join(',')}]`)).toBe('BATCH_TOO_LARGE')
     const events = Array(1_000).fill('{}').join(',')
     expect(splitting('json:events[]')(`{"e":"${'x'.repeat(100_000)}","events":[${events}]}`)).toBe(
@@ -133,7 +133,7 @@ describe('a batch', () => {
     expect(splitting('json:[]')(Buffer.from([0x5b, 0xff, 0x5d]))).toBe('BODY_UNPARSABLE')
   })
 
-  it('keeps every event and all that is around it, for any JSON', () => {
+  it('keeps every event and its surroundings, for any JSON', () => {
     const split = splitting('json:events[]')
     fc.assert(
       fc.property(

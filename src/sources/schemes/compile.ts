@@ -5,6 +5,7 @@ import type { CheckedDescription } from '../description.ts'
 import { explain } from '../diagnose/explain.ts'
 import { type CheckedOptions, secretOf } from '../options.ts'
 import { settingsOf } from '../places.ts'
+import { redactionOf } from '../redact/redaction.ts'
 import { type Sample, type SignedDelivery, type SigningSource, signer } from '../sign.ts'
 import { isDigest } from '../signature.ts'
 import { splitter } from './batch.ts'
@@ -48,6 +49,7 @@ export function compile<Payload, Subject, Type extends string>(
     coded?.handshake ?? handshaker({ description, keyring, endpoint, onSecret, mode, verify: early })
   const prepare = preparation(keyring, coded?.prepare)
   const withholds = withholder(description.signature, keyring)
+  const redaction = redactionOf(description, options.redact)
   const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
   const source: SigningSource<Payload, Subject, Type> = {
@@ -70,6 +72,7 @@ export function compile<Payload, Subject, Type extends string>(
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
     ...(withholds && { withholds }),
+    ...(redaction && { redaction }),
     // Optional members are absent if unneeded. The receiver checks for their presence.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),

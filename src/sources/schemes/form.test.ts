@@ -18,14 +18,14 @@ function delivery(type: string, body: string): Delivery {
 const part = (name: string, value: string): string =>
   `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
 
-test('fields are found in both kinds of forms, the first of each name, and files are left out', () => {
+test('both kinds of forms: the first field of each name is read, and files are ignored', () => {
   expect(formFields(delivery(URLENCODED, 'a=1&b=x%20y&a=2'))).toEqual({ a: '1', b: 'x y' })
   const file = '--b\r\nContent-Disposition: form-data; name="f"; filename="f.txt"\r\n\r\nbytes\r\n'
   const body = `${part('a', '1')}${file}${part('b', 'x\r\ny')}${part('a', '2')}--b--\r\n`
   expect(formFields(delivery(MULTIPART, body))).toEqual({ a: '1', b: 'x\r\ny' })
 })
 
-test('a body without a field is none', () => {
+test('a body without a field is not a form', () => {
   for (const body of ['', '--b\r\n\r\n--b--', 'nothing of the kind'])
     expect(formFields(delivery(MULTIPART, body))).toBeUndefined()
 })
@@ -41,7 +41,7 @@ test.each([
   ['parts with names', MULTIPART, part('a', '')],
   ['fields', URLENCODED, 'a=1&'],
   ['separators', URLENCODED, '&'],
-])('five megabytes of %s are more than a form has', (_, type, unit) => {
+])('five megabytes of %s are rejected as too much for a form', (_, type, unit) => {
   const body = unit.repeat(FIVE_MB / unit.length)
   expect(formFields(delivery(type, body))).toBeUndefined()
 })

@@ -22,13 +22,13 @@ function answering(handshake: NonNullable<CustomOptions['handshake']>) {
 }
 
 describe('a handshake', () => {
-  it('may be known by what is not there', () => {
+  it('may be recognised by a header that is absent', () => {
     const answer = answering([{ method: 'POST', when: { 'header:x-sig': false }, signed: false }])
     expect(answer('{}')).toMatchObject({ ok: true, status: 200 })
     expect(answer('{}', { 'x-sig': '00' })).toBeUndefined()
   })
 
-  it('is refused where the token is anything but that text', () => {
+  it('is refused unless the token is exactly the expected text', () => {
     const source = custom({
       secret: 's',
       signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex' },
@@ -49,7 +49,7 @@ describe('a handshake', () => {
       expect(answer(`{"token":${token}}`)).not.toMatchObject({ ok: true })
   })
 
-  it('may be a form where deliveries are JSON', () => {
+  it('may be a form although deliveries are JSON', () => {
     const answer = answering([
       { method: 'POST', when: { 'form:webhook_id': true, 'header:x-sig': false }, signed: false },
     ])

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { hmacOf } from './hmac.ts'
 
 describe.each(['md5', 'sha1', 'sha256', 'sha384', 'sha512'] as const)('HMAC by %s', (algorithm) => {
-  it('is that of node:crypto, for keys and bodies of all lengths', () => {
+  it('equals the HMAC of node:crypto, for keys and bodies of all lengths', () => {
     const bytes = (maxLength: number) => fc.uint8Array({ minLength: 1, maxLength })
     const byteText = fc.uint8Array({ maxLength: 40 }).map((text) => Buffer.from(text).toString('latin1'))
     const body = fc.oneof(
@@ -24,7 +24,7 @@ describe.each(['md5', 'sha1', 'sha256', 'sha384', 'sha512'] as const)('HMAC by %
     )
   })
 
-  it('of one key does not touch that of another', () => {
+  it('of one key does not change that of another key', () => {
     const [first, second] = ['a', 'b'].map((text) => hmacOf(algorithm, createSecretKey(Buffer.from(text))))
     const body = Buffer.from('body')
     const alone = first?.('t.', body, '')

@@ -43,7 +43,7 @@ describe('the body', () => {
     expect(identify(byId, body)).toMatchObject({ ok: false, code: 'BODY_UNPARSABLE' })
   })
 
-  it('is not quoted in the refusal, its content-type is', () => {
+  it('is not quoted in the rejection, but its content-type is', () => {
     const refusal = identify(byId, 'private', { 'content-type': 'text/plain' })
     expect(refusal).toMatchObject({ detail: expect.stringContaining('text/plain') })
     expect(refusal).toMatchObject({ detail: expect.not.stringContaining('private') })
@@ -83,13 +83,13 @@ describe('the key', () => {
   })
 
   it.each(['null', '""', '"  "', '{}', '[]', '["a"]', 'true', '9007199254740993', '1e400'])(
-    '%s is none',
+    '%s is not a key',
     (json) => {
       expect(identify(byId, `{"id":${json}}`)).toMatchObject(withoutKey)
     },
   )
 
-  it('is measured in bytes', () => {
+  it('has a limit in bytes', () => {
     expect(identify(byId, JSON.stringify({ id: 'a'.repeat(1024) }))).toMatchObject({ ok: true })
     expect(identify(byId, JSON.stringify({ id: 'a'.repeat(1025) }))).toMatchObject({
       code: 'EVENT_KEY_TOO_LONG',
@@ -100,7 +100,7 @@ describe('the key', () => {
     })
   })
 
-  it('with NUL or half a surrogate pair is kept apart, in a spelling that a database takes', () => {
+  it('with NUL or half a surrogate pair stays distinct, escaped so that a database accepts it', () => {
     const keys = ['a\0', 'a\ud800', 'a\udfff', 'a'].map((id) => {
       const result = identify(byId, JSON.stringify({ id }))
       return result.ok ? result.key : result.code
@@ -125,13 +125,13 @@ describe('the key', () => {
     expect(({} as Record<string, unknown>).id).toBeUndefined()
   })
 
-  it('is the first that is there', () => {
+  it('is the first declared field that is present', () => {
     const event = { key: ['header:x-id', 'json:a', 'json:b'] } as CustomOptions['event']
     expect(identify(event, '{"a":"","b":"b"}')).toMatchObject({ key: 'b' })
     expect(identify(event, '{"a":"a","b":"b"}', { 'x-id': 'h' })).toMatchObject({ key: 'h' })
   })
 
-  it('is the hash of declared fields, which do not run into each other', () => {
+  it('is the hash of declared fields, with their boundaries', () => {
     const event = { key: { hash: ['json:a', 'json:b'] } } as CustomOptions['event']
     const keys = ['{"a":"x","b":"yz"}', '{"a":"xy","b":"z"}', '{"a":"x","b":"yz","c":1}'].map((body) => {
       const result = identify(event, body)
@@ -143,7 +143,7 @@ describe('the key', () => {
     expect(identify(event, '{"a":"x"}')).toMatchObject(withoutKey)
   })
 
-  it('is the hash of a header and the body, where the header tells equal bodies apart', () => {
+  it('is the hash of a header and the body, so that the header distinguishes equal bodies', () => {
     const event: CustomOptions['event'] = { key: { hash: ['header:x-kind', 'body-hash'] } }
     const keys = [
       identify(event, '{"a":1}', { 'x-kind': 'made' }),
@@ -156,7 +156,7 @@ describe('the key', () => {
     expect(identify(event, '{"a":1}')).toMatchObject(withoutKey)
   })
 
-  it('is made of type and body where it is missing', () => {
+  it('is derived from type and body if the event has no key', () => {
     const event = { key: 'header:x-id', type: 'header:x-topic' } as const
     const keys = [
       identify(event, '{"a":1}', { 'x-topic': 'made' }),
@@ -168,7 +168,7 @@ describe('the key', () => {
     expect(keys[3]).toBe(keys[0])
   })
 
-  it('may be a part of the JSON as it is written, so that large numbers count', () => {
+  it('may hash a part of the JSON as it is written, so that large numbers stay distinct', () => {
     const event: CustomOptions['event'] = { key: { hash: ['json:event', { textOf: 'json:payload' }] } }
     const keys = [
       '{"event":"e","payload":{"id":9007199254740993}}',
@@ -183,7 +183,7 @@ describe('the key', () => {
     expect(identify(event, '{"event":"e"}')).toMatchObject(withoutKey)
   })
 
-  it('is the hash of the body when asked for by name', () => {
+  it('is the hash of the body with key: body-hash', () => {
     expect(identify({ key: 'body-hash' }, '{"a":1}')).toMatchObject({
       key: createHash('sha256').update('{"a":1}').digest('hex'),
     })
@@ -191,13 +191,13 @@ describe('the key', () => {
 })
 
 describe('the type', () => {
-  it('is "unknown" where none is declared or sent', () => {
+  it('is "unknown" if none is declared or sent', () => {
     expect(identify(byId, '{"id":1,"type":"x"}')).toMatchObject({ type: 'unknown' })
     expect(identify({ ...byId, type: 'json:type' }, '{"id":1}')).toMatchObject({ type: 'unknown' })
     expect(identify({ ...byId, type: 'json:type' }, '{"id":1,"type":""}')).toMatchObject({ type: 'unknown' })
   })
 
-  it('is joined of parts, of which the first must be there', () => {
+  it('is joined from parts, of which only the first is required', () => {
     const event = {
       ...byId,
       type: { join: ['header:X-Event', 'json:action'], separator: '.' },
@@ -217,7 +217,7 @@ describe('the type', () => {
 })
 
 describe('the rest', () => {
-  it('leaves out an object id that is none', () => {
+  it('leaves out an object id that is not valid', () => {
     const event = { ...byId, objectId: 'json:object' } as const
     for (const object of [undefined, null, {}, 'x'.repeat(2000), 2 ** 60]) {
       expect(identify(event, JSON.stringify({ id: 1, object }))).toMatchObject({
@@ -263,12 +263,12 @@ describe('the rest', () => {
     ['number', 'x', undefined],
     ['text', 'v7', { as: 'text', value: 'v7' }],
     ['text', {}, undefined],
-  ] as const)('reads a version in %s from %o; one that is none is left out', (unit, v, version) => {
+  ] as const)('reads a version in %s from %o, and leaves out an invalid one', (unit, v, version) => {
     const event = { ...byId, version: { at: 'json:v', unit } } as const
     expect(identify(event, JSON.stringify({ id: 1, v }))).toMatchObject({ ok: true, version })
   })
 
-  it('hands on the object, or the whole payload', () => {
+  it('returns the object, or the whole payload', () => {
     expect(
       identify({ ...byId, object: 'json:data.object' }, '{"id":1,"data":{"object":{"x":2}}}'),
     ).toMatchObject({

@@ -1,6 +1,6 @@
 import type { Delivery, Refusal } from '../contract.ts'
 import { isHeaderName } from '../places.ts'
-import { refuse } from './refuse.ts'
+import { refuseHeader } from './refuse.ts'
 
 // Eight signatures of the longest kind, with their names, take 1.2 kB. Longer headers are rejected
 // at 4 kB.
@@ -14,9 +14,13 @@ export function neededHeaders<Name extends string>(
   const found: Partial<Record<Name, string>> = {}
   for (const name of names) {
     const value = delivery.header(name)
-    if (!value) return refuse('SIGNATURE_MISSING', `the header ${name} is missing`)
+    if (!value) return refuseHeader('SIGNATURE_MISSING', name, `the header ${name} is missing`)
     if (value.length > MAX_HEADER_CHARS)
-      return refuse('SIGNATURE_MALFORMED', `the header ${name} is longer than ${MAX_HEADER_CHARS} characters`)
+      return refuseHeader(
+        'SIGNATURE_MALFORMED',
+        name,
+        `the header ${name} is longer than ${MAX_HEADER_CHARS} characters`,
+      )
     found[name] = value
   }
   return found as Record<Name, string>

@@ -66,7 +66,7 @@ function spelt(key: string, escaped: boolean): string {
 }
 
 describe('the outline of a body', () => {
-  it('says what JSON.parse says, wherever it looks', () => {
+  it('agrees with JSON.parse at every path', () => {
     fc.assert(
       fc.property(json, (text) => expectAgreement(Buffer.from(String(text)))),
       { numRuns: 2_000 },
@@ -133,12 +133,12 @@ describe('the outline of a body', () => {
     '{"id":{"a":[1]}}',
   ])('agrees on %j', (text) => expectAgreement(Buffer.from(text)))
 
-  it('takes a view into a larger buffer', () => {
+  it('accepts a view into a larger buffer', () => {
     const buffer = Buffer.from('xx{"id":"a"}yy')
     expect(outline(buffer.subarray(2, -2))).toEqual({ id: 'a' })
   })
 
-  it('steps over any depth', () => {
+  it('skips values of any depth', () => {
     const depth = 1_000_000
     expect(outline(Buffer.from(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},"id":1}`))).toEqual({ id: 1 })
     expect(outline(Buffer.from(`{"x":${'['.repeat(depth)}${']'.repeat(depth - 1)},"id":1}`))).toBeUndefined()

@@ -40,7 +40,7 @@ export function outlineOf(paths: readonly (readonly string[])[]): Outline {
     if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return undefined
     const reader = new Reader(body)
     const found = reader.value(root)
-    if (reader.at < 0 || skipSpace(body, reader.at) !== body.length) return undefined
+    if (reader.at < 0 || !isJsonEnd(body, reader.at)) return undefined
     return found as object
   }
 }
@@ -200,8 +200,19 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
  * after the end are `undefined` and match nothing.
  */
 
+/** Whether nothing but space follows. */
+export function isJsonEnd(body: Uint8Array, at: number): boolean {
+  return skipSpace(body, at) === body.length
+}
+
+/** The string between these positions, which include its quotes. */
+export function stringAt(body: Buffer, start: number, end: number): string {
+  if (!hasEscape(body, start, end)) return body.toString('utf8', start + 1, end - 1)
+  return String(JSON.parse(body.toString('utf8', start, end)))
+}
+
 /** The position after one value of any kind and depth, or -1. */
-function skipValue(body: Uint8Array, start: number): number {
+export function skipValue(body: Uint8Array, start: number): number {
   let at = start
   // The open brackets around `at`, innermost last. Not recursive, because senders choose the depth.
   let open: number[] | undefined
@@ -262,7 +273,7 @@ const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
 )
 
-function skipString(body: Uint8Array, start: number): number {
+export function skipString(body: Uint8Array, start: number): number {
   if (body[start] !== QUOTE) return -1
   let at = start + 1
   for (;;) {
@@ -311,7 +322,7 @@ function isNumberPart(byte: number | undefined): boolean {
   return isDigit(byte) || byte === 0x2b || byte === 0x2d || byte === 0x2e || byte === 0x45 || byte === 0x65
 }
 
-function skipSpace(body: Uint8Array, at: number): number {
+export function skipSpace(body: Uint8Array, at: number): number {
   // Most senders write no whitespace.
   return (body[at] as number) > SPACE ? at : skipSpaces(body, at)
 }

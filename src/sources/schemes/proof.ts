@@ -4,7 +4,7 @@ import { partsOf, type RequestLocator } from '../places.ts'
 import { arraySteps, textAt } from './locate.ts'
 import { outlineOf } from './outline.ts'
 import { bodyParser, type ParseBody } from './payload.ts'
-import { refuse } from './refuse.ts'
+import { refuse, refuseHeader } from './refuse.ts'
 
 const IN_BODY = /^(?:json|item|form):/
 
@@ -74,7 +74,7 @@ export function signatureTexts(
   if (names.length === 1) {
     return (delivery) => {
       const text = delivery.header(only)
-      return text ? [text] : refuse('SIGNATURE_MISSING', `the header ${only} is missing`)
+      return text ? [text] : refuseHeader('SIGNATURE_MISSING', only, `the header ${only} is missing`)
     }
   }
   return (delivery) => {
@@ -83,6 +83,6 @@ export function signatureTexts(
       .filter((text) => text !== undefined && text !== '')
     return texts.length > 0
       ? (texts as string[])
-      : refuse('SIGNATURE_MISSING', `the headers ${names.join(', ')} are all missing`)
+      : refuseHeader('SIGNATURE_MISSING', names.join(', '), `the headers ${names.join(', ')} are all missing`)
   }
 }

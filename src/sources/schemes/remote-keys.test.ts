@@ -27,7 +27,7 @@ function world(published: Set<string>, keyNames: readonly string[] = []) {
 }
 
 describe('fetched keys', () => {
-  it('are had by a name that was known before, whatever strangers name meanwhile', async () => {
+  it('are fetched for a known name, even while strangers send many other names', async () => {
     const published = new Set(['genuine'])
     const { keys, flood } = world(published)
     expect(await keys.need('genuine', 0)).toBeUndefined()
@@ -42,14 +42,14 @@ describe('fetched keys', () => {
     expect(keys.get('genuine')).toBe(KEY)
   })
 
-  it('are had by a name that is configured, from the first delivery on', async () => {
+  it('are fetched for a configured name from the first delivery on', async () => {
     const { keys, flood } = world(new Set(['configured']), ['configured'])
     await flood(40, 0)
     expect(await keys.need('configured', 0)).toBeUndefined()
     expect(keys.get('configured')).toBe(KEY)
   })
 
-  it('are had by a name that comes again, while strangers invent new ones', async () => {
+  it('are fetched for a name that is repeated, even while strangers invent new names', async () => {
     const { keys, flood } = world(new Set(['genuine']))
     await flood(40, 0)
     expect(await keys.need('genuine', 0)).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
@@ -58,7 +58,7 @@ describe('fetched keys', () => {
     expect(await keys.need('genuine', 1_000)).toBeUndefined()
   })
 
-  it('are not asked for again at once by a name that gave none', async () => {
+  it('are not fetched again at once for a name that has no key', async () => {
     const { keys, fetched } = world(new Set(['genuine']))
     for (let count = 0; count < 40; count++)
       expect(await keys.need('bogus', count * 1_000)).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
@@ -68,13 +68,13 @@ describe('fetched keys', () => {
     expect(fetched).toEqual(['bogus', 'genuine', 'bogus'])
   })
 
-  it('are asked for again soon where it was not the name that failed', async () => {
+  it('are fetched again soon if the fetch failed', async () => {
     const { keys, fetched } = world(new Set())
     for (const nowMs of [0, 4_000, 5_000]) await keys.need('down', nowMs)
     expect(fetched).toEqual(['down', 'down'])
   })
 
-  it('cost so many fetches a minute and no more, however names are repeated', async () => {
+  it('cost a limited number of fetches per minute, even if names are repeated', async () => {
     const { keys, fetched } = world(new Set())
     const names = Array.from({ length: 400 }, (_, at) => `bogus-${at}`)
     for (const nowMs of [0, 10_000, 20_000, 30_000]) for (const name of names) await keys.need(name, nowMs)

@@ -5,7 +5,7 @@ import type { Endpoint } from './endpoint.ts'
 import { formFields } from './form.ts'
 import { valueAt } from './locate.ts'
 import { listedHeader } from './needed-headers.ts'
-import { refuse } from './refuse.ts'
+import { refuse, refuseHeader } from './refuse.ts'
 
 /**
  * The signed text before and after the body, as byte strings (one character per byte). The body
@@ -91,12 +91,13 @@ function headerPart(name: string): Part {
 }
 
 function signedValue(name: string, value: string | undefined): string | Refusal {
-  if (!value) return refuse('SIGNATURE_MISSING', `the signed header ${name} is missing`)
+  if (!value) return refuseHeader('SIGNATURE_MISSING', name, `the signed header ${name} is missing`)
   // HTTP carries bytes. A character beyond one byte would be truncated, so that two headers shared
   // one signature.
   if (/[\u0100-\uffff]/.test(value))
-    return refuse(
+    return refuseHeader(
       'SIGNATURE_MALFORMED',
+      name,
       `the signed header ${name} contains characters that are not single bytes`,
     )
   return value

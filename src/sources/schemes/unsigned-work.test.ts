@@ -52,7 +52,7 @@ describe.each(every)('$id', ({ make, description, options }) => {
   it.each([
     ['without headers', {}],
     ['with the headers of an event', headers],
-  ])('parses no large unsigned body, %s', (_what, sent: Record<string, string>) => {
+  ])('does not parse a large unsigned body, %s', (_what, sent: Record<string, string>) => {
     for (const url of ['/in/x', '/in/x?validationToken=x&challenge=x']) {
       const delivery = posted(body, { url, header: (name) => sent[name] })
       expect(Math.max(0, ...parsedLengths(source, delivery))).toBeLessThanOrEqual(MAX_PARSED_CHARS)
@@ -85,7 +85,7 @@ describe('a handshake in the body', () => {
     }
   })
 
-  it('is not looked for in more than 64 KiB', () => {
+  it('is not searched for in bodies over 64 KiB', () => {
     const padded = (size: number): string =>
       JSON.stringify({ type: 'ping', challenge: 'x', pad: 'a'.repeat(size) })
     expect(shaking(false).handshake?.(posted(padded(60_000)))).toMatchObject({ ok: true })
@@ -97,13 +97,13 @@ describe('a handshake in the body', () => {
     expect(shaking(true).handshake?.(posted(ping('x')))).toBeUndefined()
   })
 
-  it('that must be signed and is not is refused in shadow mode too, where deliveries are not', () => {
+  it('that lacks a required signature is refused even in shadow mode', () => {
     const source = shaking(true, 'shadow')
     expect(source.handshake?.(posted(ping('x')))).toMatchObject({ code: 'SIGNATURE_MISSING' })
     expect(source.handshake?.(posted('{"type":"pinged","kind":"other"}'))).toBeUndefined()
   })
 
-  it('is verified once: what is a delivery after all is not verified again', () => {
+  it('is verified once: if it turns out to be a delivery, it is not verified again', () => {
     const source = shaking(true)
     const body = JSON.stringify({ id: 1, type: 'pinged', kind: 'other ping' })
     const asked: string[] = []

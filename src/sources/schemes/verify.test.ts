@@ -31,13 +31,13 @@ describe('the signature header', () => {
   const bad = `v1=${'0'.repeat(64)}`
   const verify = (items: string[]) => source.verify(deliver({ 'stripe-signature': items.join(',') }))
 
-  it(`has at most ${MAX_SIGNATURES} signatures tried`, () => {
+  it(`may hold ${MAX_SIGNATURES} signatures; further ones are ignored`, () => {
     const fillers = Array<string>(MAX_SIGNATURES - 1).fill(bad)
     expect(verify(['t=0', ...fillers, good])).toMatchObject({ ok: true })
     expect(verify(['t=0', ...fillers, bad, good])).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
   })
 
-  it('counts signatures that cannot be decoded among them', () => {
+  it('counts signatures that cannot be decoded towards this limit', () => {
     const fillers = Array<string>(MAX_SIGNATURES).fill('v1=zz')
     expect(verify(['t=0', ...fillers, good])).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
   })
@@ -57,11 +57,11 @@ describe('the signature header', () => {
     })
   })
 
-  it('may hold white space between items and items that are no pairs', () => {
+  it('may hold white space between items, and items that are not pairs', () => {
     expect(verify([' t=0 ', 'nonsense', '', ` ${good} `])).toMatchObject({ ok: true })
   })
 
-  it('is refused without a date, or with one that is none', () => {
+  it('is rejected without a date, or with an invalid one', () => {
     expect(verify([good])).toMatchObject({ code: 'SIGNATURE_MISSING' })
     for (const date of ['', 'x', '-1', '1e3', '0x10', ' 1 2', '1'.repeat(16), '1.5']) {
       const result = verify([`t=${date}`, good])
@@ -69,7 +69,7 @@ describe('the signature header', () => {
     }
   })
 
-  it('takes hexadecimal digits of either case', () => {
+  it('accepts hexadecimal digits in upper and lower case', () => {
     expect(verify(['t=0', `v1=${good.slice(3).toUpperCase()}`])).toMatchObject({ ok: true })
   })
 })
@@ -124,11 +124,11 @@ describe('the secret', () => {
     [{ secretEncoding: 'hex' }, 'abc'],
     [{ secretEncoding: 'hex' }, 'zz'],
     [{ secretPrefix: 'k_' }, 'k_'],
-  ] as const)('fails at construction where it cannot be read: %o', (signature, secret) => {
+  ] as const)('fails at construction if it cannot be decoded: %o', (signature, secret) => {
     expect(() => plain(signature, secret)).toThrow(/^CONFIG_INVALID: custom: secret: number 1 is not/)
   })
 
-  it('is never part of a message', () => {
+  it('never appears in an error message', () => {
     expect(() => standardWebhooks({ secret: 'my-private-text' })).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('my-private') }),
     )
@@ -136,7 +136,7 @@ describe('the secret', () => {
 })
 
 describe('the signed content', () => {
-  it('is bytes, also where they are no text', () => {
+  it('is bytes, even if they are not valid text', () => {
     const body = Buffer.from([0xff, 0x00, 0xc3, 0x28])
     const source = plain({ content: 'é:{body}:ü' })
     const signature = createHmac('sha256', 'topsecret')
@@ -145,7 +145,7 @@ describe('the signed content', () => {
     expect(source.verify({ ...deliver({ 'x-sig': signature }), body })).toMatchObject({ ok: true })
   })
 
-  it('takes a body that is a part of a larger buffer', () => {
+  it('accepts a body that is a part of a larger buffer', () => {
     const whole = Buffer.from('xx{"a":1}yy')
     const body = new Uint8Array(whole.buffer, whole.byteOffset + 2, 7)
     const source = plain({})
@@ -154,7 +154,7 @@ describe('the signed content', () => {
     expect(source.identify(delivery)).toMatchObject({ payload: { a: 1 } })
   })
 
-  it('refuses a signed header with characters that are not bytes, as another header would sign the same', () => {
+  it('rejects a signed header with characters above 255, because another header would have the same signature', () => {
     const source = standardWebhooks({ secret: 'c2VjcmV0' })
     const headers = source.sign({ body: '{}', id: 'm1', timestampMs: 0 })
     const disguised = String.fromCharCode(...[...'m1'].map((char) => char.charCodeAt(0) + 0x100))

@@ -53,6 +53,9 @@ test('metrics are on the admin listener alone, health is on both', async () => {
   // Deliveries are not taken here.
   expect(await deliver(adminPort, 'evt_1')).toBe(404)
   expect(await statusFor(adminPort, 'evil.example')).toBe(403)
+  // A proxy on this machine may name the listener as it likes, but it lets strangers in.
+  for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
+    expect((await get(adminPort, '/metrics', { [header]: '203.0.113.7' })).status).toBe(403)
 })
 
 test('however many scrape and look, deliveries keep their connections and one scrape waits', async () => {

@@ -61,21 +61,23 @@ test.each([
 
 test('after a usage error nothing is advised that does not fit', async () => {
   const ended = await cli(['show'])
-  const help = await cli(['show', '--help'])
-  expect(ended.stderr).toBe(`CONFIG_INVALID: give the id of a receipt\n\n${help.stdout}`)
+  const [usage] = (await cli(['show', '--help'])).stdout.split('\n\nExamples:\n')
+  expect(ended.stderr).toBe(
+    `CONFIG_INVALID: give the id of a receipt, an event key or the id of an object\n\n${usage}\n`,
+  )
   const none = await cli(['migrate'])
   expect(none.stderr).toBe('CONFIG_INVALID: set DATABASE_URL to the database to migrate\n')
 })
 
 test.each([
-  { args: ['events', '--colour'], says: ['unknown option --colour', 'hookonce events [--source NAME]'] },
+  { args: ['events', '--colour'], says: ['unknown option --colour', 'hookonce events [--state STATE]'] },
   { args: ['events', '--limit', '0'], says: ['--limit must be a number from 1 to 10000'] },
   { args: ['events', '--state', 'lost'], says: ['--state is one of received, processing', 'not "lost"'] },
   { args: ['events', '--since', 'monday'], says: ['2h (ago) or 2026-01-31T12:00:00Z, not "monday"'] },
   { args: ['failures', '--until', '2026-99-01'], says: ['not "2026-99-01"'] },
   { args: ['show'], says: ['give the id of a receipt', 'hookonce show <receipt id'] },
-  { args: ['replay'], says: ['give one receipt, or --failed'] },
-  { args: ['replay', 'abc', '--failed'], says: ['give one receipt, or --failed'] },
+  { args: ['replay'], says: ['give one receipt, --failed or --retrying'] },
+  { args: ['replay', 'abc', '--failed'], says: ['give one receipt, --failed or --retrying'] },
   { args: ['replay', '--failed', '--since', 'yesterday'], says: ['90s, 15m, 2h or 7d, not "yesterday"'] },
   { args: ['resume'], says: ['give a source'] },
   { args: ['dev', '--port', 'http'], says: ['--port must be a number from 0 to 65535, not "http"'] },

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -68,6 +68,9 @@ async function paste(line: string): Promise<unknown> {
 test('dev greets with a line that works twice, and the other commands look in while it runs', async () => {
   const { ready, look, rows, running, url } = await dev()
   expect(ready.sources).toContain('demo')
+  // An empty dashboard shows the same line.
+  const gateway = await fetch(`http://127.0.0.1:${ready.adminPort}/api/v1/gateway`)
+  expect(await gateway.json()).toMatchObject({ captures: true, firstEvent: ready.curl })
   const first = (await paste(ready.curl)) as { receipt: string }
   expect(first).toMatchObject({ status: 'recorded' })
   expect(await paste(ready.curl)).toEqual({ status: 'duplicate', receipt: first.receipt })
@@ -85,7 +88,7 @@ test('dev greets with a line that works twice, and the other commands look in wh
   expect((await look('events', '--source', 'nobody', '--json')).json()).toEqual([])
   expect((await look('events')).stdout).toContain(first.receipt)
 
-  const shown = (await look('show', first.receipt, '--json')).json()
+  const shown = (await look('show', first.receipt, '--json')).json<object>()
   expect(shown).toMatchObject({
     id: first.receipt,
     source: 'demo',
@@ -94,7 +97,10 @@ test('dev greets with a line that works twice, and the other commands look in wh
     jobs: [{ subscriber: 'dev', state: 'processed', attempt: 1 }],
     body: '{"id":"evt_1","type":"invoice.paid"}',
   })
-  expect((await look('show', first.receipt.slice(0, 8), '--json')).json()).toEqual(shown)
+  expect((await look('show', first.receipt.slice(0, 8), '--json')).json()).toEqual({
+    ...shown,
+    asOf: expect.any(String),
+  })
   expect((await look('show', first.receipt)).stdout).toContain('invoice.paid')
   const unknown = await look('show', '0123456789ab')
   expect(unknown.code).toBe(1)
@@ -120,6 +126,23 @@ test('dev greets with a line that works twice, and the other commands look in wh
     return true
   })
   expect(await running.stop()).toBe(0)
+})
+
+test('trigger plays the demo source without any secret, where dev runs', async () => {
+  const { look, url } = await dev()
+  expect((await look('events')).stdout).toContain('`hookonce trigger demo`')
+  const copies = ['--times', '3', '--concurrent', '--url', `${url}/in/demo`]
+  const sent = await look('trigger', 'demo', 'order.paid', ...copies, '--json')
+  expect(sent).toMatchObject({ code: 0 })
+  const statuses = sent.json<{ status: number }[]>().map(({ status }) => status)
+  expect(statuses.sort()).toEqual([200, 200, 202])
+  expect((await look('events', '--json')).json<Listed[]>()).toHaveLength(1)
+
+  const elsewhere = temporaryDirectory()
+  const refused = await cli(['trigger', 'demo', '--dir', elsewhere])
+  expect(refused).toMatchObject({ code: 1 })
+  expect(refused.stderr).toContain('start `hookonce dev` here, or give its --dir')
+  expect(readdirSync(elsewhere)).toEqual([])
 })
 
 test('a provider whose secret is in the environment is received, and trigger plays it with the same variables', async () => {

@@ -28,9 +28,17 @@ test('pause without a name lists what is paused, and events and show say whose j
     source: 'demo',
     subscriber: null,
     paused: true,
+    changed: true,
   })
+  expect((await look('pause', 'demo')).stdout).toBe('demo was paused already: nothing was changed\n')
   expect((await look('pause', '--json')).json()).toEqual([
-    { tenant: 'default', source: 'demo', subscriber: null, pausedAt: expect.any(String) },
+    {
+      tenant: 'default',
+      source: 'demo',
+      subscriber: null,
+      pausedAt: expect.any(String),
+      pauseReason: 'by the command line',
+    },
   ])
   expect((await look('pause')).stdout).toMatch(/^default +demo +all +\d{4}-/m)
   const line = /^demo is paused since .*: its jobs wait until it is resumed \(hookonce resume demo\)$/m
@@ -39,7 +47,12 @@ test('pause without a name lists what is paused, and events and show say whose j
   expect((await look('show', id)).stdout).toMatch(line)
   expect(await held()).toMatchObject([{ held: true }])
 
-  expect((await look('resume', 'demo', '--json')).json()).toMatchObject({ source: 'demo', paused: false })
+  expect((await look('resume', 'demo', '--json')).json()).toMatchObject({
+    source: 'demo',
+    paused: false,
+    changed: true,
+  })
+  expect((await look('resume', 'demo')).stdout).toBe('demo was not paused: nothing was changed\n')
   expect((await look('pause', 'demo', 'app', '--json')).json()).toMatchObject({
     subscriber: 'app',
     paused: true,
@@ -61,17 +74,21 @@ test('what belongs to another tenant is named with it', async () => {
   await seedJobs(db, 1, { source: 'demo' })
   for (const table of ['source', 'subscriber', 'receipt'])
     await db.rows(`update hookonce.${table} set tenant = 'a b'`)
-  expect(await look('pause', 'demo')).toMatchObject({ code: 1 })
+  const unnamed = await look('pause', 'demo')
+  expect(unnamed).toMatchObject({ code: 1, stdout: '' })
+  expect(unnamed.stderr).toContain('the source "demo" belongs to tenant "a b": name the tenant with --tenant')
   expect(await look('pause', 'demo', '--tenant', 'a b')).toMatchObject({ code: 0 })
   expect((await look('pause', '--tenant', 'default', '--json')).json()).toEqual([])
   expect((await look('pause', '--tenant', 'a b', '--json')).json()).toMatchObject([{ tenant: 'a b' }])
   expect((await look('events')).stdout).toContain("(hookonce resume demo --tenant 'a b')")
+  expect((await look('events')).stdout).toMatch(/^a b\/demo is paused since /m)
+  expect(await look('resume', 'a b/demo')).toMatchObject({ stdout: 'demo of tenant a b is running\n' })
 })
 
 test('events and replay --failed of a source that nobody knows say so', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
-  expect((await look('events')).stdout).toBe('no events yet\n')
+  expect((await look('events')).stdout).toContain('no events yet: `hookonce trigger <provider>`')
   await seedJobs(db, 1, { source: 'demo', subscriber: 'app', state: 'failed' })
   await db.rows(
     `insert into hookonce.source (tenant, name, key_seconds, body_seconds) values ('default', 'new', 1, 1)`,
@@ -91,4 +108,51 @@ test('events and replay --failed of a source that nobody knows say so', async ()
     code: 0,
     stdout: '1 failed job received again\n',
   })
+})
+
+test('the audit has who paused and replayed from the command line, and why', async () => {
+  const db = await freshDatabase()
+  const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
+  await seedJobs(db, 2, { source: 'demo', subscriber: 'app', state: 'failed' })
+  const [receipt] = await db.rows<{ id: string }>('select id from hookonce.receipt')
+  await look('pause', 'demo', '--why', 'maintenance', '--by', 'ann')
+  await look('resume', 'demo')
+  await look('replay', receipt?.id ?? '')
+  await look('replay', '--failed')
+  expect(
+    await db.rows('select action, actor = $1 as "isAnn", why from hookonce.audit order by id', ['cli:ann']),
+  ).toEqual([
+    { action: 'pause', isAnn: true, why: 'maintenance' },
+    { action: 'resume', isAnn: false, why: 'by the command line' },
+    { action: 'replay', isAnn: false, why: 'by the command line' },
+    { action: 'replay-failed', isAnn: false, why: 'by the command line' },
+  ])
+})
+
+test('resume of what is not paused says that only the probe of its circuit comes sooner', async () => {
+  const db = await freshDatabase()
+  const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
+  await seedJobs(db, 1, { source: 'demo', subscriber: 'app' })
+  await db.rows(`with l as (
+      insert into hookonce.limiter (name, has_circuit, state, probe_at)
+      values ('app', true, 'open', now() + interval '1 hour') returning id
+    ) update hookonce.subscriber set limiter = l.id from l`)
+  expect((await look('resume', 'demo', 'app')).stdout).toBe(
+    'demo app was not paused; the next probe of its circuit is due now\n',
+  )
+  expect((await look('audit')).stdout).toContain('resume')
+})
+
+test('pause of a name that nobody knows names the closest one', async () => {
+  const db = await freshDatabase()
+  const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
+  await seedJobs(db, 1, { source: 'stripe', subscriber: 'mail' })
+  const source = await look('pause', 'strpe')
+  expect(source).toMatchObject({ code: 1, stdout: '' })
+  expect(source.stderr).toContain(
+    'SOURCE_UNKNOWN: the ledger knows no source "strpe" (did you mean "stripe"?)',
+  )
+  const subscriber = await look('resume', 'stripe', 'mial')
+  expect(subscriber.stderr).toContain('SUBSCRIBER_UNKNOWN: ')
+  expect(subscriber.stderr).toContain('"mial" of source "stripe" (did you mean "mail"?)')
 })

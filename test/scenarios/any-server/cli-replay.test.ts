@@ -52,9 +52,16 @@ test.each([
   { args: ['abc', '--why', 'it was wrong'], says: '--why goes with --fresh' },
   { args: ['abc', '--yes', '--dry-run'], says: '--yes goes with --fresh' },
   { args: ['--failed', '--by', 'bob'], says: '--by goes with --fresh' },
-  { args: ['abc', '--source', 'stripe'], says: '--source goes with --failed' },
+  { args: ['abc', '--source', 'stripe'], says: '--source goes with --failed or --retrying' },
+  { args: ['--retrying', '--since', '2h'], says: '--since goes with --failed' },
+  { args: ['--retrying', '--failed'], says: '--failed, --retrying and --fresh exclude each other' },
+  { args: ['abc', '--retrying', '--limit', '3'], says: '--source and --limit are for many events' },
+  { args: ['--retrying', '--limit', '0'], says: '--limit must be a number from 1, not "0"' },
   { args: ['abc', '--since', '2h'], says: '--since goes with --failed' },
-  { args: ['abc', '--fresh', '--why', 'x', '--limit', '3'], says: '--limit goes with --failed' },
+  {
+    args: ['abc', '--fresh', '--why', 'x', '--limit', '3'],
+    says: '--limit goes with --failed or --retrying',
+  },
 ])('replay $args is refused: $says', async ({ args, says }) => {
   const ended = await cli(['replay', ...args], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   expect(ended).toMatchObject({ code: 1, stdout: '' })
@@ -134,4 +141,100 @@ test('a replay warns when no worker runs at all, and not of one that a worker se
   await seedWorker(db)
   await db.rows('update hookonce.worker set serves = null')
   expect(await cli(['replay', id, '--dry-run'], env)).toMatchObject({ code: 0, stderr: '' })
+})
+
+/** Jobs that wait for their next attempt for an hour. */
+async function retrying(db: TestDatabase, count: number, source: string): Promise<void> {
+  const subscriber = await seedJobs(db, count, { source, state: 'received' })
+  await db.rows(
+    `update hookonce.job set state = 'retrying', attempt = 3, fence = 3, reason = 'Error: down',
+       due_at = now() + interval '1 hour' where subscriber = $1 and state = 'received'`,
+    [subscriber],
+  )
+}
+
+async function dueJobs(db: TestDatabase): Promise<unknown> {
+  return db.rows(`select s.source, j.state::text as state, j.attempt, count(*)::integer as jobs
+    from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+    where j.due_at <= now() group by 1, 2, 3 order by 1, 2`)
+}
+
+test('replay --retrying makes waiting jobs due, keeps their attempts, and touches no other job', async () => {
+  const db = await freshDatabase()
+  const run = (...args: string[]) => cli(['replay', ...args], { DATABASE_URL: db.url })
+  await retrying(db, 3, 'shop')
+  await retrying(db, 2, 'bank')
+  // Neither is to run: one waits for an earlier event with its order key, the other failed.
+  await seedJobs(db, 1, { source: 'ordered' })
+  await db.rows(`update hookonce.job set due_at = 'infinity' where state = 'received'`)
+  await seedJobs(db, 1, { source: 'broken', state: 'failed' })
+  await db.rows(`update hookonce.job set due_at = now() + interval '1 hour' where state = 'failed'`)
+
+  const before = await allJobs(db)
+  const plan = await run('--retrying', '--dry-run')
+  expect(plan.stdout).toContain('5 jobs would be due now')
+  expect(plan.stdout).toMatch(/ shop +app +3 +60 min +Error: down$/m)
+  expect(plan.stderr).toContain('warning: no worker runs now')
+  expect(await allJobs(db)).toEqual(before)
+
+  const bank = await run('--retrying', '--source', 'bank', '--limit', '1')
+  expect(bank).toMatchObject({ code: 0, stdout: '1 retrying job is due now\n' })
+  expect(await dueJobs(db)).toEqual([{ source: 'bank', state: 'retrying', attempt: 3, jobs: 1 }])
+  const [shop] = await db.rows<{ id: string }>(
+    `select id from hookonce.receipt where source = 'shop' limit 1`,
+  )
+  expect((await run(shop?.id ?? '', '--retrying', '--json')).json()).toMatchObject({ jobs: 1 })
+  expect((await run('--retrying', '--json')).json()).toMatchObject({ jobs: 3 })
+  expect(await dueJobs(db)).toEqual([
+    { source: 'bank', state: 'retrying', attempt: 3, jobs: 2 },
+    { source: 'shop', state: 'retrying', attempt: 3, jobs: 3 },
+  ])
+  expect((await run('--retrying')).stdout).toBe('no job waits for its next attempt\n')
+  const audit = await db.rows<{ action: string; actor: string; subject: string }>(
+    'select action, actor, subject from hookonce.audit order by id',
+  )
+  expect(audit.map(({ action }) => action)).toEqual(['retry-now', 'retry-now', 'retry-now'])
+  expect(audit.every(({ actor }) => actor.startsWith('cli:'))).toBe(true)
+  expect(audit[1]?.subject).toBe(shop?.id)
+})
+
+test('a worker runs at once what replay --retrying made due; a pause and a circuit are warned of', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  let calls = 0
+  const hooks = testHooks(db)
+  const handler = (): void => {
+    calls += 1
+    if (calls === 1) throw new Error('down')
+  }
+  hooks.on('test', '*', handler, { name: 'app', retry: { scheduleMs: [3_600_000] } })
+  await hooks.start()
+  const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
+  await until('it waits for its next attempt', () =>
+    db.number(`select count(*) from hookonce.job where state = 'retrying'`),
+  )
+  await cli(['pause', 'test'], env)
+  const held = await cli(['replay', 'evt_1', '--retrying', '--dry-run'], env)
+  expect(held.stderr).toContain('warning: test is paused since')
+  await cli(['resume', 'test'], env)
+  expect(await cli(['replay', id, '--retrying'], env)).toMatchObject({ code: 0, stderr: '' })
+  await until('it is processed', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed'`),
+  )
+  expect(calls).toBe(2)
+})
+
+test('replay --failed of a tenant leaves the others alone, and the audit names the tenant', async () => {
+  const db = await freshDatabase()
+  const run = (...args: string[]) => cli(['replay', '--failed', ...args], { DATABASE_URL: db.url })
+  await seedJobs(db, 2, { source: 'shop', state: 'failed' })
+  for (const table of ['source', 'subscriber', 'receipt'])
+    await db.rows(`update hookonce.${table} set tenant = 'acme'`)
+  await seedJobs(db, 1, { source: 'shop', state: 'failed' })
+  expect((await run('--dry-run')).stdout).toMatch(/ acme +shop +app$/m)
+  expect(await run('--source', 'acme/shop')).toMatchObject({ stdout: '2 failed jobs received again\n' })
+  expect(await db.rows('select tenant, detail from hookonce.audit')).toEqual([
+    { tenant: 'acme', detail: { jobs: 2 } },
+  ])
+  expect(await db.number(`select count(*) from hookonce.job where state = 'failed'`)).toBe(1)
 })

@@ -110,6 +110,25 @@ test.each([
     says: ['destinations.app.secret: the environment variable NOT_THERE is empty or not set'],
     not: ['the source'],
   },
+  {
+    name: 'a source that no destination gets, in the words of the gateway',
+    config: {
+      sources: {
+        stripe: { provider: 'stripe', secret: 'env:STRIPE_SECRET' },
+        other: { provider: 'stripe', secret: 'env:STRIPE_SECRET' },
+      },
+      destinations: {
+        app: { url: 'https://app.example/', secret: 'env:FORWARD_SECRET', sources: ['stripe'] },
+      },
+    },
+    says: [
+      'DESTINATION_MISSING',
+      'sources.other: no destination gets the events of this source',
+      'add a route',
+      '"unwanted": "record"',
+    ],
+    not: ['.on(', 'handler'],
+  },
   { name: 'no JSON', config: '{"sources":', says: ['CONFIG_INVALID', 'is not JSON'] },
 ])('serve refuses $name', async ({ config, says, not = [] }) => {
   const ended = await cli(serveArgs(configFile(config)), {

@@ -29,8 +29,8 @@ test('jobs that no worker runs are listed, counted and reported', async () => {
   await hooks.start()
   await seedJobs(db, 3, { subscriber: 'gone' })
   const { stdout } = await looking(db)()
-  expect(stdout).toMatch(/^default +test +gone +\* +3 +no; registered \d{4}-/m)
-  expect(stdout).toMatch(/^default +test +here +\* +0 +yes$/m)
+  expect(stdout).toMatch(/^default +test +gone +\* +3 +- +- +no; registered \d{4}-/m)
+  expect(stdout).toMatch(/^default +test +here +\* +0 +- +- +yes$/m)
   const metrics = await hooks.metrics()
   expect(metrics).toContain('hookonce_jobs_unattended{source="test",subscriber="gone"} 3')
   expect(metrics).toContain('hookonce_jobs_unattended{source="test",subscriber="here"} 0')
@@ -49,7 +49,7 @@ test('a subscriber whose worker has stopped is not served since then', async () 
   const hooks = testHooks(db).on('test', '*', () => undefined, { name: 'app' })
   await hooks.start()
   await hooks.stop()
-  expect((await looking(db)()).stdout).toMatch(/ app +\* +0 +not since \d{4}-/)
+  expect((await looking(db)()).stdout).toMatch(/ app +\* +0 +- +- +not since \d{4}-/)
   // Rows of dead workers go after a day.
   await db.rows(
     `update hookonce.worker set dead_at = now() - interval '2 days', lease_until = now() - interval '2 days'`,
@@ -85,11 +85,11 @@ test('discarded jobs are failed for a reason that is kept, and their bodies go w
   })
   expect(await db.rows(JOBS)).toEqual([{ name: 'gone', state: 'failed', count: 3 }])
   expect(await db.rows('select distinct reason from hookonce.job')).toEqual([
-    { reason: 'DISCARDED by ada: no longer sold' },
+    { reason: 'DISCARDED by cli:ada: no longer sold' },
   ])
   expect(await db.rows(AUDIT)).toEqual([
     {
-      actor: 'ada',
+      actor: 'cli:ada',
       action: 'discard-jobs',
       why: 'no longer sold',
       subject: 'test gone',

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import type { Delivery } from '../../../src/sources/contract.ts'
 import { stripe } from '../../../src/sources/index.ts'
 import { isSignable } from '../../../src/sources/signature.ts'
 import { everyProvider, secretFor } from '../../support/catalogue.ts'
-import { cli } from '../../support/cli.ts'
+import { cli, MAIN } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
+import { listening } from '../../support/listening-server.ts'
 import { receiving } from '../../support/receiver.ts'
 
 const env = { STRIPE_WEBHOOK_SECRET: 'whsec_1' }
@@ -60,51 +61,42 @@ test('--reorder sends different events of one object, the latest first', async (
   expect(times).toEqual([...times].sort((a, b) => b - a))
 })
 
-test('what every provider of the catalogue sends is genuine by its own description', async () => {
-  const received = new Map<string, { headers: Record<string, string>; body: Buffer; url: string }>()
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const headers = Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
-    )
-    const url = request.url ?? ''
-    received.set(url.slice(1).split('?')[0] ?? '', { headers, body: Buffer.concat(chunks), url })
-    response.end('taken')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  // Who fetches its keys can be signed for by nobody else.
-  const every = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
-  // One for each way to sign: a process for each of some hundred providers would only take long.
-  const different = new Map(
-    every.map((one) => [one.description.signature.algorithm + String(one.description.batch), one]),
-  )
-  for (const { id, make, description } of different.values()) {
+// Who fetches its keys can be signed for by nobody else.
+const signable = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
+/** One provider for each way to sign. */
+const different = new Map(
+  signable.map((one) => [one.description.signature.algorithm + String(one.description.batch), one]),
+)
+
+test.each([...different.values()])(
+  'what is sent as $id is genuine by its own description',
+  async ({ id, make, description }) => {
+    const sent: Pick<Delivery, 'method' | 'url' | 'header' | 'body'>[] = []
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const { method = '', url = '', headers } = request
+      const header = (name: string): string | undefined => headers[name]?.toString()
+      sent.push({ method, url, header, body: Buffer.concat(chunks) })
+      response.end('taken')
+    })
+    const url = `${await listening(server)}/${id}`
     const secret = secretFor(description.signature)
-    const settings = Object.keys(description.settings).flatMap((name) => ['--setting', `${name}=the-${name}`])
+    const settings = Object.keys(description.settings).map((name) => [name, `the-${name}`])
     const ran = await cli(
-      ['trigger', id, '--url', `${origin}/${id}`, '--secret', 'env:SECRET', ...settings],
+      [
+        ...['trigger', id, '--url', url, '--secret', 'env:SECRET'],
+        ...settings.flatMap(([name, value]) => ['--setting', `${name}=${value}`]),
+      ],
       { SECRET: secret },
     )
-    expect(ran, `${id}: ${ran.stderr}`).toMatchObject({ code: 0 })
-    const got = received.get(id)
-    const source = make({
-      secret,
-      url: `${origin}/${id}`,
-      settings: Object.fromEntries(Object.keys(description.settings).map((name) => [name, `the-${name}`])),
-    })
-    const verified = source.verify({
-      method: 'POST',
-      url: got?.url ?? '',
-      header: (name) => got?.headers[name],
-      body: got?.body ?? Buffer.alloc(0),
-      receivedAtMs: Date.now(),
-    })
-    expect(verified, id).toMatchObject({ ok: true })
-  }
-})
+    expect(ran, ran.stderr).toMatchObject({ code: 0 })
+    expect(sent).toHaveLength(1)
+    const source = make({ secret, url, settings: Object.fromEntries(settings) })
+    for (const one of sent)
+      expect(source.verify({ ...one, receivedAtMs: Date.now() })).toMatchObject({ ok: true })
+  },
+)
 
 test.each([
   { args: ['trigger'], says: 'give a provider' },
@@ -130,4 +122,14 @@ test.each([
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain(says)
   expect(ran.stderr).not.toMatch(/^\s+at /m)
+})
+
+test.each([
+  ['trigger', 'strpe'],
+  ['verify', '--source', 'strpe', '--headers', MAIN, '--body', MAIN],
+  ['sources', 'strpe'],
+])('%s %s names the provider that was meant', async (...args) => {
+  const ended = await cli(args)
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain('"strpe" (did you mean "stripe"?)')
 })

@@ -1,88 +1,13 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { expect, onTestFinished, test } from 'vitest'
-import { gatewayHooks } from '../../../src/gateway/hooks.ts'
-import type { Options } from '../../../src/index.ts'
-import { gitlab, type SigningSource, standardWebhooks } from '../../../src/sources/index.ts'
-import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { gitlab, standardWebhooks } from '../../../src/sources/index.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { destination, forwarding, inState, jobs, FORWARD_SECRET as SECRET } from '../../support/forwarding.ts'
 import { listening } from '../../support/listening-server.ts'
-import { silent } from '../../support/receiver.ts'
-import { signed, testSource } from '../../support/source.ts'
+import { signed } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
-
-const SECRET = `whsec_${Buffer.from('a secret that signs what is forwarded').toString('base64')}`
-
-interface Got {
-  readonly method: string | undefined
-  readonly url: string | undefined
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
-
-interface Says {
-  readonly status: number
-  readonly headers?: Record<string, string>
-  readonly body?: string
-}
-
-/** A destination that answers as it is told, in turn; then always 204. */
-async function destination(...answers: Says[]) {
-  const got: Got[] = []
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    got.push({
-      method: request.method,
-      url: request.url,
-      headers: request.headers,
-      body: Buffer.concat(chunks),
-    })
-    const { status, headers, body } = answers.shift() ?? { status: 204 }
-    response.writeHead(status, headers).end(body)
-  })
-  return { url: `${await listening(server)}/hooks?app=1`, got }
-}
-
-interface Forwarding {
-  readonly source?: SigningSource
-  readonly headers?: string[]
-  readonly retry?: Options['retry']
-}
-
-async function forwarding(
-  db: TestDatabase,
-  url: string,
-  {
-    source = testSource(),
-    headers = ['x-provider-*'],
-    retry = { baseDelayMs: 20, maxDelayMs: 50 },
-  }: Forwarding = {},
-) {
-  const hooks = gatewayHooks(
-    {
-      sources: { test: source },
-      destinations: [{ name: 'app', url, secret: SECRET, types: '*', headers }],
-    },
-    { database: db.url, logger: silent, pollMs: 20, retry },
-  )
-  onTestFinished(() => hooks.stop({ drainMs: 0 }))
-  await hooks.start()
-  return {
-    hooks,
-    async post(init: RequestInit): Promise<string> {
-      const answer = await hooks.fetch(new Request('http://localhost/in/test', init))
-      return ((await answer.json()) as { receipt: string }).receipt
-    },
-  }
-}
-
-const jobs = (db: TestDatabase): Promise<Record<string, unknown>[]> =>
-  db.rows('select state, attempt, reason from hookonce.job')
-const inState = (db: TestDatabase, state: string): Promise<unknown> =>
-  until(`the job is ${state}`, () =>
-    db.number('select count(*) from hookonce.job where state::text = $1', [state]),
-  )
 
 test('the original bytes and the headers on the list arrive, signed as Standard Webhooks describe it', async () => {
   const db = await freshDatabase()
@@ -171,7 +96,7 @@ test('a 500 is tried again until a 2xx, with the same webhook-id and Idempotency
     { number: 1, outcome: 'retrying' },
     { number: 2, outcome: 'retrying' },
   ])
-  expect(attempts[0]?.error).toContain(`${url} answered 500: not`)
+  expect(attempts[0]?.error).toContain(`${url.replace('?app=1', '')} answered 500: not`)
   expect(attempts[1]?.error).toContain('answered 404')
 
   await hooks.replay(receipt)

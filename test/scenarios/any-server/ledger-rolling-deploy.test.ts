@@ -1,16 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { MIGRATIONS, migrationsIn } from '../../../src/ledger/migrations/numbered-files.ts'
 import { type App, startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { NEEDS_GIT_HISTORY } from '../../support/declared-skips.ts'
-import { MIGRATION_FILES } from '../../support/old-schema.ts'
-import { buildBefore } from '../../support/older-build.ts'
+import { MIGRATION_FILES, NEWEST } from '../../support/old-schema.ts'
+import { buildOfVersion, builtVersions } from '../../support/older-build.ts'
 import type { TestPayload } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* An older build and the present one, side by side on one ledger. */
+/* Older builds and the present one, side by side on one ledger. */
 
-const options = { pollMs: 20, retry: { baseDelayMs: 500 } }
+/*
+ * After migration 0007, processes of builds before it fail every read of an effect on connections
+ * that they have open. So the jobs that make calls need many attempts while such processes run.
+ */
+const retry = { baseDelayMs: 500, maxDelayMs: 1_000, maxAttempts: 1_000 }
+const options = { pollMs: 20, retry }
 
 /** A database without a ledger: the first process makes one, with the migrations that it knows. */
 async function emptyDatabase(): Promise<TestDatabase> {
@@ -19,32 +25,37 @@ async function emptyDatabase(): Promise<TestDatabase> {
   return db
 }
 
-/** Event n; a quarter of them want one of ten calls. */
+const TYPES = ['count.a', 'write.a', 'transaction.a', 'shared.a']
+
+/** Event n. A quarter of the events want one of ten calls. */
 function eventOf(n: number): TestPayload {
-  const types = ['count.a', 'write.a', 'transaction.a', 'shared.a']
-  return { id: `evt_${n}`, type: String(types[n % types.length]), key: `k${Math.floor(n / 4) % 10}` }
+  const type = String(TYPES[n % TYPES.length])
+  return { id: `evt_${n}`, type, key: `k${Math.floor(n / TYPES.length) % 10}` }
 }
 
 interface Load {
   /** Where events are sent now, in turns. */
-  targets: readonly App[]
-  sent: number
+  targets: () => readonly App[]
+  readonly sent: number
   stop(): Promise<void>
 }
 
 /** Four senders that send each event until it is acknowledged, as providers do. */
-function load(first: App): Load {
+function load(first: () => readonly App[]): Load {
   let stopped = false
-  const state = { targets: [first] as readonly App[], sent: 0 }
+  const state = { targets: first, sent: 0 }
   async function sender(): Promise<void> {
     while (!stopped) {
       const n = state.sent
       state.sent += 1
       for (let tries = 0; !(await isAcknowledged(n, tries)); tries += 1) await delay(50)
+      // Leaves time to the processes that start meanwhile.
+      await delay(10)
     }
   }
   async function isAcknowledged(n: number, tries: number): Promise<boolean> {
-    const target = state.targets[(n + tries) % state.targets.length]
+    const targets = state.targets()
+    const target = targets[(n + tries) % targets.length]
     const response = await target?.send(eventOf(n)).catch(() => undefined)
     return response?.ok === true
   }
@@ -57,48 +68,114 @@ function load(first: App): Load {
   })
 }
 
-function handledBy(db: TestDatabase, app: App, after: string): Promise<number> {
-  return db.number(`select count(*) from run where pid = $1 and at > ${after}`, [app.pid])
-}
-
 const MIGRATED = '(select max(applied_at) from hookonce.migration)'
 
-test('events take effect once while a process of the previous build and a new one share the ledger', async (context) => {
-  const newest = String(MIGRATION_FILES.at(-1))
-  const dist = buildBefore(newest)
-  if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
-  const db = await emptyDatabase()
-  const old = await startApp(db, { options, dist, stop: { drainMs: 5_000 } })
-  const sending = load(old)
-  await until('the old process works', async () => (await handledBy(db, old, `'-infinity'`)) >= 50)
-  // It migrates the ledger beneath the old one.
-  const now = await startApp(db, { options })
-  expect(await db.number('select count(*) from hookonce.migration')).toBe(MIGRATION_FILES.length)
-  sending.targets = [old, now]
-  for (const app of [old, now])
-    await until('each works after the migration', async () => (await handledBy(db, app, MIGRATED)) >= 100)
-  sending.targets = [now]
-  old.kill('SIGTERM')
-  expect(await old.exited()).toBe(0)
-  await sending.stop()
+/** Waits until every process has handled events since the last migration. */
+async function eachWorks(db: TestDatabase, apps: readonly App[]): Promise<void> {
+  const handled = `select count(*) from run where pid = $1 and at > ${MIGRATED}`
+  for (const app of apps)
+    await until('each process works', async () => (await db.number(handled, [app.pid])) >= 10)
+}
 
-  const unfinished = `select count(*) from hookonce.job where state in ('received', 'processing', 'retrying')`
-  await until('all is settled', async () => (await db.number(unfinished)) === 0)
-  expect(await db.rows('select state::text, count(*)::int from hookonce.job group by state')).toEqual([
-    { state: 'processed', count: sending.sent },
-  ])
-  const own = `select count(*) as times, receipt_id from effect where type not like 'shared%' group by receipt_id`
-  expect(await db.rows(`select times::int, count(*)::int as events from (${own}) e group by times`)).toEqual([
-    { times: 1, events: sending.sent - Math.floor(sending.sent / 4) },
-  ])
-  const calls = `select type, count(*)::int as times from effect where type like 'shared%' group by type order by type`
-  expect(await db.rows(calls)).toEqual(
-    Array.from({ length: 10 }, (_, key) => ({ type: `shared:k${key}`, times: 1 })),
-  )
-})
+/**
+ * Sends events to a process of the present build that only receives, until every older process has
+ * handled one of them. Returns how many were sent.
+ */
+async function untilEachTakesOver(db: TestDatabase, older: readonly App[]): Promise<number> {
+  const receiver = await startApp(db, { options, works: false })
+  const pids = older.map((app) => app.pid)
+  const handlers = `select count(distinct pid) from run where type = 'count.b' and pid = any($1)`
+  let sent = 0
+  await until('every older process takes over', async () => {
+    const batch = Array.from({ length: 5 }, () => receiver.send({ id: `b_${sent++}`, type: 'count.b' }))
+    for (const response of await Promise.all(batch)) expect(response.status).toBe(202)
+    return (await db.number(handlers, [pids])) === older.length
+  })
+  receiver.kill('SIGTERM')
+  expect(await receiver.exited()).toBe(0)
+  return sent
+}
+
+/** Sends events until every process has one in progress that does not end. Returns how many. */
+async function untilEachHangs(db: TestDatabase, apps: readonly App[]): Promise<number> {
+  let sent = 0
+  const event = (): TestPayload => ({ id: `hang_${sent++}`, type: 'handover.a' })
+  await until('every process has an event in progress', async () => {
+    const responses = await Promise.all(apps.map((app) => app.send(event())))
+    for (const { status } of responses) expect(status).toBe(202)
+    const [runs] = await db.rows<{ events: number; processes: number }>(HANGING)
+    return runs?.events === sent && runs.processes === apps.length
+  })
+  return sent
+}
+
+const HANGING = `select count(*)::int as events, count(distinct pid)::int as processes from run
+  where type = 'handover.a'`
+
+/** How many older builds run at once. Every further group of versions takes a test of its own. */
+const MAX_OLDER_BUILDS = 6
+const migrations = await migrationsIn(MIGRATIONS)
+const builds = builtVersions()
+
+/** The older versions that work on the newest schema, as every later migration declares. */
+const survivors = migrations
+  .map(({ id }) => id)
+  .filter((version) => migrations.every((later) => later.id <= version || later.oldestBinary <= version))
+  .filter((version) => version < NEWEST)
+  // Migrations that came together were never the newest one of a build.
+  .filter((version) => builds?.has(version) ?? true)
+const groups = Array.from({ length: Math.ceil(survivors.length / MAX_OLDER_BUILDS) }, (_, group) =>
+  survivors.slice(group * MAX_OLDER_BUILDS, (group + 1) * MAX_OLDER_BUILDS),
+)
+
+test.for(groups.map((versions) => ({ versions, names: versions.join(', ') })))(
+  'events take effect once while builds of versions $names and the present one share the ledger',
+  { timeout: 180_000 },
+  async ({ versions }, context) => {
+    const dists = versions.map(buildOfVersion)
+    if (dists.includes(undefined)) return context.skip(NEEDS_GIT_HISTORY)
+    const db = await emptyDatabase()
+    const stop = { drainMs: 500 }
+    const older: App[] = []
+    const sending = load(() => older)
+    for (const dist of dists) {
+      // It migrates the ledger beneath the processes of older builds.
+      older.push(await startApp(db, { options, stop, ...(dist && { dist }) }))
+      await eachWorks(db, older)
+    }
+    const handedOver = await untilEachHangs(db, older)
+    const present = await startApp(db, { options, stop })
+    expect(await db.number('select count(*) from hookonce.migration')).toBe(MIGRATION_FILES.length)
+    sending.targets = () => [...older, present]
+    await eachWorks(db, [...older, present])
+    const takenOver = await untilEachTakesOver(db, older)
+    sending.targets = () => [present]
+    for (const app of older) app.kill('SIGTERM')
+    expect(await Promise.all(older.map((app) => app.exited()))).toEqual(older.map(() => 0))
+    await sending.stop()
+
+    const events = sending.sent + takenOver + handedOver
+    const unfinished = `select count(*) from hookonce.job where state in ('received', 'processing', 'retrying')`
+    await until('all is settled', async () => (await db.number(unfinished)) === 0)
+    expect(await db.rows('select state::text, count(*)::int from hookonce.job group by state')).toEqual([
+      { state: 'processed', count: events },
+    ])
+    const own = `select count(*) as times, receipt_id from effect where type not like 'shared%' group by receipt_id`
+    expect(
+      await db.rows(`select times::int, count(*)::int as events from (${own}) e group by times`),
+    ).toEqual([{ times: 1, events: events - Math.floor(sending.sent / TYPES.length) }])
+    const calls = `select type, count(*)::int as times from effect where type like 'shared%' group by type order by type`
+    expect(await db.rows(calls)).toEqual(
+      Array.from({ length: 10 }, (_, key) => ({ type: `shared:k${key}`, times: 1 })),
+    )
+    const elsewhere = `select count(distinct receipt_id) from effect join run using (receipt_id)
+      where effect.type = 'handover.a' and run.pid <> effect.pid`
+    expect(await db.number(elsewhere)).toBe(handedOver)
+  },
+)
 
 test('a build that is too old for the schema refuses to start, and says so', async (context) => {
-  const dist = buildBefore('0005-lanes.sql')
+  const dist = buildOfVersion(3)
   if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
   const db = await freshDatabase()
   const old = startApp(db, { options, dist })

@@ -3,11 +3,13 @@ import { expect, test } from 'vitest'
 import { deadWorkers } from '../../../src/ledger/jobs/workers.ts'
 import { migrate } from '../../../src/ledger/migrations/migrate.ts'
 import type { TestDatabase } from '../../support/database.ts'
+import { expectExactCounts } from '../../support/failure-oracle.ts'
 import { type TestHooks, testHooks } from '../../support/hooks.ts'
 import { ledgerOfVersion, NEWEST } from '../../support/old-schema.ts'
 import {
   ENTITY,
   effectKey,
+  OLD_MASTER_KEY,
   ORDERED,
   oldDownstreamKey,
   oldJobs,
@@ -41,6 +43,7 @@ function finishing(db: TestDatabase): { hooks: TestHooks; finished: Finished } {
   const { runs, results, calls, published } = finished
   const hooks = testHooks(db, {
     leaseMs: 1_000,
+    encryption: { key: OLD_MASTER_KEY },
     retry: { baseDelayMs: 1, maxDelayMs: 1 },
     outbox: {
       publishers: {
@@ -53,7 +56,8 @@ function finishing(db: TestDatabase): { hooks: TestHooks; finished: Finished } {
   hooks.on(
     'test',
     'w.*',
-    async ({ type }, ctx) => {
+    async ({ type, payload }, ctx) => {
+      expect(payload).toMatchObject({ type })
       runs.push(type)
       const mode = type === 'w.keyed' || type === 'w.done' ? 'keyed' : 'atMostOnce'
       if (type === 'w.step' || type === 'w.last')
@@ -109,6 +113,7 @@ test.each(Array.from({ length: NEWEST }, (_, index) => index + 1))(
     const has = (type: string): boolean => types.includes(type)
 
     expect(await migrate(db.pool)).toHaveLength(NEWEST - version)
+    await expectExactCounts(db, 'after the migration')
     // As a process would that has reached the ledger for as long as an older binary's lease lasts.
     await deadWorkers(db.pool, { graceMs: 0, contactMs: 60_000 })
     const { hooks, finished } = finishing(db)

@@ -109,17 +109,20 @@ test('an observer that throws in every member harms neither answers, nor jobs, n
     diagnosis: broken,
     keyFinding: broken,
     unattended: broken,
+    alert: broken,
     attempt: broken,
     effectStarted: broken,
     effectEnded: broken,
     rescue: broken,
     message: broken,
+    circuit: broken,
     lease: broken,
     chore: broken,
     trouble: broken,
     warning: broken,
     span: broken,
     traceparent: broken,
+    tracestate: broken,
   }
   const attempts: string[] = []
   const hooks = testHooks(db, {

@@ -33,7 +33,7 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
   {
     name: 'a limit of 0',
     making: () => make({ limits: { maxBodyBytes: 0 } }),
-    says: ['limits.maxBodyBytes', '>0'],
+    says: ['limits.maxBodyBytes: must be more than 0; it is 0'],
   },
   {
     name: 'a deadline that no timer can hold',
@@ -41,8 +41,16 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
     says: ['limits.bodyTimeoutMs', '2147483647'],
   },
   { name: 'a lease that is too short', making: () => make({ leaseMs: 1 }), says: ['leaseMs', '500'] },
-  { name: 'no concurrency', making: () => make({ concurrency: 0 }), says: ['concurrency', '>0'] },
-  { name: 'a word for migrate', making: () => make({ migrate: 'yes' }), says: ['migrate', '"auto"|"off"'] },
+  {
+    name: 'no concurrency',
+    making: () => make({ concurrency: 0 }),
+    says: ['concurrency: must be more than 0; it is 0'],
+  },
+  {
+    name: 'a word for migrate',
+    making: () => make({ migrate: 'yes' }),
+    says: ['migrate: must be "auto" or "off"; it is the text "yes"'],
+  },
   {
     name: 'a database that is none',
     making: () => make({ database: 42 }),

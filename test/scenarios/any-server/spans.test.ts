@@ -155,7 +155,9 @@ test('the trace of a delivery reaches the attempt and the message in other proce
   expect(attempt?.span).toMatchObject({ traceparent: `00-${delivery?.trace}-${delivery?.id}-01` })
   expect(attempt?.trace).toBe(delivery?.trace)
   const ofAttempt = `00-${attempt?.trace}-${attempt?.id}-01`
-  expect(published).toEqual(expect.arrayContaining([{ traceparent: ofAttempt }, { Traceparent: 'mine' }]))
+  const traced = worked.spans('message').find(({ trace }) => trace === attempt?.trace)
+  const ofMessage = `00-${traced?.trace}-${traced?.id}-01`
+  expect(published).toEqual(expect.arrayContaining([{ traceparent: ofMessage }, { Traceparent: 'mine' }]))
   const contexts = worked.spans('message').map(({ span }) => 'traceparent' in span && span.traceparent)
   expect(contexts.sort()).toEqual([ofAttempt, undefined])
   // It replaces what the sender sent, once.

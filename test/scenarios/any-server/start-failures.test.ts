@@ -113,7 +113,7 @@ test.each(['dev', 'serve'])('%s in a folder that cannot be written says so in on
   writeFileSync(file, '')
   const config = join(dir, 'hookonce.json')
   const source = { provider: 'stripe', secret: 'env:SECRET' }
-  const app = { url: 'http://127.0.0.1:1', secret: 'env:SECRET' }
+  const app = { url: 'http://127.0.0.1:1', secret: 'env:SECRET', allowPrivate: ['127.0.0.1'] }
   writeFileSync(config, JSON.stringify({ sources: { stripe: source }, destinations: { app } }))
   const args = [command, '--config', config, '--port', '0', '--dir', join(file, 'x')]
   const { code, stderr } = await cli(args, { SECRET: `whsec_${'a'.repeat(40)}` })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/ledger/driver/statement.ts'
+import { claimProbe } from '../../../src/ledger/jobs/circuits.ts'
 import {
   claimJobs,
   claimSuspect,
@@ -12,6 +13,7 @@ import { failedJobs, replayJobs } from '../../../src/ledger/jobs/replay.ts'
 import { jobsLeasedTo, rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
 import { servedSubscribers } from '../../../src/ledger/jobs/served.ts'
 import { discardWaiting, moveWaiting, waitingTypes } from '../../../src/ledger/jobs/waiting-jobs.ts'
+import { stoppedSince } from '../../../src/ledger/read/changes.ts'
 import { liveWorkers } from '../../../src/ledger/read/workers.ts'
 import { BURIED_AT } from '../../../src/model/suspects.ts'
 import { idOf, LEASED, type SeededLedger, seededLedger } from '../../support/seeded-ledger.ts'
@@ -49,6 +51,17 @@ const picks: [name: string, columns: Record<string, unknown>, pick: Pick, after:
     async (db, { subscriber }) => {
       const claimed = await claimSuspect(db, { shard: 0, receiptId: idOf(1), subscriber }, 9)
       return claimed ? [claimed] : []
+    },
+    { state: 'processing', fence: '1', worker: '9' },
+  ],
+  [
+    'claim_probe',
+    { state: 'received' },
+    async (db, { subscriber, row, db: { number } }) => {
+      await row('limiter', { name: 'seeded', has_circuit: true, state: 'open', probe_at: new Date(0) })
+      const limiter = await number('select id from hookonce.limiter')
+      const probe = await claimProbe(db, { shard: 0, subscriber, limiter, worker: 9, withinMs: 1e6 })
+      return probe ? [probe] : []
     },
     { state: 'processing', fence: '1', worker: '9' },
   ],
@@ -122,6 +135,15 @@ test('only jobs that wait for a run are due', async () => {
   expect(await dueSuspects(db.pool, [subscriber])).toEqual([])
   await job(9, { state: 'retrying' })
   expect(await dueShards(db.pool, { shards: 16, subscribers: [subscriber] })).toHaveLength(1)
+})
+
+test('only jobs that an operator must look at have stopped', async () => {
+  const { db, job } = await seededLedger()
+  const states = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention']
+  for (const [index, state] of states.entries())
+    await job(index + 1, { state, finished_at: new Date(index * 1_000) })
+  const stopped = await stoppedSince(db.pool, { shards: 16, since: new Date(0), limit: 10 })
+  expect(stopped.map(({ state }) => state)).toEqual(['failed', 'attention'])
 })
 
 test('a worker holds the jobs that it processes, not those it has finished', async () => {

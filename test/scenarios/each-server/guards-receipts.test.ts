@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { backlog, failures } from '../../../src/ledger/read/jobs.ts'
+import { countedGroups, newestGroups } from '../../../src/ledger/read/failures.ts'
+import { backlog } from '../../../src/ledger/read/jobs.ts'
 import { receiptHistory } from '../../../src/ledger/read/receipts.ts'
 import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
 import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
@@ -121,7 +122,7 @@ test('the backlog counts jobs and effects by state, and its lag is of what is du
   expect(counted?.lagSeconds).toBeLessThan(3_600)
 })
 
-test('the story of a receipt tells of runs, not of jobs that wait or were given up', async () => {
+test('the story of a receipt tells of runs, also of one that was handed back, not of jobs that were given up', async () => {
   const { db, job } = await seededLedger()
   const told = async (number: number) => {
     const { attempts } = await receiptHistory(db.pool, 16, { shard: 0, id: idOf(number), tenant: 'default' })
@@ -131,7 +132,11 @@ test('the story of a receipt tells of runs, not of jobs that wait or were given 
   await job(2, { ...LEASED, state: 'processed' })
   await job(3, { ...LEASED, state: 'retrying' })
   await job(4, { ...LEASED, state: 'failed' })
-  expect(await Promise.all([1, 2, 3, 4].map(told))).toEqual([['processing'], ['processed'], [], []])
+  expect(await Promise.all([1, 2, 3, 4].map(told))).toEqual([['processing'], ['processed'], ['returned'], []])
+  // The reason of a processed job says that it was stale, of a running one why it failed before.
+  await job(5, { ...LEASED, reason: 'it was refused' })
+  await job(6, { ...LEASED, state: 'processed', reason: 'a newer version is known' })
+  expect(await Promise.all([5, 6].map(told))).toEqual([['processing'], ['stale']])
 })
 
 test('failures are jobs that failed, not those that wait for a person', async () => {
@@ -139,8 +144,13 @@ test('failures are jobs that failed, not those that wait for a person', async ()
   const ended = { finished_at: new Date(), reason: 'refused' }
   await job(1, { state: 'failed', ...ended })
   await job(2, { state: 'attention', ...ended })
-  const groups = await failures(db.pool, { shards: 16, limit: 10, examples: 10 })
-  expect(groups.map(({ jobs, receiptIds }) => ({ jobs, receiptIds }))).toEqual([
-    { jobs: 1, receiptIds: [idOf(1)] },
-  ])
+  const question = { shards: 16, examples: 10, hours: 24 }
+  const counted = await countedGroups(db.pool, { ...question, largest: 10, latest: 10 })
+  const newest = await newestGroups(db.pool, { ...question, walk: 10 })
+  for (const { groups, isComplete } of [counted, newest]) {
+    expect(isComplete).toBe(true)
+    expect(groups.map(({ jobs, receiptIds }) => ({ jobs, receiptIds }))).toEqual([
+      { jobs: 1, receiptIds: [idOf(1)] },
+    ])
+  }
 })

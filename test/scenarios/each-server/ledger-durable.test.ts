@@ -5,10 +5,11 @@ import { inTransaction, limitIdle } from '../../../src/ledger/driver/in-transact
 import { afterJobs } from '../../../src/ledger/driver/sessions.ts'
 import { endEffect, startEffect } from '../../../src/ledger/effects/effects.ts'
 import { recordStep } from '../../../src/ledger/effects/steps.ts'
-import { insertReceipts, type NewWork } from '../../../src/ledger/jobs/accept.ts'
+import { insertReceipts } from '../../../src/ledger/jobs/accept.ts'
 import { completeWithStep, completeWritten } from '../../../src/ledger/jobs/complete.ts'
 import { requireLive } from '../../../src/ledger/jobs/fence.ts'
 import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
+import type { NewWork } from '../../../src/ledger/jobs/new-work.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
@@ -80,10 +81,11 @@ const PROMISES: readonly (readonly [
   ['save a pledge', (db) => db.query(keys.savePledge, [KEY, 'n', Buffer.alloc(0), 1000, 1000])],
 ]
 
+/** The lock has run out long ago: the store compares whole milliseconds, so `now()` may be ahead of it. */
 async function held(db: pg.PoolClient, then: () => Promise<unknown>): Promise<void> {
   await db.query(
     `insert into hookonce_key (id, state, fence, fingerprint, holder, after, locked_at, lock_until, expires_at)
-     values ($1, 'locked', 1, '', '', 'nothing', now(), now(), now() + interval '1 hour')`,
+     values ($1, 'locked', 1, '', '', 'nothing', now(), now() - interval '1 second', now() + interval '1 hour')`,
     [KEY],
   )
   await then()

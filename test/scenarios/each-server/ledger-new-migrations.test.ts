@@ -114,7 +114,7 @@ test('a migrator that dies between the index and its record is stood in for by t
   await builderOf(db)
   await db.rows(
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where datname = current_database() and state = 'idle in transaction' and query like '%hookonce.migration%'`,
+     where datname = current_database() and state = 'idle in transaction' and query like '%migration where id%'`,
   )
   await writer.end()
   await failed

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { readEvents } from '../../../src/ledger/read/events.ts'
-import { failures } from '../../../src/ledger/read/jobs.ts'
-import { type EventQuery, listEvents } from '../../../src/operate/events.ts'
+import { newestGroups } from '../../../src/ledger/read/failures.ts'
+import { receiptIds } from '../../../src/model/receipt-id.ts'
+import { type EventQuery, type EventSearch, listEvents } from '../../../src/operate/events.ts'
+import { listFailures } from '../../../src/operate/failures.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { pagesTouched, textOf } from '../../support/plans.ts'
 import { seedJobs } from '../../support/seed.ts'
@@ -124,7 +126,7 @@ test('a cursor that is none and a limit out of range are refused, with the value
   ]
   for (const after of cursors)
     await expect(listEvents(ledgerOf(db), { limit: 10, after })).rejects.toThrow(
-      `"${after}" is not a cursor of an event`,
+      `"${after}" is not a cursor of this list`,
     )
   for (const limit of [0, -1, 1.5, 10_001, Number.NaN])
     await expect(listEvents(ledgerOf(db), { limit })).rejects.toThrow(
@@ -137,18 +139,27 @@ const PLACE = `'infinity', '00000000-0000-0000-0000-000000000000'`
 test.each([
   {
     name: 'all events',
-    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', null)`,
+    order: 'arrival' as const,
+    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', null, null, null)`,
   },
   {
     name: 'events in a state',
-    values: `(16, 50, 50, ${PLACE}, null, null, null, 'failed', '-infinity', 'infinity', null)`,
+    order: 'arrival' as const,
+    values: `(16, 50, 50, ${PLACE}, null, null, null, 'received', '-infinity', 'infinity', null, null, null)`,
   },
   {
     name: 'events of a type',
-    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', 'x')`,
+    order: 'arrival' as const,
+    values: `(16, 50, 50, ${PLACE}, null, null, null, null, '-infinity', 'infinity', 'x', null, null)`,
   },
-])('what a page of $name touches does not grow with history', async ({ values }) => {
-  const text = await textOf((db) => readEvents(db, { shards: 16, walk: 50, limit: 50 }))
+  {
+    name: 'events that failed',
+    order: 'failure' as const,
+    values: `(16, 50, 50, ${PLACE}, null, null, null, 'failed', '-infinity', 'infinity', null, null, null, null)`,
+  },
+])('what a page of $name touches does not grow with history', async ({ order, values }) => {
+  const question = { order, direction: 'older', shards: 16, walk: 50, limit: 50 } as const
+  const text = await textOf((db) => readEvents(db, question))
   const pages: number[] = []
   for (const count of [500, 10_000]) {
     const db = await freshDatabase()
@@ -162,8 +173,85 @@ test.each([
   expect(many, `${few} pages with 500 receipts, ${many} with 10,000`).toBeLessThan(2 * few + 100)
 })
 
+/** All pages, backwards from the end of the list. */
+async function pagesBack(db: TestDatabase, query: EventQuery): Promise<string[]> {
+  let { events, previous } = await listEvents(ledgerOf(db), query)
+  const ids = events.map(({ id }) => id)
+  while (previous !== undefined) {
+    const { after: _, ...filter } = query
+    const page = await listEvents(ledgerOf(db), { ...filter, before: previous })
+    events = page.events
+    previous = page.previous
+    ids.unshift(...events.map(({ id }) => id))
+  }
+  return ids
+}
+
+test.each([
+  { name: 'all events', filter: {} },
+  { name: 'failed events', filter: { state: 'failed' } as const },
+])('pages of $name go back as they went forward', async ({ filter }) => {
+  const db = await freshDatabase()
+  await seedJobs(db, 23, { state: 'failed' })
+  const { ids } = await allPages(db, { ...filter, limit: 5 })
+  expect(ids).toHaveLength(23)
+  // Events of one statement share a time, so the last page is found by walking forward.
+  let page = await listEvents(ledgerOf(db), { ...filter, limit: 5 })
+  expect(page.previous).toBeUndefined()
+  let last: string | undefined
+  while (page.next !== undefined) {
+    last = page.next
+    page = await listEvents(ledgerOf(db), { ...filter, limit: 5, after: last })
+  }
+  expect(await pagesBack(db, { ...filter, limit: 5, after: last })).toEqual(ids)
+})
+
+test('events are found by key, by the beginning of their id, by object and by a part of any', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 5)
+  const [id = ''] = await idsIn(db, 'select id from hookonce.receipt')
+  const key = 'evt_wanted'
+  // As the receiver derives it.
+  const derived = receiptIds('default', 'test')(key)
+  await db.rows(
+    `update hookonce.receipt set id = $2, shard = get_byte(uuid_send($2::uuid), 0) % 16, event_key = $3, object_id = 'in_77'
+     where id = $1`,
+    [id, derived, key],
+  )
+  const ids = async (search: EventSearch): Promise<string[]> =>
+    (await listEvents(ledgerOf(db), { ...search, limit: 10 })).events.map((event) => event.id)
+  expect(await ids({ key })).toEqual([derived])
+  expect(await ids({ key, source: 'other' })).toEqual([])
+  expect(await ids({ key: 'evt_wante' })).toEqual([])
+  expect(await ids({ q: key })).toEqual([derived])
+  expect(await ids({ q: derived.slice(0, 9) })).toEqual([derived])
+  expect(await ids({ q: 'WANTED' })).toEqual([derived])
+  expect(await ids({ object: 'in_77' })).toEqual([derived])
+  expect(await ids({ q: '%' })).toEqual([])
+})
+
+test('failed events are found by a part of their error and by its fingerprint', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 4, { state: 'failed' })
+  await db.rows(
+    `update hookonce.job set reason = case when receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)
+       then 'permanent: no customer cus_12345678' else 'gave up after 3 attempts: timeout' end`,
+  )
+  const { groups } = await listFailures(ledgerOf(db))
+  expect(groups.map(({ jobs, error }) => ({ jobs, error }))).toEqual([
+    { jobs: 3, error: 'timeout' },
+    { jobs: 1, error: 'no customer cus_12345678' },
+  ])
+  expect(groups[0]?.hours.reduce((all, { jobs }) => all + jobs, 0)).toBe(3)
+  for (const group of groups) {
+    const found = await listEvents(ledgerOf(db), { error: group.fingerprint, limit: 10 })
+    expect(found.events.map(({ id }) => id).sort()).toEqual([...group.receiptIds].sort())
+  }
+  expect((await listEvents(ledgerOf(db), { error: 'CUSTOMER', limit: 10 })).events).toHaveLength(1)
+})
+
 test('what the failures touch does not grow with jobs that are processed', async () => {
-  const text = await textOf((db) => failures(db, { shards: 16, limit: 100, examples: 3 }))
+  const text = await textOf((db) => newestGroups(db, { shards: 16, walk: 100, examples: 3, hours: 24 }))
   const pages: number[] = []
   for (const count of [500, 10_000]) {
     const db = await freshDatabase()
@@ -173,7 +261,7 @@ test('what the failures touch does not grow with jobs that are processed', async
     const touched = await pagesTouched(
       db,
       text,
-      `(16, null, null, null, null, '-infinity', 'infinity', 100, 3)`,
+      `(16, null, null, null, null, '-infinity', 'infinity', 100, 3, 24)`,
     )
     expect(touched.readThrough).toEqual([])
     pages.push(touched.pages)

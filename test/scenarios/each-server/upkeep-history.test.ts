@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { oldestDue } from '../../../src/ledger/alerts/readings.ts'
 import type { Queryable } from '../../../src/ledger/driver/statement.ts'
+import { claimProbe, dueProbe } from '../../../src/ledger/jobs/circuits.ts'
 import { claimJobs, dueShards, dueSuspects, putOffSuspect } from '../../../src/ledger/jobs/claim.ts'
 import { rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
@@ -50,6 +52,17 @@ const statements = [
     with: async () => `(${SHARD}, '{1}', 1)`,
   },
   {
+    name: 'look for a probe',
+    ask: (db: Queryable) => dueProbe(db, { shards: SHARD + 1, limiter: 1, subscribers: [1] }),
+    with: async () => `(${SHARD + 1}, 1, '{1}')`,
+  },
+  {
+    name: 'claim a probe',
+    ask: (db: Queryable) =>
+      claimProbe(db, { shard: SHARD, subscriber: 1, limiter: 1, worker: 1, withinMs: 1 }),
+    with: async () => `(${SHARD}, 1, 1, 1, 1)`,
+  },
+  {
     name: 'settle',
     ask: (db: Queryable) => settleJobs(db, [job]),
     with: async (db: TestDatabase) => {
@@ -64,6 +77,11 @@ const statements = [
     name: 'rescue',
     ask: (db: Queryable) => rescueJobs(db, { shard: SHARD, deadWorkers: [2], limit: BATCH, isCrash: true }),
     with: async () => `(${SHARD}, '{2}', ${BATCH}, 1)`,
+  },
+  {
+    name: 'the oldest due job, for alerts',
+    ask: (db: Queryable) => oldestDue(db, SHARD + 1),
+    with: async () => `(${SHARD + 1})`,
   },
   {
     name: 'sweep of bodies',
@@ -122,8 +140,10 @@ async function ledgerWith(receipts: number): Promise<TestDatabase> {
   const db = await freshDatabase()
   await db.pool.query(`
     insert into hookonce.source (tenant, name, key_seconds, body_seconds) values ('default', 's', 7776000, 2592000);
-    insert into hookonce.subscriber (id, tenant, source, name, pattern) overriding system value
-      values (1, 'default', 's', 'on', '*');
+    insert into hookonce.limiter (id, name, has_circuit, state, probe_at) overriding system value
+      values (1, 'l', true, 'open', now());
+    insert into hookonce.subscriber (id, tenant, source, name, pattern, limiter) overriding system value
+      values (1, 'default', 's', 'on', '*', 1);
     create temp table part on commit drop as
       select gen_random_uuid() as id, n % 5 as kind from generate_series(1, ${receipts}) n;
     insert into hookonce.receipt (shard, id, received_at, tenant, source, event_key, event_type, secret, headers, body)

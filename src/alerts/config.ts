@@ -1,0 +1,170 @@
+import { z } from 'zod'
+import { targetSecret, targetUrl } from '../http/target.ts'
+import { check, strict } from '../input/checked.ts'
+
+/*
+ * The options of alerts: rules, and the channels that get the messages. The same schema is made
+ * twice: for programs, which pass secrets, and for configuration files, which refer to them.
+ */
+
+/** Counts are kept by the minute for two hours. */
+const windowMinutes = z.int().min(1).max(60).default(15)
+const share = z.number().min(0).max(1)
+const count = z.int().positive()
+
+const ruleShapes = {
+  /** Jobs that were given up. One is enough where few jobs run; among many, one in a hundred. */
+  failures: { count: count.default(1), share: share.default(0.01), windowMinutes },
+  /** Attempts that failed and will be retried: a destination that is down shows here first. */
+  retries: { count: count.default(10), share: share.default(0.5), windowMinutes },
+  /** The age of the oldest due job. */
+  lag: { seconds: z.number().positive().default(300) },
+  /** Duplicates, as a share of deliveries, against the usual share of the same source. */
+  duplicates: { count: count.default(50), factor: z.number().min(1).default(5), windowMinutes },
+  /** Signatures that are wrong, too old or missing, as a share of deliveries. */
+  signatures: { count: count.default(10), share: share.default(0.2), windowMinutes },
+  /** Jobs that wait for a person. */
+  attention: { count: count.default(1) },
+  /** Destinations whose circuit is open. */
+  circuit: {},
+  /** No delivery for longer than usual: `factor` times the longest gap of the last week. */
+  silence: { minutes: z.number().min(10).default(30), factor: z.number().min(1).default(1.5) },
+}
+
+export type RuleName = keyof typeof ruleShapes
+export const ruleNames = Object.keys(ruleShapes) as [RuleName, ...RuleName[]]
+
+function rule<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.union([z.literal('off'), strict(shape)], { error: "must be 'off', or the limits of the rule" })
+}
+
+const rules = {
+  failures: rule(ruleShapes.failures),
+  retries: rule(ruleShapes.retries),
+  lag: rule(ruleShapes.lag),
+  duplicates: rule(ruleShapes.duplicates),
+  signatures: rule(ruleShapes.signatures),
+  attention: rule(ruleShapes.attention),
+  circuit: rule(ruleShapes.circuit),
+  silence: rule(ruleShapes.silence),
+}
+
+const rulesSchema = strict({
+  failures: rules.failures.prefault({}),
+  retries: rules.retries.prefault({}),
+  lag: rules.lag.prefault({}),
+  duplicates: rules.duplicates.prefault({}),
+  signatures: rules.signatures.prefault({}),
+  attention: rules.attention.prefault({}),
+  circuit: rules.circuit.prefault({}),
+  silence: rules.silence.prefault({}),
+})
+
+export type Rules = Readonly<z.output<typeof rulesSchema>>
+
+const channelName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a channel name is 1 to 64 letters, digits, "-" and "_"')
+
+/** Nodemailer checks addresses itself; a line break would begin another header. */
+const mailAddress = z
+  .string()
+  .max(320)
+  .regex(/^[^\r\n]*@[^\r\n]*$/, 'must be a mail address')
+
+const smtpServer = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && /^smtps?:$/.test(new URL(text).protocol) && new URL(text).hostname !== '',
+    { error: 'must be smtp://user:password@host:587 or smtps://user:password@host:465' },
+  )
+
+interface SecretFields {
+  readonly slackUrl: z.ZodType<string, string>
+  readonly signingSecret: z.ZodType<string, string>
+  readonly smtpServer: z.ZodType<string, string>
+}
+
+function schemaWith(secrets: SecretFields) {
+  const forRules = {
+    /** Only alerts of these rules; without it, all. */
+    rules: z.array(z.enum(ruleNames)).min(1).readonly().optional(),
+  }
+  const channel = z.discriminatedUnion(
+    'type',
+    [
+      strict({ type: z.literal('slack'), url: secrets.slackUrl, ...forRules }),
+      strict({ type: z.literal('webhook'), url: targetUrl, secret: secrets.signingSecret, ...forRules }),
+      strict({
+        type: z.literal('smtp'),
+        server: secrets.smtpServer,
+        from: mailAddress,
+        to: z.array(mailAddress).min(1).max(50).readonly(),
+        ...forRules,
+      }),
+    ],
+    { error: 'type must be "slack", "webhook" or "smtp"' },
+  )
+  return strict({
+    /** Which deployment it is, for the reader of a message. */
+    name: z.string().min(1).max(100).default('hookonce'),
+    channels: z.record(channelName, channel).default({}),
+    rules: rulesSchema.prefault({}),
+    /** Rules of one source, in place of those above. */
+    sources: z.record(z.string(), strict(rules).partial()).default({}),
+    /** How often the rules are evaluated, by one of all processes. */
+    everySeconds: z.number().min(1).max(3600).default(30),
+    /** The condition must be gone for this long: a short pause does not resolve an alert. */
+    resolveAfterMinutes: z.number().min(0).max(1440).default(5),
+    /** A condition that returns within this time opens the same alert again. */
+    reopenWithinMinutes: z.int().min(0).max(10_080).default(60),
+    /** An alert that comes and goes is announced at most this often. */
+    repeatAfterMinutes: z.number().min(0).max(10_080).default(60),
+    /** Per channel. Later alerts wait, and are sent together when the hour is over. */
+    maxMessagesPerHour: z.int().positive().max(1000).default(30),
+  })
+}
+
+/** For programs. */
+export const alertsSchema = schemaWith({ slackUrl: targetUrl, signingSecret: targetSecret, smtpServer })
+
+const reference = (use: string) => z.string({ error: `pass ${use} as "env:NAME" or "file:/path"` })
+
+/** For configuration files. */
+export const alertsFileSchema = schemaWith({
+  slackUrl: reference('the URL'),
+  signingSecret: reference('the secret'),
+  smtpServer: reference('the server'),
+})
+
+export type AlertOptions = z.input<typeof alertsSchema>
+export type CheckedAlerts = Readonly<z.output<typeof alertsSchema>>
+export type AlertChannel = CheckedAlerts['channels'][string]
+
+/** Which field of each type of channel is a secret. */
+const SECRET_FIELD = { slack: 'url', webhook: 'secret', smtp: 'server' } as const
+
+/** Replaces the references of a configuration file by the secrets. Errors do not quote them. */
+export function resolvedAlerts(
+  file: z.output<typeof alertsFileSchema>,
+  where: string,
+  resolve: (reference: string, path: readonly string[]) => string | undefined,
+): CheckedAlerts | undefined {
+  let isMissing = false
+  const channels = Object.entries(file.channels).map(([name, channel]) => {
+    const field = SECRET_FIELD[channel.type]
+    const given = String(Reflect.get(channel, field))
+    const secret = resolve(given, ['alerts', 'channels', name, field])
+    isMissing ||= secret === undefined
+    return [name, { ...channel, [field]: secret }]
+  })
+  if (isMissing) return undefined
+  return check(alertsSchema, { ...file, channels: Object.fromEntries(channels) }, where)
+}
+
+/** The rules that hold for one source. */
+export function rulesOf({ rules: all, sources }: CheckedAlerts, source: string): Rules {
+  const own = Object.hasOwn(sources, source) ? sources[source] : undefined
+  const given = Object.entries(own ?? {}).filter(([, value]) => value !== undefined)
+  return { ...all, ...Object.fromEntries(given) }
+}

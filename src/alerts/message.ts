@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import type { Alert } from '../ledger/alerts/alerts.ts'
+import { type RuleName, ruleNames } from './config.ts'
+
+/*
+ * What is sent to a channel: one message for all alerts that were opened or resolved at the same
+ * time. It holds names and numbers, never a body or a secret. The payload is in the outbox, so a
+ * newer process may read what an older one wrote.
+ */
+
+const noteSchema = z.object({
+  id: z.string(),
+  rule: z.enum(ruleNames),
+  tenant: z.string(),
+  source: z.string(),
+  subscriber: z.string().optional(),
+  /** How bad it is. */
+  says: z.string(),
+  /** The command that shows more. */
+  next: z.string(),
+  openedAt: z.string(),
+  resolvedAt: z.string().optional(),
+  /** How often it was opened. */
+  times: z.number(),
+})
+
+export const alertMessageSchema = z.object({
+  type: z.enum(['alerts', 'test']),
+  /** Which deployment it is. */
+  name: z.string(),
+  at: z.string(),
+  opened: z.array(noteSchema),
+  resolved: z.array(noteSchema),
+  /** How many more were opened or resolved, and are not listed. */
+  more: z.number(),
+})
+
+export type AlertMessage = Readonly<z.output<typeof alertMessageSchema>>
+export type AlertNote = Readonly<z.output<typeof noteSchema>>
+
+/** A person reads no more than this in a chat. `hookonce alerts` lists all. */
+const MAX_NOTES = 10
+
+export interface NewAlertMessage {
+  readonly name: string
+  readonly now: Date
+  readonly opened: readonly Alert[]
+  readonly resolved: readonly Alert[]
+}
+
+export function alertMessage({ name, now, opened, resolved }: NewAlertMessage): AlertMessage {
+  const shown = opened.slice(0, MAX_NOTES)
+  const ended = resolved.slice(0, MAX_NOTES)
+  return {
+    type: 'alerts',
+    name,
+    at: now.toISOString(),
+    opened: shown.map(noteOf),
+    resolved: ended.map(noteOf),
+    more: opened.length - shown.length + resolved.length - ended.length,
+  }
+}
+
+export function testMessage(name: string, now: Date): AlertMessage {
+  return { type: 'test', name, at: now.toISOString(), opened: [], resolved: [], more: 0 }
+}
+
+function noteOf(alert: Alert): AlertNote {
+  const rule = alert.rule as RuleName
+  return {
+    id: alert.id,
+    rule,
+    tenant: alert.tenant,
+    source: alert.source,
+    ...(alert.subscriber === '' ? {} : { subscriber: alert.subscriber }),
+    says: alert.says,
+    next: nextCommand(alert),
+    openedAt: alert.openedAt.toISOString(),
+    ...(alert.resolvedAt === null ? {} : { resolvedAt: alert.resolvedAt.toISOString() }),
+    times: alert.times,
+  }
+}
+
+/** The command that shows more about an alert. */
+export function nextCommand({
+  rule,
+  source,
+  subscriber,
+}: Pick<Alert, 'rule' | 'source' | 'subscriber'>): string {
+  const of = `--source ${shellWord(source)}${subscriber === '' ? '' : ` --subscriber ${shellWord(subscriber)}`}`
+  switch (rule) {
+    case 'failures':
+      return `hookonce failures ${of}`
+    case 'retries':
+      return `hookonce events ${of} --state retrying`
+    case 'signatures':
+      return `hookonce rejections --source ${shellWord(source)}`
+    case 'attention':
+      return 'hookonce attention list'
+    case 'duplicates':
+    case 'silence':
+      return `hookonce stats --source ${shellWord(source)} --since 7d`
+    default:
+      return 'hookonce status'
+  }
+}
+
+function shellWord(text: string): string {
+  return /^[A-Za-z0-9_.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** One line, for the subject of a mail. */
+export function headline({ type, name, opened, resolved, more }: AlertMessage): string {
+  if (type === 'test') return `[${name}] test of an alert channel`
+  const [first] = [...opened, ...resolved]
+  const state = opened.length > 0 ? 'open' : 'resolved'
+  if (first && opened.length + resolved.length + more === 1)
+    return `[${name}] ${state}: ${first.rule}, ${subjectOf(first)}`
+  const counts = [
+    opened.length > 0 && `${opened.length} opened`,
+    resolved.length > 0 && `${resolved.length} resolved`,
+    more > 0 && `${more} more`,
+  ]
+  return `[${name}] alerts: ${counts.filter(Boolean).join(', ')}`
+}
+
+/** The whole message as plain text, without its headline. */
+export function bodyText(message: AlertMessage): string {
+  if (message.type === 'test')
+    return 'This channel works. hookonce sends alerts here when a rule of its configuration holds.'
+  const blocks = [
+    ...message.opened.map((note) => `OPEN  ${lines(note)}\n  next: ${note.next}`),
+    ...message.resolved.map((note) => `RESOLVED  ${lines(note)}`),
+    ...(message.more > 0 ? [`and ${message.more} more: hookonce alerts --all`] : []),
+  ]
+  return blocks.join('\n\n')
+}
+
+function lines(note: AlertNote): string {
+  const again = note.times > 1 ? `, opened ${note.times} times` : ''
+  const until = note.resolvedAt === undefined ? '' : `, until ${minute(note.resolvedAt)}`
+  return `${note.rule}, ${subjectOf(note)}\n  ${note.says}\n  since ${minute(note.openedAt)}${until}${again} (${note.id.slice(0, 8)})`
+}
+
+/** `stripe → app`, with its tenant unless that is the default one. */
+function subjectOf({
+  tenant,
+  source,
+  subscriber,
+}: Pick<AlertNote, 'tenant' | 'source' | 'subscriber'>): string {
+  const of = tenant === 'default' || tenant === '' ? '' : `${tenant}/`
+  return `${of}${source}${subscriber === undefined || subscriber === '' ? '' : ` → ${subscriber}`}`
+}
+
+function minute(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
+}

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { findConfigFile } from '../gateway/config/find-file.ts'
+import { readConfigFile } from '../gateway/config/read-file.ts'
+import { didYouMean } from '../input/closest.ts'
+import { jobStates } from '../model/job-state.ts'
+import { sourceNames } from '../operate/sources.ts'
+import { providerIds } from '../sources/catalogue/index.ts'
+import { type Command, parse, usageError } from './command.ts'
+import { bashScript } from './completion/bash.ts'
+import { fishScript } from './completion/fish.ts'
+import { type CommandSyntax, syntaxOf } from './completion/syntax.ts'
+import { zshScript } from './completion/zsh.ts'
+import { withLedger } from './open-ledger.ts'
+import { print } from './print.ts'
+
+const usage = `hookonce completion bash|zsh|fish
+hookonce completion sources [--dir DIR]
+
+Prints a script that completes commands, options and their values in a shell.
+sources prints the names of the sources that the configuration and the ledger know, for these scripts. It starts no
+database, and gives up after a second.`
+
+const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const
+
+interface ListedCommand {
+  readonly name: string
+  readonly summary: string
+  load(): Promise<Command>
+}
+
+/** Gets the table of commands, which holds this command too. */
+export function completion(commands: readonly ListedCommand[]): Command {
+  return { usage, run: (args) => run(args, commands) }
+}
+
+async function run(args: readonly string[], commands: readonly ListedCommand[]): Promise<void> {
+  const { values, positionals } = parse({ usage, words: 1 }, args, {
+    dir: { type: 'string', default: '.hookonce' },
+  })
+  const [what] = positionals
+  if (what === 'sources') return printSources(values.dir)
+  if (what === undefined) throw usageError({ usage }, 'give a shell: bash, zsh or fish')
+  const shell = Object.entries(SHELLS).find(([name]) => name === what)
+  if (!shell) {
+    const meant = didYouMean(what, [...Object.keys(SHELLS), 'sources'])
+    throw usageError({ usage }, `there is no completion for "${what}"${meant}`)
+  }
+  print(shell[1](await allSyntax(commands), providerIds).trimEnd())
+}
+
+/** Made from the table of commands, so a new command is completed without more work. */
+export async function allSyntax(commands: readonly ListedCommand[]): Promise<CommandSyntax[]> {
+  return Promise.all(
+    commands.map(async ({ name, summary, load }) => {
+      const command = await load()
+      return syntaxOf({ name, summary, usage: command.usage }, { STATE: jobStates })
+    }),
+  )
+}
+
+/** A person waits for the completion. */
+const WITHIN_MS = 1_000
+
+async function printSources(dir: string): Promise<void> {
+  const names = new Set(await sourcesOfFile())
+  const limit = setTimeout(() => finish(names), WITHIN_MS)
+  for (const name of await sourcesOfLedger(dir)) names.add(name)
+  clearTimeout(limit)
+  finish(names)
+}
+
+/** Ends the process: a server that does not answer would keep it alive. */
+function finish(names: ReadonlySet<string>): void {
+  const text = [...names].sort().join('\n')
+  process.stdout.write(text === '' ? '' : `${text}\n`, () => process.exit(0))
+}
+
+/** Only a file that can be read without running it. */
+async function sourcesOfFile(): Promise<string[]> {
+  try {
+    const file = findConfigFile()
+    if (file === undefined || !['.json', '.yaml', '.yml'].includes(extname(file))) return []
+    const { value } = await readConfigFile(file)
+    const { sources } = value as { readonly sources?: unknown }
+    return typeof sources === 'object' && sources !== null ? Object.keys(sources) : []
+  } catch {
+    // A fault of the file is for `serve --check` and `doctor`, not for a completion.
+    return []
+  }
+}
+
+async function sourcesOfLedger(dir: string): Promise<string[]> {
+  const isRunning = existsSync(join(dir, 'postgres', 'postmaster.pid'))
+  if (!process.env.DATABASE_URL && !isRunning) return []
+  try {
+    return await withLedger(dir, sourceNames)
+  } catch {
+    // The same: no other command is asked for.
+    return []
+  }
+}

@@ -1,0 +1,82 @@
+import type { Destination } from '../forward/destination.ts'
+import type { GatewayConfig } from '../gateway/config/config.ts'
+import { routesOf } from '../gateway/config/routes.ts'
+import { type GatewayHooksOptions, gatewayHooks } from '../gateway/hooks.ts'
+import type { Hookonce } from '../hookonce.ts'
+import type { Sources } from '../options.ts'
+import type { SigningSource } from '../sources/sign.ts'
+import type { EnvironmentSources } from './environment-sources.ts'
+import { localSecret } from './local-secret.ts'
+
+/* The configuration of `hookonce dev`: what it adds to that of a file. */
+
+/** Without a configuration file. */
+export const EMPTY: GatewayConfig = {
+  sources: {},
+  sourceLimits: {},
+  destinations: [],
+  routing: { destinations: [], routes: [] },
+  routes: [],
+}
+
+/**
+ * The subscriber of `dev`, with --forward-to and without it: under two names, a replay would run
+ * the jobs of both.
+ */
+export const SUBSCRIBER = 'dev'
+/** The file with the secret of --forward-to. */
+export const FORWARD_SECRET = 'forward-secret'
+
+interface DevInput {
+  /** From the configuration file. */
+  readonly configured: GatewayConfig
+  readonly demo: SigningSource
+  readonly found: EnvironmentSources
+  readonly forwardTo: string | undefined
+  readonly dir: string
+}
+
+/** The sources of the file, of the environment, and `demo`; and --forward-to as a destination. */
+export function devConfig({ configured, demo, found, forwardTo, dir }: DevInput): GatewayConfig {
+  const opened = Object.fromEntries(found.opened.map(({ name, source }) => [name, source]))
+  const sources = { demo, ...opened, ...configured.sources }
+  const names = Object.keys(sources)
+  const forward =
+    forwardTo === undefined
+      ? []
+      : [
+          {
+            name: SUBSCRIBER,
+            url: forwardTo,
+            types: '*',
+            secret: localSecret(dir, FORWARD_SECRET),
+            // The person at the terminal has named this host.
+            allowPrivate: [new URL(forwardTo).hostname.replace(/^\[(.*)\]$/, '$1')],
+          },
+        ]
+  const forwarded = forward.flatMap(({ name }) =>
+    names.map((source) => ({ source, destination: name, types: ['*'] })),
+  )
+  // The destinations of the file get events of the other sources too, if they want all.
+  const { routes } = routesOf({ ...configured.routing, sources: names })
+  return {
+    ...configured,
+    sources,
+    destinations: [...configured.destinations.map(withLoopback), ...forward],
+    routes: [...routes, ...forwarded],
+  }
+}
+
+/** In development, the app runs on the same machine. */
+function withLoopback(destination: Destination): Destination {
+  return { ...destination, allowPrivate: [...(destination.allowPrivate ?? []), '127.0.0.0/8', '::1'] }
+}
+
+/** Sources that no destination gets are processed by nobody, so that their events are recorded. */
+export function devHooks(config: GatewayConfig, options: GatewayHooksOptions): Hookonce<Sources> {
+  const hooks = gatewayHooks(config, options)
+  const routed = new Set(config.routes.map(({ source }) => source))
+  for (const source of Object.keys(config.sources))
+    if (!routed.has(source)) hooks.on(source, '*', () => undefined, { name: SUBSCRIBER })
+  return hooks
+}

@@ -1,0 +1,38 @@
+import fs from 'node:fs/promises'
+import { refuseOldNode } from '../../node-version.ts'
+import { type Finding, fail, GIGABYTE, ok, sizeText, warn } from '../../operate/doctor/finding.ts'
+
+export function nodeFinding(version: string): Finding {
+  const refused = refuseOldNode(version)
+  if (refused !== undefined) return fail('node', `Node.js ${version}`, refused)
+  const [major = 0] = version.split('.').map(Number)
+  if (major % 2 === 1)
+    return warn('node', `Node.js ${version}`, 'odd versions get fixes for half a year only: use an even one')
+  return ok('node', `Node.js ${version}`)
+}
+
+/** PostgreSQL stops when its disk is full, and needs room for its log to start again. */
+const WARN_FREE = 5 * GIGABYTE
+const FAIL_FREE = GIGABYTE / 2
+const WARN_SHARE = 0.1
+
+export interface LedgerPlace {
+  /** Undefined: the server is not ours, and its disk cannot be seen from here. */
+  readonly dataDir: string | undefined
+  readonly ledgerBytes: number
+}
+
+export async function diskFinding({ dataDir, ledgerBytes }: LedgerPlace): Promise<Finding> {
+  const check = 'disk'
+  const size = `the ledger takes ${sizeText(ledgerBytes)}`
+  if (dataDir === undefined)
+    return ok(check, `${size}; watch the disk of the database server there: it cannot be seen from here`)
+  const { bavail, blocks, bsize } = await fs.statfs(dataDir)
+  const free = bavail * bsize
+  const share = blocks === 0 ? 0 : bavail / blocks
+  const seen = `${size}; ${sizeText(free)} (${Math.round(share * 100)} %) are free under ${dataDir}`
+  const advice = 'free some space, shorten `retention`, or move the folder: a full disk stops the database'
+  if (free < FAIL_FREE) return fail(check, seen, advice)
+  if (free < WARN_FREE && share < WARN_SHARE) return warn(check, seen, advice)
+  return ok(check, seen)
+}

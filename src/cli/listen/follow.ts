@@ -1,0 +1,161 @@
+import { type AdminClient, ApiError } from '../../client/index.ts'
+import { bells } from './bells.ts'
+import { ask, GatewayAway } from './gateway-calls.ts'
+import type { Position } from './position.ts'
+import type { ListedEvent, Outcome, Report } from './report.ts'
+import { type Content, waited } from './send.ts'
+
+/*
+ * Follows the events of a gateway, the oldest first and one at a time. It reads only: jobs and
+ * attempts of the gateway's own destinations stay as they are.
+ */
+
+export interface Following {
+  readonly from: string
+  /** Its requests have a deadline. */
+  readonly client: AdminClient
+  /** Its requests may take as long as a stream. */
+  readonly streamClient: AdminClient
+  readonly position: Position
+  readonly filter: Filter
+  readonly report: Report
+  readonly stop: AbortSignal
+  /** Called once, when events from now on are found. */
+  onReady(): void
+  /** Undefined: it was stopped, and the event is to be sent again. */
+  send(event: ListedEvent, content: Content): Promise<Outcome | undefined>
+}
+
+export interface Filter {
+  /** Asked of the gateway. */
+  readonly query: { readonly source?: string; readonly type?: string }
+  /** The rest, of filters that the gateway cannot combine. */
+  matches(event: ListedEvent): boolean
+}
+
+const PAGE = 200
+/** Events that are listed at once. Of more, the oldest are sent first; then it lists again. */
+const MAX_LISTED = 10_000
+
+/** Waits between two connections: at least as long as the stream asks for. */
+const FIRST_WAIT_MS = 1_000
+const MAX_WAIT_MS = 30_000
+
+/** Runs until it is stopped. Only an outage before the first connection is an error. */
+export async function follow(following: Following): Promise<void> {
+  const { from, streamClient, position, report, stop } = following
+  let isReady = false
+  let outages = 0
+  while (!stop.aborted) {
+    try {
+      for await (const { latest } of bells(streamClient, from, stop)) {
+        if (!position.isSet()) await startNow(following)
+        if (!isReady) following.onReady()
+        else if (outages > 0) report.restored()
+        isReady = true
+        outages = 0
+        await catchUp(following, latest)
+      }
+    } catch (error) {
+      if (stop.aborted) break
+      if (!isReady || !(error instanceof GatewayAway)) throw error
+      report.lost(error.reason, waitAfter(outages + 1))
+      outages += 1
+    }
+    await waited(waitAfter(outages), stop)
+  }
+}
+
+function waitAfter(outages: number): number {
+  return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.max(0, outages - 1))
+}
+
+/** Takes the latest events as known. Their times are of the ledger, so no other clock counts. */
+async function startNow({ from, client, position }: Following): Promise<void> {
+  const latest: ListedEvent[] = []
+  await ask(from, async () => {
+    for await (const event of client.items('/events', { query: { limit: PAGE } })) {
+      if (position.isSet() && Date.parse(event.receivedAt) < position.listFrom().getTime()) break
+      // The first one is the newest, and sets the time.
+      position.note(event)
+      latest.push(event)
+    }
+  })
+  if (latest.length === 0) position.advance(new Date(0))
+  position.save()
+}
+
+/** Sends what the list holds and was not sent yet. */
+async function catchUp(following: Following, latest: Date | undefined): Promise<void> {
+  const { position, stop } = following
+  try {
+    for (let isWhole = false; !isWhole; ) {
+      const found = await unsent(following)
+      isWhole = found.isWhole
+      for (const event of found.events) {
+        if (stop.aborted || !(await handle(following, event))) return
+        position.note(event)
+      }
+    }
+    if (latest) position.advance(latest)
+  } finally {
+    position.save()
+  }
+}
+
+async function unsent({ from, client, position, filter }: Following): Promise<Oldest<ListedEvent>> {
+  const query = { ...filter.query, limit: PAGE, since: position.listFrom().toISOString() }
+  const isWanted = (event: ListedEvent): boolean => !position.knows(event.id) && filter.matches(event)
+  return ask(from, () => oldestOf(client.items('/events', { query }), isWanted, MAX_LISTED))
+}
+
+interface Oldest<Item> {
+  /** The oldest first. */
+  readonly events: readonly Item[]
+  /** False: there were more, and they are newer. */
+  readonly isWhole: boolean
+}
+
+/** The last ones of a list that begins with the newest. However long it is, few are held. */
+export async function oldestOf<Item>(
+  list: AsyncIterable<Item>,
+  isWanted: (item: Item) => boolean,
+  most: number,
+): Promise<Oldest<Item>> {
+  const events: Item[] = []
+  let isWhole = true
+  for await (const item of list) {
+    if (!isWanted(item)) continue
+    events.push(item)
+    if (events.length <= most) continue
+    events.shift()
+    isWhole = false
+  }
+  return { events: events.reverse(), isWhole }
+}
+
+/** False: the event is to be sent again. */
+async function handle(following: Following, event: ListedEvent): Promise<boolean> {
+  const content = await contentOf(following, event.id)
+  if (!('reason' in content)) return (await following.send(event, content)) !== undefined
+  following.report.skipped(event, content.reason)
+  return true
+}
+
+/** The content, or why there is none: past its retention, forgotten, or pruned meanwhile. */
+async function contentOf(
+  { from, client }: Following,
+  id: string,
+): Promise<Content | { readonly reason: string }> {
+  try {
+    return await ask(from, async () => {
+      const response = await client.get('/events/{id}/body', { params: { id } })
+      const body = new Uint8Array(await response.arrayBuffer())
+      const { receipt } = await client.get('/events/{id}', { params: { id }, query: { payloads: true } })
+      return { body, headers: receipt.headers ?? '' }
+    })
+  } catch (error) {
+    if (error instanceof ApiError) return { reason: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,35 @@
+import type { GatewayConfig } from '../gateway/config/config.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { restartNeeded } from '../gateway/restart-needed.ts'
+import type { Logger } from '../observe/logs.ts'
+
+/** Connections of the delivery listener, if no configuration limits them. */
+export const MAX_CONNECTIONS = 10_000
+
+export interface Reloading {
+  readonly gateway: Gateway
+  readonly limitConnections: (maxConnections: number) => void
+  readonly logger: Logger
+  /** Of the start. */
+  readonly config: GatewayConfig
+  /** Reads and checks the file. */
+  readonly read: () => Promise<GatewayConfig>
+}
+
+/** A function that reads the configuration again, and puts it in force in this process. */
+export function reloader({
+  gateway,
+  limitConnections,
+  logger,
+  config,
+  read,
+}: Reloading): () => Promise<void> {
+  return async () => {
+    const next = await read()
+    await gateway.replace(next)
+    limitConnections(next.limits?.maxConnections ?? MAX_CONNECTIONS)
+    const fixed = restartNeeded(config, next)
+    if (fixed.length > 0)
+      logger.warn({ options: fixed }, 'some changed options take effect only after a restart')
+  }
+}

@@ -1,0 +1,24 @@
+import { tenantNames } from '../operate/sources.ts'
+import type { Ledger } from './open-ledger.ts'
+import { safe } from './print.ts'
+
+/** The option of commands that list what belongs to tenants. */
+export const tenantOption = { tenant: { type: 'string' } } as const
+
+/** The column TENANT, which a table has only if the ledger knows another tenant than `default`. */
+export interface TenantColumn {
+  readonly head: readonly string[]
+  cell(tenant: string): readonly string[]
+}
+
+export async function tenantColumn(ledger: Ledger): Promise<TenantColumn> {
+  return columnFor(await tenantNames(ledger))
+}
+
+export function columnFor(tenants: readonly string[]): TenantColumn {
+  const isShown = tenants.some((tenant) => tenant !== 'default')
+  return {
+    head: isShown ? ['TENANT'] : [],
+    cell: (tenant) => (isShown ? [safe(tenant)] : []),
+  }
+}

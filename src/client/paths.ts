@@ -1,0 +1,54 @@
+import type { Method, ParamsOf } from '../gateway/api/route.ts'
+import type { routes } from '../gateway/api/routes.ts'
+
+/*
+ * The types of the client follow from the routes of the server. Nothing of the server is loaded:
+ * these imports exist in the compiler only.
+ */
+
+type AnyRoute = (typeof routes)[number]
+type PathOf<M extends Method> = Extract<AnyRoute, { readonly method: M }>['path']
+type RouteAt<M extends Method, Path extends string> = Extract<
+  AnyRoute,
+  { readonly method: M; readonly path: Path }
+>
+type TypesOf<M extends Method, Path extends string> = NonNullable<RouteAt<M, Path>['types']>
+
+export type GetPath = PathOf<'GET'>
+export type PostPath = PathOf<'POST'>
+export type DeletePath = PathOf<'DELETE'>
+
+/** What a route answers. */
+export type ResponseOf<M extends Method, Path extends string> = TypesOf<M, Path>['response']
+
+/** The paths whose answer is a page of a list. */
+export type ListPath = {
+  [Path in GetPath]: ResponseOf<'GET', Path> extends { readonly data: readonly unknown[] } ? Path : never
+}[GetPath]
+
+export type ItemOf<Path extends GetPath> =
+  ResponseOf<'GET', Path> extends { readonly data: readonly (infer Item)[] } ? Item : never
+
+type Params<Path extends string> =
+  unknown extends ParamsOf<Path> ? { readonly params?: undefined } : { readonly params: ParamsOf<Path> }
+type Query<Types> = Types extends { readonly query: infer Q } ? { readonly query?: Q } : unknown
+type Body<Types> = Types extends { readonly body: infer B }
+  ? undefined extends B
+    ? { readonly body?: undefined }
+    : { readonly body: B }
+  : unknown
+
+/** What a request takes: the parts of its path, its query and its body. */
+export type RequestOf<M extends Method, Path extends string> = Params<Path> &
+  Query<TypesOf<M, Path>> &
+  Body<TypesOf<M, Path>> & {
+    /** The same key gets the same answer, and nothing happens twice. */
+    readonly idempotencyKey?: string
+    readonly signal?: AbortSignal
+  }
+
+/** The request may be left out if nothing in it is required. */
+export type RequestArgs<M extends Method, Path extends string> =
+  Record<never, never> extends RequestOf<M, Path>
+    ? [request?: RequestOf<M, Path>]
+    : [request: RequestOf<M, Path>]

@@ -1,0 +1,197 @@
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { allowedHost } from '../http/address-policy.ts'
+import { targetSecret, targetUrl } from '../http/target.ts'
+import { type Fault, strict } from '../input/checked.ts'
+import { circuitSchema, rateSchema } from '../input/limiter-options.ts'
+import { PLAIN } from '../input/plain-issues.ts'
+import { positive, retryFields } from '../input/retry-options.ts'
+import { HOUR_MS } from '../model/durations.ts'
+import { locator } from '../sources/places.ts'
+import { isOurs } from './header-names.ts'
+import { headerPattern } from './headers.ts'
+import { loadTransform, modulePlace, type TransformPlace } from './load-transform.ts'
+import type { Transform } from './transform.ts'
+
+/*
+ * A destination is an app in any language that gets events by HTTP. This is how the configuration
+ * describes it; secrets are references, such as `env:NAME` or `file:/path`.
+ */
+
+const secretReference = (use: string) =>
+  z.string({ error: `pass the secret as "env:NAME" or "file:/path": ${use}` })
+
+const signingReference = secretReference('it signs forwarded events')
+
+const SECRET_FORM =
+  'pass the secret as "env:NAME" or "file:/path", or two of those while one is rotated: it signs forwarded events'
+const SECRET_COUNT = 'pass one secret, or two while one is rotated'
+
+const authSchema = z.discriminatedUnion(
+  'type',
+  [
+    strict({ type: z.literal('bearer'), token: secretReference('it is the bearer token') }),
+    strict({
+      type: z.literal('basic'),
+      username: z.string().regex(/^[^:\p{Cc}]+$/u, 'a user name has neither ":" nor control characters'),
+      password: secretReference('it is the password'),
+    }),
+    strict({
+      type: z.literal('header'),
+      name: z
+        .string()
+        .toLowerCase()
+        .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'expected the name of a header')
+        .refine((name) => !isOurs(name), 'hookonce sets this header itself; choose another name'),
+      value: secretReference('it is the value of the header'),
+    }),
+  ],
+  { error: 'expected { "type": "bearer" | "basic" | "header", … }' },
+)
+
+const ORDER_PLACE = 'expected json:<path> or header:<name>, such as json:data.object.id'
+
+/** Other places need more of the source than its events. */
+const orderPlace = z
+  .union([z.templateLiteral(['json:', z.string()]), z.templateLiteral(['header:', z.string()])], {
+    error: ORDER_PLACE,
+  })
+  .refine((place) => locator.safeParse(place).success, ORDER_PLACE)
+
+export const destinationSchema = strict({
+  url: targetUrl,
+  /** Two while one is rotated: each request then carries a signature of both. */
+  secret: z
+    .union([signingReference, z.array(signingReference)], { error: SECRET_FORM })
+    .refine((given) => [1, 2].includes([given].flat().length), SECRET_COUNT),
+  /** The sources whose events it gets; without it, all. */
+  sources: z.array(z.string()).optional(),
+  types: z.string().default('*'),
+  /** Headers of the delivery to forward, besides those that the source reads. */
+  headers: z.array(headerPattern).optional(),
+  auth: authSchema.optional(),
+  /** Of one attempt, from the transform to the status of the response. */
+  timeoutMs: positive.max(HOUR_MS).optional(),
+  retry: strict(retryFields).partial().optional(),
+  concurrency: z.int().positive().optional(),
+  /** Over all processes. */
+  rate: rateSchema.optional(),
+  /** Holds its events while most requests fail. */
+  circuit: circuitSchema.optional(),
+  maxConnections: z.int().positive().max(1_000).optional(),
+  /** Events with the same value at this place are forwarded one at a time, in recorded order. */
+  orderBy: orderPlace.optional(),
+  /** A function, or the path of a module whose default export is one. */
+  transform: z
+    .union([z.string().min(1), z.custom<Transform>((value) => typeof value === 'function')], {
+      error: 'must be a function, or the path of a module whose default export is one',
+    })
+    .optional(),
+  /** Hosts and ranges that are not public and that requests may reach nevertheless. */
+  allowPrivate: z.array(allowedHost).optional(),
+})
+
+type CheckedDestination = z.output<typeof destinationSchema>
+
+/** How requests authenticate, with the secrets themselves. */
+export type Auth = z.output<typeof authSchema>
+
+/** A destination with its secrets and its transform loaded. */
+export interface Destination extends Omit<CheckedDestination, 'secret' | 'transform'> {
+  readonly name: string
+  /** `whsec_…`; of two, the first is the newer one. */
+  readonly secret: string | readonly string[]
+  /** A place in a file: it runs in a thread of its own. */
+  readonly transform?: Transform | TransformPlace | undefined
+}
+
+/** Where the faults of a configuration are reported, each with its place in the file. */
+export interface FaultReport {
+  report(fault: Fault): void
+  /** The secret of a reference. Undefined: its fault is reported. */
+  secret(reference: string, path: readonly PropertyKey[], use: string): string | undefined
+  /** Undefined: what `make` threw is reported. */
+  attempt<Result>(path: readonly PropertyKey[], make: () => Promise<Result>): Promise<Result | undefined>
+}
+
+export interface DestinationContext {
+  /** The file of the configuration. Paths of modules are relative to its directory. */
+  readonly file: string
+  readonly faults: FaultReport
+}
+
+/** Resolves the references of a destination. With a fault, the result must not be used. */
+export async function loadDestination(
+  name: string,
+  checked: CheckedDestination,
+  { file, faults }: DestinationContext,
+): Promise<Destination> {
+  const place = ['destinations', name]
+  const { auth, transform } = checked
+
+  function secretAt(path: readonly PropertyKey[], reference: string, { use, schema }: SecretTerms): string {
+    const secret = faults.secret(reference, path, use)
+    if (secret === undefined) return ''
+    const message = schema.safeParse(secret, PLAIN).error?.issues[0]?.message
+    if (message !== undefined) faults.report({ path, message })
+    return secret
+  }
+
+  return {
+    ...checked,
+    name,
+    secret:
+      typeof checked.secret === 'string'
+        ? secretAt([...place, 'secret'], checked.secret, SIGNING)
+        : checked.secret.map((reference, index) => secretAt([...place, 'secret', index], reference, SIGNING)),
+    auth:
+      auth &&
+      loadAuth(auth, (reference, key) =>
+        secretAt([...place, 'auth', key], reference, key === 'password' ? PASSWORD : HEADER_VALUE),
+      ),
+    transform: await faults.attempt([...place, 'transform'], async () => {
+      if (transform === undefined) return undefined
+      // A function can be loaded again from the module of the configuration.
+      const found =
+        typeof transform === 'string'
+          ? modulePlace(transform, dirname(file))
+          : { file: resolve(file), path: [...place, 'transform'] }
+      if (typeof transform === 'string') await loadTransform(found)
+      return found
+    }),
+  }
+}
+
+interface SecretTerms {
+  /** What the secret is for. */
+  readonly use: string
+  readonly schema: z.ZodType<string>
+}
+
+/* Errors do not quote the secret. A password is sent as base64, so it may hold any letter. */
+const AUTHENTICATES = 'it authenticates forwarded events'
+const SIGNING: SecretTerms = { use: 'it signs forwarded events', schema: targetSecret }
+const PASSWORD: SecretTerms = {
+  use: AUTHENTICATES,
+  schema: z.string().regex(/^\P{Cc}+$/u, 'the secret must be one line'),
+}
+const HEADER_VALUE: SecretTerms = {
+  use: AUTHENTICATES,
+  schema: z.string().regex(/^[\x20-\x7e]+$/, 'the secret must be one line of ASCII characters'),
+}
+
+function loadAuth(auth: Auth, secretOf: (reference: string, key: string) => string): Auth {
+  switch (auth.type) {
+    case 'bearer':
+      return { ...auth, token: secretOf(auth.token, 'token') }
+    case 'basic':
+      return { ...auth, password: secretOf(auth.password, 'password') }
+    case 'header':
+      return { ...auth, value: secretOf(auth.value, 'value') }
+  }
+}
+
+/** The fault of a destination's URL, without the URL itself, which may hold a password. */
+export function destinationUrlFault(text: string): string | undefined {
+  return targetUrl.safeParse(text, PLAIN).error?.issues[0]?.message
+}

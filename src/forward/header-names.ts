@@ -1,0 +1,32 @@
+/*
+ * Names of headers that forwarding treats in a special way, in lower case.
+ */
+
+/** They belong to a connection or to the framing of a request, so each request has its own. */
+const OF_THE_REQUEST = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Credentials that the sender of the delivery sent to us. */
+const CREDENTIALS = new Set(['authorization', 'cookie'])
+
+export function isNeverForwarded(name: string): boolean {
+  return OF_THE_REQUEST.has(name) || CREDENTIALS.has(name)
+}
+
+/** Whether hookonce sets it itself: neither an option nor a transform may. */
+export function isOurs(name: string): boolean {
+  return OF_THE_REQUEST.has(name) || /^(webhook-|hookonce-)/.test(name) || name === 'idempotency-key'
+}

@@ -1,0 +1,169 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { PLAIN } from '../../input/plain-issues.ts'
+import { HookonceError } from '../../model/errors.ts'
+import { operatorError } from '../../operate/operator-error.ts'
+import type { LedgerTables } from '../../operate/tables.ts'
+import type { AdminAddress, LocalAccess } from '../access.ts'
+import { parseStorable, readJsonBody } from './body.ts'
+import { requireAccess } from './caller.ts'
+import { changeFeed, type Feed } from './feed.ts'
+import { type Entry, type Gate, gate } from './gate.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
+import { type Keyed, keyedReplies } from './keyed.ts'
+import { openApi } from './openapi.ts'
+import { InvalidRequest } from './problem.ts'
+import { parseQuery } from './query.ts'
+import { type Reply, sendError, sendReply } from './reply.ts'
+import type { RawReply, Route } from './route.ts'
+import { findRoute, routes } from './routes.ts'
+import { answerSession, isSessionPath } from './session.ts'
+
+/*
+ * The admin API: find the route → who calls, may they → check the input → answer. It knows paths
+ * only from `/api/v1` on, so it works under any mount path.
+ */
+
+export interface ApiOptions extends Pick<AdminAddress, 'token'> {
+  /** What requests without a token may do. */
+  readonly local: LocalAccess
+  /** On the operators' connections. */
+  readonly ledger: () => Promise<LedgerTables>
+  readonly gateway: GatewayFacts
+  /** Gets errors that are nobody's fault but ours. */
+  readonly onTrouble: (error: unknown) => void
+}
+
+export interface Api {
+  readonly gate: Gate
+  /** `path` begins after `/api/v1`; `mount` is what comes before and with it. */
+  answer(request: IncomingMessage, response: ServerResponse, at: { path: string; mount: string }): void
+  close(): Promise<void>
+}
+
+/** Requests in progress. More than this would only wait for the few connections of operators. */
+const MAX_IN_PROGRESS = 64
+/** Log-ins come from strangers, who may send them slowly: they take no room from other requests. */
+const MAX_LOG_INS = 16
+
+export function adminApi(options: ApiOptions): Api {
+  const door = gate(options)
+  const keyed = keyedReplies(options.ledger)
+  const feed = changeFeed(options.ledger, options.onTrouble)
+  const requests = room(MAX_IN_PROGRESS, 'requests')
+  const logIns = room(MAX_LOG_INS, 'log-ins')
+
+  async function reply(
+    request: IncomingMessage,
+    { path, mount }: { path: string; mount: string },
+  ): Promise<Reply> {
+    if (isSessionPath(path)) return answerSession(door, request)
+    const found = findRoute(request.method ?? '', path)
+    const entry = await door.identify(request)
+    requireAccess(found.route.access, entry.caller)
+    if (request.method !== 'GET') door.requireSameSite(request, entry)
+    if (path === '/openapi.json') return { status: 200, json: openApi(routes, mount) }
+    const isAllowed = () => isStillAllowed(request, found.route, entry)
+    return answerRoute({ ...found, request, entry, isAllowed, keyed, feed, options })
+  }
+
+  /** Asks again what let the caller in. */
+  async function isStillAllowed(request: IncomingMessage, { access }: Route, entry: Entry): Promise<boolean> {
+    try {
+      const { caller } = await door.identify(request)
+      requireAccess(access, caller)
+      return caller.tenant === entry.caller.tenant
+    } catch (error) {
+      const { code } = error instanceof HookonceError ? error : {}
+      if (code === 'UNAUTHENTICATED' || code === 'FORBIDDEN') return false
+      throw error
+    }
+  }
+
+  return {
+    gate: door,
+    answer(request, response, at) {
+      const isLogIn = isSessionPath(at.path) && request.method === 'POST'
+      // A stream is not in progress: it waits for changes, not for a connection.
+      const inRoom = isLogIn ? logIns : requests
+      inRoom(() => reply(request, at))
+        .then((answer) => sendReply(response, answer))
+        .catch((error) => {
+          const told = operatorError(error)
+          if (!(told instanceof HookonceError)) options.onTrouble(error)
+          sendError(response, told)
+        })
+        // What was not read of a refused request.
+        .finally(() => request.resume())
+        .catch(options.onTrouble)
+    },
+    async close() {
+      feed.close()
+      await keyed.close()
+    },
+  }
+}
+
+/** Runs work, unless so much runs already. */
+function room(most: number, noun: string): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let inProgress = 0
+  return async (work) => {
+    if (inProgress >= most) throw new HookonceError('OVERLOADED', `${most} ${noun} are in progress`)
+    inProgress += 1
+    try {
+      return await work()
+    } finally {
+      inProgress -= 1
+    }
+  }
+}
+
+interface RouteCall {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly request: IncomingMessage
+  readonly entry: Entry
+  readonly isAllowed: () => Promise<boolean>
+  readonly keyed: Keyed
+  readonly feed: Feed
+  readonly options: ApiOptions
+}
+
+async function answerRoute({
+  route,
+  params,
+  request,
+  entry,
+  isAllowed,
+  keyed,
+  feed,
+  options,
+}: RouteCall): Promise<Reply> {
+  const query = parseQuery(route.query, request.url ?? '')
+  const body = route.body ? checkedBody(route, await readJsonBody(request)) : undefined
+  const context = {
+    ledger: await options.ledger(),
+    caller: entry.caller,
+    gateway: options.gateway,
+    feed,
+    lastEventId: request.headersDistinct['last-event-id']?.[0],
+    isAllowed,
+  }
+  const answer = async (): Promise<Reply> => {
+    const result = await route.answer(context, { params, query, body: body?.value })
+    if (!route.response) return rawReply(result as RawReply)
+    // Leaves out whatever the schema does not name, so that nothing is shown by accident.
+    return { status: route.status, json: route.response.parse(result) }
+  }
+  if (!route.isKeyed) return answer()
+  return keyed.once(request, { caller: entry.caller, route, params, body: body?.text ?? '' }, answer)
+}
+
+function checkedBody({ body }: Route, text: string): { readonly value: unknown; readonly text: string } {
+  const checked = body?.safeParse(parseStorable(text, 'the body'), PLAIN)
+  if (!checked?.success) throw new InvalidRequest('body', checked?.error.issues ?? [])
+  return { value: checked.data, text }
+}
+
+function rawReply({ status = 200, headers, body }: RawReply): Reply {
+  return { status, headers, body }
+}

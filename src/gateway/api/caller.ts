@@ -1,0 +1,64 @@
+import { HookonceError } from '../../model/errors.ts'
+import type { DecisionReason } from '../../operate/audit.ts'
+import { type Role, roles } from '../../operate/tokens.ts'
+
+/** Who calls, with which rights. */
+export interface Caller {
+  /**
+   * Never used again: a new token has another one, whatever its name. The keys of `Idempotency-Key`
+   * belong to it.
+   */
+  readonly id: string
+  /** For the audit: the name of its token. */
+  readonly name: string
+  readonly role: Role
+  /** The only tenant that it may see; undefined: all of them. */
+  readonly tenant: string | undefined
+  /** Whether it may read bodies, headers and payloads. */
+  readonly bodies: boolean
+  readonly address: string
+}
+
+/** Who may call a route. */
+export interface RouteAccess {
+  /** The least role that may call it; `anyone`: also without a token. */
+  readonly role: Role | 'anyone'
+  /** `ledger`: about all tenants, so a token that is bound to one may not call it. */
+  readonly scope: 'tenant' | 'ledger'
+}
+
+/** Fails closed: throws unless the rights of the caller are enough. */
+export function requireAccess({ role, scope }: RouteAccess, caller: Caller): void {
+  if (role === 'anyone') return
+  if (roles.indexOf(caller.role) < roles.indexOf(role))
+    throw new HookonceError(
+      'FORBIDDEN',
+      `this needs the role ${role}, and "${caller.name}" has the role ${caller.role}`,
+    )
+  if (scope === 'ledger' && caller.tenant !== undefined)
+    throw new HookonceError(
+      'FORBIDDEN',
+      `this is about all tenants, and "${caller.name}" is bound to the tenant "${caller.tenant}"`,
+    )
+}
+
+/** The tenant to which a list is limited: the caller's own, or the one it asked for. */
+export function tenantFor({ tenant, name }: Caller, asked: string | undefined): string | undefined {
+  if (tenant === undefined || asked === undefined || asked === tenant) return tenant ?? asked
+  throw new HookonceError('FORBIDDEN', `"${name}" is bound to the tenant "${tenant}"`)
+}
+
+/** Of something that carries its tenant: to others it does not exist. */
+export function isVisible({ tenant }: Caller, owner: string): boolean {
+  return tenant === undefined || tenant === owner
+}
+
+/** For the audit: who decides, why and from where. */
+export function reasonOf({ name, address }: Caller, why: string): DecisionReason {
+  return { by: name, why, address }
+}
+
+export function requireBodies({ bodies, name }: Caller): void {
+  if (!bodies)
+    throw new HookonceError('FORBIDDEN', `"${name}" may not read bodies: make a token with \`bodies\``)
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type FoundPage, pageWithCursors, readCursor, sliceOf } from './cursor.ts'
+
+const asked = { list: 'things', filter: { source: 'a', since: undefined } }
+
+test('a cursor leads back to its place, whatever the position holds', () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, maxLength: 100, unit: 'grapheme' }), (position) => {
+      const { next, previous } = pageWithCursors({ data: [], next: position, previous: position }, asked)
+      expect(readCursor(next ?? undefined, asked)).toEqual({ after: position })
+      expect(readCursor(previous ?? undefined, asked)).toEqual({ before: position })
+    }),
+  )
+})
+
+test('no other text is a cursor, nor is one of another list or filter', () => {
+  const { next } = pageWithCursors({ data: [], next: '5:five' }, asked)
+  const cursor = next ?? ''
+  const others = [
+    { ...asked, list: 'others' },
+    { ...asked, filter: { source: 'b' } },
+  ]
+  for (const other of others) expect(() => readCursor(cursor, other)).toThrow('CURSOR_INVALID')
+  fc.assert(
+    fc.property(fc.string({ maxLength: 80 }), (text) => {
+      expect(() => readCursor(text, asked)).toThrow('CURSOR_INVALID')
+    }),
+  )
+})
+
+test('pages of a whole list go forward and back, also if the item at the cursor is gone', () => {
+  const items = ['g', 'c', 'a', 'f', 'b', 'e', 'd']
+  const page = (place: { after?: string; before?: string }, from = items): FoundPage<string> =>
+    sliceOf({ items: from, keyOf: (item) => item, limit: 3 }, place)
+  const first = page({})
+  expect(first).toMatchObject({ data: ['g', 'c', 'a'], previous: undefined })
+  const second = page({ after: first.next ?? '' })
+  const third = page({ after: second.next ?? '' })
+  expect([second.data, third.data, third.next]).toEqual([['f', 'b', 'e'], ['d'], undefined])
+  expect(page({ before: third.previous ?? '' }).data).toEqual(second.data)
+  expect(page({ before: second.previous ?? '' })).toEqual(first)
+  const gone = items.filter((item) => item !== 'a')
+  expect(page({ after: first.next ?? '' }, gone).data).toEqual(['f', 'b', 'e'])
+})

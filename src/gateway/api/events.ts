@@ -1,0 +1,230 @@
+import { z } from 'zod'
+import { HookonceError } from '../../model/errors.ts'
+import { jobStates } from '../../model/job-state.ts'
+import { announceWork } from '../../operate/announce.ts'
+import { recordLook } from '../../operate/audit.ts'
+import { listEvents } from '../../operate/events.ts'
+import { type EventChain, readBody, readEvent } from '../../operate/receipt.ts'
+import { planReplayFresh, planReplayOne, replayOne } from '../../operate/replay.ts'
+import { type Caller, reasonOf, requireBodies, tenantFor } from './caller.ts'
+import { pageWithCursors, readCursor } from './cursor.ts'
+import { eventChain } from './event-chain.ts'
+import { type ApiContext, rawRoute, route } from './route.ts'
+import { count, listFields, moment, name, pageOf, tenantField, text, time, why } from './schemas.ts'
+
+const tag = 'events'
+
+const listedEvent = z.object({
+  id: z.string().meta({ description: 'The id of the receipt.' }),
+  receivedAt: time,
+  tenant: z.string(),
+  source: z.string(),
+  eventKey: z.string(),
+  eventType: z.string(),
+  objectId: z.string().nullable(),
+  duplicates: count.meta({ description: 'Further deliveries of this event.' }),
+  mismatches: count.meta({ description: 'Further deliveries with another body.' }),
+  states: z.array(z.string()).readonly().meta({ description: 'Of its jobs, one per subscriber.' }),
+  attempts: z.int().nullable(),
+})
+
+const list = route({
+  method: 'GET',
+  path: '/events',
+  access: { role: 'viewer', scope: 'tenant' },
+  tag,
+  summary: 'List events, newest first',
+  description:
+    'Events in the states `failed` and `attention` are listed by the time of their failure. A page reads a bounded part of the history: with a filter that few events match it may be empty although `next` is not null.',
+  query: z.strictObject({
+    ...listFields,
+    ...tenantField,
+    source: name.optional(),
+    subscriber: name.optional(),
+    type: name.optional().meta({ description: 'An event type, or a pattern such as `invoice.*`.' }),
+    state: z.enum(jobStates).optional().meta({ description: 'Events with a job in this state.' }),
+    key: text.optional().meta({ description: 'The provider’s key of the event.' }),
+    object: text.optional().meta({ description: 'The id of the object that the event speaks of.' }),
+    error: text
+      .optional()
+      .meta({ description: 'A part of the error, or the fingerprint of a group of failures.' }),
+    q: text
+      .optional()
+      .meta({ description: 'A key, the beginning of an id, or a part of a key, type or object.' }),
+    since: moment.optional(),
+    until: moment.optional(),
+  }),
+  response: pageOf(listedEvent),
+  async answer({ ledger, caller }, { query }) {
+    const { limit, cursor, ...given } = query
+    const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
+    // A relative time moves between two pages, so it is not part of what a cursor belongs to.
+    const { since: _, until: __, ...fixed } = filter
+    const asked = { list: 'events', filter: fixed }
+    const { events, next, previous } = await listEvents(ledger, {
+      ...filter,
+      limit,
+      ...readCursor(cursor, asked),
+    })
+    return pageWithCursors({ data: events, next, previous }, asked)
+  },
+})
+
+const show = route({
+  method: 'GET',
+  path: '/events/{id}',
+  access: { role: 'viewer', scope: 'tenant' },
+  tag,
+  summary: 'Show the whole chain of one event',
+  description:
+    'Deliveries, jobs, attempts, steps, effects, messages and decisions. The body has its own route. Headers and results of effects may hold personal data, so they are shown only if asked for.',
+  query: z.strictObject({
+    payloads: z.boolean().default(false).meta({
+      description:
+        'Also shows the headers and the results of effects. Needs a token that may read bodies, and is in the audit.',
+    }),
+  }),
+  response: eventChain,
+  async answer(context, { params, query: { payloads } }) {
+    if (payloads) requireBodies(context.caller)
+    const { receipt, effects, ...rest } = await visibleEvent(context, params.id)
+    const { body, bodyExpired: _, headers, unreadable, ...shown } = receipt
+    if (payloads && (headers !== null || effects.some(({ resultText }) => resultText !== null)))
+      await recordHeaders(context, receipt)
+    return {
+      receipt: {
+        ...shown,
+        bodyBytes: body?.length ?? null,
+        headers: payloads ? headers : null,
+        unreadable: unreadable && { code: unreadable.code, message: unreadable.message },
+      },
+      effects: effects.map((effect) => ({ ...effect, resultText: payloads ? effect.resultText : null })),
+      ...rest,
+    }
+  },
+})
+
+async function recordHeaders(
+  { ledger, caller, gateway }: ApiContext,
+  { id, tenant }: { readonly id: string; readonly tenant: string },
+): Promise<void> {
+  if (!gateway.auditBodies()) return
+  const look = { id, tenant, action: 'read-headers' } as const
+  await recordLook(ledger, look, reasonOf(caller, 'read the headers and results'))
+}
+
+/** An event of a tenant that the caller may not see does not exist for it. */
+async function visibleEvent({ ledger, caller }: ApiContext, id: string): Promise<EventChain> {
+  return visible(caller, id, (tenant) => readEvent(ledger, id, { tenant }))
+}
+
+/** The same error for an id of another tenant as for one that does not exist. */
+async function visible<Found>(
+  caller: Caller,
+  id: string,
+  read: (tenant: string | undefined) => Promise<Found>,
+): Promise<Found> {
+  if (!/^[0-9a-f-]{1,36}$/i.test(id))
+    throw new HookonceError('RECEIPT_UNKNOWN', `"${id}" is not an id of a receipt`)
+  return read(caller.tenant)
+}
+
+const body = rawRoute({
+  path: '/events/{id}/body',
+  access: { role: 'viewer', scope: 'tenant' },
+  tag,
+  summary: 'Download the body as it arrived',
+  description: 'Needs a token that may read bodies: a viewer may only if it was made with `bodies`.',
+  media: 'application/octet-stream',
+  async answer({ ledger, caller, gateway }, { params }) {
+    requireBodies(caller)
+    const found = await visible(caller, params.id, (tenant) => readBody(ledger, params.id, { tenant }))
+    if (gateway.auditBodies())
+      await recordLook(ledger, { ...found, action: 'read-body' }, reasonOf(caller, 'read the body'))
+    return {
+      headers: {
+        'content-type': 'application/octet-stream',
+        'content-disposition': `attachment; filename="${found.id}.body"`,
+      },
+      body: found.body,
+    }
+  },
+})
+
+const replayBody = z.strictObject({
+  why,
+  subscriber: name
+    .optional()
+    .meta({ description: 'Only this one; without it, every subscriber that wants the event.' }),
+  fresh: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Repeats finished steps, effects and writes too, with new keys.' }),
+})
+
+const replay = route({
+  method: 'POST',
+  path: '/events/{id}/replay',
+  access: { role: 'operator', scope: 'tenant' },
+  tag,
+  summary: 'Process an event again',
+  description:
+    'Finished jobs are received again. What is recorded as done is not repeated, unless `fresh` is true: look at the plan first.',
+  body: replayBody,
+  response: z.object({ receiptId: z.string(), jobs: count }),
+  async answer(context, { params, body }) {
+    const { ledger, caller } = context
+    const { receipt } = await visibleEvent(context, params.id)
+    const reason = reasonOf(caller, body.why)
+    const { subscriber } = body
+    const options = body.fresh ? { subscriber, fresh: reason } : { subscriber, reason }
+    const replayed = await replayOne(ledger, receipt.id, options)
+    announceWork(ledger)
+    return replayed
+  },
+})
+
+const unattended = z
+  .array(z.object({ source: z.string(), subscriber: z.string(), since: time, othersRun: z.boolean() }))
+  .readonly()
+  .meta({ description: 'Subscribers whose jobs would wait, because no running worker serves them.' })
+
+const plan = route({
+  method: 'GET',
+  path: '/events/{id}/replay',
+  access: { role: 'viewer', scope: 'tenant' },
+  tag,
+  summary: 'Show what a replay of an event would do',
+  query: z.strictObject({ subscriber: name.optional() }),
+  response: z.object({
+    receiptId: z.string(),
+    jobs: z
+      .array(z.object({ subscriber: z.string(), state: z.string().nullable(), again: z.boolean() }))
+      .readonly(),
+    unattended,
+    fresh: z
+      .array(
+        z.object({
+          subscriber: z.string(),
+          steps: z.array(z.string()).readonly(),
+          effects: z.array(z.object({ key: z.string(), mode: z.string(), state: z.string() })).readonly(),
+          messages: z
+            .array(
+              z.object({ id: z.string(), topic: z.string(), key: z.string().nullable(), state: z.string() }),
+            )
+            .readonly(),
+        }),
+      )
+      .readonly()
+      .meta({ description: 'What is done, and would only be repeated with `fresh`.' }),
+  }),
+  async answer(context, { params, query }) {
+    const { receipt } = await visibleEvent(context, params.id)
+    const planned = await planReplayOne(context.ledger, receipt.id, query)
+    const fresh = await planReplayFresh(context.ledger, receipt.id, query)
+    const { receiptId, jobs, unattended } = planned
+    return { receiptId, jobs, unattended, fresh: fresh.jobs }
+  },
+})
+
+export const eventRoutes = [list, show, body, plan, replay] as const

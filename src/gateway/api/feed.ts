@@ -1,0 +1,234 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { HookonceError } from '../../model/errors.ts'
+import { type Change, watchChanges } from '../../operate/changes.ts'
+import type { LedgerTables } from '../../operate/tables.ts'
+import type { LiveBody } from './reply.ts'
+
+/*
+ * Server-sent events of what changes. However many clients there are, the process looks at the
+ * ledger once in a while, and not at all without clients. Clients, buffers and durations are
+ * bounded.
+ */
+
+export interface Feed {
+  /** Changes as server-sent events, until the client goes away or the stream is over. */
+  open(client: FeedClient): LiveBody
+  close(): void
+}
+
+export interface FeedClient {
+  /** The only tenant whose changes it gets; undefined: all of them. */
+  readonly tenant: string | undefined
+  /** The id of the last event that it got. */
+  readonly lastId: string | undefined
+  /** Whether the client may still have the stream: its token may have been revoked. */
+  isAllowed(): Promise<boolean>
+}
+
+/** A change is sent at most this long, and the time of a look, after its commit. */
+const LOOK_EVERY_MS = 500
+/** Changes of one look. Of more, the newest are sent, after a change that says so. */
+const MAX_PER_LOOK = 1_000
+/** Changes that are kept for clients that come back. */
+const MAX_KEPT = 2 * MAX_PER_LOOK
+/** Changes that wait for a slow client. Then it is cut off, and comes back with its last id. */
+const MAX_WAITING = 4 * MAX_PER_LOOK
+const MAX_CLIENTS = 50
+/** Proxies close connections that are silent for a minute. */
+const HEARTBEAT_MS = 15_000
+/** Then the client connects again. */
+const MAX_STREAM_MS = 5 * 60_000
+/** How often it is checked whether the clients are still allowed. */
+const CHECK_EVERY_MS = 2_000
+/**
+ * A stream that is over ends with its last event. A client that does not read it is cut off then.
+ */
+const CUT_AFTER_MS = 1_000
+/** A client that was away for longer should read its lists again. */
+const MAX_AWAY_MS = 60 * 60_000
+
+/** Between this process and the ledger. Some changes are sent twice instead of none. */
+const CLOCKS_APART_MS = 5_000
+
+interface Sent {
+  readonly id: string
+  readonly tenant: string | undefined
+  readonly text: string
+}
+
+interface Client extends FeedClient {
+  readonly waiting: string[]
+  readonly cut: AbortController
+  ring: () => void
+  isOver: boolean
+}
+
+export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (error: unknown) => void): Feed {
+  const clients = new Set<Client>()
+  let kept: Sent[] = []
+  let watch: ReturnType<typeof watchChanges> | undefined
+  /** Where a new watch goes on. */
+  let lookedAt: Date | undefined
+  let looking: Promise<void> | undefined
+  let checkedAt = performance.now()
+  let number = 0
+
+  /** Ids rise, also over a restart: the time, then a number for changes of one look. */
+  function nextId(): string {
+    number += 1
+    return `${Date.now()}-${number}`
+  }
+
+  function send(changes: readonly Change[]): void {
+    const skips = changes.length > MAX_PER_LOOK ? [skipped()] : []
+    const sent = [...skips, ...changes.slice(-MAX_PER_LOOK)].map((change) => sentOf(nextId(), change))
+    kept = [...kept, ...sent].slice(-MAX_KEPT)
+    for (const client of clients) for (const one of sent) give(client, one)
+  }
+
+  function give(client: Client, sent: Sent): void {
+    if (!isFor(client.tenant, sent)) return
+    if (client.waiting.length >= MAX_WAITING) return end(client)
+    client.waiting.push(sent.text)
+    client.ring()
+  }
+
+  /** Gives up its place at once, whether or not the client still reads. */
+  function end(client: Client): void {
+    if (client.isOver) return
+    client.isOver = true
+    clients.delete(client)
+    client.ring()
+    setTimeout(() => client.cut.abort(), CUT_AFTER_MS).unref()
+  }
+
+  /** Ends the streams of clients whose token or session has ended. */
+  async function checkClients(): Promise<void> {
+    if (performance.now() - checkedAt < CHECK_EVERY_MS) return
+    for (const client of clients) {
+      try {
+        if (!(await client.isAllowed())) end(client)
+      } catch (error) {
+        // Not known: the ledger cannot be read, so there is nothing to send either.
+        onTrouble(error)
+      }
+    }
+    checkedAt = performance.now()
+  }
+
+  async function look(): Promise<void> {
+    const startedAt = Date.now()
+    try {
+      watch ??= watchChanges(await ledger(), { since: lookedAt })
+      send(await watch.look())
+      lookedAt = new Date(startedAt - CLOCKS_APART_MS)
+    } catch (error) {
+      // A reload has closed this ledger's connections. The next look uses those of the new one.
+      watch = undefined
+      onTrouble(error)
+    }
+  }
+
+  /** Looks while there are clients. Without any, nothing is watched: the next one begins anew. */
+  async function lookOn(): Promise<void> {
+    while (clients.size > 0) {
+      await delay(LOOK_EVERY_MS, undefined, { ref: false })
+      await checkClients()
+      if (clients.size > 0) await look()
+    }
+    watch = undefined
+    lookedAt = undefined
+    kept = []
+    looking = undefined
+  }
+
+  /** Resolves after the first look: what is committed from then on is found. */
+  function begin(): Promise<void> {
+    looking ??= look().finally(() => void lookOn())
+    return looking
+  }
+
+  /** What a client that comes back has missed. */
+  async function missed({ tenant, lastId }: FeedClient): Promise<string[]> {
+    if (lastId === undefined) return []
+    const place = kept.findIndex(({ id }) => id === lastId)
+    if (place >= 0)
+      return kept
+        .slice(place + 1)
+        .filter((one) => isFor(tenant, one))
+        .map(({ text }) => text)
+    const since = Number(/^(\d{13})-\d+$/.exec(lastId)?.[1] ?? 0) - CLOCKS_APART_MS
+    const reset = sentOf(nextId(), skipped())
+    if (since < Date.now() - MAX_AWAY_MS) return [reset.text]
+    // Of another process, or older than what is kept: read from the ledger, with some changes
+    // twice.
+    const changes = await watchChanges(await ledger(), { since: new Date(since) }).look()
+    const skips = changes.length > MAX_PER_LOOK ? [skipped()] : []
+    const sent = [...skips, ...changes.slice(-MAX_PER_LOOK)].map((change) => sentOf(nextId(), change))
+    return sent.filter((one) => isFor(tenant, one)).map(({ text }) => text)
+  }
+
+  async function* stream(client: Client): AsyncGenerator<string> {
+    if (client.isOver) return
+    const over = setTimeout(() => end(client), MAX_STREAM_MS).unref()
+    clients.add(client)
+    try {
+      await begin()
+      // Without an id the client begins now; `retry` is how soon it comes back.
+      yield `retry: 1000\nid: ${client.lastId ?? nextId()}\ndata: {"type":"open"}\n\n`
+      for (const text of await missed(client)) yield text
+      while (!client.isOver) {
+        const text = client.waiting.splice(0).join('')
+        if (text !== '') {
+          yield text
+          continue
+        }
+        if (!(await rung(client))) yield ': still here\n\n'
+      }
+    } finally {
+      clearTimeout(over)
+      end(client)
+    }
+  }
+
+  return {
+    open(given) {
+      if (clients.size >= MAX_CLIENTS)
+        throw new HookonceError('OVERLOADED', `${MAX_CLIENTS} clients are connected to the stream`)
+      const cut = new AbortController()
+      const client: Client = { ...given, waiting: [], cut, ring: () => undefined, isOver: false }
+      return { texts: stream(client), end: () => end(client), cut: cut.signal }
+    },
+    close() {
+      for (const client of clients) end(client)
+    },
+  }
+}
+
+function skipped(): Change {
+  return { type: 'skipped', tenant: undefined, at: new Date() }
+}
+
+function sentOf(id: string, change: Change): Sent {
+  const { tenant, ...shown } = change
+  const data = JSON.stringify(tenant === undefined ? shown : { tenant, ...shown })
+  return { id, tenant, text: `id: ${id}\nevent: ${change.type}\ndata: ${data}\n\n` }
+}
+
+/** Changes without a tenant are about the whole ledger, except that something was skipped. */
+function isFor(tenant: string | undefined, { tenant: owner, text }: Sent): boolean {
+  return tenant === undefined || tenant === owner || text.includes('\nevent: skipped\n')
+}
+
+/** Waits for the next change. False: none came for a while. */
+function rung(client: Client): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => done(false), HEARTBEAT_MS)
+    function done(isRung: boolean): void {
+      clearTimeout(timer)
+      client.ring = () => undefined
+      resolve(isRung)
+    }
+    client.ring = () => done(true)
+  })
+}

@@ -1,0 +1,67 @@
+import { HANDLER_MS } from '../../model/durations.ts'
+import type { CaptureRing } from '../capture/ring.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { CONCURRENCY } from '../hooks.ts'
+import { type PrepareTest, testEvents } from '../test-event.ts'
+
+/** A destination of the gateway's configuration, without its secret. */
+export interface DestinationFacts {
+  readonly name: string
+  /** Without user, password and query, which may be secrets. */
+  readonly url: string
+  /** What it gets, by source. */
+  readonly routes: readonly DestinationRoute[]
+  readonly concurrency: number
+  readonly timeoutMs: number
+}
+
+interface DestinationRoute {
+  /** The key of the source in the configuration. */
+  readonly source: string
+  readonly tenant: string
+  readonly types: readonly string[]
+}
+
+/** What the API knows of the gateway that it belongs to, besides the ledger. */
+export interface GatewayFacts {
+  readonly destinations: () => readonly DestinationFacts[]
+  /** Requests to sources that are not configured. Undefined: none are kept. */
+  readonly captured?: Pick<CaptureRing, 'list' | 'find'> | undefined
+  /** A command that sends a signed event. Undefined: only `hookonce dev` has one. */
+  readonly firstEvent?: () => string | undefined
+  /** Where this gateway receives deliveries. Undefined: it does not, or not yet. */
+  readonly deliveryUrl: () => string | undefined
+  /** Whether each look at a body is recorded in the audit. */
+  readonly auditBodies: () => boolean
+  /** Prepares a signed sample event for the gateway's own listener. */
+  readonly prepareTest: PrepareTest
+}
+
+export type GatewayFactsOptions = Pick<GatewayFacts, 'captured' | 'firstEvent' | 'deliveryUrl'>
+
+/** `config` returns the configuration in force, which a reload may replace. */
+export function gatewayFacts(config: () => GatewayConfig, options: GatewayFactsOptions): GatewayFacts {
+  return {
+    ...options,
+    prepareTest: testEvents(config, options.deliveryUrl),
+    // A reload may change it.
+    auditBodies: () => config().admin?.auditBodies !== 'off',
+    destinations() {
+      const { destinations, routes, sources } = config()
+      return destinations.map(({ name, url, concurrency = CONCURRENCY, timeoutMs = HANDLER_MS }) => ({
+        name,
+        url: withoutSecrets(url),
+        routes: routes
+          .filter(({ destination }) => destination === name)
+          .map(({ source, types }) => ({ source, types, tenant: sources[source]?.tenant ?? 'default' })),
+        concurrency,
+        timeoutMs,
+      }))
+    },
+  }
+}
+
+function withoutSecrets(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}

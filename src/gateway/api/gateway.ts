@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { route } from './route.ts'
+
+export const gatewayRoutes = [
+  route({
+    method: 'GET',
+    path: '/gateway',
+    access: { role: 'viewer', scope: 'tenant' },
+    tag: 'gateway',
+    summary: 'Show what this gateway is for, and a command to try it',
+    response: z.object({
+      captures: z
+        .boolean()
+        .meta({ description: 'Whether it keeps requests to sources that are not configured.' }),
+      firstEvent: z
+        .string()
+        .nullable()
+        .meta({ description: 'A command that sends a signed event. Null: only `hookonce dev` has one.' }),
+      deliveryUrl: z.string().nullable().meta({
+        description:
+          'Where it receives deliveries, as seen from its own machine. Null: this gateway only works.',
+      }),
+    }),
+    answer: async ({ gateway: { captured, firstEvent, deliveryUrl } }) => ({
+      captures: captured !== undefined,
+      firstEvent: firstEvent?.() ?? null,
+      deliveryUrl: deliveryUrl() ?? null,
+    }),
+  }),
+] as const

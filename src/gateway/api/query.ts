@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { PLAIN } from '../../input/plain-issues.ts'
+import { HookonceError } from '../../model/errors.ts'
+import { InvalidRequest } from './problem.ts'
+
+const NONE = z.strictObject({})
+
+/** Checks the parameters of a URL. Unknown and repeated ones are errors. */
+export function parseQuery(schema: z.ZodObject = NONE, url: string): Record<string, unknown> {
+  const given = new Map<string, unknown>()
+  // A value may hold a question mark too.
+  const [, search = ''] = /^[^?]*\?(.*)$/s.exec(url) ?? []
+  for (const [name, text] of new URLSearchParams(search)) {
+    if (given.has(name))
+      throw new HookonceError('REQUEST_INVALID', `query.${name}: it is given more than once`)
+    const field = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined
+    given.set(name, field ? fromText(field, text) : text)
+  }
+  // Not by assignment: `__proto__` would set no property, and so be accepted.
+  const checked = schema.safeParse(Object.fromEntries(given), PLAIN)
+  if (!checked.success) throw new InvalidRequest('query', checked.error.issues)
+  return checked.data
+}
+
+/**
+ * A URL holds text. What is neither a number nor a boolean stays text, for the schema to refuse.
+ */
+function fromText(field: z.core.$ZodType, text: string): unknown {
+  const { def } = field._zod
+  if ('innerType' in def) return fromText(def.innerType as z.core.$ZodType, text)
+  if (def.type === 'number') return /^-?\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : text
+  if (def.type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
+  return text
+}

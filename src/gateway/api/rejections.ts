@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { adviceOn } from '../../model/errors.ts'
+import { listRejections } from '../../operate/rejections.ts'
+import { tenantFor } from './caller.ts'
+import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
+import { route } from './route.ts'
+import { count, listFields, name, pageOf, tenantField, time } from './schemas.ts'
+
+const rejection = z.object({
+  source: z.string(),
+  code: z.string().meta({ description: 'Of the catalogue of errors.' }),
+  count,
+  firstAt: time,
+  lastAt: time,
+  lastDetail: z.string(),
+  diagnosis: z
+    .string()
+    .meta({ description: 'Why the last case that was looked into was refused. May be empty.' }),
+  header: z
+    .string()
+    .nullable()
+    .meta({ description: 'The header that the last case was about. Null: it was not about one.' }),
+  advice: z.string().meta({ description: 'What to do about this code.' }),
+})
+
+export const rejectionRoutes = [
+  route({
+    method: 'GET',
+    path: '/rejections',
+    access: { role: 'viewer', scope: 'tenant' },
+    tag: 'rejections',
+    summary: 'List what was refused, by source and reason, the latest first',
+    query: z.strictObject({ ...listFields, ...tenantField, source: name.optional() }),
+    response: pageOf(rejection),
+    async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
+      const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
+      const asked = { list: 'rejections', filter }
+      const items = await listRejections(ledger, filter)
+      const keyOf = ({ source, code }: (typeof items)[number]): string => `${code} ${source}`
+      const { data, ...cursors } = sliceOf({ items, keyOf, limit }, readCursor(cursor, asked))
+      const advised = data.map((one) => ({ ...one, advice: adviceOn(one.code) }))
+      return pageWithCursors({ ...cursors, data: advised }, asked)
+    },
+  }),
+] as const

@@ -1,0 +1,162 @@
+import type { z } from 'zod'
+import type { LedgerTables } from '../../operate/tables.ts'
+import type { Caller, RouteAccess } from './caller.ts'
+import type { Feed } from './feed.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
+import type { LiveBody } from './reply.ts'
+
+/*
+ * A route is data: its path, who may call it, the schemas of what it takes and gives, and the
+ * function that answers. The dispatcher, the OpenAPI document and the types of the client all read
+ * it.
+ */
+
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+/** What a handler works with. */
+export interface ApiContext {
+  /** On the operators' connections. */
+  readonly ledger: LedgerTables
+  readonly caller: Caller
+  readonly gateway: GatewayFacts
+  readonly feed: Feed
+  /** The header `last-event-id`: where a stream goes on. */
+  readonly lastEventId: string | undefined
+  /** Whether the caller would still be let in: for answers that last. */
+  isAllowed(): Promise<boolean>
+}
+
+/** A response that is not JSON, or that needs headers of its own. */
+export interface RawReply {
+  readonly status?: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer | LiveBody
+}
+
+/** The names in braces of a path. */
+export type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [Key in Name]: string } & ParamsOf<Rest>
+  : unknown
+
+export interface RouteInput {
+  readonly params: unknown
+  readonly query: unknown
+  readonly body: unknown
+}
+
+/** The types of a route, for the client. They exist in the compiler only. */
+export interface RouteTypes<Query, Body, Response> {
+  readonly query: Query
+  readonly body: Body
+  readonly response: Response
+}
+
+export interface Route<
+  M extends Method = Method,
+  Path extends string = string,
+  Types extends RouteTypes<unknown, unknown, unknown> = RouteTypes<unknown, unknown, unknown>,
+> {
+  readonly method: M
+  /** With `{name}` for the parts that vary. */
+  readonly path: Path
+  readonly access: RouteAccess
+  /** The subject: its folder in the document. */
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string | undefined
+  readonly query: z.ZodObject | undefined
+  readonly body: z.ZodType | undefined
+  readonly response: z.ZodType | undefined
+  /** The media type of a response that is not JSON. */
+  readonly media: string | undefined
+  readonly status: number
+  /** Whether it changes something: such a route takes an Idempotency-Key. */
+  readonly isKeyed: boolean
+  answer(context: ApiContext, input: RouteInput): Promise<unknown>
+  readonly types?: Types
+}
+
+interface JsonRoute<
+  M,
+  Path extends string,
+  Query extends z.ZodRawShape,
+  Body extends z.ZodType,
+  Response extends z.ZodType,
+> {
+  readonly method: M
+  readonly path: Path
+  readonly access: RouteAccess
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  readonly query?: z.ZodObject<Query>
+  readonly body?: Body
+  readonly response: Response
+  readonly status?: number
+  /** False for a POST that changes nothing, such as a plan. */
+  readonly isKeyed?: boolean
+  answer(
+    context: ApiContext,
+    input: {
+      readonly params: ParamsOf<Path>
+      readonly query: z.output<z.ZodObject<Query>>
+      readonly body: z.output<Body>
+    },
+  ): Promise<z.input<Response>>
+}
+
+/** A route that answers JSON. */
+export function route<
+  const M extends Method,
+  const Path extends string,
+  Response extends z.ZodType,
+  Query extends z.ZodRawShape = Record<never, never>,
+  Body extends z.ZodType = z.ZodUndefined,
+>(
+  definition: JsonRoute<M, Path, Query, Body, Response>,
+): Route<M, Path, RouteTypes<z.input<z.ZodObject<Query>>, z.input<Body>, z.output<Response>>> {
+  const { query, body, answer, description, ...rest } = definition
+  return {
+    status: 200,
+    isKeyed: definition.method === 'POST',
+    media: undefined,
+    ...rest,
+    description,
+    query,
+    body,
+    // The dispatcher has checked the input by the schemas of this very definition.
+    answer: (context, input) => answer(context, input as Parameters<typeof answer>[1]),
+  }
+}
+
+interface RawRoute<Path extends string, Query extends z.ZodRawShape> {
+  readonly path: Path
+  readonly access: RouteAccess
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  readonly query?: z.ZodObject<Query>
+  readonly media: string
+  answer(
+    context: ApiContext,
+    input: { readonly params: ParamsOf<Path>; readonly query: z.output<z.ZodObject<Query>> },
+  ): Promise<RawReply>
+}
+
+/** A route that answers bytes or a stream. The client gives its Response as it is. */
+export function rawRoute<const Path extends string, Query extends z.ZodRawShape = Record<never, never>>(
+  definition: RawRoute<Path, Query>,
+): Route<'GET', Path, RouteTypes<z.input<z.ZodObject<Query>>, undefined, Response>> {
+  const { query, answer, description, ...rest } = definition
+  return {
+    method: 'GET',
+    status: 200,
+    isKeyed: false,
+    ...rest,
+    description,
+    query,
+    body: undefined,
+    response: undefined,
+    answer: (context, input) => answer(context, input as Parameters<typeof answer>[1]),
+  }
+}

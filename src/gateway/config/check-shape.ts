@@ -1,0 +1,108 @@
+import { destinationSchema } from '../../forward/destination.ts'
+import { type Fault, faultsOf } from '../../input/checked.ts'
+import { PLAIN } from '../../input/plain-issues.ts'
+import type { ReadFile } from './read-file.ts'
+import { type CheckedConfig, configSchema } from './schema.ts'
+
+/*
+ * The shape of a configuration. A fault does not hide what else is wrong: the rest is checked
+ * further, as if the faulty value were not there. Nothing of it is used, because of the fault.
+ */
+
+export interface Shape {
+  readonly faults: readonly Fault[]
+  /** Without the parts that have faults. Undefined: nothing is left to check. */
+  readonly config: CheckedConfig | undefined
+  /** Every name in the file, so that a route to a faulty part is no second fault. */
+  readonly names: { readonly sources: readonly string[]; readonly destinations: readonly string[] }
+  /** Which route of the file a route of `config` is. */
+  readonly routeNumbers: readonly number[]
+}
+
+export function checkShape({ value }: ReadFile): Shape {
+  const given = value ?? {}
+  const { success, data, error } = configSchema.safeParse(given, PLAIN)
+  if (success) return { ...partsOf(given, []), faults: [], config: data }
+  const faults = faultsOf(error.issues)
+  const parts = partsOf(given, faults)
+  const rest = configSchema.safeParse(parts.value, PLAIN)
+  return { ...parts, faults, config: rest.data }
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+interface Parts extends Pick<Shape, 'names' | 'routeNumbers'> {
+  readonly value: Values
+}
+
+/** What is left of a configuration without the parts that have faults. */
+function partsOf(given: unknown, faults: readonly Fault[]): Parts {
+  const value = valuesOf(given)
+  const isWhole = (top: string): boolean =>
+    !faults.some(({ path: [first, name] }) => first === top && name === undefined)
+  const faulty = (top: string): Set<PropertyKey | undefined> =>
+    new Set(faults.flatMap(({ path: [first, name] }) => (first === top ? [name] : [])))
+  const named = (top: 'sources' | 'destinations'): Values =>
+    isWhole(top) ? repaired(top, valuesOf(value[top]), faults) : {}
+  const routes = Array.isArray(value.routes) && isWhole('routes') ? value.routes.entries() : []
+  const kept = [...routes].flatMap(([number, route]) => {
+    const own = faults.filter(({ path: [top, at] }) => top === 'routes' && at === number)
+    if (own.length === 0) return [{ number, route }]
+    const keys = new Set(own.map(({ path }) => path[2]))
+    const isLost = !own.every(({ path }) => path[2] === 'where' || path[2] === 'types')
+    return isLost ? [] : [{ number, route: without(valuesOf(route), keys) }]
+  })
+  const options = Object.keys(configSchema.shape).flatMap((key): [string, unknown][] => {
+    if (!isWhole(key) || value[key] === undefined) return []
+    return [[key, faulty(key).size === 0 ? value[key] : without(valuesOf(value[key]), faulty(key))]]
+  })
+  return {
+    value: {
+      ...Object.fromEntries(options),
+      sources: named('sources'),
+      destinations: named('destinations'),
+      routes: kept.map(({ route }) => route),
+    },
+    names: {
+      sources: Object.keys(valuesOf(value.sources)),
+      destinations: Object.keys(valuesOf(value.destinations)),
+    },
+    routeNumbers: kept.map(({ number }) => number),
+  }
+}
+
+function valuesOf(value: unknown): Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+function without(values: Values, names: ReadonlySet<PropertyKey | undefined>): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
+}
+
+/** What each kind of part cannot be checked without, and what its faulty values are replaced by. */
+const REPAIRS = {
+  sources: { needed: ['provider'], instead: {}, known: undefined },
+  destinations: {
+    needed: ['secret'],
+    instead: { url: 'https://hookonce.invalid/' },
+    known: Object.keys(destinationSchema.shape),
+  },
+} as const
+
+/** The sources or destinations without their faulty values: the others may have faults as well. */
+function repaired(top: keyof typeof REPAIRS, parts: Values, faults: readonly Fault[]): Values {
+  const { needed, instead, known } = REPAIRS[top]
+  const entries = Object.entries(parts).flatMap(([name, part]): [string, Values][] => {
+    const own = faults.filter(({ path }) => path[0] === top && path[1] === name)
+    const keys = new Set(own.map(({ path }) => path[2]))
+    // Of an unknown key, the part itself is the place, and the key is named.
+    const isLost = own.some(({ path, key }) => path.length === 2 && (key === undefined || key === name))
+    if (isLost || needed.some((key) => keys.has(key))) return []
+    const kept = Object.entries(valuesOf(part)).filter(
+      ([key]) => !keys.has(key) && (known === undefined || known.some((one) => one === key)),
+    )
+    const replaced = Object.entries(instead).filter(([key]) => keys.has(key))
+    return [[name, Object.fromEntries([...kept, ...replaced])]]
+  })
+  return Object.fromEntries(entries)
+}

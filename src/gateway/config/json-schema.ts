@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { configSchema } from './schema.ts'
+
+/** The JSON Schema of a configuration file, for editors. */
+export function configJsonSchema(): Record<string, unknown> {
+  return {
+    title: 'The configuration of the hookonce gateway',
+    ...z.toJSONSchema(configSchema, {
+      io: 'input',
+      // Functions and other checks in code have no schema: such a value may be anything.
+      unrepresentable: 'any',
+    }),
+  }
+}

@@ -1,0 +1,120 @@
+import type { Fault } from '../../input/checked.ts'
+import { didYouMean } from '../../input/closest.ts'
+import type { Event } from '../../model/event.ts'
+import { anyTypeMatcher } from '../../model/interest.ts'
+import { typeMatcher } from '../../model/type-pattern.ts'
+import { compileFilter, type Filter, filterFault } from './filter.ts'
+import type { CheckedRoute } from './schema.ts'
+
+/** One destination's subscription to one source. */
+export interface Route {
+  readonly source: string
+  readonly destination: string
+  readonly types: readonly string[]
+  /** Undefined: every event of these types. */
+  readonly filter?: ((event: Event) => boolean) | undefined
+}
+
+/** What routes are made from. */
+export interface Routing {
+  readonly sources: readonly string[]
+  /** `sources` and `types` of a destination are a short form of a route. */
+  readonly destinations: readonly {
+    readonly name: string
+    readonly sources?: readonly string[] | undefined
+    readonly types?: string | undefined
+  }[]
+  readonly routes: readonly CheckedRoute[]
+}
+
+/** What a destination wants of a source, by one route. */
+interface Wish {
+  readonly source: string
+  readonly destination: string
+  readonly types: readonly string[]
+  readonly where?: Filter | undefined
+}
+
+/** All subscriptions. Several routes from a source to a destination are one subscription. */
+export function routesOf(routing: Routing): { readonly routes: Route[]; readonly faults: Fault[] } {
+  const faults: Fault[] = []
+  const wishes = [...shortForms(routing, faults), ...longForms(routing, faults)]
+  const pairs = new Map<string, Wish[]>()
+  for (const wish of wishes) {
+    const pair = JSON.stringify([wish.source, wish.destination])
+    pairs.set(pair, [...(pairs.get(pair) ?? []), wish])
+  }
+  return { routes: [...pairs.values()].flatMap(joined), faults }
+}
+
+function joined(wishes: readonly Wish[]): Route[] {
+  const [first] = wishes
+  if (first === undefined) return []
+  const { source, destination } = first
+  const types = [...new Set(wishes.flatMap((wish) => wish.types))]
+  // Every event of these types passes, unless each route that wants its type has a filter.
+  if (wishes.every(({ where }) => where === undefined)) return [{ source, destination, types }]
+  const choices = wishes.map((wish) => ({
+    wantsType: anyTypeMatcher(wish.types),
+    passes: wish.where === undefined ? () => true : compileFilter(wish.where),
+  }))
+  const filter = (event: Event): boolean =>
+    choices.some(({ wantsType, passes }) => wantsType(event.type) && passes(event))
+  return [{ source, destination, types, filter }]
+}
+
+/** The routes that destinations declare themselves. One that no route names gets everything. */
+function shortForms({ sources, destinations, routes }: Routing, faults: Fault[]): Wish[] {
+  const routed = new Set(routes.flatMap(({ to }) => to))
+  return destinations.flatMap(({ name, sources: wanted, types }) => {
+    const path = ['destinations', name]
+    if (!routed.has(name)) {
+      const from =
+        wanted === undefined ? sources : named(wanted, sources, { path: [...path, 'sources'], faults })
+      return from.map((source) => ({ source, destination: name, types: [types ?? '*'] }))
+    }
+    if (wanted !== undefined || types !== undefined) {
+      const message = 'routes name this destination: move its `sources` and `types` to a route'
+      faults.push({ path, message, key: wanted === undefined ? 'types' : 'sources' })
+    }
+    return []
+  })
+}
+
+function longForms({ sources, destinations, routes }: Routing, faults: Fault[]): Wish[] {
+  const names = destinations.map(({ name }) => name)
+  return routes.flatMap(({ from, types, where, to }, index) => {
+    const path = ['routes', index]
+    const fault = where && filterFault(where)
+    if (fault !== undefined) faults.push({ ...fault, path: [...path, 'where', ...fault.path] })
+    const targets = [to].flat()
+    for (const [at, target] of targets.entries()) {
+      if (names.includes(target)) continue
+      const message = `no destination is named "${target}"${didYouMean(target, names)}; there are: ${names.join(', ') || 'none'}`
+      faults.push({ path: [...path, 'to', ...(Array.isArray(to) ? [at] : [])], message })
+    }
+    return named(from, sources, { path: [...path, 'from'], faults }).flatMap((source) =>
+      targets.map((destination) => ({ source, destination, types: [types].flat(), where })),
+    )
+  })
+}
+
+/** The sources that names and patterns stand for. */
+function named(
+  wanted: string | readonly string[],
+  sources: readonly string[],
+  { path, faults }: { readonly path: readonly PropertyKey[]; readonly faults: Fault[] },
+): string[] {
+  const found = [wanted].flat().flatMap((pattern, at) => {
+    const matching = sources.filter(typeMatcher(pattern))
+    if (matching.length === 0) {
+      const what = pattern.includes('*')
+        ? `no source matches "${pattern}"`
+        : `no source is named "${pattern}"`
+      const message = `${what}${didYouMean(pattern, sources)}; there are: ${sources.join(', ') || 'none'}`
+      faults.push({ path: Array.isArray(wanted) ? [...path, at] : path, message })
+    }
+    return matching
+  })
+  return [...new Set(found)]
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { HookonceError } from '../model/errors.ts'
+import type { Logger } from '../observe/logs.ts'
+
+/*
+ * Reloads the configuration when its file changes, and on request. The file is polled: unlike
+ * notifications of the file system, that works in containers, over networks and for files that an
+ * editor or Kubernetes replaces.
+ */
+
+export interface ConfigWatch {
+  /** Reads the file again, whether or not it has changed: a secret file may have. */
+  reload(): void
+  stop(): void
+}
+
+export interface WatchOptions {
+  readonly file: string
+  /** Of the file that is in force, taken before it was read. */
+  readonly digest: string | undefined
+  readonly logger: Logger
+  /** Reads the file and puts it in force. If it throws, the old configuration stays. */
+  readonly apply: () => Promise<void>
+}
+
+const POLL_MS = 1_000
+/** After a failure that is not the file's, such as an outage of the database. */
+const RETRY_MS = 5_000
+
+export function watchConfig({ file, digest, logger, apply }: WatchOptions): ConfigWatch {
+  let known = digest
+  let isWanted = false
+  let isRunning = false
+  let retry: NodeJS.Timeout | undefined
+
+  function reload(): void {
+    isWanted = true
+    if (!isRunning) void run()
+  }
+
+  /** Changes that arrive while one is applied are applied together afterwards. */
+  async function run(): Promise<void> {
+    isRunning = true
+    while (isWanted) {
+      isWanted = false
+      clearTimeout(retry)
+      known = digestOf(file)
+      try {
+        await apply()
+        logger.info({ file }, 'the configuration was reloaded')
+      } catch (error) {
+        logger.error({ file, error: textOf(error) }, 'the configuration was not reloaded: the old one stays')
+        if (!isFaultOfFile(error)) retry = setTimeout(reload, RETRY_MS).unref()
+      }
+    }
+    isRunning = false
+  }
+
+  function onChange(): void {
+    if (digestOf(file) !== known) reload()
+  }
+
+  // It may have changed since it was read.
+  onChange()
+  watchFile(file, { interval: POLL_MS, persistent: false }, onChange)
+  return {
+    reload,
+    stop() {
+      unwatchFile(file, onChange)
+      clearTimeout(retry)
+    },
+  }
+}
+
+const OF_FILE: ReadonlySet<string> = new Set(['CONFIG_INVALID', 'SECRET_MISSING', 'DESTINATION_MISSING'])
+
+function isFaultOfFile(error: unknown): boolean {
+  return error instanceof HookonceError && OF_FILE.has(error.code)
+}
+
+function textOf(error: unknown): string {
+  // The message of CONFIG_INVALID states what to do; of any other code, the advice does.
+  if (error instanceof HookonceError && error.code !== 'CONFIG_INVALID')
+    return `${error.message}. ${error.advice}`
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Undefined while there is no file: an editor may be about to replace it. */
+export function digestOf(file: string): string | undefined {
+  try {
+    return createHash('sha256').update(readFileSync(file)).digest('hex')
+  } catch {
+    return undefined
+  }
+}

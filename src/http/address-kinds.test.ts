@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { addressKind, plainAddress } from './address-kinds.ts'
+
+test.each([
+  ['127.0.0.1', 'loopback'],
+  ['127.255.255.254', 'loopback'],
+  ['::1', 'loopback'],
+  ['0:0:0:0:0:0:0:1', 'loopback'],
+  ['::ffff:127.0.0.1', 'loopback'],
+  ['::ffff:7f00:1', 'loopback'],
+  ['0:0:0:0:0:ffff:7f00:0001', 'loopback'],
+  ['64:ff9b::127.0.0.1', 'loopback'],
+  ['64:ff9b::7f00:1', 'loopback'],
+  ['10.0.0.1', 'private'],
+  ['172.16.0.1', 'private'],
+  ['172.31.255.255', 'private'],
+  ['192.168.1.1', 'private'],
+  ['100.64.0.1', 'private'],
+  ['::ffff:10.0.0.1', 'private'],
+  ['64:ff9b::10.0.0.1', 'private'],
+  ['fc00::1', 'private'],
+  ['fd12:3456:789a::1', 'private'],
+  ['fec0::1', 'private'],
+  ['169.254.1.1', 'link-local'],
+  ['fe80::1', 'link-local'],
+  ['fe80::1%eth0', 'link-local'],
+  ['169.254.169.254', 'metadata'],
+  ['::ffff:169.254.169.254', 'metadata'],
+  ['64:ff9b::a9fe:a9fe', 'metadata'],
+  ['169.254.170.2', 'metadata'],
+  ['100.100.100.200', 'metadata'],
+  ['168.63.129.16', 'metadata'],
+  ['192.0.0.192', 'metadata'],
+  ['fd00:ec2::254', 'metadata'],
+  ['fd00:0ec2:0:0:0:0:0:0254', 'metadata'],
+  ['224.0.0.1', 'multicast'],
+  ['ff02::1', 'multicast'],
+  ['0.0.0.0', 'reserved'],
+  ['::', 'reserved'],
+  ['64:ff9b::', 'reserved'],
+  ['64:ff9b::1', 'reserved'],
+  ['::127.0.0.1', 'reserved'],
+  ['64:ff9b:1::a00:1', 'reserved'],
+  ['2002:7f00:1::', 'reserved'],
+  ['2001:0:53aa:64c:0:0:80ff:fffe', 'reserved'],
+  ['2001:db8::1', 'reserved'],
+  ['100::1', 'reserved'],
+  ['192.0.2.1', 'reserved'],
+  ['198.18.0.1', 'reserved'],
+  ['255.255.255.255', 'reserved'],
+  ['1.1.1.1', 'public'],
+  ['172.32.0.1', 'public'],
+  ['100.128.0.1', 'public'],
+  ['::ffff:1.1.1.1', 'public'],
+  ['64:ff9b::1.1.1.1', 'public'],
+  ['2606:4700:4700::1111', 'public'],
+])('%s is %s', (address, kind) => {
+  expect(addressKind(address)).toBe(kind)
+})
+
+test.each(['', 'localhost', '127.1', '1.2.3.4.5', '12345', '::g', '10.0.0.0/8'])(
+  '"%s" is no address',
+  (text) => {
+    expect(plainAddress(text)).toBeUndefined()
+  },
+)

@@ -1,0 +1,39 @@
+import type { Pool } from 'pg'
+import { DEFAULT_SCHEMA } from '../../model/schema-name.ts'
+
+/*
+ * A ledger is one schema, and one database may hold several. So no SQL of ours has a fixed schema:
+ * it writes `ledger.job`, and the real name replaces `ledger` when the statement is sent. A pool is
+ * marked with its schema; a connection has the schema of the pool that it was taken from.
+ */
+
+const schemas = new WeakMap<object, string>()
+
+/** The schema of a pool or connection. Pools that nobody has marked use the default. */
+export function schemaOf(db: object): string {
+  return schemas.get(db) ?? DEFAULT_SCHEMA
+}
+
+export function setSchema<Db extends object>(db: Db, schema: string): Db {
+  schemas.set(db, schema)
+  return db
+}
+
+/**
+ * The caller's pool, marked for one ledger. A view, because another ledger may use the same pool
+ * with another schema.
+ */
+export function viewOf(pool: Pool, schema: string): Pool {
+  const view = new Proxy(pool, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return setSchema(view, schema)
+}
+
+/** The text with the name of the schema in place of `ledger`. */
+export function inSchemaText(text: string, schema: string): string {
+  return text.replaceAll(/\bledger\.(?=\w)/g, `"${schema}".`)
+}

@@ -1,0 +1,40 @@
+/** A receipt to be recorded. */
+export interface NewReceipt {
+  readonly id: string
+  readonly shard: number
+  readonly tenant: string
+  readonly source: string
+  readonly eventKey: string
+  readonly eventType: string
+  readonly objectId: string | undefined
+  readonly occurredAtMs: number | undefined
+  readonly secret: number
+  readonly headers: string
+  readonly body: Uint8Array
+  /** The hash of the body, if the payload will be encrypted. */
+  readonly keyedHash?: Uint8Array | undefined
+  /** The encrypted payload: then headers and body are not stored. */
+  readonly seal?: ReceiptSeal | undefined
+  /** How long the key is kept. An older receipt with this key has expired, swept or not. */
+  readonly keySeconds: number
+}
+
+/** A receipt and its new jobs. */
+export interface NewWork {
+  readonly receipt: NewReceipt
+  readonly jobs: readonly NewJob[]
+}
+
+export interface NewJob {
+  readonly subscriber: number
+  /** Asks for the job to be born leased to the worker of this process. */
+  readonly bornLeased: boolean
+  /** The id of its order key, if its subscriber is ordered. Such a job waits for its turn. */
+  readonly lane?: string | undefined
+}
+
+export interface ReceiptSeal {
+  readonly bytes: Uint8Array
+  /** The number of the data key that opens it. */
+  readonly dataKey: number
+}

@@ -1,0 +1,172 @@
+import type { Pool } from 'pg'
+import { inTransaction } from '../driver/in-transaction.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { NEEDS_OPERATOR } from '../jobs/states.ts'
+
+/*
+ * Counts of failed jobs. A trigger of ledger.job leaves a note in `failure_change` for each job
+ * that comes into `failed` or `attention`, or leaves it, in the same commit. Here the notes are
+ * added to three tables: totals by subscriber, groups by error, and hours of a group. Readers add
+ * the notes that are left, so that their numbers are exact at any time.
+ */
+
+/*
+ * One process at a time. The lock is of the transaction, so that it works behind a pooler, and of
+ * the table, so that ledgers of one database do not share it. The first number is any fixed one:
+ * "fail" in ASCII. What follows must be a statement of its own, with a snapshot from after the
+ * lock.
+ */
+const LOCK = statement(
+  'lock_failure_counts',
+  `select pg_try_advisory_xact_lock(1717660012, 'ledger.failure_total'::regclass::oid::integer) as held`,
+)
+
+async function isLocked(db: Queryable): Promise<boolean> {
+  const [lock] = await rows<{ held: boolean }>(db, LOCK)
+  return lock?.held === true
+}
+
+/* In the order of their ids: the note that a job failed is taken before the note that it left. */
+const ADD_UP = statement(
+  'add_up_failures',
+  `with taken as materialized (
+     delete from ledger.failure_change
+     where id = any(array(select id from ledger.failure_change order by id limit $1::integer))
+     returning id, at, receipt_id, subscriber, change, state, fingerprint, error
+   ), totals as (
+     insert into ledger.failure_total as t (subscriber, failed, attention, recounted_at)
+     select subscriber, coalesce(sum(change) filter (where state = 'failed'), 0),
+       coalesce(sum(change) filter (where state = 'attention'), 0), '-infinity'
+     from taken group by subscriber
+     on conflict (subscriber) do update
+     set failed = t.failed + excluded.failed, attention = t.attention + excluded.attention
+   ), groups as (
+     insert into ledger.failure_group as g (subscriber, fingerprint, jobs, first_at, last_at, error, receipts)
+     select subscriber, fingerprint, sum(change), min(at), max(at),
+       coalesce((array_agg(error order by at desc, receipt_id) filter (where change > 0))[1], ''),
+       coalesce((array_agg(receipt_id order by at desc, receipt_id) filter (where change > 0))[1:$2::integer], '{}')
+     from taken where state = 'failed' group by subscriber, fingerprint
+     on conflict (subscriber, fingerprint) do update
+     set jobs = g.jobs + excluded.jobs, first_at = least(g.first_at, excluded.first_at),
+       last_at = greatest(g.last_at, excluded.last_at),
+       error = case when cardinality(excluded.receipts) > 0 then excluded.error else g.error end,
+       receipts = (excluded.receipts || g.receipts)[1:$2::integer]
+   ), hours as (
+     insert into ledger.failure_hour as h (subscriber, fingerprint, at, jobs)
+     select subscriber, fingerprint, date_trunc('hour', at, 'UTC'), sum(change)
+     from taken where state = 'failed' group by 1, 2, 3
+     on conflict (subscriber, fingerprint, at) do update set jobs = h.jobs + excluded.jobs
+   )
+   select subscriber, count(*)::integer as changes from taken group by subscriber`,
+)
+
+const DROP_EMPTY_GROUPS = statement(
+  'drop_empty_failure_groups',
+  `delete from ledger.failure_group where subscriber = any($1::integer[]) and jobs <= 0`,
+)
+
+const DROP_EMPTY_HOURS = statement(
+  'drop_empty_failure_hours',
+  `delete from ledger.failure_hour where subscriber = any($1::integer[]) and jobs <= 0`,
+)
+
+/** Receipts that are remembered for each group: more than are shown, because some are replayed. */
+const KEPT_RECEIPTS = 10
+
+/** Adds up to `limit` notes. Returns how many; 0 also if another process is at it. */
+export function addUpFailures(pool: Pool, limit: number): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    if (!(await isLocked(client))) {
+      await client.query('rollback')
+      return 0
+    }
+    const added = await rows<{ subscriber: number; changes: number }>(client, ADD_UP, [limit, KEPT_RECEIPTS])
+    const subscribers = added.map(({ subscriber }) => subscriber)
+    await change(client, DROP_EMPTY_GROUPS, [subscribers])
+    await change(client, DROP_EMPTY_HOURS, [subscribers])
+    await client.query('commit')
+    return added.reduce((sum, { changes }) => sum + changes, 0)
+  })
+}
+
+/*
+ * Counts the jobs of one subscriber one by one. It needs no stop of writers: one statement has one
+ * snapshot, so the notes that it deletes are of changes that its count contains, and every later
+ * change leaves a note that it does not see.
+ */
+const RECOUNT = statement(
+  'recount_failures',
+  `with noted as (
+     delete from ledger.failure_change where subscriber = $2::integer
+   ), counted as materialized (
+     select state, receipt_id, at, error, ledger.failure_fingerprint(error) as fingerprint
+     from generate_series(0, $1::integer - 1) n(shard)
+     cross join lateral (
+       select j.state, j.receipt_id, coalesce(j.finished_at, j.born_at) as at,
+         case when j.state = 'failed' then ledger.failure_text(j.reason) end as error
+       from ledger.job j
+       where j.shard = n.shard and j.subscriber = $2::integer and j.state in ${NEEDS_OPERATOR}
+     ) j
+   ), totals as (
+     insert into ledger.failure_total (subscriber, failed, attention, recounted_at)
+     select $2::integer, count(*) filter (where state = 'failed'), count(*) filter (where state = 'attention'), now()
+     from counted
+     on conflict (subscriber) do update
+     set failed = excluded.failed, attention = excluded.attention, recounted_at = excluded.recounted_at
+   ), groups as (
+     insert into ledger.failure_group as g (subscriber, fingerprint, jobs, first_at, last_at, error, receipts)
+     select $2::integer, fingerprint, count(*), min(at), max(at), (array_agg(error order by at desc, receipt_id))[1],
+       (array_agg(receipt_id order by at desc, receipt_id))[1:$3::integer]
+     from counted where state = 'failed' group by fingerprint
+     on conflict (subscriber, fingerprint) do update
+     set jobs = excluded.jobs, first_at = least(g.first_at, excluded.first_at),
+       last_at = greatest(g.last_at, excluded.last_at), error = excluded.error, receipts = excluded.receipts
+   ), hours as (
+     insert into ledger.failure_hour (subscriber, fingerprint, at, jobs)
+     select $2::integer, fingerprint, date_trunc('hour', at, 'UTC'), count(*)
+     from counted where state = 'failed' group by 2, 3
+     on conflict (subscriber, fingerprint, at) do update set jobs = excluded.jobs
+   ), old_groups as (
+     delete from ledger.failure_group g where g.subscriber = $2::integer
+       and not exists (select from counted c where c.state = 'failed' and c.fingerprint = g.fingerprint)
+   )
+   delete from ledger.failure_hour h where h.subscriber = $2::integer and not exists (
+     select from counted c where c.state = 'failed' and c.fingerprint = h.fingerprint
+       and date_trunc('hour', c.at, 'UTC') = h.at)`,
+)
+
+/** False: another process adds up or counts at the moment. */
+export function recountFailures(pool: Pool, shards: number, subscriber: number): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const isOurs = await isLocked(client)
+    if (isOurs) await change(client, RECOUNT, [shards, subscriber, KEPT_RECEIPTS])
+    await client.query('commit')
+    return isOurs
+  })
+}
+
+/* Not those with more failed jobs than a statement should read. */
+const WORK = statement(
+  'failure_count_work',
+  `select exists (select from ledger.failure_change) as "hasChanges", (
+     select s.id from ledger.subscriber s
+     left join ledger.failure_total t on t.subscriber = s.id
+     where coalesce(t.recounted_at, '-infinity') < now() - $1::integer * interval '1 hour'
+       and coalesce(t.failed + t.attention, 0) <= $2::integer
+     order by t.recounted_at nulls first, s.id limit 1
+   ) as "toRecount"`,
+)
+
+export interface FailureCountWork {
+  readonly hasChanges: boolean
+  /** The subscriber whose jobs were counted longest ago, if it is time for it. */
+  readonly toRecount: number | null
+}
+
+export async function failureCountWork(
+  db: Queryable,
+  { everyHours, maxJobs }: { readonly everyHours: number; readonly maxJobs: number },
+): Promise<FailureCountWork> {
+  const [work] = await rows<FailureCountWork>(db, WORK, [everyHours, maxJobs])
+  return work ?? { hasChanges: false, toRecount: null }
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { check, strict } from '../../input/checked.ts'
+import type { CustomObserver } from '../observer.ts'
+import { instruments } from './instruments.ts'
+import { type Api, loadApi, takesMetrics, takesSpans } from './load-api.ts'
+import { tracing } from './tracing.ts'
+
+export const openTelemetrySchema = strict({
+  /**
+   * `messaging`: names by OpenTelemetry's semantic conventions for messaging, which may still
+   * change. `hookonce`: names of ours only.
+   */
+  names: z.enum(['messaging', 'hookonce']).default('messaging'),
+  /**
+   * How the trace that a sender sends along is used. `link`: a delivery begins a trace of its own,
+   * and links to the sender's. `parent`: it continues the sender's trace, and obeys its sampling.
+   */
+  sender: z.enum(['link', 'parent']).default('link'),
+})
+
+export type OpenTelemetryOptions = z.input<typeof openTelemetrySchema>
+
+/**
+ * An observer that traces every event from its delivery to its messages, over all processes, and
+ * measures durations, with the SDK of OpenTelemetry that this process has started before. Does
+ * nothing if no SDK was started, or if `@opentelemetry/api` is not installed.
+ *
+ * ```ts
+ * const hooks = hookonce({ sources, observers: [openTelemetry()] })
+ * ```
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): CustomObserver {
+  const checked = check(openTelemetrySchema, options, 'openTelemetry()')
+  const api = loadApi()
+  if (!api) return NOTHING
+  const traces = takesSpans(api) ? tracing(api, checked) : undefined
+  const measures = takesMetrics(api) ? instruments(api, checked.names) : undefined
+  if (!traces && !measures) {
+    warnOfLateSdk(api)
+    return NOTHING
+  }
+  if (!traces || !measures) return traces ?? measures ?? NOTHING
+  return {
+    ...traces,
+    delivery(fact) {
+      traces.delivery(fact)
+      measures.delivery(fact)
+    },
+    attempt(fact) {
+      traces.attempt(fact)
+      measures.attempt(fact)
+    },
+    message: measures.message,
+  }
+}
+
+/** Its only member is called at most once, so that nothing is prepared for it. */
+const NOTHING: CustomObserver = { warning: () => undefined }
+
+/** An SDK that is started in the same turn, or soon after it, was meant for us too. */
+const LATE_MS = 5_000
+
+function warnOfLateSdk(api: Api): void {
+  setTimeout(() => {
+    if (!takesSpans(api) && !takesMetrics(api)) return
+    process.emitWarning(
+      'the SDK of OpenTelemetry was started after openTelemetry() was called, so hookonce reports nothing to it; start the SDK first, for example with `node --import ./tracing.mjs`',
+    )
+  }, LATE_MS).unref()
+}

@@ -1,0 +1,17 @@
+/** More topics than this are more likely ids in topics. */
+export const MAX_TOPICS = 200
+export const OTHER_TOPICS = '(others)'
+
+/**
+ * Bounds the values of a label: handlers choose topics, and may put an id into each. Further topics
+ * count as one.
+ */
+export function topicLimit(): (topic: string) => string {
+  const known = new Set<string>()
+  return (topic) => {
+    if (known.has(topic)) return topic
+    if (known.size >= MAX_TOPICS) return OTHER_TOPICS
+    known.add(topic)
+    return topic
+  }
+}

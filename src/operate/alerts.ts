@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import { publisherOf } from '../alerts/channels.ts'
+import type { AlertChannel, CheckedAlerts } from '../alerts/config.ts'
+import { nextCommand, testMessage } from '../alerts/message.ts'
+import {
+  type Alert,
+  acknowledgeAlert as acknowledgeRow,
+  findAlerts,
+  listAlerts as readAlerts,
+} from '../ledger/alerts/alerts.ts'
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { recordAudit } from '../ledger/read/audit.ts'
+import { onlyOne } from '../ledger/read/id-prefix.ts'
+import { HookonceError } from '../model/errors.ts'
+import { type DecisionReason, requireReason } from './audit.ts'
+import { checkLimit } from './page.ts'
+
+export interface ListedAlert extends Omit<Alert, 'announced'> {
+  /** The command that shows more. */
+  readonly next: string
+}
+
+export interface AlertQuery {
+  /** Also alerts that are resolved. */
+  readonly all?: boolean
+  readonly tenant?: string | undefined
+  readonly limit?: number
+}
+
+const DEFAULT_LIMIT = 100
+
+/** Open alerts, the newest first; with `all`, those that were resolved after them. */
+export async function listAlerts(
+  { pool }: LedgerTables,
+  { all = false, tenant, limit = DEFAULT_LIMIT }: AlertQuery = {},
+): Promise<ListedAlert[]> {
+  const found = await readAlerts(pool, { isAll: all, tenant, limit: checkLimit(limit) })
+  return found.map(listed)
+}
+
+function listed({ announced: _, ...alert }: Alert): ListedAlert {
+  return { ...alert, next: nextCommand(alert) }
+}
+
+export interface AlertAcknowledgement extends DecisionReason {
+  /** The id of an open alert, or the beginning of it. */
+  readonly id: string
+  /** Only alerts of this tenant. */
+  readonly tenant?: string | undefined
+  /** No message is sent about the alert for this long. */
+  readonly muteMs?: number | undefined
+}
+
+/** A mute that is longer hides an alert that everybody has forgotten. */
+const MAX_MUTE_MS = 30 * 86_400_000
+
+/** Records who looks after an open alert, and mutes its messages if asked to. */
+export async function acknowledgeAlert(
+  { pool }: LedgerTables,
+  { id: prefix, tenant, by, why, address, muteMs }: AlertAcknowledgement,
+): Promise<ListedAlert> {
+  requireReason({ by, why }, 'an acknowledgement')
+  if (muteMs !== undefined && !(muteMs > 0 && muteMs <= MAX_MUTE_MS))
+    throw new HookonceError('CONFIG_INVALID', 'an alert is muted for at most 30 days')
+  const noun = { prefix, noun: 'alert', code: 'ALERT_NOT_OPEN' } as const
+  const { id } = onlyOne(await findAlerts(pool, prefix, tenant), noun)
+  return inTransaction(pool, async (client) => {
+    const alert = await acknowledgeRow(client, { id, by, why, muteMs })
+    if (!alert) throw new HookonceError('ALERT_NOT_OPEN', `the alert ${id} is resolved`)
+    const { rule, source, subscriber } = alert
+    await recordAudit(client, {
+      actor: by,
+      action: 'acknowledge-alert',
+      why,
+      tenant: alert.tenant,
+      subject: id,
+      detail: { rule, source, subscriber, ...(muteMs === undefined ? {} : { muteMs }) },
+      address,
+    })
+    await client.query('commit')
+    return listed(alert)
+  })
+}
+
+export interface ChannelTest {
+  readonly channel: string
+  readonly type: AlertChannel['type']
+  /** Undefined: the channel took the message. */
+  readonly error?: string
+}
+
+/** An operator waits for the result. */
+const TEST_MS = 20_000
+
+/**
+ * Sends a test message to every channel at once, without the outbox: the result is known at once.
+ */
+export function testAlertChannels({ name, channels }: CheckedAlerts): Promise<ChannelTest[]> {
+  return Promise.all(
+    Object.entries(channels).map(async ([channel, options]) => {
+      const { type } = options
+      try {
+        await sendTest(options, name)
+        return { channel, type }
+      } catch (error) {
+        return { channel, type, error: error instanceof Error ? error.message : String(error) }
+      }
+    }),
+  )
+}
+
+async function sendTest(channel: AlertChannel, name: string): Promise<void> {
+  const now = new Date()
+  const payload = testMessage(name, now)
+  const message = {
+    id: randomUUID(),
+    topic: 'hookonce.alerts.test',
+    key: undefined,
+    payload,
+    body: JSON.stringify(payload),
+    headers: {},
+    tenant: '',
+    receiptId: '',
+    createdAt: now,
+    attempt: 1,
+  }
+  await publisherOf(channel)(message, { signal: AbortSignal.timeout(TEST_MS) })
+}

@@ -1,0 +1,71 @@
+import type { CircuitState } from '../ledger/jobs/circuits.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { type LimitedRow, limitedSubscribers } from '../ledger/read/limiters.ts'
+
+/** The circuit of a subscriber, as every process sees it. */
+export interface CircuitView {
+  readonly state: CircuitState
+  /** When it closed; if it is open or half-open, when it opened. */
+  readonly since: Date
+  /** The failure that opened it, or that of the last probe. Null: it is closed. */
+  readonly reason: string | null
+  /** From when on the next due job runs as a probe. Null: at once, or the circuit is closed. */
+  readonly nextProbeAt: Date | null
+  /** Half-open: whether a probe runs now. */
+  readonly isProbing: boolean
+  /** Since it opened. */
+  readonly failedProbes: number
+  /** Probes that succeeded in a row. */
+  readonly passedProbes: number
+}
+
+/** The rate of a subscriber, over all processes. */
+export interface RateView {
+  readonly perSecond: number
+  readonly burst: number
+  /** How many runs could begin now. */
+  readonly tokens: number
+}
+
+/** What limits the runs of a subscriber. Subscribers with the same `limiter` share it. */
+export interface SubscriberLimits {
+  /** The subscriber's number in the ledger. */
+  readonly id: number
+  readonly tenant: string
+  readonly source: string
+  readonly subscriber: string
+  readonly limiter: string
+  readonly circuit: CircuitView | null
+  readonly rate: RateView | null
+}
+
+/** Only subscribers that have a circuit or a rate. */
+export async function listLimits({ pool }: Pick<LedgerTables, 'pool'>): Promise<SubscriberLimits[]> {
+  return (await limitedSubscribers(pool)).map((row) => ({
+    id: row.id,
+    tenant: row.tenant,
+    source: row.source,
+    subscriber: row.subscriber,
+    limiter: row.limiter,
+    circuit: row.hasCircuit ? circuitOf(row) : null,
+    rate: rateOf(row),
+  }))
+}
+
+function circuitOf(row: LimitedRow): CircuitView {
+  const { state, since, reason, nextProbeAt, isProbing } = row
+  const isClosed = state === 'closed'
+  return {
+    state,
+    since,
+    reason,
+    nextProbeAt,
+    isProbing,
+    failedProbes: isClosed ? 0 : row.failedProbes,
+    passedProbes: isClosed ? 0 : row.passedProbes,
+  }
+}
+
+function rateOf({ perSecond, burst, tokens }: LimitedRow): RateView | null {
+  return perSecond === null || burst === null ? null : { perSecond, burst, tokens: Math.floor(tokens ?? 0) }
+}

@@ -1,0 +1,27 @@
+import type { LedgerTables } from '../ledger/ledger.ts'
+
+/** A question to one shard. */
+export interface ShardQuestion {
+  readonly shard: number
+  readonly limit: number
+}
+
+/** Asks one shard after the other, until `limit` items are found. Each item gets its shard. */
+export async function overShards<Item extends object>(
+  { shards }: Pick<LedgerTables, 'shards'>,
+  limit: number,
+  ask: (question: ShardQuestion) => Promise<readonly Item[]>,
+): Promise<(Item & { readonly shard: number })[]> {
+  const found: (Item & { readonly shard: number })[] = []
+  for (let shard = 0; shard < shards && found.length < limit; shard += 1) {
+    const items = await ask({ shard, limit: limit - found.length })
+    found.push(...items.map((item) => ({ ...item, shard })))
+  }
+  return found
+}
+
+/** Lets a caller follow work on many items, and stop it. */
+export interface WorkWatch {
+  readonly signal?: AbortSignal
+  readonly onProgress?: (step: { readonly done: number; readonly total: number }) => void
+}

@@ -1,0 +1,102 @@
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { countMessages, sweepMessages } from '../ledger/outbox/messages.ts'
+import {
+  countBodies,
+  countKeys,
+  markBodiesSwept,
+  sweepBodies,
+  sweepKeys,
+} from '../ledger/receipts/retention.ts'
+import { BATCH } from '../upkeep/batches.ts'
+import { pruneStats } from '../upkeep/prune-stats.ts'
+
+/* Retention now: what the chores of upkeep delete over several runs, until nothing is left. */
+
+/** Rows by what they are. */
+export interface PruneCounts {
+  readonly bodies: number
+  readonly receipts: number
+  readonly messages: number
+}
+
+export interface PruneOptions {
+  /**
+   * Finished outbox messages older than this go. Undefined: they stay, because only the process
+   * that relays them knows how long they are kept.
+   */
+  readonly keepMessagesMs?: number | undefined
+}
+
+export interface PruneWatch {
+  readonly signal?: AbortSignal
+  /** The total is undefined if it is not known. */
+  readonly onProgress?: (step: { readonly done: number; readonly total: number | undefined }) => void
+}
+
+export interface Pruned extends PruneCounts {
+  /** Old buckets of the statistics, and resolved alerts. */
+  readonly buckets: number
+  readonly alerts: number
+}
+
+export interface PrunePlan extends PruneCounts {
+  /** False: there is more than was counted. */
+  readonly isComplete: boolean
+}
+
+/** Of each shard and kind. Counting more could take longer than a statement may. */
+const MAX_COUNTED = 100_000
+
+/** Counts what `prune` would delete. A receipt whose body is also due counts twice. */
+export async function planPrune(
+  { pool, shards }: LedgerTables,
+  { keepMessagesMs }: PruneOptions = {},
+): Promise<PrunePlan> {
+  const plan = { bodies: 0, receipts: 0, messages: 0, isComplete: true }
+  const limit = MAX_COUNTED
+  const add = (what: keyof PruneCounts, count: number): void => {
+    plan[what] += count
+    if (count >= limit) plan.isComplete = false
+  }
+  for (let shard = 0; shard < shards; shard += 1) {
+    add('bodies', await countBodies(pool, shard, limit))
+    add('receipts', await countKeys(pool, shard, limit))
+    if (keepMessagesMs !== undefined)
+      add('messages', await countMessages(pool, { shard, keepMs: keepMessagesMs, limit }))
+  }
+  return plan
+}
+
+/**
+ * Deletes what is past its retention, in small transactions. It may run beside workers: rows that
+ * they hold are skipped. Stops after the current batch if it is told to.
+ */
+export async function prune(
+  ledger: LedgerTables,
+  plan: PrunePlan & PruneOptions,
+  { signal, onProgress }: PruneWatch = {},
+): Promise<Pruned> {
+  const { pool, shards } = ledger
+  const { keepMessagesMs } = plan
+  const done = { bodies: 0, receipts: 0, messages: 0 }
+  const total = plan.bodies + plan.receipts + plan.messages
+
+  async function sweepAll(what: keyof PruneCounts, sweep: () => Promise<number>): Promise<void> {
+    for (let swept = BATCH; swept === BATCH && !signal?.aborted; ) {
+      swept = await sweep()
+      done[what] += swept
+      const all = done.bodies + done.receipts + done.messages
+      onProgress?.({ done: all, total: plan.isComplete ? Math.max(total, all) : undefined })
+    }
+  }
+
+  for (let shard = 0; shard < shards && !signal?.aborted; shard += 1) {
+    await sweepAll('bodies', () => sweepBodies(pool, shard, BATCH))
+    await markBodiesSwept(pool, shard)
+    await sweepAll('receipts', () => sweepKeys(pool, shard, BATCH))
+    if (keepMessagesMs !== undefined)
+      await sweepAll('messages', () => sweepMessages(pool, { shard, keepMs: keepMessagesMs, limit: BATCH }))
+  }
+  const stats = signal?.aborted ? { buckets: 0, alerts: 0 } : await pruneStats(ledger)
+  return { ...done, ...stats }
+}

@@ -1,0 +1,227 @@
+import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import {
+  addBulkReplay,
+  type BulkFilter,
+  type BulkReplayRow,
+  cancelBulkReplay,
+  doneEffects,
+  findBulkReplay,
+  nextJobs,
+  nextSubscriber,
+  pruneBulkReplays,
+  readBulkReplays,
+} from '../ledger/jobs/bulk-replay.ts'
+import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { ALL_TENANTS, recordAudit } from '../ledger/read/audit.ts'
+import { HookonceError } from '../model/errors.ts'
+import { type DecisionReason, requireReason } from './audit.ts'
+import { errorPattern } from './events.ts'
+import { likePattern } from './page.ts'
+import type { TenantScope } from './receipt.ts'
+import { requireKnown } from './sources.ts'
+
+/*
+ * Replays of many jobs: a plan first, then a named replay that the chore `replay-many` works on, at
+ * a limited rate. What is recorded as done is not repeated.
+ */
+
+export interface ReplayFilter {
+  readonly tenant?: string | undefined
+  /** `failed`: jobs that were given up. `processed`: jobs that are done, which needs `since`. */
+  readonly state: 'failed' | 'processed'
+  readonly source?: string | undefined
+  readonly subscriber?: string | undefined
+  readonly type?: string | undefined
+  /** The fingerprint of a group of failures, or a part of the error. */
+  readonly error?: string | undefined
+  /** Of the failure; with `processed`, of the receipt. */
+  readonly since?: Date | undefined
+  readonly until?: Date | undefined
+}
+
+export type ManyReplay = BulkReplayRow
+
+export interface ManyPlan {
+  /** How many jobs match. */
+  readonly jobs: number
+  /** False: there are more than were counted. */
+  readonly isComplete: boolean
+  /** Some receipts that match. */
+  readonly sample: readonly string[]
+  readonly effects: PlannedEffects
+  readonly estimatedSeconds: number
+  /** Subscribers whose jobs would wait, because no running worker serves them. */
+  readonly unattended: readonly UnattendedSubscriber[]
+}
+
+/** Effects that are done, and so do not happen again. */
+export interface PlannedEffects {
+  readonly count: number
+  /** Of how many jobs the effects were counted. */
+  readonly ofJobs: number
+  readonly keys: readonly string[]
+}
+
+/** Jobs that a plan looks at: counting more would take too long for a person who waits. */
+const MAX_PLANNED = 20_000
+const PER_READ = 2_000
+const SAMPLE = 10
+/** Jobs whose effects are counted. */
+const EFFECTS_OF = 200
+const EFFECT_KEYS = 20
+
+export interface ManyRequest {
+  readonly filter: ReplayFilter
+  /** Jobs per second, over all processes. */
+  readonly perSecond: number
+}
+
+export async function planReplays(
+  ledger: LedgerTables,
+  { filter, perSecond }: ManyRequest,
+): Promise<ManyPlan> {
+  const walk = { tenant: filter.tenant ?? null, filter: storedFilter(filter), createdAt: new Date() }
+  await requireKnown(ledger, filter)
+  const ids: string[] = []
+  const subscribers = new Set<number>()
+  let seen = 0
+  for (
+    let subscriber = await nextSubscriber(ledger.pool, 0, walk);
+    subscriber !== undefined && seen < MAX_PLANNED;
+    subscriber = await nextSubscriber(ledger.pool, subscriber + 1, walk)
+  ) {
+    for (let shard = 0; shard < ledger.shards && seen < MAX_PLANNED; shard += 1) {
+      let position = { shard, subscriber, at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+      for (let read = PER_READ; read === PER_READ && seen < MAX_PLANNED; ) {
+        const jobs = await nextJobs(ledger.pool, { ...walk, position, limit: PER_READ })
+        const wanted = jobs.filter((job) => job.wanted).map((job) => job.id)
+        if (wanted.length > 0) subscribers.add(subscriber)
+        ids.push(...wanted)
+        read = jobs.length
+        seen += read
+        const last = jobs.at(-1)
+        if (last) position = { ...position, at: last.at, id: last.id }
+      }
+    }
+  }
+  return {
+    jobs: ids.length,
+    isComplete: seen < MAX_PLANNED,
+    sample: ids.slice(0, SAMPLE),
+    effects: await effectsOf(ledger, ids.slice(0, EFFECTS_OF)),
+    estimatedSeconds: Math.ceil(ids.length / perSecond),
+    unattended: await unattendedSubscribers(ledger.pool, [...subscribers]),
+  }
+}
+
+async function effectsOf(
+  { pool, shards }: LedgerTables,
+  receiptIds: readonly string[],
+): Promise<PlannedEffects> {
+  const found = await doneEffects(pool, { shards, receiptIds, limit: EFFECT_KEYS })
+  return { count: found[0]?.total ?? 0, ofJobs: receiptIds.length, keys: found.map(({ key }) => key) }
+}
+
+/** Replays that may run at once: more would only share the workers. */
+const MAX_RUNNING = 5
+/** Ended replays that are kept for the list. */
+const MAX_KEPT = 1_000
+
+export interface StartedReplay extends ManyRequest {
+  /** For people: the incident that it mends. */
+  readonly name: string
+}
+
+/**
+ * Starts a replay. It goes on in the background, also after a restart, until it is done or
+ * cancelled.
+ */
+export async function startReplay(
+  ledger: LedgerTables,
+  { name, filter, perSecond }: StartedReplay,
+  reason: DecisionReason,
+): Promise<ManyReplay> {
+  requireReason(reason, 'a replay')
+  const { jobs } = await planReplays(ledger, { filter, perSecond })
+  const tenant = filter.tenant ?? null
+  const { by: actor, why, address } = reason
+  const stored = storedFilter(filter)
+  return inTransaction(ledger.pool, async (client) => {
+    const row = { name, tenant, actor, why, filter: stored, perSecond, expected: jobs, most: MAX_RUNNING }
+    const added = await addBulkReplay(client, row)
+    if (!added)
+      throw new HookonceError('REPLAY_LIMIT', `${MAX_RUNNING} replays are in progress, which is the limit`)
+    await pruneBulkReplays(client, MAX_KEPT)
+    await recordAudit(client, {
+      actor,
+      action: 'start-replay',
+      why,
+      tenant: tenant ?? ALL_TENANTS,
+      subject: `replay ${added.id}`,
+      detail: { name, filter: stored, perSecond, expected: jobs },
+      address,
+    })
+    await client.query('commit')
+    return added
+  })
+}
+
+export async function cancelReplay(
+  ledger: LedgerTables,
+  id: string,
+  { scope = {}, reason }: { readonly scope?: TenantScope; readonly reason: DecisionReason },
+): Promise<ManyReplay> {
+  const found = await readReplay(ledger, id, scope)
+  if (found.state !== 'running') return found
+  const { by: actor, why, address } = reason
+  return inTransaction(ledger.pool, async (client) => {
+    const cancelled = await cancelBulkReplay(client, id)
+    if (cancelled) {
+      const { name, replayed } = cancelled
+      await recordAudit(client, {
+        actor,
+        action: 'cancel-replay',
+        why,
+        tenant: cancelled.tenant ?? ALL_TENANTS,
+        subject: `replay ${id}`,
+        detail: { name, replayed },
+        address,
+      })
+    }
+    await client.query('commit')
+    return cancelled ?? readReplay(ledger, id, scope)
+  })
+}
+
+export async function readReplay(
+  { pool }: LedgerTables,
+  id: string,
+  { tenant }: TenantScope = {},
+): Promise<ManyReplay> {
+  const found = UUID.test(id) ? await findBulkReplay(pool, id) : undefined
+  if (found && (tenant === undefined || found.tenant === tenant)) return found
+  throw new HookonceError('REPLAY_UNKNOWN', `there is no replay "${id}"`)
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The newest first. */
+export function listReplays({ pool }: LedgerTables, { tenant }: TenantScope = {}): Promise<ManyReplay[]> {
+  return readBulkReplays(pool, { tenant, limit: MAX_KEPT })
+}
+
+function storedFilter({ tenant: _, type, error, since, until, ...filter }: ReplayFilter): BulkFilter {
+  if (filter.state === 'processed' && since === undefined)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      'a replay of processed jobs needs `since`: how far back it goes',
+    )
+  return {
+    ...filter,
+    typeLike: type === undefined ? undefined : likePattern(type),
+    error: error === undefined ? undefined : errorPattern(error),
+    since: since?.toISOString(),
+    until: until?.toISOString(),
+  }
+}

@@ -1,0 +1,29 @@
+import { recordAudit } from '../ledger/read/audit.ts'
+import { type DecisionReason, requireReason } from './audit.ts'
+import type { LedgerTables } from './tables.ts'
+
+export interface TestEvent {
+  readonly tenant: string
+  readonly source: string
+  readonly eventKey: string
+  readonly eventType: string
+}
+
+/** Records who sends a test event, before it is sent: it has effects like any event. */
+export async function recordTestEvent(
+  ledger: Pick<LedgerTables, 'pool'>,
+  { tenant, source, eventKey, eventType }: TestEvent,
+  reason: DecisionReason,
+): Promise<void> {
+  requireReason(reason, 'a test event')
+  const { by, why, address } = reason
+  await recordAudit(ledger.pool, {
+    actor: by,
+    action: 'test-event',
+    why,
+    tenant,
+    subject: source,
+    detail: { eventKey, eventType },
+    address,
+  })
+}

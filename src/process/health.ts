@@ -1,0 +1,27 @@
+import { errorCatalogue, HookonceError } from '../model/errors.ts'
+import { Deferred, Permanent } from '../model/handler-errors.ts'
+import { Drain } from '../work/interruption.ts'
+import type { Run } from './run.ts'
+import type { SettledRun } from './settle/settle-run.ts'
+
+/**
+ * What the end of a run says about what its handler calls. `unclear`: the run ended for reasons of
+ * its own.
+ */
+export type Health = 'up' | 'down' | 'unclear'
+
+export function healthOf({ interruption }: Run, { outcome, commit }: SettledRun): Health {
+  if (outcome.isSuccess) return 'up'
+  if (commit.kind !== 'committed' || outcome.isSettled || interruption.reason instanceof Drain)
+    return 'unclear'
+  const { error } = outcome
+  if (error instanceof Permanent) return 'up'
+  if (error instanceof Deferred || isOurs(error)) return 'unclear'
+  return 'down'
+}
+
+/** A fault of the program or of the ledger, which retries or probes cannot heal. */
+function isOurs(error: unknown): boolean {
+  if (!(error instanceof HookonceError)) return false
+  return !errorCatalogue[error.code].retryable || error.code === 'LEASE_LOST' || error.code === 'LEDGER_DOWN'
+}

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { aliased, type Change, differences, leaves, maskOf, withoutRepeats } from './changes.ts'
+
+const row = (fields: Record<string, string>, kind: Change['kind'] = 'inserted'): Change => ({
+  where: 'public.payment',
+  kind,
+  fields,
+})
+const call = (key?: string): Change => ({ where: 'POST /emails', kind: 'called', fields: { to: 'a' }, key })
+
+test('fields that differ between two baselines are masked, others are compared', () => {
+  const mask = maskOf([row({ id: '1', amount: '5' })], [row({ id: '2', amount: '5' })])
+  expect([...mask]).toEqual(['public.payment|inserted|id'])
+  expect(differences([row({ id: '2', amount: '5' })], [row({ id: '3', amount: '5' })], mask)).toEqual([])
+  expect(differences([row({ id: '2', amount: '5' })], [row({ id: '3', amount: '6' })], mask)).toHaveLength(1)
+})
+
+test('a row too many is doubled, one too few is lost', () => {
+  const none = new Set<string>()
+  const [more] = differences([row({ a: '1' })], [row({ a: '1' }), row({ a: '1' })], none)
+  const [less] = differences([row({ a: '1' })], [], none)
+  expect([more?.kind, less?.kind]).toEqual(['doubled', 'lost'])
+})
+
+test('a sum that grew twice is doubled, another text is different', () => {
+  const none = new Set<string>()
+  const [sum] = differences([row({ total: '+10' }, 'updated')], [row({ total: '+20' }, 'updated')], none)
+  const [text] = differences([row({ state: 'paid' })], [row({ state: 'open' })], none)
+  expect([sum?.kind, text?.kind]).toEqual(['doubled', 'different'])
+})
+
+test('calls under one key count once, calls without a key count each time', () => {
+  expect(withoutRepeats([call('k'), call('k'), call('other')])).toMatchObject({ repeated: 1 })
+  expect(withoutRepeats([call(), call()]).changes).toHaveLength(2)
+})
+
+test('ids become names, also inside longer texts and as numbers', () => {
+  const aliases = [['1234567890', '<object>']] as const
+  expect(aliased('receipt-1234567890', aliases)).toBe('receipt-<object>')
+  expect(aliased(1_234_567_890, aliases)).toBe('<object>')
+  expect(leaves({ a: [{ b: 1 }], c: null })).toEqual([
+    ['a[0].b', 1],
+    ['c', null],
+  ])
+})

@@ -1,0 +1,84 @@
+import type { Alias, Change } from './changes.ts'
+import { aliasesOf, type ProvedEvent } from './events.ts'
+
+/*
+ * Effects that come after the end of their schedule, such as the second call of a worker that took
+ * over. They carry the ids of an earlier event, so they are counted there and not in the schedule
+ * that happens to run.
+ */
+
+/** A play that is over. */
+export interface PastPlay {
+  readonly events: readonly ProvedEvent[]
+  /** With all calls, also those that repeat a key. */
+  readonly changes: readonly Change[]
+  readonly late: Change[]
+}
+
+export interface History {
+  /** The names of the ids of all earlier events. */
+  aliases(): Alias[]
+  /** The changes of the play that runs, and those of earlier ones. */
+  split(changes: readonly Change[]): { own: Change[]; late: LateChange[] }
+  add(play: Omit<PastPlay, 'late'>): PastPlay
+  record(late: readonly LateChange[]): void
+}
+
+interface LateChange {
+  readonly play: number
+  readonly change: Change
+}
+
+/** Enough for every run; older plays are not looked for any more. */
+const MAX_PLAYS = 300
+
+export function startHistory(): History {
+  const plays: PastPlay[] = []
+  return {
+    aliases: () =>
+      plays.flatMap(({ events }, number) =>
+        number < plays.length - MAX_PLAYS
+          ? []
+          : idsOf(events).map(([text, name]): Alias => [text, marked(number, name)]),
+      ),
+    split(changes) {
+      const own: Change[] = []
+      const late: LateChange[] = []
+      for (const change of changes) {
+        const play = playOf(change)
+        if (play === undefined) own.push(change)
+        else late.push({ play, change: withoutMarks(change) })
+      }
+      return { own, late }
+    },
+    add(play) {
+      const past = { ...play, late: [] }
+      plays.push(past)
+      return past
+    },
+    record(late) {
+      for (const { play, change } of late) plays[play]?.late.push(change)
+    },
+  }
+}
+
+/** Dates are shared by events, so only ids tell them apart. */
+function idsOf(events: readonly ProvedEvent[]): Alias[] {
+  return aliasesOf(events).filter(([, name]) => !name.includes('date'))
+}
+
+const MARK = /§(\d+)§/g
+
+function marked(number: number, name: string): string {
+  return `§${number}§${name}`
+}
+
+function playOf({ where, fields }: Change): number | undefined {
+  const [, number] = /§(\d+)§/.exec([where, ...Object.values(fields)].join(' ')) ?? []
+  return number === undefined ? undefined : Number(number)
+}
+
+function withoutMarks({ where, fields, ...rest }: Change): Change {
+  const plain = Object.entries(fields).map(([name, value]) => [name, value.replaceAll(MARK, '')])
+  return { ...rest, where: where.replaceAll(MARK, ''), fields: Object.fromEntries(plain) }
+}

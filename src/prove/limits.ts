@@ -1,0 +1,32 @@
+/** What was given, as far as it decides what a run can show. */
+export interface Reach {
+  readonly hasDatabase: boolean
+  readonly hasDownstream: boolean
+  readonly hasStart: boolean
+  /** The variable that leads the receiver through the proxy, and whether it did. */
+  readonly databaseVariable: string
+  readonly wasProxied: boolean
+}
+
+/** What a run cannot say, each with what to do about it. */
+export function limitsOf(reach: Reach): string[] {
+  const { hasDatabase, hasDownstream, hasStart, wasProxied, databaseVariable } = reach
+  return [
+    ...(hasDatabase ? [] : ['Rows were not compared: pass --database.']),
+    ...(hasDownstream
+      ? []
+      : [
+          'Calls to other services were not seen: pass --downstream PORT, and let the receiver call http://127.0.0.1:PORT.',
+        ]),
+    ...(hasStart ? [] : ['The receiver was never killed: pass --start with the command that starts it.']),
+    ...(hasStart && hasDatabase && !wasProxied
+      ? [
+          `Commits were not seen, so it was not killed around them: the receiver did not take its database URL from ${databaseVariable}. Name the variable with --database-env.`,
+        ]
+      : []),
+    'Effects in other places, such as files, caches and other databases, were not seen.',
+    'Effects that come later than the silence that ended a schedule were not seen: --quiet makes it longer.',
+    'Hours between two copies were not waited for; a restart stands for them.',
+    'These schedules found what is listed here. No test can show that there is no other fault.',
+  ]
+}

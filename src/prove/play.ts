@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Change, withoutRepeats } from './changes.ts'
+import { type EventMaker, freshEvent, freshPair, type ProvedEvent, signedDelivery } from './events.ts'
+import { type Forgery, forged, outdated, rewritten, tampered, unsigned, unusualBytes } from './forge.ts'
+import type { PastPlay } from './late.ts'
+import type { ReceiverProcess } from './receiver-process.ts'
+import type { BadDelivery, Schedule, Step } from './schedules/steps.ts'
+import { type Answer, answerText, isAccepted, send, sendAndLoseReply, sendUntilAccepted } from './send.ts'
+import { type Patience, type Watch, type Watchers, watch } from './watch/watch.ts'
+
+/** Everything that a schedule needs to be played. */
+export interface Stage {
+  readonly url: URL
+  readonly maker: EventMaker
+  readonly watchers: Watchers
+  readonly patience: Patience
+  readonly receiver: ReceiverProcess | undefined
+  /** A statement that makes what the handler expects to find; `$1` is the id of the object. */
+  readonly prepare: string | undefined
+}
+
+/** What was seen of one play. */
+export interface Play {
+  readonly changes: readonly Change[]
+  /** Calls that were repeated under one Idempotency-Key. */
+  readonly repeated: number
+  /** A genuine delivery that was never accepted. */
+  readonly refused: string | undefined
+  /** A bad delivery that had an effect, or was accepted where effects cannot be seen. */
+  readonly acceptedBad: string | undefined
+  /** Why the schedule could not be played as it is written. */
+  readonly impossible: string | undefined
+  readonly notes: readonly string[]
+  readonly boundaries: readonly string[]
+  readonly lagMs: number
+  /** It died with work that it had accepted: the rest may come long after its restart. */
+  readonly owesWork: boolean
+  /** Where effects are kept that come later. */
+  readonly past: PastPlay
+}
+
+const FORGERIES: Readonly<Record<BadDelivery, Forgery>> = { forged, unsigned, tampered, rewritten, outdated }
+
+const NOT_SIGNED: Readonly<Record<BadDelivery, string>> = {
+  forged: 'the signature of this provider is inside the body',
+  unsigned: 'the signature of this provider is not in a header',
+  tampered: 'this provider does not sign the body',
+  rewritten: 'this provider does not sign the bytes of a JSON body',
+  outdated: 'this provider does not sign a date',
+}
+
+export function freshEvents(
+  { maker }: Stage,
+  { events, relatedType }: Pick<Schedule, 'events' | 'relatedType'>,
+): readonly ProvedEvent[] {
+  return events === 1 ? [freshEvent(maker)] : freshPair(maker, relatedType)
+}
+
+/** Plays the steps with these events, and waits for what they lead to. */
+export async function play(
+  stage: Stage,
+  steps: readonly Step[],
+  events: readonly ProvedEvent[],
+  isMissing?: (changes: readonly Change[]) => boolean,
+): Promise<Play> {
+  const { url, maker, watchers, receiver, prepare } = stage
+  const [first] = events
+  if (prepare !== undefined && first) await watchers.rows?.prepare(prepare, first.objectId)
+  const watching = await watch(watchers, stage.patience, events)
+  watchers.boundaries.begin()
+  const notes: string[] = []
+  let refused: string | undefined
+  let acceptedBad: string | undefined
+  let impossible: string | undefined
+  let owesWork = false
+
+  const sign = (index: number) => () => signedDelivery(maker, events[index] ?? freshEvent(maker))
+  const note = (answer: Answer): void => {
+    if (!isAccepted(answer)) refused ??= answerText(answer)
+  }
+
+  async function perform(step: Step): Promise<void> {
+    switch (step.kind) {
+      case 'deliver': {
+        const answers = await Promise.all(
+          Array.from({ length: step.copies }, () => send(url, sign(step.event)())),
+        )
+        // The provider sends those again that were not accepted.
+        for (const answer of answers)
+          if (!isAccepted(answer)) note(await sendUntilAccepted(url, sign(step.event)))
+        return
+      }
+      case 'lose-reply':
+        return sendAndLoseReply(url, sign(step.event)(), step.afterMs)
+      case 'settle':
+        return void (await watching.settled())
+      case 'slow-calls':
+        return watchers.calls?.delay(step.ms)
+      case 'restart':
+        await receiver?.killAndWait()
+        return receiver?.start()
+      case 'kill':
+        return killAt(step)
+      case 'bad':
+        return sendBad(step.what)
+      case 'unusual-bytes': {
+        const delivery = first && unusualBytes(maker, first)
+        if (!delivery) impossible = 'this provider does not sign the bytes of a JSON body'
+        else note(await sendUntilAccepted(url, () => delivery))
+      }
+    }
+  }
+
+  async function killAt({ event, at }: Step & { kind: 'kill' }): Promise<void> {
+    const { boundaries } = watchers
+    boundaries.begin(at)
+    const answered = send(url, sign(event)())
+    const wasKilled = await reached(boundaries.killed, answered)
+    const answer = await answered
+    if (!wasKilled) {
+      boundaries.begin()
+      impossible ??= 'this time the delivery did not pass it'
+      return
+    }
+    await receiver?.killAndWait()
+    boundaries.begin()
+    await receiver?.start()
+    // A provider does not repeat what was accepted: the receiver must finish it by itself.
+    owesWork = isAccepted(answer)
+    if (owesWork) notes.push('it had accepted the event before it died, so it was not delivered again')
+    else note(await sendUntilAccepted(url, sign(event)))
+  }
+
+  /** The work may go on after the reply, so the boundary is waited for a little longer. */
+  async function reached(killed: Promise<void>, answered: Promise<Answer>): Promise<boolean> {
+    const late = answered.then(() => sleep(stage.patience.quietMs * 2)).then(() => false)
+    return Promise.race([killed.then(() => true), late])
+  }
+
+  async function sendBad(what: BadDelivery): Promise<void> {
+    const delivery = first && FORGERIES[what](maker, first)
+    if (!delivery) {
+      impossible = NOT_SIGNED[what]
+      return
+    }
+    const answer = await send(url, delivery)
+    const changes = await watching.settled()
+    const canSee = watchers.rows !== undefined || watchers.calls !== undefined
+    if (changes.length > 0 || (isAccepted(answer) && !canSee)) acceptedBad = answerText(answer)
+    else if (isAccepted(answer))
+      notes.push(`it was answered with ${answerText(answer)}, but had no effect; answer 401`)
+  }
+
+  for (const step of steps) {
+    await perform(step)
+    if (impossible !== undefined || acceptedBad !== undefined) break
+  }
+  const all = await outcome(watching)
+  return {
+    ...withoutRepeats(all),
+    past: watching.end(all),
+    owesWork,
+    refused,
+    acceptedBad,
+    impossible,
+    notes,
+    boundaries: [...watchers.boundaries.reached],
+    lagMs: watching.lagMs,
+  }
+
+  async function outcome(watched: Watch): Promise<Change[]> {
+    // What is decided already needs no patience.
+    const isDecided = impossible !== undefined || acceptedBad !== undefined || refused !== undefined
+    return watched.settled(
+      isDecided ? undefined : isMissing && ((changes) => isMissing(withoutRepeats(changes).changes)),
+    )
+  }
+}

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { HookonceError } from '../model/errors.ts'
+import { isListening } from './send.ts'
+
+/** The receiver, if the prover starts it itself. */
+export interface ReceiverProcess {
+  /** Starts it and waits until it accepts connections. */
+  start(): Promise<void>
+  /** `kill -9` of its whole process group, at once. */
+  kill(): void
+  /** Kills it and waits until nothing listens any more. */
+  killAndWait(): Promise<void>
+}
+
+/** A slow start of a large app, on a machine that does other things too. */
+const READY_WITHIN_MS = 60_000
+/** A killed process closes its port at once. */
+const GONE_WITHIN_MS = 10_000
+/** What is shown of its output when it does not start. */
+const SHOWN_OUTPUT = 2_000
+
+export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEnv): ReceiverProcess {
+  let child: ChildProcess | undefined
+  let output = ''
+
+  const kill = (): void => {
+    const pid = child?.pid
+    child = undefined
+    if (pid === undefined) return
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch (error) {
+      // ESRCH: it ended by itself.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    }
+  }
+
+  async function start(): Promise<void> {
+    if (await isListening(url))
+      throw new HookonceError(
+        'CONFIG_INVALID',
+        `something already listens at ${url.origin}; stop it, because --start runs the receiver itself`,
+      )
+    output = ''
+    // A group of its own, so that the processes that it starts are killed with it.
+    const started = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    child = started
+    for (const stream of [started.stdout, started.stderr])
+      stream.on('data', (chunk) => {
+        output = (output + String(chunk)).slice(-SHOWN_OUTPUT)
+      })
+    const deadline = Date.now() + READY_WITHIN_MS
+    while (!(await isListening(url))) {
+      const ended = started.exitCode !== null || started.signalCode !== null
+      if (ended || Date.now() > deadline) {
+        kill()
+        const what = ended ? 'ended before it listened' : 'does not listen'
+        throw new HookonceError(
+          'CONFIG_INVALID',
+          `--start: \`${command}\` ${what} at ${url.origin}; its last output:\n${output.trim() || '(none)'}`,
+        )
+      }
+      await sleep(50)
+    }
+  }
+
+  return {
+    start,
+    kill,
+    async killAndWait() {
+      kill()
+      const deadline = Date.now() + GONE_WITHIN_MS
+      while (await isListening(url)) {
+        if (Date.now() > deadline)
+          throw new HookonceError(
+            'CONFIG_INVALID',
+            `something still listens at ${url.origin} after kill -9 of \`${command}\`; start the receiver itself with --start, not a program that hands it to another one`,
+          )
+        await sleep(20)
+      }
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import type { Random } from '../random.ts'
+import { type BadDelivery, deliver, restart, type Schedule, type Step, settle } from './steps.ts'
+
+/* What production does to a receiver. */
+
+export interface Possible {
+  readonly random: Random
+  /** The prover starts the receiver, so it may kill it. */
+  readonly mayKill: boolean
+  /** The boundaries that one delivery passed. */
+  readonly boundaries: readonly string[]
+  /** The type of a second event of the same object. */
+  readonly relatedType: string | undefined
+  /** How many random schedules, and rounds of copies. */
+  readonly rounds: number
+}
+
+/** More boundaries than this are drawn by the seed. */
+const MAX_KILLS = 24
+
+const one = (name: string, title: string, ...variants: (readonly Step[])[]): Schedule => ({
+  name,
+  title,
+  events: 1,
+  variants,
+})
+
+const untried = (name: string, title: string, reason: string): Schedule => ({ ...one(name, title), reason })
+
+const AFTER_RESTART = 'An old copy arrives hours later, after a restart'
+
+export function schedulesFor(possible: Possible): Schedule[] {
+  const { random, mayKill, rounds, relatedType } = possible
+  const copies = 8
+  return [
+    one('same-again', 'The provider sends the same event again', [
+      deliver(),
+      settle,
+      deliver(),
+      settle,
+      deliver(),
+    ]),
+    one(
+      'copies-at-once',
+      'Copies of one event arrive at the same time',
+      ...Array.from({ length: rounds }, (_, round): Step[] =>
+        round % 2 === 0
+          ? [deliver(0, copies)]
+          : [{ kind: 'slow-calls', ms: 50 + random.whole(150) }, deliver(0, copies)],
+      ),
+    ),
+    one(
+      'lost-reply',
+      'The reply is lost, and the provider sends the event again',
+      [{ kind: 'lose-reply', event: 0, afterMs: 0 }, settle, deliver()],
+      [{ kind: 'lose-reply', event: 0, afterMs: random.whole(40) }, deliver()],
+    ),
+    mayKill
+      ? one('after-restart', AFTER_RESTART, [deliver(), settle, restart, deliver()])
+      : untried('after-restart', AFTER_RESTART, 'pass --start, so that the receiver can be restarted'),
+    pair('older-after-newer', 'An older version arrives after a newer one'),
+    relatedType === undefined
+      ? untried(
+          'both-orders',
+          'Two related events arrive in either order',
+          'name the type of a later event of the same object with --related',
+        )
+      : { ...pair('both-orders', `A related ${relatedType} arrives first`), relatedType },
+    ...BAD_TITLES.map(([what, title]) => one(what, title, [{ kind: 'bad', what }, deliver()])),
+    one('unusual-bytes', 'A genuine delivery is formatted in an unusual way', [{ kind: 'unusual-bytes' }]),
+    ...kills(possible),
+    one(
+      'mixed',
+      'Several of these happen to one event',
+      ...Array.from({ length: rounds }, () => mixed(possible)),
+    ),
+  ]
+}
+
+function pair(name: string, title: string): Schedule {
+  return { name, title, events: 2, variants: [[deliver(1), settle, deliver(0)]] }
+}
+
+/** The order in which the events of a pair happened: what the reverse order must lead to. */
+export const IN_ORDER: readonly Step[] = [deliver(0), settle, deliver(1)]
+
+const BAD_TITLES: readonly (readonly [BadDelivery, string])[] = [
+  ['forged', 'Somebody sends an event with a forged signature'],
+  ['unsigned', 'Somebody sends an event without a signature'],
+  ['tampered', 'Somebody changes a signed event'],
+  ['rewritten', 'A program in between writes the signed JSON anew'],
+  ['outdated', 'Somebody sends an old signed event'],
+]
+
+function kills(possible: Possible): Schedule[] {
+  const title = 'The receiver dies at a boundary of its work'
+  if (!possible.mayKill) return [untried('kill', title, 'pass --start, so that the receiver can be killed')]
+  const points = drawn(killPoints(possible), possible.random)
+  if (points.length === 0)
+    return [
+      untried(
+        'kill',
+        title,
+        'no call and no commit was seen; pass --downstream, or --database with --database-env',
+      ),
+    ]
+  return points.map((at) => one(`kill ${at}`, `The receiver dies ${at}`, [{ kind: 'kill', event: 0, at }]))
+}
+
+function killPoints({ mayKill, boundaries }: Possible): readonly string[] {
+  return mayKill ? [...new Set(boundaries)] : []
+}
+
+/** At most so many, in their order. Those that come many times are left out first. */
+function drawn(points: readonly string[], random: Random): string[] {
+  const left = [...points]
+  while (left.length > MAX_KILLS) {
+    const repeated = left.filter((point) => / \(\d+\)$/.test(point))
+    const from = repeated.length > 0 ? repeated : left
+    left.splice(left.indexOf(from[random.whole(from.length)] ?? ''), 1)
+  }
+  return left
+}
+
+function mixed(possible: Possible): Step[] {
+  const { random } = possible
+  const points = killPoints(possible)
+  const kinds = possible.mayKill ? 5 : 3
+  const steps = Array.from({ length: 2 + random.whole(3) }, (): Step => {
+    const at = points[random.whole(Math.max(1, points.length))]
+    switch (random.whole(kinds)) {
+      case 0:
+        return deliver(0, 1 + random.whole(4))
+      case 1:
+        return { kind: 'lose-reply', event: 0, afterMs: random.whole(30) }
+      case 2:
+        return settle
+      case 3:
+        return restart
+      default:
+        return at === undefined ? restart : { kind: 'kill', event: 0, at }
+    }
+  })
+  // The provider goes on until the event is accepted.
+  return [...steps, deliver()]
+}

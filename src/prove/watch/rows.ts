@@ -1,0 +1,209 @@
+import pg from 'pg'
+import { HookonceError } from '../../model/errors.ts'
+import { textOfThrown } from '../../model/thrown.ts'
+import { type Alias, aliased, type Change } from '../changes.ts'
+
+/*
+ * Which rows changed. A transaction that stays open keeps the view of the database from before. At
+ * the end both views are read, but only rows that may have changed: those whose version is new, or
+ * that a transaction replaced, deleted or locked since. Rows that are equal in both views drop out.
+ * So the size of a table costs a scan, and no transfer.
+ */
+
+/** The rows of every user's table, before and after. */
+export interface RowWatcher {
+  /** From now on changes count. */
+  begin(): Promise<void>
+  changes(aliases: readonly Alias[]): Promise<Change[]>
+  /** Runs the user's statement for a new object. */
+  prepare(sql: string, objectId: string): Promise<void>
+  /** Tables that are watched, and those that are not with the reason. */
+  readonly tables: readonly string[]
+  readonly unwatched: readonly string[]
+  close(): Promise<void>
+}
+
+interface Table {
+  readonly name: string
+  readonly quoted: string
+  readonly keys: readonly string[]
+  /** Columns of dates and times: their values count only if they are the date of an event. */
+  readonly dates: ReadonlySet<string>
+}
+
+const TABLES = `
+  select format('%s.%s', n.nspname, c.relname) as name, format('%I.%I', n.nspname, c.relname) as quoted,
+    has_table_privilege(c.oid, 'select') as readable,
+    coalesce((select array_agg(a.attname::text) from pg_index i
+      join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
+      where i.indrelid = c.oid and i.indisprimary), '{}') as keys,
+    coalesce((select array_agg(a.attname::text) from pg_attribute a
+      where a.attrelid = c.oid and a.attnum > 0
+        and a.atttypid in ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype, 'time'::regtype)), '{}') as dates
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema$)'
+  order by 1`
+
+/** More tables than this are a multi-tenant server, not a database to prove a receiver on. */
+const MAX_TABLES = 1_000
+/** One delivery that changes more rows of one table than this is not compared. */
+const MAX_ROWS = 5_000
+
+const horizonSql = `select txid_snapshot_xmin(txid_current_snapshot()) % 4294967296 as xid`
+
+const snapshotSql = `select txid_current_snapshot()::text as snapshot`
+
+const rowsSql = ({ quoted }: Table): string =>
+  `select to_jsonb(t) as row from ${quoted} t where age(t.xmin) <= age($1::text::xid) or t.xmax::text <> '0' limit ${MAX_ROWS + 1}`
+
+type Row = Readonly<Record<string, unknown>>
+
+export async function watchRows(
+  databaseUrl: string,
+  isIgnored: (name: string) => boolean,
+): Promise<RowWatcher> {
+  const open = (): pg.Client =>
+    new pg.Client({
+      connectionString: databaseUrl,
+      application_name: 'hookonce prove',
+      options: '-c TimeZone=UTC -c statement_timeout=30000',
+    })
+  const [past, present] = [open(), open()]
+  for (const client of [past, present]) {
+    // A query that runs reports the same.
+    client.on('error', () => undefined)
+    await client.connect().catch((error) => {
+      const fault = `--database cannot be reached: ${textOfThrown(error)}`
+      throw new HookonceError('DATABASE_UNREACHABLE', fault, { cause: error })
+    })
+  }
+  const { rows } = await present.query(TABLES)
+  if (rows.length > MAX_TABLES)
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `--database has ${rows.length} tables; at most ${MAX_TABLES} are watched`,
+    )
+  const wanted = rows.filter(({ name }) => !isIgnored(name))
+  const tables: Table[] = wanted
+    .filter(({ readable }) => readable)
+    .map(({ name, quoted, keys, dates }) => ({ name, quoted, keys, dates: new Set(dates) }))
+  let horizon = '0'
+  /** If no transaction has begun or ended since, no row has changed. */
+  let last: { snapshot: string; aliases: readonly Alias[]; changes: Change[] } | undefined
+
+  return {
+    tables: tables.map(({ name }) => name),
+    unwatched: [
+      ...wanted.filter(({ readable }) => !readable).map(({ name }) => `${name}: no permission to read it`),
+      ...rows.filter(({ name }) => isIgnored(name)).map(({ name }) => `${name}: ignored`),
+    ],
+    async begin() {
+      await past.query('rollback')
+      await past.query('begin isolation level repeatable read read only')
+      const { rows: found } = await past.query(horizonSql)
+      horizon = String(found[0]?.xid)
+      last = undefined
+    },
+    async changes(aliases) {
+      const snapshot = String((await present.query(snapshotSql)).rows[0]?.snapshot)
+      if (last?.snapshot === snapshot && last.aliases === aliases) return last.changes
+      const changes: Change[] = []
+      for (const table of tables) {
+        const [before, after] = [await read(past, table), await read(present, table)]
+        changes.push(...changesOf(table, before, after, { aliases, isIgnored }))
+      }
+      last = { snapshot, aliases, changes }
+      return changes
+    },
+    async prepare(sql, objectId) {
+      try {
+        await present.query(sql, /\$1/.test(sql) ? [objectId] : [])
+      } catch (error) {
+        throw new HookonceError('CONFIG_INVALID', `--prepare failed: ${textOfThrown(error)}`, {
+          cause: error,
+        })
+      }
+    },
+    async close() {
+      await Promise.all([past.end(), present.end()])
+    },
+  }
+
+  async function read(client: pg.Client, table: Table): Promise<Row[]> {
+    const found = await client.query(rowsSql(table), [horizon])
+    if (found.rows.length > MAX_ROWS)
+      throw new HookonceError(
+        'CONFIG_INVALID',
+        `more than ${MAX_ROWS} rows of ${table.name} changed at once; pass --ignore ${table.name} if it has nothing to do with the receiver`,
+      )
+    return found.rows.map(({ row }) => row)
+  }
+}
+
+interface Reading {
+  readonly aliases: readonly Alias[]
+  isIgnored(name: string): boolean
+}
+
+function changesOf(table: Table, before: readonly Row[], after: readonly Row[], reading: Reading): Change[] {
+  const text = (row: Row): string => JSON.stringify(row)
+  const gone = without(before, after, text)
+  const come = without(after, before, text)
+  const keyOf = (row: Row): string => JSON.stringify(table.keys.map((key) => row[key]))
+  const old = new Map(table.keys.length === 0 ? [] : gone.map((row) => [keyOf(row), row]))
+  const updated = come.filter((row) => old.has(keyOf(row)))
+  const updatedKeys = new Set(updated.map(keyOf))
+  const change = (kind: Change['kind'], row: Row, previous?: Row): Change => ({
+    where: table.name,
+    kind,
+    fields: fieldsOf(table, row, previous, reading),
+  })
+  const isUpdated = (row: Row): boolean => table.keys.length > 0 && updatedKeys.has(keyOf(row))
+  return [
+    ...come.map((row) =>
+      isUpdated(row) ? change('updated', row, old.get(keyOf(row))) : change('inserted', row),
+    ),
+    ...gone.filter((row) => !isUpdated(row)).map((row) => change('deleted', row)),
+  ].filter(({ kind, fields }) => kind !== 'updated' || Object.keys(fields).length > table.keys.length)
+}
+
+/** The rows of one list that are not in the other, each as often as it is missing there. */
+function without(rows: readonly Row[], others: readonly Row[], text: (row: Row) => string): Row[] {
+  const counts = new Map<string, number>()
+  for (const row of others) counts.set(text(row), (counts.get(text(row)) ?? 0) + 1)
+  return rows.filter((row) => {
+    const left = counts.get(text(row)) ?? 0
+    counts.set(text(row), left - 1)
+    return left <= 0
+  })
+}
+
+/** Of an updated row: its key and what changed, numbers as the difference. */
+function fieldsOf(
+  table: Table,
+  row: Row,
+  previous: Row | undefined,
+  { aliases, isIgnored }: Reading,
+): Change['fields'] {
+  const fields: Record<string, string> = {}
+  for (const [column, value] of Object.entries(row)) {
+    const isKey = table.keys.includes(column)
+    if (!isKey && (isIgnored(`${table.name}.${column}`) || BOOKKEEPING.test(column))) continue
+    const old = previous?.[column]
+    if (previous && !isKey && JSON.stringify(old) === JSON.stringify(value)) continue
+    const text = aliased(value, aliases)
+    // A date that is no date of an event is the time of this run.
+    if (table.dates.has(column) && value !== null && !text.startsWith('<')) continue
+    const isCount = previous && !isKey && typeof value === 'number' && typeof old === 'number'
+    fields[column] = isCount ? signed(value - old) : text
+  }
+  return fields
+}
+
+/** Counters of deliveries and attempts. A correct receiver may keep them. */
+const BOOKKEEPING =
+  /^(attempts?|attempt_count|tries|retries|retry_count|deliveries|delivery_count|seen_count|duplicates|duplicate_count)$/i
+
+function signed(value: number): string {
+  return value > 0 ? `+${value}` : String(value)
+}

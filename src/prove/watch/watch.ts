@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Change } from '../changes.ts'
+import { aliasesOf, type ProvedEvent } from '../events.ts'
+import type { History, PastPlay } from '../late.ts'
+import type { Boundaries } from './boundaries.ts'
+import type { CallRecorder } from './calls.ts'
+import type { RowWatcher } from './rows.ts'
+
+/* Everything that is seen of a receiver from outside, as one list of changes. */
+
+export interface Watchers {
+  readonly rows: RowWatcher | undefined
+  readonly calls: CallRecorder | undefined
+  readonly boundaries: Boundaries
+  readonly history: History
+}
+
+export interface Patience {
+  /** Nothing may change for this long before the outcome is compared. */
+  quietMs: number
+  /** How long an effect that is missing is waited for. */
+  readonly patienceMs: number
+}
+
+/** What became of the events of one schedule, from `watch` on. */
+export interface Watch {
+  /** Waits until nothing changes any more, and while `isMissing` says so. */
+  settled(isMissing?: (changes: readonly Change[]) => boolean): Promise<Change[]>
+  /** Ends it: what comes from now on is late. */
+  end(changes: readonly Change[]): PastPlay
+  /** From the beginning to the last change that was seen. */
+  readonly lagMs: number
+}
+
+type Late = ReturnType<History['split']>['late']
+
+const POLL_MS = 60
+
+export async function watch(
+  { rows, calls, history }: Watchers,
+  patience: Patience,
+  events: readonly ProvedEvent[],
+): Promise<Watch> {
+  const aliases = [...aliasesOf(events), ...history.aliases()]
+  await rows?.begin()
+  calls?.begin()
+  const startedAt = Date.now()
+  let lagMs = 0
+  let last = ''
+  let late: Late = []
+
+  const look = async () =>
+    history.split([...((await rows?.changes(aliases)) ?? []), ...(calls?.changes(aliases) ?? [])])
+
+  return {
+    end(changes) {
+      history.record(late)
+      return history.add({ events, changes })
+    },
+    get lagMs() {
+      return lagMs
+    },
+    async settled(isMissing = () => false) {
+      const deadline = Date.now() + patience.patienceMs
+      let changedAt = Date.now()
+      for (;;) {
+        const seen = await look()
+        const changes = seen.own
+        late = seen.late
+        const now = Date.now()
+        const text = JSON.stringify(seen)
+        if (text !== last) {
+          last = text
+          changedAt = now
+          if (changes.length > 0) lagMs = now - startedAt
+        }
+        const isQuiet = now - changedAt >= patience.quietMs
+        if (isQuiet && (now >= deadline || !isMissing(changes))) return changes
+        // A receiver that never rests is compared as it is.
+        if (now >= deadline + patience.patienceMs) return changes
+        await sleep(POLL_MS)
+      }
+    },
+  }
+}

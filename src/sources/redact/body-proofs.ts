@@ -1,0 +1,26 @@
+import type { CheckedDescription } from '../description.ts'
+
+/*
+ * Headers that are computed from the body: signatures, digests, checksums, its length. Next to a
+ * redacted body they give a hidden value away: whoever knows the rest of the body can try all card
+ * numbers. For a signature with a public key, or a plain hash, no secret is needed. The length of the
+ * original body, less that of the stored one, is the length of what is hidden. They are of no use
+ * either, because they do not fit the redacted body.
+ */
+
+/** `x-hub-signature-256`, `content-digest`, `plaid-verification`, `content-length`, … */
+const OF_BODY =
+  /(^|[-_])(sig|sign|signature|signatures|hmac|digest|hash|checksum|verification|md5|sha\d*|crc\w*|etag|length|size|range)($|[-_]|\d)/
+
+/** Takes a name in lower case. */
+export function bodyProofs({ signature, event }: CheckedDescription): (name: string) => boolean {
+  const declared = 'header' in signature && signature.header !== undefined ? [signature.header].flat() : []
+  const proofs = new Set(declared.map((name) => name.toLowerCase()))
+  // Jobs read the identity of an event from its stored headers again.
+  const needed = new Set(
+    [...JSON.stringify(event).matchAll(/header:([\w!#$%&'*+.^`|~-]+)/g)].map(([, name = '']) =>
+      name.toLowerCase(),
+    ),
+  )
+  return (name) => (proofs.has(name) || OF_BODY.test(name)) && !needed.has(name)
+}

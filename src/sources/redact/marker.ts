@@ -1,0 +1,2 @@
+/** Stands in the place of a hidden value. */
+export const MARKER = '[redacted]'

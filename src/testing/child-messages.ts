@@ -1,0 +1,41 @@
+import type { AttemptFact, EffectFact } from '../observe/observer.ts'
+import type { CrashPoint, FaultKind } from './faults.ts'
+
+/* What a test and its real child processes send each other. All of it is JSON. */
+
+/** What a child is started with, as its only argument. */
+export interface ChildSettings {
+  readonly module: string
+  readonly export: string
+  readonly database: string
+  readonly downstreamUrl: string
+  readonly schema: string
+  readonly shiftMs: number
+  readonly start: boolean
+  readonly faults: readonly ChildFault[]
+}
+
+export interface ChildFault {
+  readonly id: number
+  readonly kind: FaultKind
+  readonly point: CrashPoint
+  /** How often the point must still be reached. */
+  readonly left: number
+}
+
+export type ToChild =
+  | { readonly arm: ChildFault }
+  | { readonly shiftMs: number }
+  /** The run at a fault may go on. */
+  | { readonly goOn: true }
+  | { readonly stop: true }
+
+export type FromChild =
+  | { readonly port: number }
+  | { readonly failed: string }
+  /** A fault happens now. After it, the child is dead or stopped, or waits. */
+  | { readonly hit: number }
+  | { readonly attempt: Omit<AttemptFact, 'error'> & { readonly error?: string } }
+  | { readonly effectStarted: EffectFact }
+  | { readonly trouble: { readonly doing: string; readonly error: string } }
+  | { readonly stopped: true }

@@ -1,0 +1,18 @@
+import type { Pool } from 'pg'
+import { type EffectRow, readEffects } from '../ledger/testing/progress.ts'
+
+/** What is recorded of one effect. */
+export interface EffectHistory {
+  readonly key: string
+  /** One record per epoch: a replay with `fresh` begins the next. */
+  readonly records: readonly EffectRow[]
+  /** How often its work was called, by all processes. A crash in a call makes it two. */
+  readonly calls: number
+  /** Records that say that it happened. */
+  readonly happened: number
+}
+
+export async function effectHistory(pool: Pool, key: string, calls: number): Promise<EffectHistory> {
+  const records = await readEffects(pool, key)
+  return { key, records, calls, happened: records.filter(({ state }) => state === 'done').length }
+}

@@ -1,0 +1,165 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { type JobView, readJobs } from '../ledger/testing/progress.ts'
+import { HookonceError } from '../model/errors.ts'
+import type { JobState } from '../model/job-state.ts'
+import { textOfThrown } from '../model/thrown.ts'
+import type { AttemptFact, CustomObserver, EffectFact } from '../observe/observer.ts'
+
+/** Chooses jobs. Every value that is given must match. */
+export interface JobFilter {
+  readonly source?: string
+  readonly type?: string
+  readonly key?: string
+  readonly subscriber?: string
+  /** A state that the job is in, or that a run of it ended with. */
+  readonly state?: JobState
+  readonly receiptId?: string
+}
+
+export interface WaitOptions {
+  /** Real time without any progress. Default: 10 seconds. */
+  readonly timeoutMs?: number
+}
+
+/** What the processes of one test have reported. */
+export interface Journal {
+  observer(isHeard: () => boolean): CustomObserver
+  waitFor(filter: JobFilter, wait: WaitOptions): Promise<JobView>
+  /** How often an effect was called, by any process. */
+  effectCalls(key: string): number
+  /** The kit itself failed, outside any call of the test. */
+  fail(error: unknown): void
+  throwFailure(): void
+  /** How much was reported. */
+  readonly reports: number
+  /** Resolves when something was reported, or a short time has passed. */
+  news(): Promise<unknown>
+  /** A timeout, with what the jobs look like and what went wrong last. */
+  timedOut(what: string): Promise<HookonceError>
+}
+
+export const WAIT_MS = 10_000
+const LOOK_MS = 25
+const MAX_TROUBLES = 5
+const OUTCOME_STATES: Readonly<Partial<Record<AttemptFact['outcome'], JobState>>> = {
+  processed: 'processed',
+  stale: 'processed',
+  retrying: 'retrying',
+  deferred: 'retrying',
+  failed: 'failed',
+  attention: 'attention',
+}
+
+export function journal(pool: Pool): Journal {
+  const attempts: AttemptFact[] = []
+  const effects: EffectFact[] = []
+  const troubles: string[] = []
+  const failures: unknown[] = []
+  let reports = 0
+  let ring: () => void = () => undefined
+  let rung = nextRing()
+
+  function nextRing(): Promise<void> {
+    return new Promise((resolve) => {
+      ring = resolve
+    })
+  }
+
+  function note(): void {
+    reports += 1
+    ring()
+    rung = nextRing()
+  }
+
+  function trouble(text: string): void {
+    troubles.push(text)
+    if (troubles.length > MAX_TROUBLES) troubles.shift()
+    note()
+  }
+
+  async function find(filter: JobFilter): Promise<JobView | undefined> {
+    const { state, ...rest } = filter
+    const matching = (await readJobs(pool)).filter((job) => isMatch(job, rest))
+    const now = matching.find((job) => state === undefined || job.state === state)
+    if (now || state === undefined) return now
+    const before = attempts.find(
+      (fact) =>
+        OUTCOME_STATES[fact.outcome] === state &&
+        matching.some((job) => job.receiptId === fact.receiptId && job.subscriber === fact.subscriber),
+    )
+    const job = matching.find((one) => one.receiptId === before?.receiptId)
+    return before && job ? { ...job, state, attempt: before.attempt } : undefined
+  }
+
+  async function timedOut(what: string): Promise<HookonceError> {
+    const jobs = (await readJobs(pool)).map(
+      ({ source, eventType, eventKey, subscriber, state, attempt, reason }) =>
+        `  ${source} ${eventType} ${eventKey} → ${subscriber}: ${state}, attempt ${attempt}${reason ? `, ${reason}` : ''}`,
+    )
+    const seen = jobs.length > 0 ? `the jobs:\n${jobs.join('\n')}` : 'no event was recorded'
+    const last = troubles.length > 0 ? `\nlast reports:\n  ${troubles.join('\n  ')}` : ''
+    return new HookonceError('TEST_TIMED_OUT', `${what}; ${seen}${last}`)
+  }
+
+  const self: Journal = {
+    observer: (isHeard) => ({
+      attempt(fact) {
+        if (!isHeard()) return
+        attempts.push(fact)
+        if (fact.error !== undefined)
+          trouble(`${fact.subscriber}, attempt ${fact.attempt}: ${textOfThrown(fact.error)}`)
+        note()
+      },
+      effectStarted(fact) {
+        effects.push(fact)
+        note()
+      },
+      delivery: (fact) => {
+        if (isHeard() && fact.outcome === 'rejected')
+          trouble(
+            `a delivery was refused: ${fact.code ?? fact.status}${fact.detail ? `, ${fact.detail}` : ''}`,
+          )
+        note()
+      },
+      message: note,
+      rescue: note,
+      trouble(fact) {
+        if (isHeard()) trouble(`${fact.doing}: ${textOfThrown(fact.error)}`)
+      },
+    }),
+    async waitFor(filter, { timeoutMs = WAIT_MS }) {
+      const end = performance.now() + timeoutMs
+      for (;;) {
+        self.throwFailure()
+        const news = self.news()
+        const found = await find(filter)
+        if (found) return found
+        if (performance.now() > end)
+          throw await timedOut(`waited ${timeoutMs} ms for a job with ${JSON.stringify(filter)}`)
+        await news
+      }
+    },
+    effectCalls: (key) => effects.filter((effect) => effect.key === key).length,
+    fail: (error) => void failures.push(error),
+    throwFailure() {
+      if (failures.length > 0) throw failures[0]
+    },
+    get reports() {
+      return reports
+    },
+    news: () => Promise.race([rung, delay(LOOK_MS)]),
+    timedOut,
+  }
+  return self
+}
+
+function isMatch(job: JobView, { source, type, key, subscriber, receiptId }: JobFilter): boolean {
+  return (
+    (source === undefined || job.source === source) &&
+    (type === undefined || job.eventType === type) &&
+    (key === undefined || job.eventKey === key) &&
+    (subscriber === undefined || job.subscriber === subscriber) &&
+    (receiptId === undefined || job.receiptId === receiptId)
+  )
+}

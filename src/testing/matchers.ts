@@ -1,0 +1,110 @@
+import { HookonceError } from '../model/errors.ts'
+import type { Delivered } from './deliver.ts'
+import type { DownstreamCalls } from './downstream.ts'
+import type { EffectHistory } from './effects.ts'
+
+/** What can be asked how often it happened: `await t.effects(key)`, or `t.downstream.at(path)`. */
+export type Happening = EffectHistory | DownstreamCalls
+
+interface Verdict {
+  readonly pass: boolean
+  message(): string
+}
+
+/** Matchers for `expect.extend()` of vitest and jest. */
+export const matchers = {
+  toHaveHappenedOnce: (received: unknown): Verdict => happened(received, 1),
+  toHaveHappenedTimes: (received: unknown, times: number): Verdict => happened(received, times),
+  toBeAcknowledged(received: unknown): Verdict {
+    const delivered = requireDelivered(received, 'toBeAcknowledged()')
+    const { status } = delivered
+    const pass = status !== undefined && status >= 200 && status < 300
+    return {
+      pass,
+      message: () =>
+        `expected ${nameOf(delivered)} ${pass ? 'not ' : ''}to be acknowledged; ${seen(delivered)}`,
+    }
+  },
+  toBeRefusedWith(received: unknown, code: string): Verdict {
+    const delivered = requireDelivered(received, 'toBeRefusedWith()')
+    const pass = delivered.code === code
+    return {
+      pass,
+      message: () =>
+        `expected ${nameOf(delivered)} ${pass ? 'not ' : ''}to be refused with ${code}; ${seen(delivered)}`,
+    }
+  },
+}
+
+/** The types of the matchers, for the runners that they are added to. */
+export interface TestMatchers<Returned> {
+  /** Of an effect, or of the calls of a path: exactly one took effect. */
+  toHaveHappenedOnce(): Returned
+  toHaveHappenedTimes(times: number): Returned
+  /** Of a delivery: its last reply was 2xx. */
+  toBeAcknowledged(): Returned
+  /** Of a delivery: its last reply was a refusal with this code. */
+  toBeRefusedWith(code: string): Returned
+}
+
+/** The same without a library of matchers: for node:test and others. */
+export function assertHappened(received: Happening, times = 1): void {
+  const verdict = happened(received, times)
+  if (!verdict.pass) throw new HookonceError('TEST_NOT_ONCE', verdict.message())
+}
+
+function happened(received: unknown, times: number): Verdict {
+  const happening = requireHappening(received)
+  const pass = happening.happened === times
+  return {
+    pass,
+    message: () => {
+      const what = 'path' in happening ? `calls of ${happening.path}` : `the effect "${happening.key}"`
+      const expected = `expected ${what} ${pass ? 'not ' : ''}to have happened ${count(times)}`
+      return [`${expected}, and it happened ${count(happening.happened)}`, ...linesOf(happening)].join('\n')
+    },
+  }
+}
+
+function count(times: number): string {
+  return times === 1 ? 'once' : `${times} times`
+}
+
+function linesOf(happening: Happening): string[] {
+  if ('path' in happening)
+    return happening.calls.map(
+      ({ method, path, key, acted }) =>
+        `  ${method} ${path}, ${key === undefined ? 'without an Idempotency-Key' : `Idempotency-Key ${key}`}: ${acted ? 'acted' : 'did not act'}`,
+    )
+  if (happening.records.length === 0)
+    return ['  nothing is recorded under this key; check the key, and wait with settled()']
+  const records = happening.records.map(
+    ({ state, mode, epoch, idempotencyKey, reason }) =>
+      `  epoch ${epoch}: ${state}, mode ${mode}, Idempotency-Key ${idempotencyKey}${reason === null ? '' : `, ${reason}`}`,
+  )
+  return [...records, `  its work was called ${count(happening.calls)}`]
+}
+
+function requireHappening(received: unknown): Happening {
+  if (typeof received === 'object' && received !== null && 'happened' in received)
+    return received as Happening
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    'toHaveHappenedOnce(): pass `await t.effects(key)` or `t.downstream.at(path)`',
+  )
+}
+
+function requireDelivered(received: unknown, where: string): Delivered {
+  if (typeof received === 'object' && received !== null && 'statuses' in received)
+    return received as Delivered
+  throw new HookonceError('CONFIG_INVALID', `${where}: pass what \`await t.deliver(…)\` returned`)
+}
+
+function nameOf({ source, type, key }: Delivered): string {
+  return `${source} ${type} ${key}`
+}
+
+function seen({ statuses, code }: Delivered): string {
+  const replies = statuses.map((status) => status ?? 'no reply').join(', ')
+  return `its deliveries were answered: ${replies}${code === undefined ? '' : `, ${code}`}`
+}

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders, RequestListener } from 'node:http'
+import pg from 'pg'
+import type { KeyStore } from '../keys/store.ts'
+import { memoryKeys } from '../keys/stores/memory.ts'
+import { HookonceError } from '../model/errors.ts'
+import { DEFAULT_SCHEMA } from '../model/schema-name.ts'
+import type { TestClock } from './clock.ts'
+import { openClock } from './clock.ts'
+import { type Door, openDoor } from './door.ts'
+import { durationMs } from './duration.ts'
+import { type ArmedFault, faults } from './faults.ts'
+import { hostedStore } from './keyed-store.ts'
+import { type SimulatedProcess, simulatedProcess } from './process.ts'
+import { startProxy } from './proxy.ts'
+import { type Row, tableRows } from './rows.ts'
+import { testDatabases } from './server.ts'
+
+/** Makes the app with its key store. Called again for each simulated process. */
+export type KeyedApp = (store: KeyStore, database: string) => RequestListener | Promise<RequestListener>
+
+export interface TestKeysOptions {
+  /** The store, on a fresh PostgreSQL. Default: in memory, shared by all processes of the test. */
+  readonly store?: ((database: string) => KeyStore) | undefined
+  readonly server?: string | undefined
+  /** Makes your tables. Runs once per server. */
+  readonly setup?: ((database: string) => unknown) | undefined
+  readonly setupVersion?: string | undefined
+}
+
+export interface KeyedRequest {
+  readonly method?: string
+  readonly path?: string
+  /** The Idempotency-Key. Default: a new one. */
+  readonly key?: string
+  /** An object is sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** How often it is sent with the same key. */
+  readonly times?: number
+  readonly concurrently?: boolean
+  /** The first reply never arrives, so the client sends the request again. */
+  readonly loseReply?: boolean
+}
+
+/** One reply. `status` is undefined if the connection broke. */
+export interface KeyedReply {
+  readonly status: number | undefined
+  readonly body: string
+  readonly headers: IncomingHttpHeaders
+  /** It is the stored reply of an earlier request. */
+  readonly isReplayed: boolean
+}
+
+export interface KeyedExchange {
+  readonly key: string
+  readonly replies: readonly KeyedReply[]
+  /** The last. */
+  readonly reply: KeyedReply
+}
+
+/** An app with idempotency keys, and the faults of its clients and processes. */
+export interface TestKeys {
+  send(request?: KeyedRequest): Promise<KeyedExchange>
+  /**
+   * The process dies when a request comes to this point: `handler`: its work is done and nothing is
+   * stored; `reply`: the reply is stored and not sent. The next process starts at once.
+   */
+  crashAt(point: 'handler' | 'reply'): ArmedFault
+  /** Moves the time of the store: locks and keys end. For the memory store and PostgreSQL. */
+  readonly clock: TestClock
+  /** All rows of a table. Only with a store on PostgreSQL. */
+  rows<R = Row>(table: string): Promise<R[]>
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Runs an app whose routes have idempotency keys.
+ *
+ * ```ts
+ * await using k = await testKeys((store) => nodeKeys({ store, tenant: 'global' })(createOrder))
+ * const { replies } = await k.send({ path: '/orders', body: { sku: 'a' }, times: 3, concurrently: true })
+ * ```
+ */
+export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Promise<TestKeys> {
+  const place = options.store ? await databaseOf(options) : undefined
+  const memory = place ? undefined : movableMemory()
+  const clock = place?.clock ?? memory?.clock
+  if (!clock) throw new Error('there is neither a database nor a memory store')
+  const armed = faults()
+  const all: SimulatedProcess[] = []
+  let current: { readonly door: Door } | undefined
+  let recovering: Promise<unknown> = Promise.resolve()
+  let isClosed = false
+
+  async function start(): Promise<void> {
+    const target = place?.url ?? 'postgres://127.0.0.1:9/none'
+    const [proxy, appProxy] = [await startProxy(target), await startProxy(target)]
+    const process = simulatedProcess({
+      proxy,
+      appProxy,
+      faults: armed,
+      async onFault(_, died) {
+        died.die()
+        recovering = recovering.then(start)
+      },
+    })
+    all.push(process)
+    const store = options.store?.(appProxy.url) ?? memory?.store
+    if (!store) throw new Error('there is no store')
+    const hosted = hostedStore(store, process)
+    process.run(undefined, () => (options.store ? store.close() : undefined))
+    current = { door: await openDoor(await app(hosted, appProxy.url), process) }
+  }
+
+  async function exchange(request: KeyedRequest, key: string, isFirst: boolean): Promise<KeyedReply[]> {
+    const { method = 'POST', path = '/', body, headers = {}, loseReply = false } = request
+    const replies: KeyedReply[] = []
+    for (let tries = 0; tries < MAX_RESENDS; tries += 1) {
+      const { status, ...reply } = await requireDoor(current).send(
+        {
+          method,
+          url: path,
+          headers: { 'idempotency-key': key, 'content-type': 'application/json', ...headers },
+          body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body ?? {}),
+        },
+        isFirst && loseReply && tries === 0,
+      )
+      replies.push({ ...reply, status, isReplayed: reply.headers['idempotent-replayed'] === 'true' })
+      if (status !== undefined) break
+      await recovering
+    }
+    return replies
+  }
+
+  await start()
+  const self: TestKeys = {
+    async send(request = {}) {
+      const { times = 1, concurrently = false, key = randomUUID() } = request
+      const copies = Array.from({ length: times }, (_, index) => () => exchange(request, key, index === 0))
+      const replies = concurrently
+        ? (await Promise.all(copies.map((send) => send()))).flat()
+        : await inTurn(copies)
+      const reply = replies.at(-1)
+      if (!reply) throw new HookonceError('CONFIG_INVALID', `send(): times: ${times} is not a count from 1`)
+      return { key, replies, reply }
+    },
+    crashAt: (point) => armed.arm('crash', point === 'handler' ? 'write' : 'ack', 1),
+    clock,
+    rows(table) {
+      if (!place)
+        throw new HookonceError(
+          'CONFIG_INVALID',
+          'rows(): the keys are in memory; pass `store` and `setup` to testKeys()',
+        )
+      return tableRows(place.pool, table)
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      await recovering
+      await current?.door.close()
+      await Promise.all(all.map((process) => process.close()))
+      await place?.close()
+      const [missed] = armed.unreached
+      if (missed)
+        throw new HookonceError(
+          'TEST_POINT_UNREACHED',
+          `crashAt('${missed.point === 'write' ? 'handler' : 'reply'}') was never reached`,
+        )
+    },
+    [Symbol.asyncDispose]: () => self.close(),
+  }
+  return self
+}
+
+/** A client gives up after this many requests without a reply. */
+const MAX_RESENDS = 5
+
+async function inTurn(copies: readonly (() => Promise<KeyedReply[]>)[]): Promise<KeyedReply[]> {
+  const replies: KeyedReply[] = []
+  for (const send of copies) replies.push(...(await send()))
+  return replies
+}
+
+function requireDoor(current: { readonly door: Door } | undefined): Door {
+  if (!current) throw new Error('the first process has not started')
+  return current.door
+}
+
+interface KeyDatabase {
+  readonly url: string
+  readonly pool: pg.Pool
+  readonly clock: TestClock
+  close(): Promise<void>
+}
+
+async function databaseOf({ server, setup, setupVersion = '' }: TestKeysOptions): Promise<KeyDatabase> {
+  const databases = await testDatabases(server)
+  const version = `keys\0${String(setup ?? '')}\0${setupVersion}`
+  const url = await databases.clone({ schema: DEFAULT_SCHEMA, setup, setupVersion: version })
+  const pool = new pg.Pool({ connectionString: url, max: 2, allowExitOnIdle: true })
+  pool.on('error', () => undefined)
+  const clock = await openClock({ pool, onMoved: async () => undefined })
+  return {
+    url,
+    pool,
+    clock,
+    async close() {
+      await pool.end()
+      await databases.drop(url)
+    },
+  }
+}
+
+function movableMemory(): { readonly store: KeyStore; readonly clock: TestClock } {
+  let shiftMs = 0
+  const now = (): number => Date.now() + shiftMs
+  return {
+    store: memoryKeys({ now }),
+    clock: {
+      now: () => new Date(now()),
+      async advance(by) {
+        shiftMs += durationMs(by, 'clock.advance()')
+      },
+    },
+  }
+}

@@ -1,0 +1,204 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { cli } from '../../support/cli.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { seedJobs } from '../../support/seed.ts'
+import { CTRL_C, cliInTerminal } from '../../support/terminal.ts'
+import { until } from '../../support/until.ts'
+
+const RECEIPTS = 'select count(*) from hookonce.receipt'
+const BODIES = 'select count(*) from hookonce.receipt where body is not null'
+const FAILED = `select count(*) from hookonce.job where state = 'failed'`
+
+/** Holds a lock until it is released, so that the command stands still where the test wants it. */
+async function hold(db: TestDatabase, sql: string, values: unknown[] = []): Promise<() => Promise<void>> {
+  const client = await db.pool.connect()
+  onTestFinished(() => client.release(true))
+  await client.query('begin')
+  await client.query(sql, values)
+  return async () => void (await client.query('rollback'))
+}
+
+function waitsForLock(db: TestDatabase): Promise<unknown> {
+  return until('the command waits for the lock', () =>
+    db.number(
+      `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name like 'hookonce%'
+       and datname = current_database()`,
+    ),
+  )
+}
+
+describe('hookonce prune', () => {
+  test('counts, then deletes what is past its retention, and keeps unfinished work', async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url }
+    await seedJobs(db, 4, { ageDays: 100, state: 'processed' })
+    await seedJobs(db, 3, { ageDays: 40, state: 'failed' })
+    await seedJobs(db, 2, { ageDays: 100, state: 'received' })
+    await seedJobs(db, 1, { ageDays: 1, state: 'processed' })
+
+    const dry = await cli(['prune', '--dry-run'], env)
+    expect(dry).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: 'would delete 7 bodies, 4 receipts and 0 messages\n',
+    })
+    expect(await db.number(BODIES)).toBe(10)
+    expect((await cli(['prune', '--dry-run', '--json'], env)).json()).toEqual({
+      bodies: 7,
+      receipts: 4,
+      messages: 0,
+      isComplete: true,
+    })
+
+    const ran = await cli(['prune', '--json'], env)
+    expect(ran).toMatchObject({ code: 0, stderr: '' })
+    expect(ran.json()).toEqual({
+      bodies: 7,
+      receipts: 4,
+      messages: 0,
+      buckets: 0,
+      alerts: 0,
+      isComplete: true,
+    })
+    expect(await db.number(RECEIPTS)).toBe(6)
+    expect(await db.number(BODIES)).toBe(3)
+    expect(await db.number(`select count(*) from hookonce.job where state = 'received'`)).toBe(2)
+    expect((await cli(['prune'], env)).stdout).toBe('deleted 0 bodies, 0 receipts and 0 messages\n')
+  })
+
+  test('goes on after a batch, beyond what the chore of a worker takes at once', async () => {
+    const db = await freshDatabase()
+    // More than the twenty batches of 500 that a chore takes from one shard.
+    await seedJobs(db, 10_600, { ageDays: 100, state: 'processed', shard: 3 })
+    const ran = await cli(['prune', '--json'], { DATABASE_URL: db.url })
+    expect(ran.json()).toMatchObject({ bodies: 10_600, receipts: 10_600, isComplete: true })
+    expect(await db.number(RECEIPTS)).toBe(0)
+  })
+
+  test('deletes finished messages only if their age is given', async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url }
+    await db.rows(`insert into hookonce.outbox
+        (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, payload, state, finished_at)
+      select 0, gen_random_uuid(), gen_random_uuid(), 1, gen_random_uuid(), 1, 'default', 't', '{}', state::hookonce.message_state, at
+      from (values ('published', now() - interval '8 days'), ('failed', now() - interval '8 days'),
+        ('published', now()), ('waiting', null)) given(state, at)`)
+    expect((await cli(['prune', '--json'], env)).json()).toMatchObject({ messages: 0 })
+    const args = ['prune', '--messages-older-than', '7d', '--json']
+    expect((await cli(args, env)).json()).toMatchObject({ messages: 2 })
+    expect(await db.number('select count(*) from hookonce.outbox')).toBe(2)
+  })
+
+  test('shows a bar on a terminal; Ctrl-C stops it, says what was done, and the next run does the rest', async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url }
+    await seedJobs(db, 200, { ageDays: 40, state: 'processed' })
+    // Reading is allowed, so it has its plan; sweeping is not.
+    const release = await hold(db, 'lock table hookonce.receipt in exclusive mode')
+    const terminal = cliInTerminal(['prune'], env)
+    await waitsForLock(db)
+    terminal.type(CTRL_C)
+    await terminal.shows('stopping after the current step')
+    await release()
+    expect(await terminal.ended()).toBe(130)
+    const [, bodies] = /deleted (\d+) bod/.exec(terminal.output()) ?? []
+    expect(terminal.output()).toContain('run `hookonce prune` again to go on')
+    // The shard that it was at, and no other.
+    const left = await db.number(BODIES)
+    expect(left).toBe(200 - Number(bodies))
+    expect(left).toBeGreaterThan(0)
+
+    const again = cliInTerminal(['prune'], env)
+    expect(await again.ended()).toBe(0)
+    expect(again.output()).toMatch(new RegExp(`\\r\\x1b\\[K\\[#*-*\\] \\d+ of ${left} rows, \\d+ %`))
+    expect(again.output()).toContain(`deleted ${left} bod`)
+    expect(await db.number(BODIES)).toBe(0)
+  })
+})
+
+describe('hookonce replay --failed', () => {
+  test('stops at Ctrl-C, says what is left, and the next run does the rest', async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url }
+    await seedJobs(db, 9, { state: 'failed' })
+    const plan = (await cli(['replay', '--failed', '--dry-run', '--json'], env)).json<
+      { receiptId: string }[]
+    >()
+    const release = await hold(db, 'select from hookonce.job where receipt_id = $1 for update', [
+      plan[4]?.receiptId,
+    ])
+    const terminal = cliInTerminal(['replay', '--failed'], env)
+    await waitsForLock(db)
+    terminal.type(CTRL_C)
+    await terminal.shows('stopping after the current step')
+    await release()
+    expect(await terminal.ended()).toBe(130)
+    expect(terminal.output()).toContain('5 failed jobs received again')
+    expect(terminal.output()).toContain(
+      'stopped before the end: 4 are left; run the same command again to go on',
+    )
+    expect(await db.number(FAILED)).toBe(4)
+
+    const rest = await cli(['replay', '--failed', '--json'], env)
+    expect(rest).toMatchObject({ code: 0 })
+    expect(rest.json()).toMatchObject({ jobs: 4, isComplete: true })
+    expect(await db.number(FAILED)).toBe(0)
+  })
+
+  test('a second Ctrl-C ends it at once', async () => {
+    const db = await freshDatabase()
+    await seedJobs(db, 1, { state: 'failed' })
+    const release = await hold(db, 'select from hookonce.job for update')
+    const terminal = cliInTerminal(['replay', '--failed'], { DATABASE_URL: db.url })
+    await waitsForLock(db)
+    terminal.type(CTRL_C)
+    await terminal.shows('Ctrl-C again stops at once')
+    terminal.type(CTRL_C)
+    expect(await terminal.ended()).toBe(130)
+    await release()
+  })
+})
+
+/** Holds the first commit of the command: each writes to the audit. */
+const holdAudit = (db: TestDatabase) => hold(db, 'lock table hookonce.audit in exclusive mode')
+
+test.each([
+  {
+    args: ['replay', '--retrying'],
+    noun: 'jobs',
+    seed: async (db: TestDatabase) => {
+      await seedJobs(db, 150)
+      await db.rows(`update hookonce.job set state = 'retrying', due_at = now() + interval '1 hour'`)
+    },
+    left: `select count(*) from hookonce.job where due_at > now()`,
+  },
+  {
+    args: ['outbox', 'replay', '--failed'],
+    noun: 'messages',
+    seed: (db: TestDatabase) =>
+      db.rows(`insert into hookonce.outbox
+          (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, payload, state, finished_at)
+        select n % 16, gen_random_uuid(), gen_random_uuid(), 1, gen_random_uuid(), 1, 'default', 't', '{}', 'failed', now()
+        from generate_series(1, 150) n`),
+    left: `select count(*) from hookonce.outbox where state = 'failed'`,
+  },
+])('hookonce $args shows a bar, stops at Ctrl-C, and the next run does the rest', async (verb) => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  await verb.seed(db)
+  const release = await holdAudit(db)
+  const terminal = cliInTerminal(verb.args, env)
+  await waitsForLock(db)
+  await terminal.shows(`0 of 150 ${verb.noun}, 0 %`)
+  terminal.type(CTRL_C)
+  await terminal.shows('stopping after the current step')
+  await release()
+  expect(await terminal.ended()).toBe(130)
+  expect(terminal.output()).toContain('stopped before the end')
+  expect(await db.number(verb.left)).toBe(50)
+
+  const rest = await cli([...verb.args, '--json'], env)
+  expect(rest.json()).toMatchObject({ [verb.noun]: 50, isComplete: true })
+  expect(await db.number(verb.left)).toBe(0)
+  expect(await db.number('select count(*) from hookonce.audit')).toBe(2)
+})

@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Fault } from '../../../src/prove/judge.ts'
+import type { Proof, ScheduleResult } from '../../../src/prove/result.ts'
+import { cli, temporaryDirectory } from '../../support/cli.ts'
+import { makeDatabase } from '../../support/database.ts'
+import { pythonWithPostgres } from '../../support/python.ts'
+import { freePort } from '../../support/servers.ts'
+
+/*
+ * Receivers with planted faults, in Node.js and Python: `hookonce prove` must find each of them,
+ * and find nothing in correct ones. Here each fault meets the schedule that finds it.
+ * `npm run provers` runs every schedule on every receiver.
+ */
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const tables = readFileSync(join(root, 'test/provers/tables.sql'), 'utf8')
+const isFull = process.env.HOOKONCE_PROVERS === 'all'
+
+type Planted = readonly [fault: string, only: string, found: Fault]
+
+const FAULTS: readonly Planted[] = [
+  ['mark-before', 'kill after commit of insert into seen', 'lost'],
+  ['check-then-insert', 'copies-at-once', 'doubled'],
+  ['memory-only', 'after-restart', 'doubled'],
+  ['mark-after', 'kill after commit of insert into invoice', 'doubled'],
+  ['random-id', 'same-again', 'doubled'],
+  ['no-raw-body', 'unusual-bytes', 'genuine-refused'],
+  ['unsigned-accepted', 'unsigned', 'forged-accepted'],
+  ['stale-overwrite', 'older-after-newer', 'stale'],
+  ['effect-outside', 'kill after call POST /emails', 'doubled'],
+]
+
+let python = 'python3'
+beforeAll(() => {
+  python = pythonWithPostgres()
+}, 300_000)
+
+interface Ran {
+  readonly code: number | null
+  readonly stderr: string
+  /** Undefined if it could not run. */
+  readonly proof: Proof | undefined
+  readonly results: readonly ScheduleResult[]
+  readonly folder: string
+}
+
+interface Run {
+  readonly start: string
+  readonly fault?: string
+  readonly args?: readonly string[]
+}
+
+/** Runs the built command on a receiver and a database of its own. */
+async function prove({ start, fault = 'none', args = [] }: Run): Promise<Ran> {
+  const database = await makeDatabase()
+  try {
+    await database.pool.query(tables)
+    const [port, downstream] = [await freePort(), await freePort()]
+    const folder = temporaryDirectory()
+    const ran = await cli(
+      [
+        ...['prove', '--json', '--provider', 'stripe', '--url', `http://127.0.0.1:${port}/webhooks/stripe`],
+        ...['--database', database.url, '--downstream', String(downstream), '--start', start, '--seed', '7'],
+        ...['--report', join(folder, 'report.html'), '--junit', join(folder, 'junit.xml'), ...args],
+      ],
+      {
+        PORT: String(port),
+        DOWNSTREAM: `http://127.0.0.1:${downstream}`,
+        STRIPE_WEBHOOK_SECRET: 'whsec_prove',
+        FAULT: fault,
+      },
+    )
+    const proof = ran.stdout === '' ? undefined : ran.json<Proof>()
+    return { code: ran.code, stderr: ran.stderr, proof, results: proof?.results ?? [], folder }
+  } finally {
+    await database.pool.query('drop table if exists seen, invoice, payment')
+    await database.remove()
+  }
+}
+
+/** A fault, and how its schedule ended. */
+function outcomeOf({ results, stderr }: Ran): unknown {
+  const played = results.filter(({ outcome }) => outcome !== 'not-tried')
+  return [stderr, played.map(({ name, findings }) => [name, ...new Set(findings.map(({ fault }) => fault))])]
+}
+
+/** Effects of the planted receivers come at once, so little patience is needed. */
+const QUICK = ['--patience', '3s', '--rounds', '2', '--bail']
+
+const starts = [
+  ['Node.js', () => `${process.execPath} test/provers/receiver.mjs`, FAULTS],
+  ['Python', () => `${python} test/provers/receiver.py`, isFull ? FAULTS : FAULTS.slice(0, 3)],
+] as const
+
+describe.each(starts)('a receiver in %s', (_language, start, faults) => {
+  test.each(faults)('with the fault %s is broken', { timeout: 300_000 }, async (fault, only, found) => {
+    const ran = await prove({
+      start: start(),
+      fault,
+      args: isFull ? ['--rounds', '3'] : [...QUICK, '--only', only],
+    })
+    const broken = ran.results.filter(({ outcome }) => outcome === 'broken')
+    const faultsFound = broken.flatMap(({ findings }) => findings.map((finding) => finding.fault))
+    expect([faultsFound, outcomeOf(ran)]).toEqual([expect.arrayContaining([found]), expect.anything()])
+    expect([ran.code, ran.proof?.verdict]).toEqual([1, 'broken'])
+    expect(broken[0]?.repeat).toContain(`--seed 7 --only`)
+    expect(readFileSync(join(ran.folder, 'junit.xml'), 'utf8')).toContain('<failure message=')
+  })
+
+  test('that is correct holds in every schedule', { timeout: 300_000 }, async () => {
+    const ran = await prove({
+      start: start(),
+      args: isFull ? ['--rounds', '3'] : ['--patience', '30s', '--rounds', '1'],
+    })
+    const notHeld = ran.results.filter(({ outcome }) => outcome !== 'held')
+    expect([ran.stderr, notHeld.map(({ name }) => name)]).toEqual(['', ['both-orders']])
+    expect([ran.code, ran.proof?.verdict]).toEqual([0, 'proven'])
+    // Both sides of the commit and of the call.
+    expect(ran.proof?.boundaries).toHaveLength(4)
+    const page = readFileSync(join(ran.folder, 'report.html'), 'utf8')
+    expect(page).toContain('No fault was found')
+    expect(page).not.toMatch(/<script|https?:\/\/(?!127\.0\.0\.1)/)
+  })
+})
+
+test('Express with hookonce holds', { timeout: 600_000 }, async () => {
+  const quick = [
+    'same-again',
+    'copies-at-once',
+    'after-restart',
+    'forged',
+    'kill before call',
+    'kill after call',
+  ]
+  const only = isFull ? [] : quick.flatMap((name) => ['--only', name])
+  const ran = await prove({
+    start: `${process.execPath} test/provers/express-hookonce.mjs`,
+    args: ['--patience', '30s', '--quiet', '2s', '--rounds', '1', ...only],
+  })
+  const broken = ran.results.filter(({ outcome }) => outcome === 'broken')
+  expect([ran.stderr, broken]).toEqual(['', []])
+  expect(ran.code).toBe(0)
+})
+
+test('it refuses to run where it could do harm, with exit code 2', async () => {
+  const run = async (...args: string[]): Promise<[number | null, string]> => {
+    const ran = await cli(['prove', '--provider', 'stripe', ...args], {
+      STRIPE_WEBHOOK_SECRET: 'whsec_prove',
+    })
+    return [ran.code, ran.stderr]
+  }
+  expect(await run('--url', 'https://shop.example/webhooks')).toEqual([
+    2,
+    expect.stringContaining('not on this machine'),
+  ])
+  const database = ['--database', 'postgres://u:hidden@db.example/shop']
+  const [code, text] = await run('--url', 'http://localhost:1/', ...database)
+  expect([code, text]).toEqual([2, expect.stringContaining('"db.example"')])
+  expect(text).not.toContain('hidden')
+  expect(await run('--url', `http://127.0.0.1:${await freePort()}/`)).toEqual([
+    2,
+    expect.stringContaining('nothing listens'),
+  ])
+  expect(await run('--urls', 'x')).toEqual([2, expect.stringContaining('did you mean "--url"?')])
+})

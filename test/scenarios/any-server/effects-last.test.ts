@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import type { Transaction } from '../../../src/index.ts'
+import { kit, unstarted } from '../../support/kit.ts'
+
+/* A last transaction completes its job only with all that it did, also where it is one query that is returned. */
+
+const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
+
+/** What cannot be committed, and what is told of it. */
+const FAILING: Record<string, { work: (tx: Transaction, id: string) => Promise<unknown>; told: RegExp }> = {
+  'a query that the server refuses': {
+    work: (tx) => tx.query(INSERT, ['not a uuid', 'a']),
+    told: /uuid/,
+  },
+  'a query whose value cannot be written down': {
+    work: (tx, id) => tx.query(INSERT, [id, { amount: 1n }]),
+    told: /BigInt/,
+  },
+  'a query that would end the transaction': {
+    work: (tx) => tx.query('commit'),
+    told: /TRANSACTION_MISUSED/,
+  },
+  'a name that was another statement before': {
+    work: async (tx, id) => {
+      await tx.query({ name: 'row', text: INSERT, values: [id, 'a'] })
+      return tx.query({ name: 'row', text: 'delete from effect' })
+    },
+    told: /row/,
+  },
+}
+
+test.each(Object.entries(FAILING))('%s completes nothing and leaves nothing', async (_, { work, told }) => {
+  const hooks = unstarted({ retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) =>
+    ctx.transaction((tx) => work(tx, event.receiptId), { last: true }),
+  )
+  const t = await kit(hooks)
+  await t.deliver('test', 'a')
+  await t.settled()
+  expect(await t.rows('hookonce.job')).toMatchObject([
+    { state: 'failed', reason: expect.stringMatching(told), last_step: null },
+  ])
+  expect(await t.rows('effect')).toEqual([])
+})

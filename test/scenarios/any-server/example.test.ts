@@ -1,0 +1,69 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { Webhook } from 'standardwebhooks'
+import { expect, test } from 'vitest'
+import { freshDatabase } from '../../support/database.ts'
+import { startExample } from '../../support/example.ts'
+import { listening } from '../../support/listening-server.ts'
+import { until } from '../../support/until.ts'
+
+test('the example of the README sends one receipt for an invoice that Stripe reports three times', async () => {
+  const db = await freshDatabase()
+  const example = await startExample('invoices.mjs', db)
+  const statuses = [
+    await example.deliver('in_123'),
+    await example.deliver('in_123'),
+    await example.deliver('in_123'),
+  ]
+  expect(statuses).toEqual([202, 200, 200])
+  await until('the receipt is sent', () => example.printed().includes('in_123'))
+  await example.stop()
+  expect(example.printed().match(/receipt for in_123/g)).toHaveLength(1)
+  expect(await db.rows('select state::text, attempt from hookonce.job')).toEqual([
+    { state: 'processed', attempt: 1 },
+  ])
+  expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
+  expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 2 }])
+})
+
+test('the example of the outbox tells shipping once of an invoice that Stripe reports twice', async () => {
+  const db = await freshDatabase()
+  const secret = `whsec_${Buffer.from('the secret that shipping knows').toString('base64')}`
+  const got: { headers: IncomingHttpHeaders; body: string }[] = []
+  const shipping = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    got.push({ headers: request.headers, body })
+    response.writeHead(204).end()
+  })
+  const url = `${await listening(shipping)}/messages`
+  const example = await startExample('outbox.mjs', db, { SHIPPING_URL: url, SHIPPING_SECRET: secret })
+  expect([await example.deliver('in_123'), await example.deliver('in_123')]).toEqual([202, 200])
+  await until('both messages are published', async () => {
+    return (await db.number(`select count(*) from hookonce.outbox where state = 'published'`)) === 2
+  })
+  await example.stop()
+  expect(got).toHaveLength(1)
+  const [message] = got
+  expect(
+    new Webhook(secret).verify(String(message?.body), message?.headers as Record<string, string>),
+  ).toEqual({
+    invoice: 'in_123',
+  })
+  expect(example.printed()).toMatch(/^audit [0-9a-f-]{36}: \{"invoice":"in_123","event":"evt_in_123"\}$/m)
+  expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
+})
+
+test('the example of traces prints the spans of one trace, and publishes with it', async () => {
+  const db = await freshDatabase()
+  const example = await startExample('tracing.mjs', db)
+  expect(await example.deliver('in_123')).toBe(202)
+  const [, traceId] = await until('the message is published', () =>
+    /published with 00-([0-9a-f]{32})-/.exec(example.printed()),
+  )
+  await until('the spans are printed', () => example.printed().includes("name: 'publish invoice.paid'"))
+  const printed = example.printed()
+  expect(new Set(printed.match(/traceId: '[0-9a-f]+'/g))).toEqual(new Set([`traceId: '${traceId}'`]))
+  for (const name of ['receive stripe', 'process stripe', 'hookonce.effect', 'hookonce.transaction'])
+    expect(printed).toContain(`name: '${name}'`)
+  await example.stop()
+})
