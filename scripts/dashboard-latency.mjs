@@ -1,0 +1,138 @@
+// Measures the list of events of the dashboard in Chromium, on a large ledger:
+//   node scripts/dashboard-latency.mjs [--receipts 1000000] [--runs 40] [--seed 1]
+// Prints p50 and p95 of each interaction, from the input to the next painted frame that shows its
+// result, with the requests that it needs. Then the times of frames while the list scrolls.
+import { parseArgs } from 'node:util'
+import { percentile } from './seeding/percentile.mjs'
+import { withSeededGateway } from './seeding/seeded-gateway.mjs'
+import { withPage } from './seeding/signed-in.mjs'
+
+const { values } = parseArgs({
+  options: {
+    receipts: { type: 'string', default: '1000000' },
+    runs: { type: 'string', default: '40' },
+    seed: { type: 'string', default: '1' },
+  },
+})
+const receipts = Number(values.receipts)
+const runs = Number(values.runs)
+const SEARCHES = ['source:shopify', 'type:invoice.*', 'state:failed', 'since:2h', 'source:github type:push']
+
+// Runs in the page. The time ends after the frame in which the result was there was painted.
+const IN_PAGE = `
+  window.grid = () => document.querySelector('[role=grid]')
+  window.rows = () => [...document.querySelectorAll('[role=grid] [aria-rowindex]')]
+  window.press = (key, more = {}) =>
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }))
+  window.painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+  window.measure = async (act, isDone) => {
+    const began = performance.now()
+    act()
+    for (;;) {
+      await painted()
+      if (isDone()) return performance.now() - began
+      if (performance.now() - began > 30000) throw new Error('waited 30 s in vain for ' + isDone)
+    }
+  }
+  window.field = () => document.querySelector('search input')
+  window.type = async (text) => {
+    field().focus()
+    field().value = text
+    field().dispatchEvent(new Event('input', { bubbles: true }))
+    await painted()
+  }
+  window.submit = () =>
+    field().dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }))`
+
+await withSeededGateway({ receipts, seed: Number(values.seed) }, async ({ adminPort }) => {
+  const context = { viewport: { width: 1280, height: 800 } }
+  await withPage({ adminPort, context }, async (page, base) => {
+    await page.addInitScript(IN_PAGE)
+    const times = {}
+    const take = async (name, act, isDone) => {
+      const time = await page.evaluate(`measure(() => { ${act} }, () => ${isDone})`)
+      times[name] = [...(times[name] ?? []), time]
+    }
+    await openList(page, base)
+    for (let run = 0; run < runs; run += 1) {
+      await take(
+        'move to the next row (j)',
+        `window.was = document.querySelector('.row.active'); press('j')`,
+        `document.querySelector('.row.active') !== was`,
+      )
+      await take(
+        'select a row (x)',
+        `window.before = document.querySelectorAll('[aria-selected=true]').length; press('x')`,
+        `document.querySelectorAll('[aria-selected=true]').length !== before`,
+      )
+      await take(
+        'scroll by 50 rows',
+        `window.top0 = grid().scrollTop + 50 * 34; grid().scrollTop = top0`,
+        `grid().scrollTop < top0 - 34 || covers()`,
+      )
+      const query = SEARCHES[run % SEARCHES.length]
+      await page.evaluate(`type(${JSON.stringify(query)})`)
+      await take(
+        'search',
+        'window.old = rows()[0]; submit()',
+        `location.search.length > 1 && rows().length > 0 && rows()[0] !== old`,
+      )
+      await page.evaluate(`press('j'), painted()`)
+      await take(
+        'open an event (enter)',
+        `press('Enter')`,
+        `document.querySelector('.timeline') && /events\\/[0-9a-f]/.test(location.pathname)`,
+      )
+      await take(
+        'back to the list',
+        `history.back()`,
+        `location.pathname.endsWith('/events') && rows().length > 10`,
+      )
+      await openList(page, base)
+    }
+    print(times)
+    await printFrames(page)
+  })
+})
+
+async function openList(page, base) {
+  await page.goto(`${base}/events`)
+  await page.locator('[role=grid] [aria-rowindex]').nth(10).waitFor()
+  // Whether rows fill the part of the list that is in view.
+  await page.evaluate(`window.covers = () => {
+    const { top, bottom } = grid().getBoundingClientRect()
+    const places = rows().map((row) => row.getBoundingClientRect())
+    return Math.min(...places.map((one) => one.top)) <= top + 70 && Math.max(...places.map((one) => one.bottom)) >= bottom - 70
+  }`)
+}
+
+function print(times) {
+  console.log(
+    `\n| interaction | p50 ms | p95 ms | of ${receipts.toLocaleString('en')} receipts |\n|---|---:|---:|---:|`,
+  )
+  for (const [name, all] of Object.entries(times))
+    console.log(
+      `| ${name} | ${percentile(all, 0.5).toFixed(0)} | ${percentile(all, 0.95).toFixed(0)} | ${all.length} runs |`,
+    )
+}
+
+/** Scrolls for five seconds, by 60 px per frame, while pages of the list arrive. */
+async function printFrames(page) {
+  const frames = await page.evaluate(`(async () => {
+    const frames = []
+    const end = performance.now() + 5000
+    let last = performance.now()
+    while (performance.now() < end) {
+      grid().scrollTop += 60
+      const now = await new Promise(requestAnimationFrame)
+      frames.push(now - last)
+      last = now
+    }
+    return frames.slice(1)
+  })()`)
+  const late = frames.filter((time) => time > 50).length
+  console.log(
+    `\nframes while scrolling: p50 ${percentile(frames, 0.5).toFixed(1)} ms, p95 ${percentile(frames, 0.95).toFixed(1)} ms, ` +
+      `${late} of ${frames.length} longer than 50 ms`,
+  )
+}

@@ -1,0 +1,41 @@
+// A seeded ledger on an embedded PostgreSQL of its own, with a gateway over it, for one
+// measurement.
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { serveSeeded } from './gateway.mjs'
+import { seedLedger } from './seed.mjs'
+
+const { startEmbedded } = await import('../../dist/ledger/embedded/embedded.js')
+const { migrate } = await import('../../dist/ledger/migrations/migrate.js')
+
+/**
+ * Runs `work` with the ports of the gateway and a pool of the ledger, and removes everything after
+ * it.
+ */
+export async function withSeededGateway({ receipts, seed, now, args }, work) {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-seeded-'))
+  chmodSync(dir, 0o755) // as root the server runs as another user, who must get in
+  const server = await startEmbedded({ dir })
+  const pool = new pg.Pool({ connectionString: server.url, max: 2 })
+  // Idle connections end with the server.
+  pool.on('error', () => undefined)
+  let gateway
+  try {
+    await migrate(pool)
+    console.log(`seed ${seed}`)
+    const began = performance.now()
+    const onProgress = (done) =>
+      process.stderr.write(`\r${done} receipts, ${Math.round((performance.now() - began) / 1_000)} s `)
+    await seedLedger(pool, { receipts, seed, now, onProgress })
+    process.stderr.write('\n')
+    gateway = await serveSeeded({ databaseUrl: server.url, dir, args })
+    await work({ pool, ...gateway })
+  } finally {
+    await gateway?.stop()
+    await pool.end()
+    await server.leave()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}

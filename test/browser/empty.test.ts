@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { accessibilityFaults } from './support/accessibility.ts'
+import { isLoaded, openPage } from './support/open-page.ts'
+import { screenshot } from './support/screenshot.ts'
+import { smallLedger } from './support/small-ledger.ts'
+
+/* What a new user sees: each page says what will be there, and the command for it where there is one. */
+
+const EMPTY: readonly { readonly path: string; readonly says: string | RegExp }[] = [
+  { path: '/', says: 'Nothing needs you' },
+  { path: '/events', says: /No event/ },
+  { path: '/failures', says: /Nothing (has )?failed|No (job|failure)/ },
+  { path: '/attention', says: /Nothing|No / },
+  { path: '/rejections', says: /Nothing|No / },
+  { path: '/outbox', says: /Nothing|No / },
+]
+
+test('empty pages teach', async () => {
+  const { dashboard } = await smallLedger({ receipts: 0 })
+  const opened = await openPage('/', { dashboard })
+  for (const { path, says } of EMPTY) {
+    await opened.go(path)
+    await opened.page.locator('main').getByText(says).first().waitFor()
+    await isLoaded(opened.page)
+    await screenshot(opened, `empty${path === '/' ? '-overview' : path.replaceAll('/', '-')}`)
+    expect(await accessibilityFaults(opened.page)).toEqual([])
+  }
+})

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { isLoaded, openPage } from './support/open-page.ts'
+
+const path = (url: string): string => new URL(url).pathname
+
+test('keys move through the list, select, open and search', async () => {
+  const { page } = await openPage('/events')
+  const grid = page.getByRole('grid', { name: 'Events' })
+  const rows = grid.getByRole('rowgroup').getByRole('row')
+  await rows.nth(5).waitFor()
+  const active = grid.locator('.row.active')
+
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  await page.keyboard.press('k')
+  const id = await rows.nth(1).getAttribute('id')
+  expect(await active.getAttribute('id')).toBe(id)
+  expect(await grid.getAttribute('aria-activedescendant')).toBe(id)
+
+  await page.keyboard.press('x')
+  await page.keyboard.press('Shift+J')
+  await page.keyboard.press('Shift+J')
+  await expect.poll(() => grid.locator('[aria-selected=true]').count()).toBe(3)
+  await page.keyboard.press('Escape')
+  await expect.poll(() => grid.locator('[aria-selected=true]').count()).toBe(0)
+
+  const opened = (await active.getAttribute('id'))?.replace('row-', '')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => path(page.url())).toBe(`/events/${opened}`)
+  // A new page takes the focus.
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await isLoaded(page)
+
+  await page.keyboard.press('/')
+  await page.keyboard.type('source:github')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('source:github')
+  await expect.poll(() => rows.first().textContent()).toContain('github')
+})
+
+test('? lists the keys of the page', async () => {
+  const { page } = await openPage('/events')
+  await page.getByRole('grid', { name: 'Events' }).waitFor()
+  await page.keyboard.press('?')
+  const help = page.getByRole('dialog', { name: 'Keys' })
+  await help.getByText('Next row', { exact: true }).waitFor()
+  await page.keyboard.press('Escape')
+  await help.waitFor({ state: 'detached' })
+})
+
+test('Ctrl-K finds pages and searches', async () => {
+  const { page } = await openPage('/events')
+  const palette = page.getByRole('dialog', { name: 'Pages and actions' })
+  await page.getByRole('grid', { name: 'Events' }).waitFor()
+
+  await page.keyboard.press('Control+k')
+  await palette.locator('input:focus').waitFor()
+  await page.keyboard.type('overview')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => path(page.url())).toBe('/')
+
+  await page.keyboard.press('Control+k')
+  await palette.locator('input:focus').waitFor()
+  await page.keyboard.type('in_1')
+  await palette.getByRole('option', { name: 'Search events for' }).click()
+  await expect.poll(() => page.url()).toMatch(/\/events\?q=in_1$/)
+  await palette.waitFor({ state: 'detached' })
+})
+
+test('g and a letter lead to a page', async () => {
+  const { page } = await openPage('/events')
+  await page.getByRole('grid', { name: 'Events' }).waitFor()
+  await page.keyboard.press('g')
+  await page.keyboard.press('o')
+  await expect.poll(() => path(page.url())).toBe('/')
+})
+
+test('a chosen theme stays', async () => {
+  const { page } = await openPage('/', { theme: 'light' })
+  const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+  const light = await background()
+  await page.getByRole('group', { name: 'Theme' }).getByRole('button', { name: 'Dark' }).click()
+  await expect.poll(background).not.toBe(light)
+  const dark = await background()
+  await page.reload()
+  await page.getByRole('heading', { name: 'Traffic' }).waitFor()
+  expect(await background()).toBe(dark)
+})

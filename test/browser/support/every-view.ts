@@ -1,0 +1,37 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { accessibilityFaults } from './accessibility.ts'
+import { isLoaded, openPage } from './open-page.ts'
+import { screenshot } from './screenshot.ts'
+
+export interface ViewedPage {
+  /** Of its tests and screenshots. */
+  readonly name: string
+  readonly path: () => Promise<string>
+}
+
+/**
+ * Tests that a page over the large ledger shows what `shows` waits for, that axe finds no fault, and
+ * that nothing is wider than the window: on a desktop and on a phone, in both themes.
+ */
+export function testEveryView(page: string | ViewedPage, shows: (page: Page) => Promise<unknown>): void {
+  const { name, path } =
+    typeof page === 'string' ? { name: page.slice(1) || 'overview', path: async () => page } : page
+  const file = name.replaceAll(/\W+/g, '-')
+  test.each(['desktop', 'mobile'] as const)(`${name} on a %s, in both themes`, async (width) => {
+    const light = await openPage(await path(), { width, theme: 'light' })
+    await shows(light.page)
+    await isLoaded(light.page)
+    await screenshot(light, file)
+    expect(await accessibilityFaults(light.page)).toEqual([])
+    const overflow = await light.page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    )
+    expect(overflow).toBe(0)
+
+    // The page follows the system while it is open. Themes differ in colours alone.
+    await light.page.emulateMedia({ colorScheme: 'dark' })
+    await screenshot({ ...light, theme: 'dark' }, file)
+    expect(await accessibilityFaults(light.page, ['color-contrast'])).toEqual([])
+  })
+}

@@ -1,0 +1,12 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { OpenedPage } from './open-page.ts'
+
+/** Not in git: for people who change how a page looks. */
+const FOLDER = fileURLToPath(new URL('../screenshots', import.meta.url))
+
+export async function screenshot({ page, width, theme }: OpenedPage, name: string): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true })
+  await page.screenshot({ path: join(FOLDER, `${name}-${width}-${theme}.png`) })
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { isLoaded, openPage } from './support/open-page.ts'
+import { smallLedger } from './support/small-ledger.ts'
+
+/** The verbs that change something. */
+const ACTS =
+  /replay|decide|confirm|call again|abandon|give up|pause|resume|test|revoke|make a token|acknowledge|move|discard|cancel|publish again|run now|try now/i
+
+test('a viewer sees no button that it may not press', async () => {
+  const { dashboard, db, tokenFor, token } = await smallLedger({ receipts: 400 })
+  const [{ id } = { id: '' }] = await db.rows<{ id: string }>(
+    'select receipt_id as id from hookonce.effect limit 1',
+  )
+  const paths = [
+    '/',
+    '/events',
+    `/events/${id}`,
+    '/failures',
+    '/attention',
+    '/outbox',
+    '/sources',
+    '/destinations',
+  ]
+  const buttonsOf = async (given: string): Promise<string[]> => {
+    const { page, go } = await openPage('/', { dashboard, token: given })
+    const found: string[] = []
+    for (const path of paths) {
+      await go(path)
+      await page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' })
+      await isLoaded(page)
+      const names = await page.locator('main').getByRole('button').allTextContents()
+      found.push(...names.filter((name) => ACTS.test(name)).map((name) => `${path}: ${name}`))
+    }
+    return found
+  }
+  expect(await buttonsOf(await tokenFor('viewer'))).toEqual([])
+  // The same pages have such buttons for others, or this test would prove nothing.
+  expect((await buttonsOf(token)).length).toBeGreaterThan(3)
+})
+
+test('a viewer reads no body and no headers', async () => {
+  const { dashboard, db, tokenFor } = await smallLedger({ receipts: 60 })
+  const [{ id } = { id: '' }] = await db.rows<{ id: string }>('select id from hookonce.receipt limit 1')
+  const { page } = await openPage(`/events/${id}`, { dashboard, token: await tokenFor('viewer') })
+  await page.getByText('Your token may not read bodies').waitFor()
+  await page.getByRole('tab', { name: 'Headers' }).click()
+  await page.getByText('Your token may not read headers').waitFor()
+  await page.keyboard.press('r')
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
