@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import pg from 'pg'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { type KeyStore, nodeKeys, postgresKeys } from '../../../src/keys/index.ts'
+import { type TestKeys, testKeys } from '../../../src/testing/index.ts'
+
+const ORDERS = 'create table orders (id serial primary key, sku text not null)'
+
+async function setup(database: string): Promise<void> {
+  const client = new pg.Client({ connectionString: database })
+  await client.connect()
+  await client.query(ORDERS)
+  await client.end()
+}
+
+/** Inserts an order outside any transaction with the key, as most handlers do. */
+function orders(store: KeyStore, database: string) {
+  const pool = new pg.Pool({ connectionString: database, max: 4 })
+  pool.on('error', () => undefined)
+  onTestFinished(() => pool.end())
+  return nodeKeys({ store, tenant: 'global', lockMs: 1_000, onCrash: 'reexecute' })(
+    async (_: IncomingMessage, response: ServerResponse) => {
+      const { rows } = await pool.query(`insert into orders (sku) values ('a') returning id`)
+      response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(rows[0]))
+    },
+  )
+}
+
+async function keyKit(): Promise<TestKeys> {
+  const k = await testKeys(orders, {
+    store: (database) => postgresKeys({ database }),
+    server: inject('serverUrl'),
+    setup,
+    setupVersion: ORDERS,
+  })
+  onTestFinished(() => k.close())
+  return k
+}
+
+test('one order for repeated and concurrent requests, and after a lost reply', async () => {
+  const k = await keyKit()
+  const { replies } = await k.send({ times: 2 })
+  expect(replies.map(({ status, isReplayed }) => [status, isReplayed])).toEqual([
+    [201, false],
+    [201, true],
+  ])
+  expect(replies[0]?.body).toBe(replies[1]?.body)
+  await k.send({ times: 4, concurrently: true })
+  const lost = await k.send({ loseReply: true })
+  expect(lost.replies.map(({ status }) => status)).toEqual([undefined, 201])
+  expect(lost.reply.isReplayed).toBe(true)
+  expect(await k.rows('orders')).toHaveLength(3)
+})
+
+test('a crash before the reply is sent: the next process replays what is stored', async () => {
+  const k = await keyKit()
+  k.crashAt('reply')
+  const { replies } = await k.send()
+  expect(replies.map(({ status, isReplayed }) => [status, isReplayed])).toEqual([
+    [undefined, false],
+    [201, true],
+  ])
+  expect(await k.rows('orders')).toHaveLength(1)
+})
+
+test('a crash between work and record shows that this handler does its work twice', async () => {
+  const k = await keyKit()
+  k.crashAt('handler')
+  const first = await k.send({ key: 'order-1' })
+  expect(first.replies.map(({ status }) => status)).toEqual([undefined, 409])
+  await k.clock.advance('1m')
+  const second = await k.send({ key: 'order-1' })
+  expect(second.reply).toMatchObject({ status: 201, isReplayed: false })
+  // It may run again after a crash, and writes outside the transaction of its key.
+  expect(await k.rows('orders')).toHaveLength(2)
+})
+
+test('without a database the keys are in memory, and time moves there too', async () => {
+  let runs = 0
+  const k = await testKeys((store) =>
+    nodeKeys({ store, tenant: 'global', ttlMs: 3_600_000 })((_, response) => {
+      runs += 1
+      response.end(String(runs))
+    }),
+  )
+  onTestFinished(() => k.close())
+  const first = await k.send({ key: 'k' })
+  expect((await k.send({ key: 'k' })).reply.body).toBe(first.reply.body)
+  await k.clock.advance('2h')
+  expect((await k.send({ key: 'k' })).reply).toMatchObject({ body: '2', isReplayed: false })
+  expect(() => k.rows('orders')).toThrow('the keys are in memory')
+})
