@@ -1,0 +1,63 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+/*
+ * Builds that break one promise. A checker that finds nothing wrong with them would prove nothing
+ * about ours.
+ */
+interface Break {
+  /** Which files of the build. */
+  readonly files: RegExp
+  readonly replaced: RegExp
+  readonly by: string
+}
+
+export const BREAKS = {
+  /** A worker that lost its lease still records what it did. */
+  'no fence': {
+    files: /^ledger\/(jobs\/(complete|settle|fence)|effects\/\w+)\.js$/,
+    replaced: /\b(where|and)(\s+)(?:\w+\.)?fence = (\$\d+::\w+|\w+\.fence)/g,
+    by: '$1$2($3 is not null or true)',
+  },
+  /** The sender is answered before the event is in the ledger. */
+  'acknowledged early': {
+    files: /^receive\/accept\.js$/,
+    replaced: /return \{\n\s+accept,/g,
+    by: `return {
+        async accept(arrival) { void accept(arrival).catch(() => undefined); return 'recorded' },`,
+  },
+  /** Commits do not wait for the disk, because the server says so. */
+  'asynchronous commit': {
+    files: /^sql\/durable\.js$/,
+    replaced: /set_config\('synchronous_commit'/g,
+    by: `set_config('hookonce.broken'`,
+  },
+} as const satisfies Record<string, Break>
+
+export type BreakName = keyof typeof BREAKS
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Copies the build and breaks it. Returns its folder. */
+export function brokenBuild(name: BreakName): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hookonce-broken-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const dist = join(folder, 'dist')
+  cpSync(join(ROOT, 'dist'), dist, { recursive: true })
+  cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const { files, replaced, by } = BREAKS[name]
+  const broken = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .filter((file) => files.test(file))
+    .filter((file) => {
+      const before = readFileSync(join(dist, file), 'utf8')
+      const after = before.replaceAll(replaced, by)
+      writeFileSync(join(dist, file), after)
+      return after !== before
+    })
+  if (broken.length === 0) throw new Error(`"${name}" breaks nothing in this build any more`)
+  return dist
+}
