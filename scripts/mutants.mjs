@@ -127,6 +127,7 @@ async function lane() {
       'dist',
       'test',
       'examples',
+      'scripts',
       'docs',
       'README.md',
     ])
@@ -137,11 +138,7 @@ async function lane() {
     for (const folder of ['.', 'test/prisma/made'])
       symlinkSync(join(root, folder, 'node_modules'), join(copy, folder, 'node_modules'))
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const restore = apply(copy, mutant)
-      const killer = await killerOf(copy, mutant)
-      restore()
-      if (killer && !(await passes(copy, killer)))
-        throw new Error(`${killer.file} also fails without a mutant: ${killer.failure}`)
+      const killer = await provenKiller(copy, mutant)
       results.push({ mutant, killer })
       console.log(
         `${results.length}/${mutants.length}  ${describe(mutant)}\n      ${killer?.failure ?? 'SURVIVED'}`,
@@ -168,8 +165,24 @@ function apply(copy, { file, piece, nth, mutated }) {
   }
 }
 
-async function killerOf(copy, mutant) {
-  const files = filesFor(mutant)
+/** A killer that passes without the mutant. */
+async function provenKiller(copy, mutant) {
+  // On a busy machine a slow test may fail by itself. Its file says nothing about this mutant.
+  const unreliable = new Set()
+  for (;;) {
+    const restore = apply(copy, mutant)
+    const killer = await killerOf(copy, mutant, unreliable)
+    restore()
+    if (killer === undefined || (await passes(copy, killer))) return killer
+    if (killer.file === undefined || unreliable.has(killer.file))
+      throw new Error(`the tests also fail without a mutant: ${killer.failure}`)
+    console.log(`${killer.file} also fails without a mutant, and is left out for ${describe(mutant)}`)
+    unreliable.add(killer.file)
+  }
+}
+
+async function killerOf(copy, mutant, unreliable) {
+  const files = filesFor(mutant).filter((file) => !unreliable.has(file))
   const groups = [
     [EMBEDDED, files.slice(0, FIRST_FILES)],
     [EMBEDDED, files.slice(FIRST_FILES)],

@@ -12,11 +12,16 @@ pg.Client.prototype.query = function traced(config, ...rest) {
   const test = globalThis.__vitest_worker__?.filepath ?? process.env.HOOKONCE_TRACE_TEST
   if (test !== undefined && typeof text === 'string' && /hookonce|synchronous_commit/.test(text)) {
     process.env.HOOKONCE_TRACE_TEST = test
-    const line = JSON.stringify({ test, text })
+    const line = JSON.stringify({ test, text: asWritten(text) })
     if (!seen.has(line)) {
       seen.add(line)
       appendFileSync(out, `${line}\n`)
     }
   }
   return query.call(this, config, ...rest)
+}
+
+/** The source calls the schema `ledger`; the driver has put in its name. */
+function asWritten(text) {
+  return text.replaceAll('"hookonce".', 'ledger.')
 }
