@@ -1,9 +1,12 @@
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './test/support/longest-first.ts'
+import { SECOND_TRY } from './test/support/second-tries.ts'
 
 /**
  * Scenarios lie in folders named for the servers they run on. `each-server` runs on the embedded
- * and on an installed PostgreSQL. `any-server` does not depend on the server and runs once, on the
- * embedded one. `own-server` stops and starts a server, so it starts an installed one of its own.
+ * and on an installed PostgreSQL, which are of different versions: together these files send every
+ * statement of the ledger. `any-server` runs once, on the embedded one. `own-server` stops and
+ * starts a server, so it starts an installed one of its own.
  */
 export function scenarios(server: 'embedded' | 'installed') {
   const only = server === 'embedded' ? 'any-server' : 'own-server'
@@ -17,6 +20,9 @@ export function scenarios(server: 'embedded' | 'installed') {
       provide: { server },
       testTimeout: 60_000,
       hookTimeout: 60_000,
+      retry: SECOND_TRY,
+      // Each test has a database of its own, and importing the code anew for each file takes long.
+      isolate: false,
     },
   }
 }
@@ -24,7 +30,7 @@ export function scenarios(server: 'embedded' | 'installed') {
 export const unit = {
   test: {
     name: 'unit',
-    include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'dashboard/src/**/*.test.ts', 'test/docs/**/*.test.ts'],
     testTimeout: 30_000,
     // They change nothing that is not their own, and importing the code anew for each file takes
     // longer than most of them.
@@ -33,10 +39,11 @@ export const unit = {
 }
 
 export const workers = {
-  // One more than the cores of a small machine: crash tests and servers that start wait more than
+  // Two more than the cores of a small machine: crash tests and servers that start wait more than
   // they compute.
-  maxWorkers: 3,
-  reporters: ['default', './test/support/no-skips.ts'],
+  maxWorkers: 4,
+  reporters: ['default', './test/support/no-skips.ts', './test/support/second-tries.ts'],
+  sequence: { sequencer: LongestFirst },
 }
 
 export default defineConfig({
@@ -58,6 +65,7 @@ export default defineConfig({
           include: ['test/embedded/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          retry: SECOND_TRY,
         },
       },
       {
@@ -65,6 +73,30 @@ export default defineConfig({
           name: 'keys',
           include: ['test/keys/*.test.ts'],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
+          retry: SECOND_TRY,
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['test/browser/*.test.ts'],
+          // As long as a locator waits: a busy machine is slow to show a page.
+          expect: { poll: { timeout: 20_000 } },
+          globalSetup: ['test/support/servers.ts', 'test/browser/setup.ts'],
+          env: { HOOKONCE_DURABILITY: 'unsafe' },
+          provide: { server: 'embedded' },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          retry: SECOND_TRY,
+        },
+      },
+      {
+        test: {
+          name: 'chaos',
+          include: ['test/chaos/*.test.ts'],
+          // A long run takes hours.
+          testTimeout: 24 * 60 * 60_000,
           hookTimeout: 60_000,
         },
       },
