@@ -80,12 +80,16 @@ function section(title: string, parts: readonly string[], count = parts.length):
   return count === 0 ? '' : `<section>\n<h2>${escaped(title)}</h2>\n${parts.join('\n')}\n</section>`
 }
 
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}
+
 function brokenCard(result: ScheduleResult): string {
   const faults = faultsOf(result)
   const advice = adviceFor(result)
   return `<article>
 <h3>${escaped(result.title)} <span class="fault">${escaped(faults.join(', '))}</span></h3>
-<p>${escaped(faults.map((fault) => FAULTS[fault]).join('; '))}.</p>
+<p>${escaped(sentence(faults.map((fault) => FAULTS[fault]).join('; ')))}</p>
 <h4>The shortest schedule that shows it</h4>
 <ol>${result.steps.map((step) => `<li>${escaped(step)}</li>`).join('')}</ol>
 ${result.findings.map(findingTable).join('\n')}
