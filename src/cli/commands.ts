@@ -154,6 +154,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./listen.ts')).listen,
   },
   {
+    name: 'mcp',
+    summary: 'let an agent ask a gateway what happened, over MCP',
+    load: async () => (await import('./mcp.ts')).mcp,
+  },
+  {
     name: 'completion',
     summary: 'print a script that completes commands in bash, zsh or fish',
     load: async () => (await import('./completion.ts')).completion(commands),

@@ -89,6 +89,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   listen: [
     ['hookonce listen --from http://127.0.0.1:4401 --to 3000', 'sends the events of hookonce dev to an app'],
   ],
+  mcp: [
+    ['hookonce mcp', 'asks the gateway of hookonce dev; an agent starts it'],
+    [
+      'hookonce mcp --from https://gateway.example.com --token env:HOOKONCE_TOKEN --allow-changes',
+      'may also replay, decide, pause and resume',
+    ],
+  ],
   completion: [
     ['source <(hookonce completion bash)', 'completes commands and options in this shell'],
     ['hookonce completion zsh > ~/.zfunc/_hookonce', 'for zsh, in a folder of $fpath'],

@@ -1,9 +1,9 @@
 import { adminClient } from '../client/index.ts'
-import { readSecret } from '../gateway/config/secrets.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
 import { type Command, ledgerOptions, parse, parseTime, usageError } from './command.ts'
+import { fetchWithin, gatewayAt, httpUrl, secretOf, tokenOf } from './gateway-access.ts'
 import { type Filter, follow } from './listen/follow.ts'
 import { checkAccess } from './listen/gateway-calls.ts'
 import { openPosition } from './listen/position.ts'
@@ -43,7 +43,8 @@ export const listen: Command = {
       secret: { type: 'string' },
       since: { type: 'string' },
     })
-    const from = gatewayAt(values.from)
+    if (values.from === undefined) throw usageError({ usage }, 'give the gateway with --from')
+    const from = gatewayAt({ usage }, values.from)
     const to = appAt(values.to)
     const token = tokenOf(values.token)
     const secret = values.secret === undefined ? undefined : secretOf('--secret', values.secret)
@@ -87,47 +88,11 @@ export const listen: Command = {
   },
 }
 
-function gatewayAt(text: string | undefined): string {
-  if (text === undefined) throw usageError({ usage }, 'give the gateway with --from')
-  const url = httpUrl('--from', text)
-  if (url.search !== '' || url.hash !== '')
-    throw usageError({ usage }, '--from must have no query and no fragment')
-  const isClear = url.protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname)
-  if (isClear) process.stderr.write('the token and the bodies travel in clear text: use https\n')
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
-}
-
 function appAt(text: string | undefined): URL {
   if (text === undefined) throw usageError({ usage }, 'give the app with --to, such as localhost:3000')
   // A number alone is a port. As a host it would be an address.
   const place = /^\d+$/.test(text) ? `localhost:${text}` : text
-  return httpUrl('--to', place.includes('://') ? place : `http://${place}`)
-}
-
-/** It is not quoted if it may hold a password. */
-function httpUrl(option: string, text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url && (url.username !== '' || url.password !== ''))
-    throw usageError({ usage }, `${option} must hold no user and no password`)
-  if (url && /^https?:$/.test(url.protocol)) return url
-  throw usageError(
-    { usage },
-    `${option} must be a URL of http or https${text.includes('@') ? '' : `, not "${text}"`}`,
-  )
-}
-
-/** Undefined: a listener on loopback may need none. */
-function tokenOf(reference: string | undefined): string | undefined {
-  if (reference !== undefined) return secretOf('--token', reference)
-  return process.env.HOOKONCE_TOKEN || undefined
-}
-
-function secretOf(option: string, reference: string): string {
-  const read = readSecret(reference, process.env)
-  if ('text' in read && /^[\u0021-\u007e]+$/.test(read.text)) return read.text
-  const fault =
-    'text' in read ? 'it is empty, or holds spaces or other characters that no token has' : read.message
-  throw new HookonceError('CONFIG_INVALID', `${option}: ${fault}`)
+  return httpUrl({ usage }, '--to', place.includes('://') ? place : `http://${place}`)
 }
 
 /** Before the first event, not at it. */
@@ -155,9 +120,4 @@ function filterOf(sources: readonly string[], types: readonly string[]): Filter 
       (sources.length === 0 || sources.includes(event.source)) &&
       (matchers.length === 0 || matchers.some((matches) => matches(event.eventType))),
   }
-}
-
-function fetchWithin(timeoutMs: number, stop: AbortSignal): typeof fetch {
-  return (input, init) =>
-    fetch(input, { ...init, signal: AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]) })
 }

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { didYouMean } from '../input/closest.ts'
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { surviveClosedPipe } from './closed-pipe.ts'
 import { commands } from './commands.ts'
 import { commandHelp, programHelp } from './help.ts'
+import { packageVersion } from './package-version.ts'
 import { print, safeBlock } from './print.ts'
 import { styleOf } from './style.ts'
 
@@ -28,12 +28,6 @@ async function main([name, ...args]: readonly string[]): Promise<void> {
   failureCode = command.failureCode ?? failureCode
   if (args.includes('--help') || args.includes('-h')) return print(commandHelp(entry, command.usage, style))
   await command.run(args)
-}
-
-/** From package.json, which is next to src/ and dist/. */
-function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(manifest) as { readonly version: string }).version
 }
 
 /** Messages of these codes say what to do, so the catalogue's advice is not added. */

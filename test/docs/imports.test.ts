@@ -42,7 +42,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'model input observe ledger sources keys effects process upkeep operate options.ts engine hookonce.ts',
   gateway: 'model input http observe work sources alerts forward operate keys options.ts hookonce.ts',
   client: 'gateway',
-  cli: 'model input http node-version.ts observe ledger sources reconcile operate keys forward gateway client prove options.ts hookonce.ts',
+  mcp: 'gateway client',
+  cli: 'model input http node-version.ts observe ledger sources reconcile operate keys forward gateway client mcp prove options.ts hookonce.ts',
 }
 /** Entries of the package, and the check of the Node version that each of them runs first. */
 const ENTRIES = /^(index\.ts|\w+\/index\.ts|cli\/bin\.ts|supported-node\.ts)$/

@@ -162,7 +162,7 @@ function queryParameters(query: z.ZodObject): Json[] {
 }
 
 /** JSON Schema 2020-12, which OpenAPI 3.1 uses. */
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
+export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
   const {
     $schema: _,
     '~standard': __,
