@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 
 /*
- * Where the page is. Paths are plain, and relative to the mount path that the server put into the
+ * The current path of the page. Paths are relative to the mount path that the server put into the
  * page's <base>. Any <a href> of the page navigates without a reload.
  */
 

@@ -1,10 +1,12 @@
 import type { Command } from './command.ts'
 
-/** A line of the help text. The command is loaded when it runs: most of them import a lot. */
+/**
+ * A line of the help text. The command is loaded when it runs, because most commands import a lot.
+ */
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** It prints until it is stopped, so it ends if nobody reads its output any more. */
+  /** Prints until it is stopped, so it ends when its output is closed. */
   readonly isEndless?: true
   load(): Promise<Command>
 }

@@ -99,7 +99,7 @@ async function follow(
   })
 }
 
-/** A page may end early where few events match: goes on until it is full, or history ends. */
+/** A page may end early if few events match: continues until it is full, or the history ends. */
 async function fullPage(ledger: Ledger, query: EventQuery): Promise<EventPage> {
   let page = await listEvents(ledger, query)
   while (page.next !== undefined && page.events.length < query.limit) {

@@ -1,4 +1,4 @@
-/** A line to type, and what it does. */
+/** A command to type, and its effect. */
 export type Example = readonly [line: string, meaning: string]
 
 /** For the help text of each command. */

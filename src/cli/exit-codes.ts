@@ -1,4 +1,4 @@
-/** What the exit code of a command means. The help text and docs/reference/cli.md list the same. */
+/** The meaning of each exit code. The help text and docs/reference/cli.md list the same. */
 export const exitCodes: Readonly<Record<number, string>> = {
   0: 'done; also if the reader of a pipe went away',
   1: 'an error, or a check that failed; the message says what to do',

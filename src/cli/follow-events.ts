@@ -8,7 +8,7 @@ import type { Ledger } from './open-ledger.ts'
 import { tenantColumn } from './tenant-column.ts'
 
 const LOOK_EVERY_MS = 500
-/** The ledger was not reached: until the next look. Doubled each time, up to the second number. */
+/** Delay after a failed read. Doubled each time, up to the second number. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 
@@ -54,7 +54,7 @@ export async function printArriving(
   process.stderr.write(`${count} ${count === 1 ? 'event' : 'events'}${next}\n`)
 }
 
-/** Waits for a slow reader, so that nothing piles up in memory. */
+/** Waits for a slow reader, so that output does not accumulate in memory. */
 async function write(text: string, signal: AbortSignal): Promise<void> {
   if (process.stdout.write(text)) return
   await once(process.stdout, 'drain', { signal }).catch((error: unknown) => {

@@ -27,7 +27,7 @@ connections go out from here. It only reads: the gateway's own destinations get 
 --dir      where it keeps its position; default .hookonce
 An attempt without an answer, or with 5xx or 429, is repeated four times within 8 seconds. Ctrl-C ends it with a summary.`
 
-/** Requests but for the stream. */
+/** All requests except the stream. */
 const ANSWER_WITHIN_MS = 30_000
 
 export const listen: Command = {
@@ -99,12 +99,12 @@ function gatewayAt(text: string | undefined): string {
 
 function appAt(text: string | undefined): URL {
   if (text === undefined) throw usageError({ usage }, 'give the app with --to, such as localhost:3000')
-  // A number alone is a port. As a host it would be an address.
+  // A plain number is a port. As a host, it would be an address.
   const place = /^\d+$/.test(text) ? `localhost:${text}` : text
   return httpUrl('--to', place.includes('://') ? place : `http://${place}`)
 }
 
-/** It is not quoted if it may hold a password. */
+/** Not quoted if it may hold a password. */
 function httpUrl(option: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && (url.username !== '' || url.password !== ''))
@@ -116,7 +116,7 @@ function httpUrl(option: string, text: string): URL {
   )
 }
 
-/** Undefined: a listener on loopback may need none. */
+/** Undefined: a listener on loopback may not require one. */
 function tokenOf(reference: string | undefined): string | undefined {
   if (reference !== undefined) return secretOf('--token', reference)
   return process.env.HOOKONCE_TOKEN || undefined
@@ -130,7 +130,7 @@ function secretOf(option: string, reference: string): string {
   throw new HookonceError('CONFIG_INVALID', `${option}: ${fault}`)
 }
 
-/** Before the first event, not at it. */
+/** Reports an unusable secret before the first event arrives. */
 function requireUsable(secret: string): void {
   try {
     standardWebhooks({ secret })
@@ -141,7 +141,7 @@ function requireUsable(secret: string): void {
   }
 }
 
-/** The gateway takes one source and one pattern. Several are matched here. */
+/** The gateway accepts one source and one pattern. Several are matched here. */
 function filterOf(sources: readonly string[], types: readonly string[]): Filter {
   const matchers = types.map(typeMatcher)
   const [source] = sources

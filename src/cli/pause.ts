@@ -115,7 +115,7 @@ function resumeOutcome({ wasPaused, probes }: Resumed): Outcome {
   return { changed: wasPaused, text: wasPaused ? 'is running' : 'was not paused: nothing was changed' }
 }
 
-/** A source that only other tenants have is not guessed: pausing the wrong one does harm. */
+/** Never guesses a source of another tenant: pausing the wrong one does harm. */
 async function requireOwn(ledger: Ledger, source: string): Promise<void> {
   const tenants = await tenantsOf(ledger, source)
   if (tenants.length === 0 || tenants.includes('default')) return

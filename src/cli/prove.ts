@@ -172,7 +172,7 @@ export const prove: Command = {
   },
 }
 
-/** A run in which nothing could be tried proves nothing. */
+/** A run without a single completed schedule proves nothing. */
 function nothingHeld({ results }: Proof): boolean {
   return results.every(({ outcome }) => outcome === 'not-tried')
 }
@@ -183,7 +183,7 @@ function receiverAt(text: string): URL {
   return new URL(text)
 }
 
-/** The URL itself, or the value of the variable. It may hold a password, so it is never quoted. */
+/** The URL, or the value of the variable. It may hold a password, so it is never quoted. */
 function databaseAt(text: string): string {
   const read = text.startsWith('env:') ? readSecret(text, process.env) : { text }
   if (!('text' in read)) throw usageError({ usage }, `--database: ${read.message}`)

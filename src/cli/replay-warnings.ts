@@ -8,7 +8,7 @@ export function warnOf(warnings: readonly string[]): void {
   for (const warning of warnings) process.stderr.write(`${yellow(safe(`warning: ${warning}`))}\n`)
 }
 
-/** Why jobs would wait although they are due. */
+/** Why due jobs would still wait. */
 export function unattendedWarnings(unattended: readonly UnattendedSubscriber[]): string[] {
   const [first] = unattended
   if (!first) return []

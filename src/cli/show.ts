@@ -28,7 +28,7 @@ const options = {
   stack: { type: 'boolean' },
 } as const
 
-/** Events that are listed if several match. */
+/** Events listed if several match. */
 const MAX_LISTED = 20
 
 export const show: Command = {
@@ -76,7 +76,7 @@ function eventJson({ receipt, paused: _, ...chain }: EventChain): unknown {
   return {
     ...facts,
     ...chain,
-    // Base64 holds any body; the text is readable where the body is text.
+    // Base64 can hold any body. The text is also given if the body is text.
     body: body?.toString('utf8') ?? null,
     bodyBase64: body?.toString('base64') ?? null,
     unreadable: unreadable && { code: unreadable.code, message: unreadable.message },

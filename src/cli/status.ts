@@ -32,7 +32,7 @@ export const status: Command = {
 
 const style = styleOf(process.stdout)
 
-/** Rows of a table, and lines of remarks: more do not fit on one screen. */
+/** Limits on table rows and remarks: more do not fit on one screen. */
 const MAX_ROWS = 15
 const MAX_REMARKS = 10
 
@@ -53,7 +53,7 @@ function statusText(found: Status, column: TenantColumn): string {
     ...strandedLines(found),
     ...paused.map(pausedLine),
     ...circuits.map(circuitLine),
-    // Without any worker, the line about workers states it.
+    // If there is no worker at all, the line about workers reports it.
     ...(workers.length === 0 ? [] : unattended.map(unattendedLine)),
   ]
   const blocks = [
@@ -90,7 +90,7 @@ function outboxText(outbox: Status['outbox']): string {
   return `${waiting} waiting${age}, ${countText(failed, 'red', style)} failed${failed > 0 ? ' (hookonce outbox)' : ''}`
 }
 
-/** Without subscribers that have nothing to do. What needs a person comes first. */
+/** Omits idle subscribers. Subscribers that need a person come first. */
 function jobsTable({ jobs }: Status, column: TenantColumn): string {
   const busy = jobs
     .filter((row) => row.waiting + row.retrying + row.failed + row.attention > 0)
@@ -154,7 +154,7 @@ function unattendedLine({ tenant, source, subscriber, jobs, since }: Status['una
   )
 }
 
-/** As a gateway's configuration names a source. */
+/** The name of a source as in a gateway's configuration. */
 function nameOf(tenant: string, source: string): string {
   return tenant === 'default' ? source : `${tenant}/${source}`
 }

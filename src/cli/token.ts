@@ -63,7 +63,7 @@ export const token: Command = {
     }
     const created = await withLedger(values.dir, (ledger) => createToken(ledger, request, reason))
     if (values.json) return printJson(created)
-    // On standard output there is nothing but the token, so that it can be piped into a file.
+    // Prints only the token on standard output, so that it can be piped into a file.
     process.stderr.write(
       `${safe(created.name)} has the role ${created.role}. Keep its token, it is not shown again:\n`,
     )

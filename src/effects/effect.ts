@@ -44,7 +44,9 @@ export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>
 
 /** The argument of an effect's work. */
 export interface EffectCall extends Call {
-  /** fetch with the Idempotency-Key and a timeout. Its errors tell "not done" from "unknown". */
+  /**
+   * fetch with the Idempotency-Key and a timeout. Its errors distinguish "not done" from "unknown".
+   */
   readonly fetch: EffectFetch
 }
 
@@ -77,8 +79,8 @@ export async function effect<Result>(
     observedEffect(run, { key, mode }, (onStart) =>
       runEffect(run, { request, work: startingWith(onStart, work), reconcile }),
     )
-  // Keep the first declared input, even if an earlier request declared none: later ones must match
-  // it.
+  // Keep the first declared input, even if an earlier request declared none: later requests must
+  // match it.
   progress.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
 }

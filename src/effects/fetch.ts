@@ -7,7 +7,7 @@ import { NotDone, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { HandlerRun } from './run.ts'
 
-/** Half of a handler's default timeout: after a lost reply there is time to record that. */
+/** Half of a handler's default timeout: leaves time to record that a reply was lost. */
 const DEFAULT_TIMEOUT_MS = 30_000
 /** Enough of an error response to understand it. */
 const MAX_QUOTE_CHARS = 300

@@ -26,7 +26,7 @@ export interface AdminOptions extends AdminAddress {
 
 const API = '/api/v1'
 /**
- * Far more than operators need. Strangers may reach this listener too: their connections must not
+ * Far more than operators need. Strangers may also reach this listener: their connections must not
  * use up the file descriptors that deliveries need.
  */
 const MAX_CONNECTIONS = 1_000
@@ -57,7 +57,7 @@ export async function startAdmin({
       if (apiPath !== undefined)
         return api.answer(request, response, { path: apiPath, mount: `${mount}${API}` })
       request.resume()
-      // Probes of the machine itself come without the proxy, and so without its path.
+      // Health probes on the machine itself bypass the proxy, and so have no mount path.
       if (options.health(whole, response)) return
       if (whole === mount) return sendText(response, 308, `It is at ${mount}/\n`, { location: `${mount}/` })
       if (!whole.startsWith(`${mount}/`)) return sendText(response, 404, `This listener serves ${mount}/\n`)

@@ -540,7 +540,7 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'Install the client that the message names, or pass your own client.',
   },
-  // A test of the user has found something, or cannot go on.
+  // A test of the user has found a fault, or cannot continue.
   TEST_TIMED_OUT: {
     retryable: false,
     advice:
@@ -568,7 +568,7 @@ const adviceByCode = new Map<string, string>(
   Object.entries(errorCatalogue).map(([code, { advice }]) => [code, advice]),
 )
 
-/** What to do about a code that the ledger holds; empty for a code of another version. */
+/** The advice for a code that the ledger holds; empty for a code of another version. */
 export function adviceOn(code: string): string {
   return adviceByCode.get(code) ?? ''
 }

@@ -87,7 +87,7 @@ const OUTBOX_GAUGES: Readonly<Record<string, Gauge<OutboxBacklog>>> = {
   },
 }
 
-/** With the largest backlogs apart, and the others as one: see topic-limit.ts. */
+/** The topics with the largest backlogs separately, and all others as one: see topic-limit.ts. */
 function limitedBacklog(backlogs: readonly OutboxBacklog[]): readonly OutboxBacklog[] {
   if (backlogs.length <= MAX_TOPICS) return backlogs
   const sorted = [...backlogs].sort((a, b) => b.waiting + b.failed - a.waiting - a.failed)

@@ -6,7 +6,7 @@ import type { DeliveryFact, Observer } from './observer.ts'
 import { printable } from './printable.ts'
 import { type TraceContext, traceIdOf } from './trace-context.ts'
 
-/** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
+/** The receiver of log lines: the shape of pino, winston's adapters and console wrappers. */
 export interface Logger {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
@@ -44,7 +44,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
   const limit = lineLimit()
   const warn = limitedWarnings()
 
-  /** Where facts are reported, the context is that of their work. */
+  /** Facts are reported in the context of their work. */
   function traced(fields: Fields): Fields {
     const traceId = traceIdOf(traceContext?.()?.traceparent)
     return traceId === undefined ? fields : { ...fields, trace_id: traceId }
@@ -186,7 +186,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       limited(`warning ${message}`, 'warn', () => ({ detail }), message)
     },
     trouble({ doing, eventKey, error }) {
-      // The number of jobs in `doing` does not make another kind.
+      // The number of jobs in `doing` does not make a new kind.
       const kind = `trouble ${doing.replace(/\d+/g, '#')}`
       const fields = () => ({
         ...(eventKey === undefined ? {} : { event_key: eventKey }),
@@ -197,7 +197,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
   }
 }
 
-/** Tells an error of undefined from none. Errors of hookonce need no stack. */
+/** Distinguishes an error of undefined from no error. Errors of hookonce need no stack. */
 function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
   if (!('error' in fact)) return {}
   const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)

@@ -1,6 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
 
-/** A page is held in memory: more than this many rows are a mistake. */
+/** A page is held in memory: a larger limit is probably a mistake. */
 const MAX_LIMIT = 10_000
 
 export function checkLimit(limit: number): number {
@@ -28,11 +28,11 @@ export interface TimePosition {
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const TIME_POSITION = new RegExp(`^(\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2})(\\.\\d{6}Z)_(${UUID})$`)
 
-/** Throws if the text is no such position: PostgreSQL would refuse it with an error of its own. */
+/** Throws if the text is not a valid position: the error of PostgreSQL would be unclear. */
 export function timePosition(cursor: string): TimePosition {
   const [, seconds = '', rest = '', id = ''] = TIME_POSITION.exec(cursor) ?? []
   const time = Date.parse(`${seconds}Z`)
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse reads the 30th of February as the 2nd of March.
   const isDate = !Number.isNaN(time) && new Date(time).toISOString().startsWith(seconds)
   if (!isDate || seconds === '') throw notPosition(cursor)
   return { at: `${seconds}${rest}`, id }

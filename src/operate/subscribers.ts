@@ -19,7 +19,7 @@ import type { TenantScope } from './receipt.ts'
 
 export type { ServedSubscriber }
 
-/** A subscriber with what limits its runs. */
+/** A subscriber with its circuit and rate. */
 export interface ListedSubscriber extends ServedSubscriber {
   /** Null: it has no circuit. */
   readonly circuit: CircuitView | null
@@ -28,8 +28,8 @@ export interface ListedSubscriber extends ServedSubscriber {
 }
 
 /**
- * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and what
- * limits their runs. With a tenant, only what that tenant may know.
+ * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and
+ * their limits. With a tenant, only data that this tenant may see.
  */
 export async function listSubscribers(
   ledger: LedgerTables,
@@ -64,7 +64,7 @@ export interface WaitingRequest {
   readonly begun?: boolean | undefined
 }
 
-/** What `settleWaiting` would do. */
+/** The work that `settleWaiting` would do. */
 export interface WaitingPlan {
   readonly from: ServedSubscriber
   readonly to: ServedSubscriber | undefined

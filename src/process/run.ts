@@ -25,7 +25,7 @@ export interface LeasedJob {
   readonly event: () => Event
 }
 
-/** For whom a job is run, on what, and under which lease. */
+/** The subscriber, the job and the lease of a run. */
 export interface RunTerms {
   readonly subscriber: Subscriber
   readonly business: Business

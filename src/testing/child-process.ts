@@ -23,7 +23,7 @@ export interface RunningChild {
   arm(fault: ChildSettings['faults'][number]): void
 }
 
-/** Starts a real process for the app. Resolves when it takes deliveries. */
+/** Starts a real process for the app. Resolves when it accepts deliveries. */
 export async function startChild(options: ChildOptions): Promise<RunningChild> {
   const { settings, execArgv, log, onHit } = options
   const script = fileURLToPath(new URL('./child.js', import.meta.url))

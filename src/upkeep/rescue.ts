@@ -80,7 +80,7 @@ async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Pr
 /**
  * Rescues the jobs of dead workers in one shard. A job that crashed too many workers, but has an
  * open call, needs a person: its open calls become `unknown`. If this process dies before that, the
- * job is in `attention` all the same, where an operator sees it and can release it.
+ * job is still in `attention`, where an operator can release it.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)

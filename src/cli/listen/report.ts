@@ -1,6 +1,6 @@
 import { print, safe } from '../print.ts'
 
-/* What `listen` prints: one line per attempt, about the connection, and a summary. */
+/* The output of `listen`: one line per attempt, lines about the connection, and a summary. */
 
 export interface ListedEvent {
   readonly id: string

@@ -10,7 +10,7 @@ interface Beginning {
   readonly seed: number
 }
 
-/** What a person reads while the proof runs and at its end. With --json only the end is printed. */
+/** The output during the proof and at its end. With --json only the end is printed. */
 export interface Reporter {
   begin(beginning: Beginning): void
   baseline(lines: readonly string[]): void
@@ -103,7 +103,10 @@ function findingLines({ where, expected, seen }: Finding): string[] {
   ]
 }
 
-/** A table that records each delivery looks like a doubled effect. Only its owner knows better. */
+/**
+ * A table that records each delivery looks like a doubled effect. Only its owner can know the
+ * difference.
+ */
 function hintFor({ findings }: ScheduleResult): string[] {
   const table = findings.find(({ fault, where }) => fault === 'doubled' && !where.includes(' '))
   return table ? [`  if ${table.where} only records deliveries, pass --ignore ${table.where}`] : []

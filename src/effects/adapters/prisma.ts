@@ -24,7 +24,7 @@ export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
   return {
     transaction: (work) =>
       client.$transaction(
-        // Awaited: a promise of Prisma does nothing until somebody waits for it.
+        // Awaited here, because a promise of Prisma does nothing until it is awaited.
         (tx) => work(tx, async (text, values) => (await tx.$queryRawUnsafe(text, ...values)) as unknown[]),
         options,
       ),

@@ -28,7 +28,7 @@ const alert = z.object({
   times: count.meta({ description: 'How often it was opened.' }),
 })
 
-/** More alerts than a person reads at once. The oldest beyond it are left out. */
+/** More alerts than a person can read at once. Older alerts beyond it are omitted. */
 const MOST = 1_000
 
 const list = route({

@@ -2,10 +2,10 @@ import { HookonceError } from '../../model/errors.ts'
 import type { DecisionReason } from '../../operate/audit.ts'
 import { type Role, roles } from '../../operate/tokens.ts'
 
-/** Who calls, with which rights. */
+/** The caller and its rights. */
 export interface Caller {
   /**
-   * Never used again: a new token has another one, whatever its name. The keys of `Idempotency-Key`
+   * Never reused: a new token gets a new id, even with the same name. The keys of `Idempotency-Key`
    * belong to it.
    */
   readonly id: string
@@ -42,18 +42,18 @@ export function requireAccess({ role, scope }: RouteAccess, caller: Caller): voi
     )
 }
 
-/** The tenant to which a list is limited: the caller's own, or the one it asked for. */
+/** The tenant to which a list is limited: the caller's own, or the requested one. */
 export function tenantFor({ tenant, name }: Caller, asked: string | undefined): string | undefined {
   if (tenant === undefined || asked === undefined || asked === tenant) return tenant ?? asked
   throw new HookonceError('FORBIDDEN', `"${name}" is bound to the tenant "${tenant}"`)
 }
 
-/** Of something that carries its tenant: to others it does not exist. */
+/** Whether the caller may see an object of this tenant. For other callers it does not exist. */
 export function isVisible({ tenant }: Caller, owner: string): boolean {
   return tenant === undefined || tenant === owner
 }
 
-/** For the audit: who decides, why and from where. */
+/** For the audit: who decides, why, and from which address. */
 export function reasonOf({ name, address }: Caller, why: string): DecisionReason {
   return { by: name, why, address }
 }

@@ -58,7 +58,7 @@ const list = route({
   async answer({ ledger, caller }, { query }) {
     const { limit, cursor, ...given } = query
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
-    // A relative time moves between two pages, so it is not part of what a cursor belongs to.
+    // A relative time changes between two pages, so it is not part of a cursor's checksum.
     const { since: _, until: __, ...fixed } = filter
     const asked = { list: 'events', filter: fixed }
     const { events, next, previous } = await listEvents(ledger, {
@@ -113,7 +113,7 @@ async function recordHeaders(
   await recordLook(ledger, look, reasonOf(caller, 'read the headers and results'))
 }
 
-/** An event of a tenant that the caller may not see does not exist for it. */
+/** For the caller, an event of another tenant does not exist. */
 async function visibleEvent({ ledger, caller }: ApiContext, id: string): Promise<EventChain> {
   return visible(caller, id, (tenant) => readEvent(ledger, id, { tenant }))
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorCatalogue } from '../../model/errors.ts'
 import type { Route } from './route.ts'
 
-/* The OpenAPI 3.1 document, made of the same routes that the dispatcher answers. */
+/* The OpenAPI 3.1 document, generated from the routes of the dispatcher. */
 
 type Json = Record<string, unknown>
 

@@ -159,7 +159,7 @@ const retry = route({
   },
 })
 
-/** A person waits for the answer. */
+/** Limited, because a person waits for the answer. */
 const MAX_REPLAYED = 1_000
 
 const replayFailed = route({

@@ -21,7 +21,7 @@ const wanted = {
 
 const wantedJobs = z.strictObject(wanted)
 
-/** Jobs that one request takes: a person waits for the answer. */
+/** Jobs per request, because a person waits for the answer. */
 const MAX_JOBS = 5_000
 const SAMPLE = 10
 
@@ -68,7 +68,7 @@ const plan = route({
       lastDueAt: due.length === 0 ? null : new Date(Math.max(...due)),
       unattended,
       paused,
-      // Without the reason: a circuit may be shared with other tenants.
+      // Omits the reason: a circuit may be shared with other tenants.
       circuits: circuits.map(({ source, subscriber, circuit }) => ({
         source,
         subscriber,

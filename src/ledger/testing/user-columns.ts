@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { schemaOf } from '../driver/schema.ts'
 import { CLOCK_SCHEMA } from './clock.ts'
 
-/* Not a statement of a ledger: it reads the tables beside it. */
+/* Not a statement of a ledger: it reads the user's tables. */
 const COLUMNS = `select n.nspname || '.' || c.relname as table, a.attname as name,
     (a.attidentity <> '' or coalesce(pg_get_expr(d.adbin, d.adrelid), '') ~* '(nextval|now|timestamp|random|uuid)')
       as "isMade"
