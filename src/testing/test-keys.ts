@@ -83,7 +83,8 @@ export interface TestKeys {
  *
  * ```ts
  * await using k = await testKeys((store) => nodeKeys({ store, tenant: 'global' })(createOrder))
- * const { replies } = await k.send({ path: '/orders', body: { sku: 'a' }, times: 3, concurrently: true })
+ * const order = { path: '/orders', body: { sku: 'a' } }
+ * const { replies } = await k.send({ ...order, times: 3, concurrently: true })
  * ```
  */
 export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Promise<TestKeys> {
