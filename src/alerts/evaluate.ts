@@ -114,9 +114,7 @@ function withReasons({ alerts, transitions }: Changed, { lastHeard: heard }: Rea
     resolvedAt !== null &&
     !heard.some((one) => one.tenant === tenant && one.source === source)
   const explained = (alert: Alert): Alert =>
-    isUnwatched(alert)
-      ? { ...alert, says: 'no delivery for a week: the source is not watched any more' }
-      : alert
+    isUnwatched(alert) ? { ...alert, says: 'no delivery for a week: the source is no longer watched' } : alert
   return {
     alerts: alerts.map(explained),
     transitions: transitions.map(({ alert, became }) => ({ alert: explained(alert), became })),

@@ -135,7 +135,7 @@ function attentionFinding(alerts: CheckedAlerts, waiting: InAttention): Finding[
 
 function circuitFinding(alerts: CheckedAlerts, circuit: OpenCircuit): Finding[] {
   if (!ifOn(alerts, circuit.source, 'circuit')) return []
-  const says = `its circuit is open since ${circuit.since.toISOString().slice(0, 16)}Z: its jobs wait`
+  const says = `its circuit has been open since ${circuit.since.toISOString().slice(0, 16)}Z: its jobs wait`
   return [{ rule: 'circuit', ...jobPlaceOf(circuit), says }]
 }
 

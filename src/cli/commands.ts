@@ -15,7 +15,7 @@ export interface CommandEntry {
 export const commands: readonly CommandEntry[] = [
   {
     name: 'dev',
-    summary: 'start everything on this machine, with a line to try it',
+    summary: 'start everything on this machine, with a command to try it',
     load: async () => (await import('./dev.ts')).dev,
   },
   {
@@ -40,7 +40,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'show what waits, what failed and who works on it',
+    summary: 'show waiting and failed jobs, and the running workers',
     load: async () => (await import('./status.ts')).status,
   },
   {
@@ -81,7 +81,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'prune',
-    summary: 'delete now what is past its retention',
+    summary: 'delete data that is past its retention',
     load: async () => (await import('./prune.ts')).prune,
   },
   {
@@ -96,12 +96,12 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'rejections',
-    summary: 'list what was refused, and why',
+    summary: 'list refused deliveries, and why',
     load: async () => (await import('./rejections.ts')).rejections,
   },
   {
     name: 'pause',
-    summary: 'hold the jobs of a source or subscriber, or list what is paused',
+    summary: 'hold the jobs of a source or subscriber, or list all pauses',
     load: async () => (await import('./pause.ts')).pause,
   },
   {
@@ -121,7 +121,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'list what operators decided, and why',
+    summary: 'list the decisions of operators, and why',
     load: async () => (await import('./audit.ts')).audit,
   },
   {
@@ -146,7 +146,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'prove',
-    summary: 'try to break a webhook receiver, and compare what it did',
+    summary: 'try to break a webhook receiver, and report its faults',
     load: async () => (await import('./prove.ts')).prove,
   },
   {

@@ -111,7 +111,7 @@ function nextText(job: ChainJob, asOf: Date): string {
 function runningText({ holder, startedAt }: ChainJob, asOf: Date): string {
   if (!holder) return 'runs now'
   const worker = safe(`${holder.host} ${holder.pid}`)
-  if (!holder.isAlive) return `its worker ${worker} is gone: another one takes it over`
+  if (!holder.isAlive) return `its worker ${worker} has ended: another worker takes the job over`
   return startedAt ? `runs on ${worker} for ${durationText(since(startedAt, asOf))}` : `runs on ${worker}`
 }
 
@@ -121,10 +121,10 @@ function waitingText({ held, circuit, dueAt, attempt }: ChainJob, asOf: Date): s
     const probe = circuit.nextProbeAt ? `, next probe ${clock(circuit.nextProbeAt)}` : ''
     return `held: its circuit is ${circuit.state}${probe}`
   }
-  if (dueAt === null) return 'after the earlier events with its order key'
+  if (dueAt === null) return 'waits for earlier events with its order key'
   const waits = dueAt.getTime() - asOf.getTime()
   if (waits > 0) return `attempt ${attempt + 1} in ${durationText(waits)}, at ${clock(dueAt)}`
-  return `attempt ${attempt + 1} is due for ${durationText(-waits)}`
+  return `attempt ${attempt + 1} has been due for ${durationText(-waits)}`
 }
 
 function since(start: Date, asOf: Date): number {

@@ -45,12 +45,12 @@ export async function printArriving(
     } catch (error) {
       const told = operatorError(error)
       if (!(told instanceof HookonceError) || told.code !== 'LEDGER_DOWN') throw told
-      process.stderr.write(`${told.message}; looking again in ${pauseMs / 1_000} s\n`)
+      process.stderr.write(`${told.message}; retrying in ${pauseMs / 1_000} s\n`)
       await pause(pauseMs, signal)
       pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
     }
   }
-  const next = last === undefined ? '' : `; to go on here, pass the same filters and --after ${last}`
+  const next = last === undefined ? '' : `; to continue here, pass the same filters and --after ${last}`
   process.stderr.write(`${count} ${count === 1 ? 'event' : 'events'}${next}\n`)
 }
 

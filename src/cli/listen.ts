@@ -22,8 +22,8 @@ connections go out from here. It only reads: the gateway's own destinations get 
 --type     only events of this type, or of a pattern such as 'invoice.*'; may be repeated
 --token    env:NAME or file:/path; default HOOKONCE_TOKEN. The token must be allowed to read bodies. Make it on the gateway:
            hookonce token create laptop --role viewer --bodies
---secret   env:NAME or file:/path; signs the requests as Standard Webhooks says. Without it they are not signed
---since    starts at this time, or this long ago. By default it goes on where it stopped, and at its first start from now on
+--secret   env:NAME or file:/path; signs the requests as Standard Webhooks defines. Without it they are not signed
+--since    starts at this time, or this long ago. By default it continues where it stopped, and starts with new events at its first run
 --dir      where it keeps its position; default .hookonce
 An attempt without an answer, or with 5xx or 429, is repeated four times within 8 seconds. Ctrl-C ends it with a summary.`
 

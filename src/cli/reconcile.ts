@@ -21,7 +21,7 @@ const usage = `hookonce reconcile <source> [--since 24h] [--until TIME] [--type 
                    [--api-version 2025-10] [--by NAME] [--why TEXT] [--json] [--dir DIR]
 
 Reads the provider's own list of events, reports those that never arrived, and records them under the keys of their
-deliveries. An event that arrived is left alone. Run again at any time: nothing is recorded twice.
+deliveries. An event that arrived does not change. Run again at any time: nothing is recorded twice.
 
 stripe   lists events of 30 days. --endpoint: only the types that this webhook endpoint gets. --account: of a connected account
 github   lists deliveries of 3 days. --hook: owner/repo/ID, org/ID, or app
@@ -36,7 +36,7 @@ shopify  lists no events. Objects that changed are compared by id and time, so t
 --api-url      another address of the API, such as https://github.example.com/api/v3
 --config       the gateway's configuration; default hookonce.config.* if it exists. Without one, the subscribers are those that
                the ledger knows, and --provider names the provider of a source that has another name
-Exits with 1 if the list was not read to its end. Ctrl-C stops, with a report of what was done.`
+Exits with 1 if the list was not read to its end. Ctrl-C stops, with a report of the work done.`
 
 const options = {
   ...ledgerOptions,

@@ -88,7 +88,7 @@ export async function retryWaiting(
 }
 
 function stoppedText(left: number): string {
-  return `stopped before the end: ${left} are left; run the same command again to go on`
+  return `stopped before the end: ${left} are left; run the same command again to continue`
 }
 
 function heldWarnings({ paused, circuits }: RetryPlan): string[] {

@@ -158,8 +158,8 @@ function planText({ receiptId, jobs }: FreshPlan): string {
       state,
     ]),
   ])
-  if (rows.length === 0) return `${receiptId}: nothing is recorded that a fresh replay would do again`
-  return `a fresh replay of ${receiptId} would do again:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
+  if (rows.length === 0) return `${receiptId}: there is nothing that a fresh replay would repeat`
+  return `a fresh replay of ${receiptId} would repeat:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
 }
 
 /** Refused without a terminal, because nobody can confirm. */
@@ -167,6 +167,6 @@ async function confirm(plan: string): Promise<void> {
   process.stderr.write(`${plan}\n`)
   if (!process.stdin.isTTY) throw usageError({ usage }, 'there is no terminal to confirm at: give --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question('Do all of this again? [y/N] ').finally(() => terminal.close())
+  const answer = await terminal.question('Repeat all of this? [y/N] ').finally(() => terminal.close())
   if (!/^y(es)?$/i.test(answer.trim())) throw usageError({ usage }, 'not confirmed: nothing was replayed')
 }

@@ -35,8 +35,8 @@ const usage = `DATABASE_URL=postgres://… hookonce serve [--config FILE] [--che
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
 --config: a file; without it hookonce.config.ts, .mjs, .js, .json, .yaml or .yml in this folder. A change of the file
 takes effect without a restart, as does SIGHUP.
---check: checks the configuration, prints what was understood, and exits with 0 or 1.
---admin-port, --admin-host: where the dashboard, the admin API and /metrics are. Beyond this machine only with a HOOKONCE_ADMIN_TOKEN.
+--check: checks the configuration, prints a summary of it, and exits with 0 or 1.
+--admin-port, --admin-host: the address of the dashboard, the admin API and /metrics. Other machines need HOOKONCE_ADMIN_TOKEN.
 --admin-path: the path under which a proxy serves the admin listener. Then every request needs a token.
 --workers: the number of processes behind the port; each uses one core.
 --drain: how long work in progress may continue after SIGTERM, such as 8s or 1m. The rest is returned to the ledger.
@@ -195,7 +195,7 @@ function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, log
         await reload()
         return true
       } catch (error) {
-        logger.error({ error: String(error) }, 'this process did not take the new configuration')
+        logger.error({ error: String(error) }, 'this process did not apply the new configuration')
         return false
       }
     },

@@ -12,7 +12,7 @@ import { tenantColumn, tenantOption } from './tenant-column.ts'
 const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME] [--stack] [--json] [--dir DIR]
 
 Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body. For each job that
-is not finished it says when the next attempt is due, who runs it, or what holds it.
+is not finished it shows when the next attempt is due, which worker runs it, or what holds it.
 
 Name the event by the id of its receipt or the beginning of it, by the provider's event key, or by the id of the object that
 it is about. If several events match, they are listed.

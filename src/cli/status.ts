@@ -11,8 +11,8 @@ import { columnFor, type TenantColumn, tenantOption } from './tenant-column.ts'
 
 const usage = `hookonce status [--tenant NAME] [--json] [--dir DIR]
 
-Shows the state of a ledger on one screen: the running workers, what waits and what failed by source and subscriber, the
-outbox, and what is paused, held by an open circuit, or served by no running worker. --json lists everything.
+Shows the state of a ledger on one screen: the running workers, waiting and failed jobs by source and subscriber, the
+outbox, and subscribers that are paused, held by an open circuit, or served by no running worker. --json lists everything.
 
   --tenant   only the jobs, pauses and circuits of this tenant; workers and the outbox serve all tenants`
 
@@ -144,13 +144,13 @@ function circuitLine({ tenant, source, subscriber, circuit }: Status['circuits']
   const probe = nextProbeAt ? `next probe ${clock(nextProbeAt)}` : 'its jobs run one at a time as probes'
   const failed = failedProbes > 0 ? `, failed probes: ${failedProbes}` : ''
   return safe(
-    `the circuit of "${subscriber}" of ${nameOf(tenant, source)} is ${state} since ${clock(since)}: its jobs wait; ${probe}${failed} (${reason ?? 'no reason'})`,
+    `the circuit of "${subscriber}" of ${nameOf(tenant, source)} has been ${state} since ${clock(since)}: its jobs wait; ${probe}${failed} (${reason ?? 'no reason'})`,
   )
 }
 
 function unattendedLine({ tenant, source, subscriber, jobs, since }: Status['unattended'][number]): string {
   return safe(
-    `no running worker serves "${subscriber}" of ${nameOf(tenant, source)} since ${clock(since)}: ${jobs} waiting (see hookonce subscribers)`,
+    `no running worker has served "${subscriber}" of ${nameOf(tenant, source)} since ${clock(since)}: ${jobs} waiting (see hookonce subscribers)`,
   )
 }
 

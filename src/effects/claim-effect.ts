@@ -211,5 +211,5 @@ function fenced<Result>(
 const TURN_MS = 1_000
 
 export function busy({ key }: EffectId): EffectBusy {
-  return new EffectBusy(TURN_MS * (0.5 + Math.random()), `another job is at effect "${key}"`)
+  return new EffectBusy(TURN_MS * (0.5 + Math.random()), `another job is running the effect "${key}"`)
 }

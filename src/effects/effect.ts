@@ -112,7 +112,7 @@ async function runEffect<Result>(
   const answer = await reconcile({ idempotencyKey, signal: run.interruption.signal, calledAt })
   if (answer.outcome === 'done') return record(run, open, answer.result as Result)
   if (answer.outcome === 'unknown') {
-    const reason = 'it was called, and the other side cannot tell what came of it'
+    const reason = 'it was called, and the called service does not know the outcome'
     return stopAtUnknown(run, { effect: request.effect, epoch, reason })
   }
   // With the same key, even in atMostOnce: the service can then still recognise a frozen caller
@@ -191,7 +191,7 @@ const UNKEPT = new Set(['RESULT_NOT_JSON', 'STEP_RESULT_TOO_LARGE'])
 /** Turns a refused value (SQLSTATE 22xxx) into RESULT_NOT_JSON; other errors stay as they are. */
 function asRefusedValue({ key }: EffectId, error: unknown): unknown {
   if (!/^22...$/.test(sqlStateOf(error))) return error
-  const fault = `the ledger cannot keep the result of effect "${key}": ${textOfThrown(error)}`
+  const fault = `the ledger cannot store the result of effect "${key}": ${textOfThrown(error)}`
   return new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
 }
 

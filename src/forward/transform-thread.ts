@@ -11,7 +11,7 @@ import type { FromThread, ThreadFailure, ToThread } from './transform-messages.t
  */
 
 const port = parentPort
-if (!port) throw new Error('this module is the thread of a transform')
+if (!port) throw new Error('this module runs only as the thread of a transform')
 
 const tell = (message: FromThread): void => port.postMessage(message)
 

@@ -53,9 +53,9 @@ const resultSchema = strict({
       z
         .string()
         .toLowerCase()
-        .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'is no name of a header')
+        .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'is not a header name')
         .refine((name) => !isOurs(name), 'hookonce sets this header itself'),
-      z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'holds a character that a header cannot hold'),
+      z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'contains a character that headers do not allow'),
     )
     .optional(),
   url: targetUrl.optional(),

@@ -90,12 +90,16 @@ async function answerText(
   try {
     const { caller } = await gate.identify(request, 'metrics')
     if (caller.tenant !== undefined)
-      throw new HookonceError('FORBIDDEN', 'metrics are about all tenants, and this token is bound to one')
+      throw new HookonceError('FORBIDDEN', 'metrics cover all tenants, but this token is limited to one')
   } catch (error) {
     return sendDenial(response, operatorError(error))
   }
   if (path !== '/metrics')
-    return sendText(response, 404, 'There are the dashboard at /, /api/v1, /metrics, /healthz and /readyz\n')
+    return sendText(
+      response,
+      404,
+      'This listener serves the dashboard at /, /api/v1, /metrics, /healthz and /readyz\n',
+    )
   await metrics().then(
     (snapshot) => {
       const isOpen = prefersOpenMetrics(request.headers.accept)

@@ -63,7 +63,7 @@ const LISTS = RANGES.map(([kind, ranges]) => ({ kind, list: listOf(ranges) }))
 /** Throws if the text is not an IP address. */
 export function addressKind(address: string): AddressKind {
   const plain = plainAddress(address)
-  if (plain === undefined) throw new TypeError(`"${address}" is no IP address`)
+  if (plain === undefined) throw new TypeError(`"${address}" is not an IP address`)
   const family = isIPv4(plain) ? 'ipv4' : 'ipv6'
   // Of IPv6, only 2000::/3 is in use.
   return LISTS.find(({ list }) => list.check(plain, family))?.kind ?? 'reserved'

@@ -52,7 +52,7 @@ export function addressPolicy(allowed: readonly string[]): AddressPolicy {
 
   function refusal(host: string, address: string): string | undefined {
     const plain = plainAddress(address)
-    if (plain === undefined) return `${host} resolves to "${address}", which is no address`
+    if (plain === undefined) return `${host} resolves to "${address}", which is not an address`
     const kind = addressKind(plain)
     if (isAllowed(host, plain, kind)) return undefined
     const what = plainAddress(host) === undefined ? `${host} resolves to ${plain}` : plain

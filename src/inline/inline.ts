@@ -59,12 +59,12 @@ export function inlineAs(where: string, { source, handler, options, reports }: I
   if (source.split && source.alwaysBatches !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: ${source.provider} sends many events in one request, and one reply cannot be kept for each: receive it with hookonce()`,
+      `${where}: ${source.provider} sends several events in one request, but only one reply can be stored; receive them with hookonce()`,
     )
   if (source.stampHeader && source.needsStamp !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: nothing that ${source.provider} sends tells a repeated delivery from a new one, so no handler can run once`,
+      `${where}: deliveries of ${source.provider} do not show whether they are repeated, so a handler cannot run once per event`,
     )
   const checked = checkInlineOptions(options, source, where)
   const { name } = checked

@@ -35,7 +35,7 @@ const WARNINGS: InlineReports['observer'] = {
   delivery({ source, outcome, code, detail }) {
     // The refusals of a run have no detail: `observe` gets their errors.
     if (detail === undefined || (outcome !== 'rejected' && outcome !== 'shadowed')) return
-    const verb = outcome === 'rejected' ? 'was refused' : 'would be refused, but for shadow mode'
+    const verb = outcome === 'rejected' ? 'was refused' : 'would be refused without shadow mode'
     limitedWarning(
       `inline ${source} ${code}`,
       `hookonce: a delivery of "${source}" ${verb}: ${code}: ${detail}`,

@@ -18,7 +18,7 @@ export const keptName = z
   .string()
   .min(1)
   .max(512)
-  .regex(/^[^\0\p{Surrogate}]*$/u, 'must hold neither a NUL nor half a character')
+  .regex(/^[^\0\p{Surrogate}]*$/u, 'must contain neither a NUL nor an unpaired surrogate')
 
 /** One fault of given options. */
 export interface Fault {

@@ -554,7 +554,7 @@ export const errorCatalogue = {
   TEST_POINT_UNREACHED: {
     retryable: false,
     advice:
-      'No run came to the point where the fault was to happen, so the test has shown nothing. Check the name of the step or effect, and wait with `settled()`.',
+      'No run reached the point of the fault, so the test proves nothing. Check the name of the step or effect, and wait with `settled()`.',
   },
   TEST_NOT_ONCE: {
     retryable: false,

@@ -40,14 +40,14 @@ const DECIMAL = /^-?\d+(\.\d+)?$/
 
 function decimal(value: string): string {
   if (DECIMAL.test(value)) return value
-  throw new HookonceError('VERSION_INVALID', `"${value}" is no decimal number`)
+  throw new HookonceError('VERSION_INVALID', `"${value}" is not a decimal number`)
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|[+-]\d{2}:\d{2})$/
 
 function isoTimestamp(value: string): string {
   const match = ISO.exec(value)
-  if (!match) throw new HookonceError('VERSION_INVALID', `"${value}" is no date and time in ISO 8601`)
+  if (!match) throw new HookonceError('VERSION_INVALID', `"${value}" is not a date and time in ISO 8601`)
   // A Date holds milliseconds. Two versions may differ only in the digits after them.
   return timestamp(new Date(value), (match[1] ?? '').slice(3))
 }

@@ -67,7 +67,7 @@ const JOB_GAUGES: Readonly<Record<string, Gauge<Backlog>>> = {
 
 const CIRCUIT_GAUGES: Readonly<Record<string, Gauge<CircuitGauge>>> = {
   hookonce_circuit_open: {
-    help: 'Whether the circuit of the subscriber is open or half-open: 1, or 0.',
+    help: '1 if the circuit of the subscriber is open or half-open, else 0.',
     of: ({ isOpen }) => (isOpen ? 1 : 0),
   },
 }
@@ -112,7 +112,7 @@ function gaugesOf<Row>(
 }
 
 function ledgerUp(isUp: boolean): GaugeMetric {
-  const help = 'Whether the ledger could be read for this scrape: 1, or 0.'
+  const help = '1 if the ledger could be read for this scrape, else 0.'
   const samples = [{ labels: {}, value: isUp ? 1 : 0 }]
   return { name: 'hookonce_ledger_up', help, type: 'gauge', samples }
 }

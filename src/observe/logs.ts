@@ -31,7 +31,7 @@ type Fields = Record<string, unknown>
 
 const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
   rejected: 'delivery refused',
-  shadowed: 'delivery would be refused, were this source not in shadow mode',
+  shadowed: 'delivery would be refused if this source were not in shadow mode',
 }
 
 /**
@@ -68,8 +68,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
 
   /** A refused delivery, or one that was recorded without its key or type. */
   function logRefusal({ source, code, detail, outcome }: DeliveryFact): void {
-    const message =
-      REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents'
+    const message = REFUSAL_LINES[outcome] ?? 'delivery recorded, although a documented field is missing'
     limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail }), message)
   }
 
@@ -89,7 +88,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       // Anyone who has seen one signed delivery can repeat it, so these lines are limited.
       const kind = `${fact.outcome} ${fact.source}`
       if (fact.outcome === 'mismatch')
-        limited(kind, 'warn', fields, 'known event key with another body: the first body stands')
+        limited(kind, 'warn', fields, 'known event key with another body: the first body is kept')
       else limited(kind, 'info', fields, fact.outcome)
     },
     diagnosis({ source, code, diagnosis }) {
@@ -148,7 +147,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       if (state === 'closed') limited(kind, 'info', fields, 'circuit closed: its jobs run again')
       else if (state === 'half-open') limited(kind, 'info', fields, 'circuit half-open: one job at a time')
       else if (wasClosed)
-        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs now and then')
+        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs from time to time')
       else limited(kind, 'warn', fields, 'circuit stays open: a probe failed')
     },
     rescue(fact) {
@@ -159,7 +158,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       }
       const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
       const message = fact.buried
-        ? 'job buried: its worker died with it too often'
+        ? 'job buried: too many workers died while running it'
         : 'job rescued from a worker that died'
       limited(message, 'warn', fields, message)
     },

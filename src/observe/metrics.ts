@@ -36,7 +36,7 @@ const COUNTERS = {
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
   hookonce_deferred_total:
     'Attempts that ended in "not yet": deferred by the handler, or waiting for their turn at an effect.',
-  hookonce_effect_conflicts_total: 'Deferred attempts that met another job at the same effect.',
+  hookonce_effect_conflicts_total: 'Attempts deferred because another job was running the same effect.',
   hookonce_effects_spared_total: 'Effects that had happened before: they were not repeated.',
   hookonce_failed_total: 'Jobs that were given up.',
   hookonce_attention_total: 'Attempts that stopped at an effect of unknown outcome.',
@@ -59,10 +59,10 @@ type CounterName = keyof typeof COUNTERS
 const UNLABELLED: readonly CounterName[] = ['hookonce_rescued_total', 'hookonce_trouble_total']
 
 const HISTOGRAMS = {
-  hookonce_accept_seconds: 'From the whole body read to the answer.',
+  hookonce_accept_seconds: 'Time from the end of the body to the answer.',
   hookonce_attempt_seconds: 'Time of one run of a handler.',
   hookonce_processing_seconds:
-    'From the arrival of an event, or its replay, to the end of the handler that completed its job.',
+    'Time from the arrival of an event, or its replay, to the end of the handler that completed its job.',
   hookonce_publish_seconds: 'Time of one attempt to publish a message.',
 } as const
 

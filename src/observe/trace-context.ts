@@ -79,7 +79,7 @@ export function traceContextOf(
         const context = traceContext(found, tracer.tracestate?.())
         if (context) return context
         onFault(
-          `${JSON.stringify(found)} is no W3C traceparent: return 00-<trace id>-<span id>-<flags>, or undefined`,
+          `${JSON.stringify(found)} is not a W3C traceparent: return 00-<trace id>-<span id>-<flags>, or undefined`,
         )
       } catch (error) {
         onFault(error)

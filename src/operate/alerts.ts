@@ -67,7 +67,7 @@ export async function acknowledgeAlert(
   const { id } = onlyOne(await findAlerts(pool, prefix, tenant), noun)
   return inTransaction(pool, async (client) => {
     const alert = await acknowledgeRow(client, { id, by, why, muteMs })
-    if (!alert) throw new HookonceError('ALERT_NOT_OPEN', `the alert ${id} is resolved`)
+    if (!alert) throw new HookonceError('ALERT_NOT_OPEN', `the alert ${id} is already resolved`)
     const { rule, source, subscriber } = alert
     await recordAudit(client, {
       actor: by,

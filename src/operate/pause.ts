@@ -101,7 +101,7 @@ async function record(
 async function unknownTarget(ledger: LedgerTables, target: PauseTarget): Promise<HookonceError> {
   const { kind, fault } = (await unknownName(ledger, target)) ?? {
     kind: 'source',
-    fault: `source "${target.source}" was changed at this moment`,
+    fault: `source "${target.source}" changed during the request; retry it`,
   }
   return new HookonceError(kind === 'subscriber' ? 'SUBSCRIBER_UNKNOWN' : 'SOURCE_UNKNOWN', fault)
 }

@@ -132,7 +132,7 @@ export function reportDraft({ source, window, list, mode }: DraftOptions): Repor
 function stopOf(error: unknown, signal: AbortSignal): ReconcileStop {
   if (error instanceof LimitReached) return { reason: 'limit', message: error.message }
   if (signal.aborted)
-    return { reason: 'interrupted', message: 'the run was interrupted: run it again to go on' }
+    return { reason: 'interrupted', message: 'the run was interrupted: run it again to continue' }
   // Wrong options are a mistake of the caller, and nothing was read with them.
   if (error instanceof HookonceError && error.code === 'CONFIG_INVALID') throw error
   return {

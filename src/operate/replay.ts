@@ -154,7 +154,7 @@ async function matchingSubscribers(
     const known = all.map(({ name }) => name).join(', ') || 'none'
     throw new HookonceError(
       'CONFIG_INVALID',
-      `no subscriber "${subscriber}" of source "${receipt.source}" is known (there are: ${known})`,
+      `source "${receipt.source}" has no subscriber "${subscriber}" (there are: ${known})`,
     )
   }
   const { shard, id: receiptId } = receipt

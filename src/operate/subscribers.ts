@@ -178,7 +178,7 @@ function findSubscriber(
   const known = ofSource.map(({ subscriber }) => subscriber).join(', ') || 'none'
   throw new HookonceError(
     'CONFIG_INVALID',
-    `no subscriber "${name}" of source "${source}" is known (there are: ${known})`,
+    `source "${source}" has no subscriber "${name}" (there are: ${known})`,
   )
 }
 

@@ -75,7 +75,7 @@ export async function createToken(
       `the name of a token must not look like an id, as "${name}" does`,
     )
   if (expiresAt !== undefined && expiresAt.getTime() <= Date.now())
-    throw new HookonceError('CONFIG_INVALID', 'the token would have expired already: choose a later time')
+    throw new HookonceError('CONFIG_INVALID', 'the token would already have expired; choose a later time')
   const token = `${PREFIX}${randomBytes(32).toString('base64url')}`
   return inTransaction(pool, async (client) => {
     const row = {
@@ -91,7 +91,7 @@ export async function createToken(
     if (!added)
       throw new HookonceError(
         'TOKEN_EXISTS',
-        `a token named "${name}" exists already; choose another name, or revoke that one`,
+        `a token named "${name}" already exists; choose another name, or revoke that one`,
       )
     await recordAudit(client, {
       actor: reason.by,

@@ -42,7 +42,7 @@ export function refuseSeveral(error: unknown): never {
   if (code !== '42601' || routine !== 'exec_parse_message') throw error
   throw new HookonceError(
     'TRANSACTION_MISUSED',
-    'several statements in one query inside a transaction: say them one by one',
+    'several statements in one query inside a transaction: send them one by one',
     { cause: error },
   )
 }
@@ -70,7 +70,7 @@ export function refuseInWrite(text: string): void {
   }
   const [, copy, where] = COPY.exec(said) ?? []
   if (copy === undefined) return
-  const fault = `ctx.write(): "copy … ${where}" needs a stream, which a statement has not: use insert`
+  const fault = `ctx.write(): "copy … ${where}" needs a stream, which ctx.write() does not support; use insert`
   throw new HookonceError('CONFIG_INVALID', fault)
 }
 

@@ -194,7 +194,7 @@ function orderOf(count: number, reorder: DeliverOptions['reorder']): readonly nu
   if (reorder === undefined || reorder === false) return given
   if (reorder === true) return given.reverse()
   if (reorder.every((index) => given.includes(index))) return reorder
-  const fault = `reorder: [${reorder.join(', ')}] names a position that is not there; positions go from 0 to ${count - 1}`
+  const fault = `reorder: [${reorder.join(', ')}] contains a position that does not exist; positions are 0 to ${count - 1}`
   throw new HookonceError('CONFIG_INVALID', `deliver(): ${fault}`)
 }
 

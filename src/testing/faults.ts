@@ -45,7 +45,7 @@ export function faults(): Faults {
   return {
     arm(kind, point, time, id = armed.length) {
       if (!POINT.test(point)) {
-        const fault = `"${point}" is no point of a run; pass 'step:NAME', 'effect:KEY', 'write', 'commit' or 'ack'`
+        const fault = `"${point}" is not a point of a run; pass 'step:NAME', 'effect:KEY', 'write', 'commit' or 'ack'`
         throw new HookonceError('CONFIG_INVALID', fault)
       }
       const fault = { id, kind, point, left: time, wasReached: false, matches: patternOf(point) }

@@ -61,7 +61,7 @@ function happened(received: unknown, times: number): Verdict {
     message: () => {
       const what = 'path' in happening ? `calls of ${happening.path}` : `the effect "${happening.key}"`
       const expected = `expected ${what} ${pass ? 'not ' : ''}to have happened ${count(times)}`
-      return [`${expected}, and it happened ${count(happening.happened)}`, ...linesOf(happening)].join('\n')
+      return [`${expected}, but it happened ${count(happening.happened)}`, ...linesOf(happening)].join('\n')
     },
   }
 }

@@ -143,7 +143,7 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
   }
 
   async function returnAll(held: number): Promise<void> {
-    const doing = `handing back what is leased to this ${name}`
+    const doing = `handing back the work leased to this ${name}`
     await persistently(() => returnStrays(held, 0), { doing, observer, signal: givingUp.signal })
   }
 

@@ -49,7 +49,7 @@ export function smtpChannel({ server, from, to }: SmtpChannel): SendAlert {
       const fault = error instanceof Error ? error.message : String(error)
       throw new HookonceError(
         'PUBLISH_FAILED',
-        `the mail server ${options.host}:${options.port} did not take the alert: ${fault}`,
+        `the mail server ${options.host}:${options.port} did not accept the alert: ${fault}`,
         { cause: error },
       )
     } finally {

@@ -94,11 +94,11 @@ export function reporter(isJson: boolean): Report {
     lost(reason, retryInMs) {
       line(
         { connection: 'lost', reason, retryInMs },
-        `${time()}  ${reason}; connects again in ${seconds(retryInMs)}`,
+        `${time()}  ${reason}; reconnects in ${seconds(retryInMs)}`,
       )
     },
     restored() {
-      line({ connection: 'restored' }, `${time()}  connected again`)
+      line({ connection: 'restored' }, `${time()}  reconnected`)
     },
     summary() {
       const { retry: retries, ...ended } = counts

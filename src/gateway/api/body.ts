@@ -44,6 +44,6 @@ export function parseStorable(text: string, at: string): unknown {
     throw new HookonceError('REQUEST_INVALID', `${at} is not JSON`)
   }
   if (UNSTORABLE.test(JSON.stringify(value)))
-    throw new HookonceError('REQUEST_INVALID', `${at} holds a NUL or half a character`)
+    throw new HookonceError('REQUEST_INVALID', `${at} contains a NUL or an unpaired surrogate`)
   return value
 }

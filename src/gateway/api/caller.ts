@@ -33,19 +33,19 @@ export function requireAccess({ role, scope }: RouteAccess, caller: Caller): voi
   if (roles.indexOf(caller.role) < roles.indexOf(role))
     throw new HookonceError(
       'FORBIDDEN',
-      `this needs the role ${role}, and "${caller.name}" has the role ${caller.role}`,
+      `this needs the role ${role}, but "${caller.name}" has the role ${caller.role}`,
     )
   if (scope === 'ledger' && caller.tenant !== undefined)
     throw new HookonceError(
       'FORBIDDEN',
-      `this is about all tenants, and "${caller.name}" is bound to the tenant "${caller.tenant}"`,
+      `this covers all tenants, but "${caller.name}" is limited to the tenant "${caller.tenant}"`,
     )
 }
 
 /** The tenant to which a list is limited: the caller's own, or the requested one. */
 export function tenantFor({ tenant, name }: Caller, asked: string | undefined): string | undefined {
   if (tenant === undefined || asked === undefined || asked === tenant) return tenant ?? asked
-  throw new HookonceError('FORBIDDEN', `"${name}" is bound to the tenant "${tenant}"`)
+  throw new HookonceError('FORBIDDEN', `"${name}" is limited to the tenant "${tenant}"`)
 }
 
 /** Whether the caller may see an object of this tenant. For other callers it does not exist. */

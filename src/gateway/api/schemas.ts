@@ -23,7 +23,7 @@ export const moment = z
     const ago = count === undefined ? undefined : Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
     const date = ago === undefined ? new Date(text) : new Date(Date.now() - ago)
     if (!Number.isNaN(date.getTime())) return date
-    context.addIssue({ code: 'custom', message: `there is no such time: "${text}"` })
+    context.addIssue({ code: 'custom', message: `"${text}" is not a valid time` })
     return z.NEVER
   })
   .meta({ description: 'ISO 8601, or how long ago: 90s, 15m, 2h, 7d.', example: '2h' })
@@ -37,7 +37,9 @@ export const text = z
 
 export const name = text.max(512)
 
-export const why = text.meta({ description: 'Why: the audit keeps it, with who and from where.' })
+export const why = text.meta({
+  description: 'The reason. The audit records it, with the caller and its address.',
+})
 
 const MAX_LIMIT = 200
 

@@ -21,7 +21,7 @@ export async function choosePort(home: Home, wanted: number | undefined): Promis
     if (await isFree(wanted)) return wanted
     throw new HookonceError(
       'EMBEDDED_FAILED',
-      `port ${wanted} on ${host}, wanted for the embedded PostgreSQL, is taken by another program. Name another port, or none to let hookonce choose.`,
+      `port ${wanted} on ${host} is taken by another program, so the embedded PostgreSQL cannot use it. Choose another port, or omit the port.`,
     )
   }
   const remembered = Number(await readSmallFile(home.port))

@@ -87,7 +87,7 @@ export async function stopPostmaster(dataDir: string): Promise<void> {
     if (performance.now() > deadline) {
       throw new HookonceError(
         'EMBEDDED_FAILED',
-        `the embedded PostgreSQL (pid ${postmaster.pid}) was told to stop and still runs after ${stopWithinMs / 1000} s.`,
+        `the embedded PostgreSQL (pid ${postmaster.pid}) did not stop within ${stopWithinMs / 1000} s.`,
       )
     }
     await delay(5)

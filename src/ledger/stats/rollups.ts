@@ -155,7 +155,7 @@ const PRESENT_BUCKET = statement(
 /** The database's time, and the beginning of its present bucket. */
 export async function presentBucket(db: Queryable, size: RollupSize): Promise<{ now: Date; at: Date }> {
   const [row] = await rows<{ now: Date; at: Date }>(db, PRESENT_BUCKET, [size])
-  if (!row) throw new Error('the ledger did not answer which bucket is the present one')
+  if (!row) throw new Error('the ledger did not return the current bucket')
   return row
 }
 

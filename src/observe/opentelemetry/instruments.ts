@@ -25,14 +25,14 @@ export function instruments(api: Api, names: Naming): Instruments {
     description: 'Deliveries that were answered.',
     unit: '{delivery}',
   })
-  const accepts = seconds('hookonce.accept.duration', 'From the whole body read to the answer.')
+  const accepts = seconds('hookonce.accept.duration', 'Time from the end of the body to the answer.')
   const attempts = seconds(
     isNamed ? 'messaging.process.duration' : 'hookonce.attempt.duration',
     'Time of one run of a handler.',
   )
   const processing = seconds(
     'hookonce.processing.duration',
-    'From the arrival of an event to the end of the handler that completed its job.',
+    'Time from the arrival of an event to the end of the handler that completed its job.',
   )
   const publishing = seconds(
     isNamed ? 'messaging.client.operation.duration' : 'hookonce.publish.duration',

@@ -49,7 +49,7 @@ test('follow prints the latest events, then each new one once, and Ctrl-C says w
 
   const told = await interrupt(running)
   const [, after = ''] =
-    /^4 events; to go on here, pass the same filters and --after (\S+)$/m.exec(told) ?? []
+    /^4 events; to continue here, pass the same filters and --after (\S+)$/m.exec(told) ?? []
   expect(after).toBe(seen().at(-1)?.cursor)
   const missed = await seedJobs(db, 1, { source: 'shop' })
   expect(missed).toBeGreaterThan(0)

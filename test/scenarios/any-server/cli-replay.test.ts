@@ -80,7 +80,7 @@ test.each([
     DATABASE_URL: db.url,
   })
   expect(ended).toMatchObject({ code: 1, stdout: '' })
-  expect(ended.stderr).toContain('no subscriber "nosuch" of source "test" is known (there are: app)')
+  expect(ended.stderr).toContain('source "test" has no subscriber "nosuch" (there are: app)')
   expect(await allJobs(db)).toEqual(before)
 })
 
@@ -215,7 +215,7 @@ test('a worker runs at once what replay --retrying made due; a pause and a circu
   )
   await cli(['pause', 'test'], env)
   const held = await cli(['replay', 'evt_1', '--retrying', '--dry-run'], env)
-  expect(held.stderr).toContain('warning: test is paused since')
+  expect(held.stderr).toContain('warning: test has been paused since')
   await cli(['resume', 'test'], env)
   expect(await cli(['replay', id, '--retrying'], env)).toMatchObject({ code: 0, stderr: '' })
   await until('it is processed', () =>
