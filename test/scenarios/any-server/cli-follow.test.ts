@@ -126,7 +126,7 @@ test('follow goes on after its connections were cut, and misses nothing', async 
 test.each([
   { args: ['--key', 'evt_1'], says: '--key names one event' },
   { args: ['--until', '2h'], says: '--until and --follow exclude each other' },
-  { args: ['--state', 'retrying'], says: 'with --follow, --state is failed or attention' },
+  { args: ['--state', 'retrying'], says: 'with --follow, --state must be failed or attention' },
 ])('follow $args is refused: $says', async ({ args, says }) => {
   const ended = await cli(['events', '--follow', ...args], {
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
