@@ -186,7 +186,8 @@ const optionsSchema = strict({
   })
   .refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
     path: ['outbox', 'keepDays'],
-    // An event whose key was pruned is new when it comes again, but its messages have the old ids.
+    // An event whose key was pruned is new when it arrives again, but its messages have the old
+    // ids.
     message:
       'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
   })

@@ -70,7 +70,7 @@ export async function logOut(): Promise<void> {
   session.value = null
 }
 
-/* What the caller may do. A button that it may not press is not shown. */
+/* The rights of the caller. Buttons that it may not use are hidden. */
 const ROLES = ['viewer', 'operator', 'admin']
 const rankOf = (role: string): number => ROLES.indexOf(role)
 
@@ -80,7 +80,7 @@ export const canOperate = computed(() => rankOf(session.value?.role ?? '') >= ra
 export const canAdminister = computed(() => session.value?.role === 'admin' && session.value.tenant === null)
 /** Read bodies, headers and payloads. */
 export const canReadBodies = computed(() => session.value?.bodies === true)
-/** Ask about the whole ledger: workers and status. */
+/** Read data of the whole ledger: workers and status. */
 export const seesAllTenants = computed(() => session.value?.tenant === null)
 
 export function isAborted(error: unknown): boolean {

@@ -333,7 +333,8 @@ export const texts = {
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
     notSigned: 'no signature was checked',
-    notSignedHint: 'The API of the provider listed this event, over TLS, which proves the identity of the provider.',
+    notSignedHint:
+      'The API of the provider listed this event, over TLS, which proves the identity of the provider.',
     bodyHash: 'SHA-256 of the body',
     occurred: 'Occurred',
     running: 'runs now',
@@ -533,7 +534,8 @@ export const texts = {
   },
 
   attention: {
-    intro: 'These effects were called, and it is unknown whether they happened. Check each in the called service, then decide.',
+    intro:
+      'These effects were called, and it is unknown whether they happened. Check each in the called service, then decide.',
     none: 'Nothing waits for you',
     noneHint:
       'An effect appears here if it was called, no reply was recorded, and hookonce may not call it again. Its jobs wait until you decide. The command line shows the same:',
@@ -916,7 +918,8 @@ export const texts = {
     audit: {
       columns: { at: 'Time', actor: 'Who', action: 'What', subject: 'On what', why: 'Why', address: 'From' },
       empty: 'Nobody has changed anything yet',
-      emptyHint: 'Replays, decisions, pauses and tokens appear here, with the person, the reason and the address.',
+      emptyHint:
+        'Replays, decisions, pauses and tokens appear here, with the person, the reason and the address.',
       local: 'this machine',
       end: 'This is the beginning of the audit.',
     },

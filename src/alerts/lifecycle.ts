@@ -38,7 +38,7 @@ export interface Changes {
 /** Opens, updates and resolves. */
 export function changes({ now, current, findings, newId }: Situation, timing: Timing): Changes {
   const bySubject = new Map<string, Alert>()
-  // An open alert stands before one that was resolved.
+  // Open alerts come before resolved ones.
   for (const alert of current.toSorted(
     (a, b) => Number(b.resolvedAt !== null) - Number(a.resolvedAt !== null),
   ))

@@ -23,10 +23,10 @@ export interface Readings {
   readonly oldestDue: readonly OldestDue[]
   readonly attention: readonly InAttention[]
   readonly circuits: readonly OpenCircuit[]
-  /** Of the sources in `duplicateCandidates`. */
+  /** For the sources in `duplicateCandidates`. */
   readonly usualDuplicates: readonly UsualDuplicates[]
   readonly lastHeard: readonly LastHeard[]
-  /** Of the sources in `silenceCandidates`. */
+  /** For the sources in `silenceCandidates`. */
   readonly usualGaps: readonly UsualGaps[]
 }
 

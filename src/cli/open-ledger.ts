@@ -73,7 +73,7 @@ export async function withLedger<Result>(
 }
 
 export interface LazyLedger {
-  /** Its tables, on the operators' connections. */
+  /** The tables of the ledger, on the operators' connections. */
   (): Promise<LedgerTables>
   close(): Promise<void>
 }

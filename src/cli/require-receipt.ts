@@ -16,7 +16,7 @@ export async function requireReceipt(
   if (another)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `more than one event matches "${text}": \`hookonce show\` lists them, give the id of one receipt`,
+      `more than one event matches "${text}": \`hookonce show\` lists them; give the id of one receipt`,
     )
   return found.id
 }

@@ -36,7 +36,7 @@ interface GatewayValues {
   readonly drain: string
 }
 
-/** Where the admin listener is, and its token. */
+/** The address of the admin listener, and its token. */
 export type AdminPlace = Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
 
 type Configured = Pick<GatewayConfig, 'port' | 'admin'>

@@ -7,7 +7,7 @@ import type { DeletePath, GetPath, ItemOf, ListPath, PostPath, RequestArgs, Resp
  */
 
 export interface ClientOptions {
-  /** Where the API is, with its mount path: `http://127.0.0.1:4401/api/v1`. */
+  /** The URL of the API, with its mount path: `http://127.0.0.1:4401/api/v1`. */
   readonly baseUrl: string
   /** Without it, the cookie of a browser's session is sent. */
   readonly token?: string
@@ -90,7 +90,8 @@ export function adminClient(options: ClientOptions): AdminClient {
 function filled(path: string, params: Readonly<Record<string, string>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name]
-    if (value === undefined || value === '') throw new TypeError(`the path ${path} needs "${name}"`)
+    if (value === undefined || value === '')
+      throw new TypeError(`the path ${path} needs the parameter "${name}"; pass it in \`params\``)
     return encodeURIComponent(value)
   })
 }

@@ -34,7 +34,7 @@ const optionsSchema = strict({
   downstreamTtlMs: z.number().positive().default(DAY_MS),
   /** What the effect depends on, as JSON: the same key with another input is refused. */
   input: z.unknown().optional(),
-  /** Asks the called service for the outcome. Runs before any second call, in every mode. */
+  /** Queries the called service for the outcome. Runs before any second call, in every mode. */
   reconcile: z.custom<Reconcile>((value) => typeof value === 'function', 'must be a function').optional(),
 })
 
@@ -52,7 +52,7 @@ export interface EffectCall extends Call {
 
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
-/** Runs once per key; docs/reference/effects.md says what each mode promises. */
+/** Runs once per key; docs/reference/effects.md lists what each mode promises. */
 export async function effect<Result>(
   run: HandlerRun,
   key: string,
@@ -141,7 +141,7 @@ async function callAndRecord<Result>(
     })
   } catch (error) {
     // Any other error leaves the outcome open. So does the refusal of a second call, because it
-    // says nothing about the first. The row stays `started`, and the next request decides.
+    // proves nothing about the first. The row stays `started`, and the next request decides.
     const isDefinite = error instanceof NotDone || error instanceof Unsent
     if (isDefinite && open.call.calledAt === undefined) {
       await end(run, open, { state: 'failed', result: null, reason: error.message })
@@ -152,9 +152,9 @@ async function callAndRecord<Result>(
 }
 
 /**
- * The process may have been frozen between the commit and the call, for longer than its lease. Then
- * nothing is called. If there was no earlier call, that is recorded: otherwise the outcome would
- * count as unknown.
+ * The process may have been frozen between the commit and the call, for longer than its lease. In
+ * that case nothing is called. If there was also no earlier call, the effect is recorded as not
+ * done: otherwise its outcome would count as unknown.
  */
 async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void> {
   try {

@@ -91,7 +91,8 @@ async function exchange(request: Request): Promise<Response> {
 
 /**
  * Limits how much of a reply is held in memory. Of a refusal only the quote is needed. The status
- * of a 2xx already says that the call was done, so a larger body fails only the code that reads it.
+ * of a 2xx already proves that the call was done, so a larger body fails only the code that reads
+ * it.
  */
 async function bodyOf(reply: Response, url: string): Promise<Buffer | ReadableStream> {
   const limit = reply.ok ? MAX_REPLY_BYTES : MAX_QUOTE_BYTES

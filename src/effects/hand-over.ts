@@ -17,8 +17,8 @@ export function hasHandedOver({ writes, messages }: HandedOver): boolean {
 }
 
 /**
- * The step that records a hand-over. A record of messages must not stand for writes that never
- * happened, nor the reverse.
+ * The step that records a hand-over. A record of messages must not count as a record of writes, nor
+ * the reverse.
  */
 export function recordOf({ writes, messages }: HandedOver): string {
   if (messages.length === 0) return WRITTEN

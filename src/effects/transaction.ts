@@ -134,7 +134,7 @@ function stepOf<Result>(
           )
         return result
       } finally {
-        // A pending operation would go on after the rollback, outside of any transaction.
+        // A pending operation would continue after the rollback, outside of any transaction.
         if (operations.firstPending !== undefined) await operations.idle()
         progress.openTransactions.delete(name)
         close()

@@ -27,8 +27,8 @@ export interface Engine {
   /** Opens the ledger and wires the receiver, once. After a failure the next call tries again. */
   open(): Promise<OpenStages>
   /**
-   * The same for a delivery, but while the ledger cannot be opened, most deliveries fail without a
-   * try.
+   * Opens the ledger for a delivery. While the ledger cannot be opened, most deliveries fail
+   * without a try.
    */
   openForDelivery(): Promise<OpenStages>
   /** The answer to a delivery for which the ledger could not be opened. */

@@ -61,7 +61,7 @@ export function watchConfig({ file, digest, logger, apply }: WatchOptions): Conf
     if (digestOf(file) !== known) reload()
   }
 
-  // It may have changed since it was read.
+  // The file may have changed since it was read.
   onChange()
   watchFile(file, { interval: POLL_MS, persistent: false }, onChange)
   return {

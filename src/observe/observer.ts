@@ -214,7 +214,9 @@ export interface ChoreFact {
 export interface RescueFact {
   readonly receiptId: string
   readonly buried: boolean
-  /** It is in `attention`: its workers died too often, and the outcome of a call is unknown. */
+  /**
+   * The job is in `attention`: its workers died too often, and the outcome of a call is unknown.
+   */
   readonly needsPerson?: boolean
 }
 

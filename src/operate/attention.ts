@@ -205,7 +205,9 @@ async function moveJobs(
   return moved
 }
 
-/** No run of the job will learn the outcome of its other open calls, so they become unknown too. */
+/**
+ * No run of the job will record the outcome of its other open calls, so they become unknown too.
+ */
 async function abandon(
   { client, shards }: DecisionCommit,
   job: WaitingJob,

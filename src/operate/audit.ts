@@ -48,7 +48,7 @@ function requireId(id: string | undefined): void {
   throw new HookonceError('CONFIG_INVALID', `"${id}" is not an id of the audit: pass \`id\` or \`next\``)
 }
 
-/** Who decides, and why. The audit keeps both. */
+/** Who decides, and why. The audit records both. */
 export interface DecisionReason {
   readonly by: string
   readonly why: string

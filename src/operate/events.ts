@@ -205,7 +205,7 @@ async function eventsNamed(
   })
 }
 
-/** Where an event may be found by one of its names. */
+/** The places where an event may be found by one of its names. */
 export type FindQuery = Pick<EventQuery, 'tenant' | 'source' | 'since' | 'limit'>
 
 /**

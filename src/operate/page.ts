@@ -20,7 +20,7 @@ export function containing(text: string): string {
 
 /** A position in a list that is ordered by time, then by id. */
 export interface TimePosition {
-  /** As PostgreSQL writes it, with microseconds. */
+  /** In PostgreSQL's format, with microseconds. */
   readonly at: string
   readonly id: string
 }
@@ -40,7 +40,7 @@ export function timePosition(cursor: string): TimePosition {
 
 const LANE_POSITION = new RegExp(`^(-1|[0-2]?\\d{1,4})_(${UUID})_(\\d{1,18})$`)
 
-/** The same for waiting messages: shard, lane and number. */
+/** A position in the list of waiting messages: shard, lane and number. */
 export function requireLanePosition(cursor: string): void {
   if (!LANE_POSITION.test(cursor)) throw notPosition(cursor)
 }

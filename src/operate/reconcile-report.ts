@@ -35,7 +35,7 @@ export interface ReconcileReport {
   readonly until: Date
   /** Events or objects that the provider listed. */
   readonly listed: number
-  /** Of types that no subscriber wants, or that the provider does not send here. */
+  /** Events of types that no subscriber wants, or that the provider does not send here. */
   readonly unwanted: number
   /** In the ledger already. */
   readonly arrived: number

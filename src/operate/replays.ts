@@ -28,7 +28,7 @@ import { requireKnown } from './sources.ts'
 
 export interface ReplayFilter {
   readonly tenant?: string | undefined
-  /** `failed`: jobs that were given up. `processed`: jobs that are done, which needs `since`. */
+  /** `failed`: jobs that failed for good. `processed`: jobs that are done, which needs `since`. */
   readonly state: 'failed' | 'processed'
   readonly source?: string | undefined
   readonly subscriber?: string | undefined

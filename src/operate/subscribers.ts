@@ -141,7 +141,7 @@ export async function settleWaiting(
   return count
 }
 
-/** No run of a discarded job will learn the outcome of its open calls, so they become unknown. */
+/** No run of a discarded job will record the outcome of its open calls, so they become unknown. */
 async function settleBatch(
   { pool, shards }: LedgerTables,
   subscriber: number,

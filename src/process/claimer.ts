@@ -63,7 +63,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
         const worker = options.worker()
         if (worker === undefined) break
         let wanted = await roomFor(subscribers)
-        // A claim gives back the slots that it found no jobs for.
+        // A claim releases the slots for which it found no jobs.
         while (wanted.size === 0 && underWay.length > 0) {
           await awaitOldest()
           wanted = await roomFor(subscribers)

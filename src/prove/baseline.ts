@@ -73,7 +73,7 @@ function agreement(one: Play, two: Play): Expected {
 
 const IDLE_MS = 2_000
 
-/** `after call POST /emails` also stands for its second time. */
+/** `after call POST /emails` also means its second occurrence. */
 function unnumbered(boundary: string): string {
   return boundary.replace(/ \(\d+\)$/, '')
 }

@@ -15,10 +15,10 @@ export interface Change {
   readonly key?: string | undefined
 }
 
-/** A text of this run's own events, and the name that stands for it in comparisons. */
+/** A text of this run's own events, and the name that replaces it in comparisons. */
 export type Alias = readonly [text: string, name: string]
 
-/** A value with the names of the run's events in place of their ids and dates. */
+/** Replaces ids and dates of the run's events in a value by their names. */
 export function aliased(value: unknown, aliases: readonly Alias[]): string {
   let text = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   for (const [own, name] of aliases) text = text.replaceAll(own, name)

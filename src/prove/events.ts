@@ -27,7 +27,7 @@ export interface EventMaker {
   readonly recorded: readonly RecordedEvent[]
 }
 
-/** One event of a schedule. `name` stands for it in reports: `event`, `older`, `newer`. */
+/** One event of a schedule. `name` is its name in reports: `event`, `older`, `newer`. */
 export interface ProvedEvent extends SampleEvent {
   readonly name: string
   readonly recorded: RecordedEvent | undefined

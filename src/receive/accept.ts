@@ -39,7 +39,10 @@ export interface Arrival {
   readonly event: () => Event
 }
 
-/** With the keys of its tenant, if its payload will be encrypted. That happens at the commit. */
+/**
+ * A delivery with the keys of its tenant, if its payload will be encrypted. Encryption happens at
+ * the commit.
+ */
 interface KeyedArrival extends Arrival {
   readonly keys?: TenantKeys
 }

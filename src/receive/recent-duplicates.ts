@@ -60,7 +60,7 @@ export function recentDuplicates(now: () => number = () => performance.now()): R
 
   return {
     add(receiptId, { bodySha256, secondsLeft, server }, askedAtMs) {
-      // A report from before a lost connection may be about a server that is gone.
+      // A report from before a lost connection may come from a server that no longer exists.
       const isOutdated = askedAtMs < forgottenAtMs
       answered(server, askedAtMs)
       if (isOutdated) return

@@ -30,7 +30,7 @@ const commonFields = {
   limit: z.int().positive().max(MAX_MISSING).default(MAX_MISSING),
   /** Another address of the API: GitHub Enterprise Server, or a test. */
   apiUrl: z.string().refine(isSafeUrl, 'must be an https:// URL; http:// only on this machine').optional(),
-  /** Who runs it, and why. The audit keeps both if anything was recorded. */
+  /** Who runs it, and why. The audit records both if anything was recorded. */
   by: z.string().min(1).default('hooks.reconcile'),
   why: z.string().min(1).default('events that never arrived'),
   /** Stops the run. The report contains the work done so far. */

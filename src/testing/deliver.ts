@@ -27,7 +27,7 @@ export interface DeliverOptions {
   /** All copies are sent at the same time. */
   readonly concurrently?: boolean
   /**
-   * Of several types: `true` sends the last first; a list of positions, from 0, gives any order.
+   * With several types: `true` sends the last first; a list of positions, from 0, sets any order.
    */
   readonly reorder?: boolean | readonly number[]
   /** The clock moves by this before each delivery except the first. */

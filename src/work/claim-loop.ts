@@ -30,7 +30,7 @@ export interface Claimer {
   readonly backlog: boolean
   /** Forgets the known due work: the next claim queries the ledger first. */
   lookAnew(): void
-  /** Resolves after `stopping`, when no claim is in progress any more. */
+  /** Resolves after `stopping`, when no claim is in progress. */
   readonly ended: Promise<void>
 }
 

@@ -75,7 +75,7 @@ function delayFor(
   )
 }
 
-/** Of a scheduled delay, this part is random. */
+/** This part of a scheduled delay is random. */
 const SCHEDULE_JITTER = 0.1
 
 // Jitter, so that jobs that failed together are not retried together. Without a schedule the whole

@@ -62,7 +62,7 @@ function quotedValue(value: string): string {
   return /[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value
 }
 
-/** The search that a filter stands for. */
+/** The search text of a filter. */
 export function searchOf(filter: SearchFilter): string {
   return Object.entries(filter)
     .flatMap(([name, value]) =>

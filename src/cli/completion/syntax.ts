@@ -30,7 +30,7 @@ export interface DescribedCommand {
   readonly usage: string
 }
 
-/** `STATE` in a usage stands for a word of this list. */
+/** In a usage, `STATE` means a word of this list. */
 export type KnownWords = Readonly<Record<string, readonly string[]>>
 
 export function syntaxOf({ name, summary, usage }: DescribedCommand, known: KnownWords): CommandSyntax {

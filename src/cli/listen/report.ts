@@ -10,7 +10,10 @@ export interface ListedEvent {
   readonly eventKey: string
 }
 
-/** `refused`: 3xx or 4xx. `failed`: no attempt was answered. `skipped`: its content is gone. */
+/**
+ * `refused`: 3xx or 4xx. `failed`: no attempt was answered. `skipped`: its content no longer
+ * exists.
+ */
 export type Outcome = 'delivered' | 'refused' | 'failed' | 'skipped'
 
 export interface Attempt {

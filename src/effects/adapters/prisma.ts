@@ -9,12 +9,11 @@ interface PrismaTransaction {
 }
 
 /**
- * A client of Prisma. Its interactive transactions end after five seconds unless the options say
- * otherwise.
+ * A client of Prisma. Its interactive transactions end after five seconds unless you set `timeout`.
  *
- * ```ts
- * const on = prismaAdapter(prisma) await ctx.transaction(async (tx, db) => void (await
+ * ```ts const on = prismaAdapter(prisma) await ctx.transaction(async (tx, db) => void (await
  * db.payment.create({ data: { invoice } })), { on })
+ *
  * ```
  */
 export function prismaAdapter<Transaction extends PrismaTransaction, Options>(

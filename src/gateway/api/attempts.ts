@@ -50,7 +50,7 @@ export class TooManyAttempts extends HookonceError {
   }
 }
 
-/** Whoever has one IPv6 address has 2^64 of them. */
+/** The owner of one IPv6 address has 2^64 of them. */
 function networkOf(address: string): string {
   return isIPv6(address) ? address.split(':').slice(0, 4).join(':') : address
 }

@@ -15,11 +15,9 @@ const unknownEffect = z.object({
   key: z.string(),
   epoch: z.int(),
   mode: z.string(),
-  downstreamKey: z
-    .string()
-    .meta({
-      description: 'The idempotency key that the called service received: search for the call by it.',
-    }),
+  downstreamKey: z.string().meta({
+    description: 'The idempotency key that the called service received: search for the call by it.',
+  }),
   startedAt: time.meta({ description: 'When it was called first, with this key.' }),
   endedAt: time.nullable().meta({ description: 'When its outcome became unknown.' }),
   inputHash: z

@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 export interface Place {
-  /** The list goes on after this position. */
+  /** The list continues after this position. */
   readonly after?: string
   /** The list ends before this position. */
   readonly before?: string

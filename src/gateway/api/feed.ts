@@ -40,7 +40,7 @@ const MAX_WAITING = 4 * MAX_PER_LOOK
 const MAX_CLIENTS = 50
 /** Proxies close connections that are silent for a minute. */
 const HEARTBEAT_MS = 15_000
-/** Then the client connects again. */
+/** After this time the client reconnects. */
 const MAX_STREAM_MS = 5 * 60_000
 /** The interval at which the access of the clients is checked. */
 const CHECK_EVERY_MS = 2_000
@@ -138,7 +138,8 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
   }
 
   /**
-   * Polls while there are clients. Without clients nothing is watched: the next client starts anew.
+   * Polls while there are clients. Without clients nothing is watched: the next client starts a new
+   * watch.
    */
   async function lookOn(): Promise<void> {
     while (clients.size > 0) {

@@ -36,7 +36,7 @@ export async function checkMajor(dataDir: string, binaries: Binaries): Promise<v
   if (made === String(binaries.major)) return
   throw new HookonceError(
     'EMBEDDED_FAILED',
-    `${dataDir} was made by PostgreSQL ${made}, and this hookonce carries PostgreSQL ${binaries.major}. To keep the data, dump it with the hookonce that made it (pg_dump) and restore it here; to start afresh, move the directory away.`,
+    `${dataDir} was made by PostgreSQL ${made}, but this hookonce contains PostgreSQL ${binaries.major}. To keep the data, dump it with the hookonce that made it (pg_dump) and restore it here; to start afresh, move the directory away.`,
   )
 }
 

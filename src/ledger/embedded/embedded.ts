@@ -65,7 +65,8 @@ export async function startEmbedded(options: StartOptions): Promise<EmbeddedServ
   const find = options.find ?? (() => binariesFor(process.platform, process.arch, { onNotice }))
   try {
     const home = await openHome(options.dir)
-    // Before the lock, and again under it: a fetch may take longer than others wait for the lock.
+    // Fetches before taking the lock, and checks again under it: a fetch may take longer than
+    // others wait for the lock.
     if (!(await isRunning(home))) await find()
     const unlock = await takeLock(home.lock, lockWithinMs)
     try {

@@ -98,7 +98,7 @@ function interrupt(pid: number): void {
   try {
     process.kill(pid, 'SIGINT')
   } catch (error) {
-    // It has ended by itself in the meantime.
+    // It has already ended.
     if (!hasCode(error, 'ESRCH')) throw error
   }
 }

@@ -6,7 +6,7 @@ import { hasCode, readSmallFile } from './home.ts'
 import { identityOf } from './processes.ts'
 
 /**
- * A lock file that names its holder. Whoever finds the holder dead takes the lock over.
+ * A lock file that names its holder. A process that finds the holder dead takes the lock over.
  *
  * Taking over is where such locks go wrong: two waiters see the same dead holder, the first
  * replaces the lock, the second removes the lock of the first. So every lock carries a token. A

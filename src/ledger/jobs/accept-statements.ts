@@ -133,7 +133,7 @@ interface AcceptStatements {
 function acceptStatements(name: string, payload: Record<string, Parameter>): AcceptStatements {
   const parameters: Record<string, Parameter> = { ...RECEIPT, ...payload, ...JOBS }
   const names = Object.keys(parameters)
-  /** Each parameter as it stands in a text: `$1::smallint[]`. */
+  /** Each parameter as it is written in a text: `$1::smallint[]`. */
   const at = Object.fromEntries(
     Object.entries(parameters).map(([each, { type }], index) => [each, `$${index + 1}::${type}`]),
   ) as Readonly<Record<keyof typeof RECEIPT | keyof typeof JOBS, string>> & Readonly<Record<string, string>>

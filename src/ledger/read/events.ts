@@ -14,7 +14,7 @@ export type WalkDirection = 'older' | 'newer'
 /** How a direction is written in SQL. Positions are ordered by time, newest first, then by id. */
 interface Spelling {
   order(at: string, id: string): string
-  /** Whether a row lies beyond a position. */
+  /** Whether a row is beyond a position. */
   beyond(at: string, id: string, position: readonly [string, string]): string
 }
 
@@ -152,7 +152,7 @@ export interface EventRow {
   readonly objectId: string | null
   readonly duplicates: number
   readonly mismatches: number
-  /** Of its jobs, one per subscriber. */
+  /** The states of its jobs, one per subscriber. */
   readonly states: readonly string[]
   readonly attempts: number | null
   /** The event's position, after which another page can begin. */
@@ -160,7 +160,7 @@ export interface EventRow {
 }
 
 export interface EventPosition {
-  /** As PostgreSQL writes it, with microseconds. */
+  /** In PostgreSQL's format, with microseconds. */
   readonly at: string
   readonly id: string
 }

@@ -18,7 +18,9 @@ export interface UserColumn {
   /** With its schema. */
   readonly table: string
   readonly name: string
-  /** Its default is a time, a sequence or random: it differs between two equal runs. */
+  /**
+   * The default of the column is a time, a sequence or random: it differs between two equal runs.
+   */
   readonly isMade: boolean
 }
 

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, type KeyObject, randomBytes } from 'node:crypto'
 
 /*
- * The format of what is encrypted, with AES-256-GCM:
+ * The format of encrypted payloads and keys, with AES-256-GCM:
  *
  *   version (1 byte) · nonce (12 bytes) · ciphertext · tag (16 bytes)
  *
@@ -98,7 +98,7 @@ function encrypt(parts: readonly Uint8Array[], key: Buffer | KeyObject, context:
 
 function decrypt(bytes: Uint8Array, key: Buffer | KeyObject, context: string): Buffer {
   if (bytes[0] !== VERSION || bytes.length < 1 + NONCE_BYTES + TAG_BYTES)
-    throw new Error(`unknown format ${bytes[0]}, of ${bytes.length} bytes`)
+    throw new Error(`the encrypted bytes have the unknown format ${bytes[0]} (${bytes.length} bytes)`)
   const nonce = bytes.subarray(1, 1 + NONCE_BYTES)
   const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
   decipher.setAAD(Buffer.from(context))

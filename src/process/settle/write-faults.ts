@@ -15,7 +15,8 @@ export type Fault =
   | {
       readonly of: 'statement'
       /**
-       * It fails slowly, or by using up shared resources: it must not share a transaction again.
+       * The statement fails slowly, or by using up shared resources: it must not share a
+       * transaction again.
        */
       readonly isHarmful: boolean
       /** The beginning of the running statement, if the server reported no error by itself. */

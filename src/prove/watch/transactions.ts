@@ -33,7 +33,7 @@ export function followTransactions(): (frames: readonly Frame[]) => Batch[] {
     }
   }
 
-  /** What was written so far is committed by this batch. */
+  /** This batch commits all writes so far. */
   function seal(): void {
     if (writes.length > 0) commit = `commit of ${[...new Set(writes)].join(', ')}`
     writes = []
