@@ -1,4 +1,4 @@
-// Compiles src/ to dist/ with plain tsc. Copies what tsc does not: the numbered SQL migrations.
+// Compiles src/ to dist/ with plain tsc. Copies the numbered SQL migrations, which tsc does not.
 // Writes the JSON Schema of the gateway's configuration. Builds the dashboard.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { installDebian } from './debian.mjs'
 
-/** Where Debian, Ubuntu and Chrome itself put it. HOOKONCE_CHROMIUM names another place. */
+/** The paths that Debian, Ubuntu and Chrome use. HOOKONCE_CHROMIUM names another path. */
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 export function chromiumOptions() {

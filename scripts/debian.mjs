@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Of one user: the tests of one machine. */
+/** Shared by all test runs of one user on this machine. */
 const LOCK = join(tmpdir(), 'hookonce-apt.lock')
 
 /**
- * Installs a package as root, without starting servers. `missing` is the error where that cannot be
- * done. Two that install at the same time wait for each other: apt does not.
+ * Installs a package as root, without starting servers. `missing` is the error if it cannot be
+ * installed. Concurrent installations wait for each other, because apt does not wait.
  */
 export function installDebian(name, missing) {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) throw new Error(missing)

@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
 })
 /** Compares plans, not behaviour: it would fail for every lock that is removed. */
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
-/** The tests most likely to notice come first; the rest only runs where these are content. */
+/** The tests most likely to notice come first. The others run only if these pass. */
 const FIRST_FILES = 2
 const GUARDS = /guards-|ledger-durable/
 /** These kill processes and servers many times over, and take minutes. */
@@ -165,9 +165,10 @@ function apply(copy, { file, piece, nth, mutated }) {
   }
 }
 
-/** A killer that passes without the mutant. */
+/** A test that kills the mutant, and passes without it. */
 async function provenKiller(copy, mutant) {
-  // On a busy machine a slow test may fail by itself. Its file says nothing about this mutant.
+  // On a busy machine a slow test may fail without a mutant. Its file proves nothing about this
+  // mutant.
   const unreliable = new Set()
   for (;;) {
     const restore = apply(copy, mutant)
@@ -190,20 +191,20 @@ async function killerOf(copy, mutant, unreliable) {
   ]
   for (const [project, group] of groups) {
     if (group.length === 0 && files.length > 0) continue
-    // Without a name vitest runs every file: also right for a statement that no test was seen to
-    // send.
+    // Without a name vitest runs every file. That is also right for a statement that no test was
+    // seen to send.
     const { status, output } = await run(copy, project, group)
     if (status === 0) continue
     const file = /test\/[\w/.-]+\.test\.ts/.exec(failureIn(output))?.[0]
     if (GUARDS.test(file)) return { project, file, failure: failureIn(output) }
-    // On a busy machine other tests can fail by themselves: only what fails twice counts.
+    // On a busy machine unrelated tests can fail: only a test that fails twice counts.
     const again = await run(copy, project, file ? [file] : group)
     if (again.status !== 0) return { project, file, failure: failureIn(again.output) }
   }
   return undefined
 }
 
-/** A file that fails in an unchanged copy as well kills nothing. */
+/** A file that also fails in an unchanged copy kills nothing. */
 async function passes(copy, { project, file }) {
   if (!passing.has(file)) {
     const { status } = await run(copy, project, file ? [file] : [])
@@ -212,7 +213,7 @@ async function passes(copy, { project, file }) {
   return passing.has(file)
 }
 
-/** Without second tries: this script decides by itself what is run again. */
+/** Without second tries: this script decides which tests run again. */
 function run(copy, project, files) {
   const options = ['--project', project, '--passWithNoTests', '--bail', '1', '--retry', '0']
   return vitest(copy, [...options, ...files], process.env)

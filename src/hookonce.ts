@@ -79,10 +79,10 @@ export interface Hookonce<S extends Sources> {
   readonly metrics: Metrics
   /**
    * Holds the jobs of a source or of one subscriber; deliveries are still recorded. With a reason,
-   * the audit records it. Returns whether it ran before.
+   * the audit records it. Returns false if it was already paused.
    */
   pause(source: keyof S & string, subscriber?: string, reason?: DecisionReason): Promise<boolean>
-  /** Returns whether it was paused before. */
+  /** Returns false if it was not paused. */
   resume(source: keyof S & string, subscriber?: string, reason?: DecisionReason): Promise<boolean>
   /**
    * Runs finished jobs of an event again. Their steps, effects and writes are not repeated, except
@@ -94,7 +94,8 @@ export interface Hookonce<S extends Sources> {
   ): Promise<ReplayedOne>
   /**
    * Reads the provider's own list of events, and records those that never arrived. For Stripe,
-   * GitHub and Shopify. A failure of the API ends the run: `stopped` in the report says why.
+   * GitHub and Shopify. A failure of the API ends the run; `stopped` in the report contains the
+   * reason.
    */
   reconcile(source: keyof S & string, options: ReconcileOptions): Promise<ReconcileReport>
   /** Lists what a replay with `fresh` would do again. */
@@ -120,8 +121,8 @@ type SubscriberOptionsFor<E extends Event> = Omit<SubscriberOptions, 'ordered' |
 }
 
 /**
- * In-flight work gets this long at a stop. Docker kills after 10 s: the rest of that time is for
- * handing jobs back.
+ * The default drain time of a stop. Docker kills after 10 s: the remaining time is for handing jobs
+ * back.
  */
 export const DRAIN_MS = 8_000
 
@@ -130,7 +131,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   const seat = engineSeat(options)
 
   const self: Hookonce<S> = {
-    // A source's types reach its handlers; inside the engine an event is an Event.
+    // Handlers get the event type of their source; the engine itself uses Event.
     on(source, type, handler, subscriberOptions = {}) {
       seat.subscribe({
         source,

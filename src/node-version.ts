@@ -1,9 +1,9 @@
-/** As in `engines` of package.json. */
+/** The same as `engines` in package.json. */
 const OLDEST = [20, 19] as const
 
 /**
- * What to tell who runs an old Node.js; undefined where it is new enough. Written so that old
- * versions can read it: what else is in this package would end there with a SyntaxError.
+ * The message for an old version of Node.js; undefined if it is new enough. Uses only old syntax:
+ * any other file of this package would end there with a SyntaxError.
  */
 export function refuseOldNode(version: string): string | undefined {
   // Not Node.js at all.

@@ -39,7 +39,7 @@ const retrySchema = strict({
   maxAgeMs: retryFields.maxAgeMs.default(72 * HOUR_MS),
   /** The first retry comes within this time, the next within twice this time. */
   baseDelayMs: retryFields.baseDelayMs.default(2 * SECOND_MS),
-  /** The end of an outage is noticed within an hour. */
+  /** So the end of an outage is noticed within an hour. */
   maxDelayMs: retryFields.maxDelayMs.default(HOUR_MS),
 })
 
@@ -70,7 +70,7 @@ const outboxSchema = strict({
   concurrency: z.int().positive().default(32),
   /** A broker answers in milliseconds, a slow HTTP endpoint in seconds: 30 s is a timeout. */
   timeoutMs: timerMs.default(30 * SECOND_MS),
-  /** Values that are left out are those for jobs. */
+  /** Omitted values default to those for jobs. */
   retry: strict(retryFields).partial().prefault({}),
   /** A week is enough to investigate a complaint, and messages may hold personal data. */
   keepDays: days.default(7),
@@ -88,7 +88,7 @@ const encryptionSchema = strict({
   ),
 })
 
-/** `tenant/name` tells apart the sources of several tenants that have the same name. */
+/** `tenant/name` distinguishes sources of several tenants with the same name. */
 export const sourceKey = z
   .string()
   .regex(
@@ -186,7 +186,8 @@ const optionsSchema = strict({
   })
   .refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
     path: ['outbox', 'keepDays'],
-    // An event whose key was pruned is new when it comes again, but its messages have the old ids.
+    // An event whose key was pruned is new when it arrives again, but its messages have the old
+    // ids.
     message:
       'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
   })
@@ -214,7 +215,7 @@ const subscriberSchema = strict({
   filter: z
     .custom<(event: Event) => boolean>((value) => typeof value === 'function', 'must be a function')
     .optional(),
-  /** Values that are left out are those for all subscribers. */
+  /** Omitted values default to those for all subscribers. */
   retry: strict(retryFields).partial().prefault({}),
 })
 
@@ -228,20 +229,20 @@ export type SubscriberOptions = z.input<typeof subscriberSchema>
 export type CheckedSubscriberOptions = z.output<typeof subscriberSchema>
 
 export function checkOptions(options: unknown): CheckedOptions {
-  // Without any options, the error says that sources are missing.
+  // Without any options, the error reports missing sources.
   return check(optionsSchema, options ?? {}, 'hookonce()')
 }
 
 /**
- * The outbox of this process: also without publishers of the user, if alerts have channels. Then
- * other processes may publish the user's messages.
+ * The outbox of this process: exists even without publishers of the user, if alerts have channels.
+ * Then other processes may publish the user's messages.
  */
 export function outboxOf({ outbox, alerts }: CheckedOptions): OutboxOptions | undefined {
   if (outbox || !alerts || Object.keys(alerts.channels).length === 0) return outbox
   return check(outboxSchema, { publishers: {} }, 'outbox')
 }
 
-/** Tests set it in the environment. Any other value means the safe one. */
+/** Tests set it in the environment. Any other value means the safe default. */
 function durabilityOf({ HOOKONCE_DURABILITY }: NodeJS.ProcessEnv): 'required' | 'unsafe' {
   return HOOKONCE_DURABILITY === 'unsafe' ? 'unsafe' : 'required'
 }
@@ -251,8 +252,8 @@ export function checkSubscriberOptions(options: unknown, where: string): Checked
 }
 
 /**
- * The policy of one subscriber, or of the outbox: its own values, then those for all. A schedule
- * also gives the number of attempts, unless `maxAttempts` is set beside it.
+ * The policy of one subscriber, or of the outbox: its own values, else those for all. A schedule
+ * also sets the number of attempts, unless `maxAttempts` is set too.
  */
 export function retryPolicy(
   all: CheckedOptions['retry'],

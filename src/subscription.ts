@@ -19,7 +19,7 @@ export interface Subscription {
   readonly options: CheckedSubscriberOptions
 }
 
-/** What was given to `.on()`, unchecked. */
+/** The unchecked arguments of `.on()`. */
 export interface NewSubscription {
   readonly source: string
   readonly pattern: string | readonly string[]

@@ -1,8 +1,8 @@
 import { refuseOldNode } from './node-version.ts'
 
 /*
- * The first import of every entry: says which Node.js is needed, where something else would fail
- * for want of it.
+ * The first import of every entry point. Reports the required version of Node.js, before another
+ * import fails without an explanation.
  */
 const refused = refuseOldNode(globalThis.process?.versions?.node ?? '')
 if (refused !== undefined) throw new Error(refused)

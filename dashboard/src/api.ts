@@ -6,10 +6,10 @@ import { texts } from './texts.ts'
 
 export type Session = ResponseOf<'GET', '/session'>
 
-/** Undefined: not known yet. Null: somebody has to log in. */
+/** Undefined: not known yet. Null: nobody is logged in. */
 export const session = signal<Session | null | undefined>(undefined)
 
-/** True after a request that got no answer, until one gets an answer. */
+/** True from a request that got no answer until the next answer arrives. */
 export const isOffline = signal(false)
 
 export const client = adminClient({
@@ -36,14 +36,14 @@ async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Respo
     isOffline.value = true
     throw new NoAnswer(texts.errors.noAnswer, { cause: error })
   }
-  // An answer to an older request tells nothing of now.
+  // The answer to an older request says nothing about the present.
   if (startedAt > failedAt) isOffline.value = false
   // The session has ended, or its token was revoked.
   if (response.status === 401 && session.peek()) session.value = null
   return response
 }
 
-/** Asks until there is an answer. */
+/** Repeats the request until it is answered. */
 function probe(): void {
   if (!isOffline.peek()) return
   client
@@ -70,7 +70,7 @@ export async function logOut(): Promise<void> {
   session.value = null
 }
 
-/* What the caller may do. A button that it may not press is not shown. */
+/* The rights of the caller. Buttons that it may not use are hidden. */
 const ROLES = ['viewer', 'operator', 'admin']
 const rankOf = (role: string): number => ROLES.indexOf(role)
 
@@ -80,17 +80,17 @@ export const canOperate = computed(() => rankOf(session.value?.role ?? '') >= ra
 export const canAdminister = computed(() => session.value?.role === 'admin' && session.value.tenant === null)
 /** Read bodies, headers and payloads. */
 export const canReadBodies = computed(() => session.value?.bodies === true)
-/** Ask about the whole ledger: workers and status. */
+/** Read data of the whole ledger: workers and status. */
 export const seesAllTenants = computed(() => session.value?.tenant === null)
 
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError'
 }
 
-/** What went wrong, in words for a person. */
+/** A description of the error for a person. */
 export function explain(error: unknown): string {
   if (error instanceof ApiError) {
-    // The title of a problem is what to do about it.
+    // The title of a problem document contains the advice.
     const { detail, title } = error.problem
     const says = [detail, title].filter((part) => typeof part === 'string' && part !== '')
     return says.length > 0 ? says.join('. ') : texts.errors.status(error.status)
@@ -98,7 +98,7 @@ export function explain(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** A key for one press of a button, so that a repeated request acts once. */
+/** An idempotency key for one click, so that a repeated request acts once. */
 export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))

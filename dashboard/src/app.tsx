@@ -44,7 +44,7 @@ function Shell() {
   useEffect(() => {
     setTitle(title)
     isRailOpen.value = false
-    // The reader of a screen hears of the new page. The first one it reads by itself.
+    // Screen readers announce the new page. They read the first page without help.
     if (!isFirst.current) main.current?.focus()
     isFirst.current = false
   }, [path])
@@ -104,7 +104,7 @@ function LazyPage({ route, params }: { readonly route: Route; readonly params: P
   const [page, setPage] = useState<{ Page: ComponentType<PageProps> }>()
   const [error, setError] = useState<unknown>()
   useEffect(() => {
-    // A chunk that is gone belongs to a page of an older version: loading the page anew helps.
+    // A missing chunk belongs to an older version of the page: reloading the page helps.
     route.load().then(({ default: Page }) => setPage({ Page }), setError)
   }, [route])
   useSignalEffect(() => {
@@ -115,7 +115,7 @@ function LazyPage({ route, params }: { readonly route: Route; readonly params: P
   return <page.Page params={params} />
 }
 
-/** A fault in a page leaves the rail and the search in order. */
+/** If a page throws, the rail and the search keep working. */
 class Boundary extends Component<{ readonly children: preact.ComponentChildren }, { error?: unknown }> {
   override componentDidCatch(error: unknown): void {
     console.error(error)

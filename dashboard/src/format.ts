@@ -76,7 +76,7 @@ const full = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 })
 
-/** With the zone of the browser, and in UTC. */
+/** With the time zone of the browser, and in UTC. */
 export function formatFull(at: Date): string {
   return `${full.format(at)}\n${at.toISOString()}`
 }

@@ -2,8 +2,8 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 
 /*
- * Keys for everything. Components say which keys they take; the newest component wins. The help and
- * the palette list what is taken now.
+ * Keyboard shortcuts. Components register their keys; the newest component wins. The help and the
+ * palette list the registered keys.
  */
 
 export interface KeyBinding {
@@ -19,7 +19,7 @@ interface Taken {
 }
 
 const taken: Taken[] = []
-/** Raised when the taken keys change. */
+/** Raised when the registered keys change. */
 const version = signal(0)
 /** The second of two keys must follow within this time. */
 const SEQUENCE_MS = 1_200
@@ -38,7 +38,7 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
   }, [])
 }
 
-/** What is taken now, the newest first, each key once. */
+/** The registered keys, newest first, each key once. */
 export function boundKeys(): readonly KeyBinding[] {
   version.value
   const found = new Map<string, KeyBinding>()
@@ -53,7 +53,7 @@ export function startKeys(): void {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing) return
     const key = keyOf(event)
-    // A modal dialog takes its own keys.
+    // A modal dialog handles its own keys.
     if (document.querySelector('dialog[open]') && key !== 'mod+k') return
     if (isTheirs(event.target, key)) return
     const sequence = performance.now() - firstAt < SEQUENCE_MS ? `${first} ${key}` : ''

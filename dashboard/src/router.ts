@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 
 /*
- * Where the page is. Paths are plain, and relative to the mount path that the server put into the
+ * The current path of the page. Paths are relative to the mount path that the server put into the
  * page's <base>. Any <a href> of the page navigates without a reload.
  */
 
@@ -67,7 +67,7 @@ export function startRouter(): void {
   })
 }
 
-/** The address of a plain click on a link of this page. Other clicks are the browser's. */
+/** The target of a plain click on a link of this page. All other clicks are left to the browser. */
 function followed(event: MouseEvent): string | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined

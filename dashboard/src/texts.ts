@@ -22,7 +22,7 @@ export const texts = {
   copyRefused: 'The browser refused to copy. Select the text instead.',
   skip: 'Skip to the content',
   why: 'Why?',
-  whyHint: 'The audit keeps it, with your name and address.',
+  whyHint: 'The audit records it, with your name and address.',
   who: (name: string, role: string, tenant: string | undefined) =>
     `${{ 'local:loopback': 'this machine', 'env:HOOKONCE_ADMIN_TOKEN': 'admin token' }[name] ?? name} · ${role}${tenant === undefined ? '' : ` of ${tenant}`}`,
   chartPart: (name: string, sum: string, most: string) => `${name}: ${sum} in all, at most ${most} at a time`,
@@ -85,9 +85,9 @@ export const texts = {
     names: {
       source: 'the name of a source',
       type: 'an event type, or a family: invoice.*',
-      state: 'of one of its jobs',
+      state: 'the state of one of its jobs',
       key: 'the provider’s key of the event',
-      object: 'the object it speaks of',
+      object: 'the object that it is about',
       error: 'a part of the error',
       since: 'how long ago, or a date: 2h, 2026-01-31',
       until: 'how long ago, or a date',
@@ -116,7 +116,7 @@ export const texts = {
       `${plural(count, 'effect')} that are done (counted in ${plural(ofJobs, 'job')}).`,
     noEffects: 'Steps, effects and messages that are recorded as done. None was found in a sample.',
     name: 'Name',
-    nameHint: 'Such as the incident that it mends. Without it, the reason is the name.',
+    nameHint: 'For example, the incident that it repairs. If empty, the reason is the name.',
     rate: 'Jobs per second',
     rateHint: 'Over all processes, from 1 to 500.',
     started: (jobs: number) => `The replay of ${plural(jobs, 'job')} has started`,
@@ -125,9 +125,9 @@ export const texts = {
   },
 
   retryNow: {
-    title: 'Run now what waits',
+    title: 'Run waiting jobs now',
     verb: 'Run now',
-    button: 'Run now what waits…',
+    button: 'Run waiting jobs now…',
     ofEvent: 'Run now…',
     whatEvent: (type: string) => `Jobs of this ${type} that wait for their next attempt.`,
     whatAll: (search: string) => `Jobs that wait for their next attempt: ${search}`,
@@ -136,10 +136,10 @@ export const texts = {
       jobs === 0
         ? 'No job waits for its next attempt.'
         : `${isComplete ? '' : 'the first '}${plural(jobs, 'job')}`,
-    otherwise: 'By itself, the next one runs',
+    otherwise: 'Without this, the next one runs',
     willNot: 'Will not happen again',
     willNotText: 'Steps, effects, writes and messages that are recorded as done. Attempts stay counted.',
-    held: 'Waits all the same',
+    held: 'Will still wait',
     unattended: (subscriber: string) => `${subscriber}: no running worker serves it.`,
     paused: (name: string) => `${name} is paused.`,
     circuit: (subscriber: string, state: string) => `${subscriber}: its circuit is ${state}.`,
@@ -184,7 +184,7 @@ export const texts = {
     status: (status: number) => `The gateway answered ${status}.`,
     noAnswer: 'No answer from the gateway. The page tries again by itself.',
     offlineTitle: 'No answer from the gateway.',
-    offline: 'What you see may be old. The page tries again by itself.',
+    offline: 'This data may be out of date. The page tries again by itself.',
     noPage: 'There is no such page',
     noPageHint: 'The address may be mistyped. The menu lists every page.',
   },
@@ -200,7 +200,7 @@ export const texts = {
       count === 0 ? '' : `${plural(count, 'event')}${hasMore ? ' loaded' : ''}`,
     selected: (count: number) => `${count.toLocaleString('en')} selected`,
     replay: 'Replay…',
-    replayKey: 'Replay what is selected',
+    replayKey: 'Replay the selected events',
     replayAll: 'Replay all that match…',
     allThatMatch: (search: string) => `Everything that matches ${search}`,
     jsonLines: 'Save as JSON lines',
@@ -247,9 +247,9 @@ export const texts = {
     recorded: (isReconciled: boolean) => (isReconciled ? 'recorded' : '202 recorded'),
     repeats: (count: number) => (count === 1 ? '200 duplicate' : `${count} × 200 duplicate`),
     matches: (secret: number) => `signature matches secret ${secret}`,
-    reconciled: 'read from the list of the provider, no delivery came',
+    reconciled: 'read from the provider’s list; no delivery arrived',
     sameBody: (mismatches: number) =>
-      mismatches === 0 ? 'no harm done' : `${mismatches} with another body: the first one counts`,
+      mismatches === 0 ? 'no harm done' : `${mismatches} with another body: the first one is kept`,
     noJobs: 'No subscriber wanted this event. It is recorded, and nothing runs.',
     stack: 'Where it was thrown',
     attempt: (number: string) => `Attempt ${number}`,
@@ -316,7 +316,7 @@ export const texts = {
     },
     bodyGone: 'The body is past its retention. Its hash stays.',
     bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
-    bodyAudit: 'Each look at a body is recorded in the audit.',
+    bodyAudit: 'Each view of a body is recorded in the audit.',
     showBody: (size: string) => `Show the body (${size})`,
     raw: 'Raw',
     tree: 'Tree',
@@ -333,7 +333,8 @@ export const texts = {
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
     notSigned: 'no signature was checked',
-    notSignedHint: 'The API of the provider listed this event, over a connection that proves who answers.',
+    notSignedHint:
+      'The API of the provider listed this event, over TLS, which proves the identity of the provider.',
     bodyHash: 'SHA-256 of the body',
     occurred: 'Occurred',
     running: 'runs now',
@@ -350,13 +351,13 @@ export const texts = {
     actions: {
       replay: 'Replayed',
       'replay-fresh': 'Replayed, with everything done again',
-      'retry-now': 'Ran now what waited',
+      'retry-now': 'Ran waiting jobs now',
       'read-body': 'Read the body',
       'read-headers': 'Read the headers and results',
       'confirm-done': 'Confirmed that the call happened',
       'confirm-not-done': 'Confirmed that the call did not happen',
       'retry-same-key': 'Called again with the same key',
-      abandon: 'Gave the waiting jobs up',
+      abandon: 'Failed the waiting jobs',
     } as Readonly<Record<string, string>>,
     by: (actor: string, address: string | null) =>
       address === null ? `by ${actor}` : `by ${actor}, from ${address}`,
@@ -373,7 +374,7 @@ export const texts = {
       nothing: 'Nothing.',
       careful: 'Nothing is recorded as done',
       nothingDone:
-        'All of the handler runs again. Only a handler that uses ctx.effect, ctx.step or a transaction skips what is done.',
+        'The whole handler runs again. Only a handler that uses ctx.effect, ctx.step or a transaction skips finished work.',
       stays: (subscriber: string) => `${subscriber} stays as it is`,
       staysWhy: (state: string | null) =>
         state === null
@@ -381,7 +382,7 @@ export const texts = {
           : `Its job is ${state}: only finished jobs are replayed.`,
       unattended: (subscriber: string) => `${subscriber} will wait`,
       unattendedHint: 'No running worker serves it.',
-      fresh: 'Also repeat what is done.',
+      fresh: 'Also repeat finished work.',
       freshHint: 'Mails, charges and writes happen a second time, with new keys.',
       replayed: (jobs: number) => `${plural(jobs, 'job')} will run again`,
       step: (name: string) => `step ${name}`,
@@ -393,7 +394,7 @@ export const texts = {
         const who =
           subscribers.length === 1 ? `${subscribers[0]} runs` : `${subscribers.length} subscribers run`
         if (done === 0) return `${who} again, from the beginning.`
-        return `${who} again. What is done (${done}) will not happen a second time.`
+        return `${who} again. Finished work (${done}) is not repeated.`
       },
     },
   },
@@ -477,7 +478,7 @@ export const texts = {
     none: 'No job has failed',
     noneLately: 'No job failed in this time',
     noneHint:
-      'A job fails when its attempts are used up, or its handler throws Permanent. Jobs with the same error come together here. The command line shows the same:',
+      'A job fails when its attempts are used up, or its handler throws Permanent. Jobs with the same error are grouped here. The command line shows the same:',
     noneCommand: 'npx hookonce failures',
     incomplete: (count: string) =>
       `These are the newest ${count} failures. There are older ones: replay some groups, and the others appear.`,
@@ -505,11 +506,11 @@ export const texts = {
       progress: (done: string, all: string) => `${done} of ${all} jobs`,
       rate: (rate: string, limit: number) => `${rate} per second, at most ${limit}`,
       left: (time: string) => `${time} left`,
-      standing: 'it stands still: a process with workers carries it on',
+      standing: 'stalled: start a process with workers to continue it',
       cancel: 'Cancel the replay',
       cancelTitle: (name: string) => `Cancel “${name}”`,
-      stay: (jobs: number) => `${plural(jobs, 'job was', 'jobs were')} replayed, and stay so`,
-      stayHint: 'A cancelled replay takes nothing back.',
+      stay: (jobs: number) => `${plural(jobs, 'job was', 'jobs were')} replayed; this is not undone`,
+      stayHint: 'Cancelling does not undo replayed jobs.',
       stop: (jobs: number) => `${plural(jobs, 'job stays', 'jobs stay')} failed`,
       stopHint: 'Replay the group again for the rest.',
       done: (jobs: number, time: string) => `${plural(jobs, 'job was', 'jobs were')} replayed in ${time}.`,
@@ -533,10 +534,11 @@ export const texts = {
   },
 
   attention: {
-    intro: 'These effects were called, and nobody knows whether they happened. Look each up, then decide.',
+    intro:
+      'These effects were called, and it is unknown whether they happened. Check each in the called service, then decide.',
     none: 'Nothing waits for you',
     noneHint:
-      'An effect comes here if it was called and no reply was recorded, and it may not be called again by itself. Its jobs wait until you decide. The command line shows the same:',
+      'An effect appears here if it was called, no reply was recorded, and hookonce may not call it again. Its jobs wait until you decide. The command line shows the same:',
     noneCommand: 'npx hookonce attention list',
     abandoned: 'abandoned',
     columns: {
@@ -558,7 +560,7 @@ export const texts = {
       jobs: 'Waiting jobs',
       error: 'Error',
     },
-    lookUp: 'The other service got this key: look the call up by it.',
+    lookUp: 'The called service received this key: search for the call by it.',
     modes: {
       keyed: 'The key is too old for a second call: the other service may have forgotten it.',
       atMostOnce: 'It is never called twice by itself.',
@@ -582,28 +584,28 @@ export const texts = {
         title: 'It happened',
         key: 'd',
         consequence: (jobs: number) =>
-          `It is not called again. ${jobs === 0 ? 'Later jobs with this key get its result.' : `${plural(jobs, 'waiting job goes', 'waiting jobs go')} on with its result.`}`,
+          `It is not called again. ${jobs === 0 ? 'Later jobs with this key get its result.' : `${plural(jobs, 'waiting job continues', 'waiting jobs continue')} with its result.`}`,
         risk: 'If it did not happen after all, it never will.',
         told: (key: string, jobs: number) =>
-          `${key} is recorded as done. ${plural(jobs, 'job goes', 'jobs go')} on.`,
+          `${key} is recorded as done. ${plural(jobs, 'job continues', 'jobs continue')}.`,
       },
       'confirm-not-done': {
         title: 'It did not happen',
         key: 'n',
         consequence: (jobs: number) =>
-          `It is called again, with a new key${jobs === 0 ? ', when a job asks for it' : `: ${plural(jobs, 'waiting job goes', 'waiting jobs go')} on`}.`,
+          `It is called again, with a new key${jobs === 0 ? ', when a job requests it' : `: ${plural(jobs, 'waiting job continues', 'waiting jobs continue')}`}.`,
         risk: 'If it did happen after all, it happens twice: a new key is a new call for the other service.',
         told: (key: string, jobs: number) =>
-          `${key} is called again with a new key. ${plural(jobs, 'job goes', 'jobs go')} on.`,
+          `${key} is called again with a new key. ${plural(jobs, 'job continues', 'jobs continue')}.`,
       },
       'retry-same-key': {
         title: 'Call it with the same key',
         key: 's',
         consequence: (jobs: number) =>
-          `It is called again, with the key of the first call${jobs === 0 ? ', when a job asks for it' : `: ${plural(jobs, 'waiting job goes', 'waiting jobs go')} on`}.`,
+          `It is called again, with the key of the first call${jobs === 0 ? ', when a job requests it' : `: ${plural(jobs, 'waiting job continues', 'waiting jobs continue')}`}.`,
         risk: 'Safe only while the other service still honours this key. Otherwise it may happen twice.',
         told: (key: string, jobs: number) =>
-          `${key} is called again with the same key. ${plural(jobs, 'job goes', 'jobs go')} on.`,
+          `${key} is called again with the same key. ${plural(jobs, 'job continues', 'jobs continue')}.`,
       },
       abandon: {
         title: 'Give up its jobs',
@@ -620,7 +622,7 @@ export const texts = {
   },
 
   rejections: {
-    intro: 'Deliveries that were refused, by source and reason. Nothing of them is stored.',
+    intro: 'Deliveries that were refused, by source and reason. They are not stored.',
     none: 'No delivery was refused',
     noneHint:
       'A delivery is refused if its signature is wrong, missing or too old, or if it is too large. It then appears here with a diagnosis. To check a delivery that you have in two files:',
@@ -661,7 +663,7 @@ export const texts = {
       waiting:
         'Messages that tx.publish committed are published within milliseconds. The command line shows the same:',
       published:
-        'Messages that a handler commits with tx.publish come here. Published ones are kept for a while. The command line shows the same:',
+        'Messages that a handler commits with tx.publish appear here. Published ones are kept for a while. The command line shows the same:',
     },
     noneCommand: 'npx hookonce outbox',
     states: { waiting: 'waiting', retrying: 'retrying', published: 'published', failed: 'failed' },
@@ -680,7 +682,7 @@ export const texts = {
     now: 'now',
     refused: (attempts: number) =>
       attempts === 0 ? 'Its relay stopped.' : `The first message was refused ${plural(attempts, 'time')}.`,
-    trying: 'A relay tries it now.',
+    trying: 'A relay is trying it.',
     next: 'It is tried again',
     due: 'It is due now: the next free relay tries it.',
     overdue: (time: string) =>
@@ -691,7 +693,7 @@ export const texts = {
         : `${plural(messages, 'message waits', 'messages wait')} behind it.`,
     noReason: 'no reason was recorded',
     laneHint:
-      'Mend the publisher or what it sends to: the lane then goes on by itself. After the last attempt the first message fails, and the next one is tried.',
+      'Fix the publisher or its target: the lane then continues by itself. After the last attempt the first message fails, and the next one is tried.',
     facts: {
       topic: 'Topic',
       key: 'Key',
@@ -705,7 +707,7 @@ export const texts = {
     crashes: (count: number) => `${plural(count, 'relay')} died while publishing it`,
     waitsBehind: 'It waits behind an earlier message of its key.',
     payload: 'Show the payload',
-    payloadHint: 'The audit records each look at a payload.',
+    payloadHint: 'The audit records each view of a payload.',
     tryNow: {
       verb: 'Try now',
       button: 'Try now…',
@@ -715,11 +717,11 @@ export const texts = {
       willNot: 'Will not change',
       willNotHint: 'The order of the messages, and the attempts that were counted.',
       told: 'The lane is due now.',
-      notYet: 'A relay tries it already, or it was published. Nothing was changed.',
+      notYet: 'A relay is already trying it, or it was published. Nothing changed.',
     },
     publishAgain: 'Publish again',
     publishAll: 'Publish all failed again',
-    failedHint: 'These messages were given up. Nothing tries them until you do.',
+    failedHint: 'These messages failed for good. They are not tried until you publish them again.',
     again: {
       title: (topic: string) => `Publish again: ${topic}`,
       titleAll: (topic: string) =>
@@ -731,10 +733,10 @@ export const texts = {
           : `${plural(count, 'message is', 'messages are')} published again`,
       allHint: 'At most 1,000 at once, the oldest first. Attempts count from zero.',
       sameId: 'The id stays the same',
-      sameIdHint: 'Whoever got the message before can recognise it:',
-      sameIdAllHint: 'Whoever got a message before can recognise it.',
+      sameIdHint: 'Consumers that got the message before can recognise it:',
+      sameIdAllHint: 'Consumers that got a message before can recognise it.',
       behind: (key: string) => `It waits behind the other messages of ${key}`,
-      behindHint: 'Later messages that are published already cannot be taken back: it comes after them.',
+      behindHint: 'Later messages that are already published cannot be taken back: it comes after them.',
       alone: 'It is published at once',
       aloneHint: 'It has no key, so it waits for no other message.',
       twice: 'It was published before',
@@ -755,7 +757,7 @@ export const texts = {
       `${name} is ${verb === 'pause' ? 'paused' : 'resumed'}.`,
     will: 'What will happen',
     willNot: 'What will not',
-    willPause: 'No job of it starts any more. Jobs that run now end as usual.',
+    willPause: 'No further job of it starts. Running jobs end as usual.',
     willResume: 'Jobs that waited start now, the oldest first.',
     willNotPause: 'No delivery is lost: events are verified, recorded and acknowledged as before.',
     willNotResume: 'Nothing runs twice: jobs that have ended stay as they are.',
@@ -864,7 +866,7 @@ export const texts = {
     empty: 'Nothing was captured',
     emptyHint: 'In `hookonce dev`, a request to any other path is kept here. Try one:',
     emptyCommand: "curl http://127.0.0.1:4400/in/anything -d '{}'",
-    gone: 'This request is not kept any more.',
+    gone: 'This request is no longer kept.',
   },
 
   settings: {
@@ -903,7 +905,7 @@ export const texts = {
       will: 'What will happen',
       revokeWill: 'Requests with this token are refused at once, and its browser sessions end.',
       willNot: 'What will not',
-      revokeWillNot: 'What it did stays in the audit.',
+      revokeWillNot: 'Its past actions stay in the audit.',
       revoked: (name: string) => `${name} is revoked.`,
       all: 'all tenants',
       yes: 'yes',
@@ -916,7 +918,8 @@ export const texts = {
     audit: {
       columns: { at: 'Time', actor: 'Who', action: 'What', subject: 'On what', why: 'Why', address: 'From' },
       empty: 'Nobody has changed anything yet',
-      emptyHint: 'Replays, decisions, pauses and tokens appear here, with who, why and from where.',
+      emptyHint:
+        'Replays, decisions, pauses and tokens appear here, with the person, the reason and the address.',
       local: 'this machine',
       end: 'This is the beginning of the audit.',
     },
@@ -925,14 +928,14 @@ export const texts = {
       acknowledge: 'Acknowledge',
       title: (rule: string, about: string) => `Acknowledge ${rule} of ${about}`,
       will: 'What will happen',
-      willText: 'Others see that you look after it. With a mute, no further message is sent for that long.',
+      willText: 'Others see that you are handling it. With a mute, no further message is sent for that long.',
       willNot: 'What will not',
-      willNotText: 'It stays open until what is wrong has ended.',
+      willNotText: 'The alert stays open until the problem ends.',
       mute: 'Mute',
       notMuted: 'no',
       mutes: { '3600': '1 hour', '14400': '4 hours', '86400': '1 day' } as Readonly<Record<string, string>>,
-      done: 'The alert is yours.',
-      by: (name: string) => `${name} looks after it`,
+      done: 'You are handling this alert.',
+      by: (name: string) => `${name} is handling it`,
       empty: 'No alert is open',
       emptyHint: 'Rules watch failures, lag, duplicates, signatures, circuits and silence.',
     },

@@ -36,7 +36,7 @@ const RULES = [
     without: () => 'set ',
   },
   {
-    // What is committed with `off` is fast, not safe: without it only time is lost.
+    // A commit with `off` is fast, not safe: removing it costs only time.
     name: 'durability',
     pattern: /\bsynchronous_commit\b(?!', 'off')/g,
     without: () => 'hookonce.mutant',
@@ -105,7 +105,7 @@ function mutantsOf({ file, text, piece }) {
         removed: match[0].trim(),
         piece: piece.text,
         nth: occurrences(text.slice(0, piece.start), piece.text),
-        // What of it a test is seen to send.
+        // The part of the statement by which a test run is recognised.
         sent: piece.text,
         mutated,
       }
@@ -118,7 +118,7 @@ function longer(before, after) {
   return before.length > after.length ? before : after
 }
 
-/** How often a piece stands in a text: what is built from the text has as many of it. */
+/** How often a piece occurs in a text. The built file contains it as often. */
 function occurrences(text, piece) {
   return text.split(piece).length - 1
 }

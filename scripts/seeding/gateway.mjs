@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 const secret = (text) => `whsec_${Buffer.from(text.padEnd(32, '.')).toString('base64')}`
 
-/** Of every source, and of what is forwarded. */
+/** The secret of every source and every destination. */
 export const SIGNING_SECRET = secret('signs the seeded sources')
 export const ADMIN_TOKEN = 'the-admin-token-of-a-seeded-ledger'
 

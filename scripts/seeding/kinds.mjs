@@ -1,4 +1,4 @@
-// What the seeded senders send. A kind is one event type of one source; `weight` is its share.
+// The events of the seeded senders. A kind is one event type of one source; `weight` is its share.
 // In a body, {key} {object} {type} {number} {seconds} and {iso} stand for values of the event.
 
 const stripe = (object, rest) =>
@@ -109,7 +109,7 @@ export const KINDS = [
   })),
 ]
 
-/** Each source with who wants which of its events. Types of KINDS agree with these patterns. */
+/** Each source with its subscribers and their types. Types of KINDS agree with these patterns. */
 export const SUBSCRIBERS = [
   { source: 'stripe', name: 'billing', pattern: 'invoice.*, charge.*, customer.subscription.*, payout.*' },
   { source: 'stripe', name: 'analytics', pattern: 'invoice.paid' },

@@ -1,4 +1,4 @@
-// SQL of what a seeded ledger holds beside its events. :now is the present time.
+// SQL of the rows that a seeded ledger holds beside its events. :now is the present time.
 import { DOWNSTREAM_KEY, SCOPED_ID, SHARD } from './batch.mjs'
 
 const ago = (interval) => `:now::timestamptz - interval '${interval}'`
@@ -9,7 +9,7 @@ export const WORKERS = `insert into hookonce.worker (lease_until, started_at, ho
     (select array_agg(id) from hookonce.subscriber)
   from generate_series(1, 3) n`
 
-/** The latest payouts: each was called, and nobody knows whether it happened. */
+/** The latest payouts: each was called, and its outcome is unknown. */
 const ATTENTION = `with chosen as materialized (
     select j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, 'payout:' || r.object_id as key,
       ${SCOPED_ID(`'default'`, `'payout:' || r.object_id`)} as effect_id
@@ -65,7 +65,7 @@ const REJECTIONS = `insert into hookonce.rejection (source, code, count, first_a
       'the webhook at GitHub has no secret', 'x-hub-signature-256'),
     ('paypal', 'SOURCE_UNKNOWN', 17, ${ago('20 days')}, ${ago('1 hour')}, 'no source is named "paypal"', '', null)`
 
-/** What operators did. The subjects are receipts and effects of this ledger. */
+/** Actions of operators. The subjects are receipts and effects of this ledger. */
 const AUDIT = `insert into hookonce.audit (at, actor, action, why, tenant, subject, detail, address)
   select :now::timestamptz - age, actor, action, why, 'default', coalesce(subject, ''), detail::jsonb, '10.0.0.7'
   from (

@@ -5,9 +5,9 @@ import { ERRORS, KINDS, SUBSCRIBERS } from './kinds.mjs'
 import { ONCE, WORKERS } from './once.mjs'
 
 const PER_BATCH = 50_000
-/** Of a ledger that was migrated with the defaults. */
+/** The default of a migrated ledger. */
 const SHARDS = 16
-/** As long as the sources keep keys and bodies. */
+/** How long the seeded sources keep keys and bodies. */
 const RETENTION_SECONDS = 90 * 24 * 60 * 60
 
 export async function seedLedger(
@@ -27,7 +27,7 @@ export async function seedLedger(
       await addBatch(client, { ...given, first: from, last })
       onProgress(last + 1)
     }
-    // As the upkeep of a worker does: a seeded ledger may have none.
+    // The same as the upkeep of a worker: a seeded ledger may have none.
     while ((await countFailures({ pool, shards: SHARDS })).changes > 0);
     await client.query('vacuum analyze')
     for (const text of ONCE) await run(client, text, given)

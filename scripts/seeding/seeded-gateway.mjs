@@ -16,7 +16,7 @@ const { migrate } = await import('../../dist/ledger/migrations/migrate.js')
  */
 export async function withSeededGateway({ receipts, seed, now, args }, work) {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-seeded-'))
-  chmodSync(dir, 0o755) // as root the server runs as another user, who must get in
+  chmodSync(dir, 0o755) // as root the server runs as another user, who needs access
   const server = await startEmbedded({ dir })
   const pool = new pg.Pool({ connectionString: server.url, max: 2 })
   // Idle connections end with the server.

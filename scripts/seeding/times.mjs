@@ -9,13 +9,13 @@ export const DAYS = 30
 export const AGE_DAYS = (x, luck) => {
   const left = `(1 - ${x})`
   const age = `(${DAYS} * (0.75 * ${left} + 0.25 * ${left} * ${left}))`
-  // The slope of the sine stays below 1, so that later places are younger, but for some minutes of
-  // luck.
+  // The slope of the sine stays below 1, so that later places are younger, except for the minutes
+  // that `luck` adds.
   const wave = `0.07 * (sin(2 * pi() * (${age} + 0.2)) - sin(0.4 * pi()))`
   return `greatest(0, ${age} + ${wave} + (${luck} - 0.5) * least(${age} / 2, 0.02))`
 }
 
-/** Parts of the history in which a subscriber was in trouble: most of the failures are there. */
+/** Parts of the history in which a subscriber failed often: most failures are there. */
 export const INCIDENTS = [
   { from: 0.3, to: 0.32, subscribers: ['fulfilment'] },
   { from: 0.7, to: 0.72, subscribers: ['billing'] },

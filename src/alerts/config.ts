@@ -7,13 +7,13 @@ import { check, strict } from '../input/checked.ts'
  * twice: for programs, which pass secrets, and for configuration files, which refer to them.
  */
 
-/** Counts are kept by the minute for two hours. */
+/** Counts per minute are kept for two hours. */
 const windowMinutes = z.int().min(1).max(60).default(15)
 const share = z.number().min(0).max(1)
 const count = z.int().positive()
 
 const ruleShapes = {
-  /** Jobs that were given up. One is enough where few jobs run; among many, one in a hundred. */
+  /** Jobs that failed for good. With few jobs, one is enough; with many, one in a hundred. */
   failures: { count: count.default(1), share: share.default(0.01), windowMinutes },
   /** Attempts that failed and will be retried: a destination that is down shows here first. */
   retries: { count: count.default(10), share: share.default(0.5), windowMinutes },
@@ -106,19 +106,19 @@ function schemaWith(secrets: SecretFields) {
     { error: 'type must be "slack", "webhook" or "smtp"' },
   )
   return strict({
-    /** Which deployment it is, for the reader of a message. */
+    /** Names the deployment in messages. */
     name: z.string().min(1).max(100).default('hookonce'),
     channels: z.record(channelName, channel).default({}),
     rules: rulesSchema.prefault({}),
-    /** Rules of one source, in place of those above. */
+    /** Rules of one source. They replace those above. */
     sources: z.record(z.string(), strict(rules).partial()).default({}),
     /** How often the rules are evaluated, by one of all processes. */
     everySeconds: z.number().min(1).max(3600).default(30),
-    /** The condition must be gone for this long: a short pause does not resolve an alert. */
+    /** The condition must be false for this long: a short pause does not resolve an alert. */
     resolveAfterMinutes: z.number().min(0).max(1440).default(5),
     /** A condition that returns within this time opens the same alert again. */
     reopenWithinMinutes: z.int().min(0).max(10_080).default(60),
-    /** An alert that comes and goes is announced at most this often. */
+    /** An alert that opens and resolves repeatedly is announced at most this often. */
     repeatAfterMinutes: z.number().min(0).max(10_080).default(60),
     /** Per channel. Later alerts wait, and are sent together when the hour is over. */
     maxMessagesPerHour: z.int().positive().max(1000).default(30),

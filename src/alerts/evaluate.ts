@@ -40,7 +40,7 @@ export type ReadCircuits = (db: Queryable) => Promise<readonly OpenCircuit[]>
 export interface Evaluation {
   readonly alerts: CheckedAlerts
   readonly openCircuits?: ReadCircuits | undefined
-  /** Nothing is done if another process evaluated less than this ago. */
+  /** Does nothing if another process evaluated less than this long ago. */
   readonly everyMs: number
 }
 
@@ -51,8 +51,8 @@ export interface Evaluated {
 
 /**
  * Evaluates every rule once. One transaction reads, opens and resolves alerts, and adds the
- * messages about them to the outbox: no alert changes without its message, and no message lies.
- * Undefined: another process evaluates now, or did so a moment ago.
+ * messages about them to the outbox: alerts and messages always agree. Undefined: another process
+ * is evaluating, or has just done so.
  */
 export function evaluateAlerts(
   { pool, shards }: LedgerTables,
@@ -105,8 +105,8 @@ async function read(client: PoolClient, { options, shards, openCircuits }: Readi
 type Changed = ReturnType<typeof changes>
 
 /**
- * A source that stays silent for a week drops out of the rollups. Its alert is then resolved
- * because nobody watches the source any more, and its message says so.
+ * A source without deliveries for a week drops out of the rollups. Its alert is then resolved
+ * because the source is no longer watched, and the message explains that.
  */
 function withReasons({ alerts, transitions }: Changed, { lastHeard: heard }: Readings): Changed {
   const isUnwatched = ({ rule, tenant, source, resolvedAt }: Alert): boolean =>
@@ -114,9 +114,7 @@ function withReasons({ alerts, transitions }: Changed, { lastHeard: heard }: Rea
     resolvedAt !== null &&
     !heard.some((one) => one.tenant === tenant && one.source === source)
   const explained = (alert: Alert): Alert =>
-    isUnwatched(alert)
-      ? { ...alert, says: 'no delivery for a week: the source is not watched any more' }
-      : alert
+    isUnwatched(alert) ? { ...alert, says: 'no delivery for a week: the source is no longer watched' } : alert
   return {
     alerts: alerts.map(explained),
     transitions: transitions.map(({ alert, became }) => ({ alert: explained(alert), became })),
@@ -144,7 +142,7 @@ interface Sending {
   readonly shards: number
 }
 
-/** One per channel. Those of one channel are published in order. */
+/** One message per channel. Those of one channel are published in order. */
 function messagesOf(announced: Announcements, { options, now, shards }: Sending): NewMessage[] {
   return Object.entries(options.channels).flatMap(([name, channel]) => {
     const opened = announced.opened.filter((alert) => takes(channel, alert))

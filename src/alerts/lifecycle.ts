@@ -30,7 +30,7 @@ export interface Transition {
 }
 
 export interface Changes {
-  /** Every alert that is open or changed, as it is now. */
+  /** Every alert that is open or changed, in its present state. */
   readonly alerts: readonly Alert[]
   readonly transitions: readonly Transition[]
 }
@@ -38,7 +38,7 @@ export interface Changes {
 /** Opens, updates and resolves. */
 export function changes({ now, current, findings, newId }: Situation, timing: Timing): Changes {
   const bySubject = new Map<string, Alert>()
-  // An open alert stands before one that was resolved.
+  // Open alerts come before resolved ones.
   for (const alert of current.toSorted(
     (a, b) => Number(b.resolvedAt !== null) - Number(a.resolvedAt !== null),
   ))
@@ -86,7 +86,7 @@ function opened(finding: Finding, now: Date, id: string): Alert {
   }
 }
 
-/** If its end was not announced yet, it counts as announced still. */
+/** If its end was not announced yet, it still counts as announced. */
 function lasting(alert: Alert, { says }: Finding, now: Date): Alert {
   const times = alert.resolvedAt === null ? alert.times : alert.times + 1
   return { ...alert, times, says, lastSeenAt: now, clearSince: null, resolvedAt: null }
@@ -105,11 +105,11 @@ function mayReopen(resolvedAt: Date, now: Date, { reopenWithinMinutes }: Timing)
 export interface Announcements {
   readonly opened: readonly Alert[]
   readonly resolved: readonly Alert[]
-  /** All alerts, with what is announced now. */
+  /** All alerts, with their present announcements. */
   readonly alerts: readonly Alert[]
 }
 
-/** Chooses the alerts that a message is due for. */
+/** Chooses the alerts that need a message. */
 export function announcements(
   alerts: readonly Alert[],
   { now, repeatAfterMinutes }: { readonly now: Date } & Pick<Timing, 'repeatAfterMinutes'>,

@@ -3,9 +3,9 @@ import type { Alert } from '../ledger/alerts/alerts.ts'
 import { type RuleName, ruleNames } from './config.ts'
 
 /*
- * What is sent to a channel: one message for all alerts that were opened or resolved at the same
- * time. It holds names and numbers, never a body or a secret. The payload is in the outbox, so a
- * newer process may read what an older one wrote.
+ * The payload of a message to a channel: one message for all alerts that were opened or resolved at
+ * the same time. It holds names and numbers, never a body or a secret. The payload is in the
+ * outbox, so a newer process may read what an older one wrote.
  */
 
 const noteSchema = z.object({
@@ -31,14 +31,14 @@ export const alertMessageSchema = z.object({
   at: z.string(),
   opened: z.array(noteSchema),
   resolved: z.array(noteSchema),
-  /** How many more were opened or resolved, and are not listed. */
+  /** How many more alerts were opened or resolved, but are not listed. */
   more: z.number(),
 })
 
 export type AlertMessage = Readonly<z.output<typeof alertMessageSchema>>
 export type AlertNote = Readonly<z.output<typeof noteSchema>>
 
-/** A person reads no more than this in a chat. `hookonce alerts` lists all. */
+/** A chat message with more is hard to read. `hookonce alerts` lists all. */
 const MAX_NOTES = 10
 
 export interface NewAlertMessage {

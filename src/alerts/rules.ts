@@ -16,17 +16,17 @@ export interface OpenCircuit extends JobPlace {
   readonly since: Date
 }
 
-/** What the rules judge. All of it was read in one transaction. */
+/** The input of the rules, read in one transaction. */
 export interface Readings {
-  /** For every window that a rule has. */
+  /** For the window of every rule. */
   readonly counts: readonly WindowCounts[]
   readonly oldestDue: readonly OldestDue[]
   readonly attention: readonly InAttention[]
   readonly circuits: readonly OpenCircuit[]
-  /** Of the sources in `duplicateCandidates`. */
+  /** For the sources in `duplicateCandidates`. */
   readonly usualDuplicates: readonly UsualDuplicates[]
   readonly lastHeard: readonly LastHeard[]
-  /** Of the sources in `silenceCandidates`. */
+  /** For the sources in `silenceCandidates`. */
   readonly usualGaps: readonly UsualGaps[]
 }
 
@@ -36,13 +36,13 @@ export interface Finding extends JobPlace {
   readonly says: string
 }
 
-/** Below this, a baseline is an accident: a source needs a day, and a night, of history. */
+/** A shorter baseline is accidental: a source needs a day, and a night, of history. */
 const MIN_DUPLICATE_HISTORY_HOURS = 24
 /** With fewer deliveries than usual, one late retry would be a large share. */
 const MIN_USUAL_SHARE = 0.01
 /** Two days show two nights. A weekend is learned when the first one has passed. */
 const MIN_SILENCE_HISTORY_HOURS = 48
-/** Ten-minute buckets with a delivery. A source that speaks once a day has no usual gap yet. */
+/** Ten-minute buckets with a delivery. A source that delivers once a day has no usual gap yet. */
 const MIN_BUCKETS = 20
 
 type On<Name extends RuleName> = Exclude<Rules[Name], 'off'>
@@ -56,7 +56,7 @@ function ifOn<Name extends RuleName>(
   return rule === 'off' ? undefined : (rule as On<Name>)
 }
 
-/** The windows that the rules look at, in minutes. */
+/** The windows of the rules, in minutes. */
 export function windowsOf(alerts: CheckedAlerts): number[] {
   const all = [alerts.rules, ...Object.values(alerts.sources)]
   const minutes = all.flatMap(({ failures, retries, duplicates, signatures }) =>
@@ -77,7 +77,7 @@ export function duplicateCandidates(alerts: CheckedAlerts, counts: readonly Wind
     .map(placeOf)
 }
 
-/** Sources that were silent for long enough to be compared with their usual gaps. */
+/** Sources without deliveries for long enough to be compared with their usual gaps. */
 export function silenceCandidates(alerts: CheckedAlerts, heard: readonly LastHeard[]): Place[] {
   return heard
     .filter(({ source, silentSeconds }) => {
@@ -135,7 +135,7 @@ function attentionFinding(alerts: CheckedAlerts, waiting: InAttention): Finding[
 
 function circuitFinding(alerts: CheckedAlerts, circuit: OpenCircuit): Finding[] {
   if (!ifOn(alerts, circuit.source, 'circuit')) return []
-  const says = `its circuit is open since ${circuit.since.toISOString().slice(0, 16)}Z: its jobs wait`
+  const says = `its circuit has been open since ${circuit.since.toISOString().slice(0, 16)}Z: its jobs wait`
   return [{ rule: 'circuit', ...jobPlaceOf(circuit), says }]
 }
 

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
 
 /**
- * Who decides, for the audit: `--by`, else the name of the user. The prefix tells the command line
- * from a token of the same name: no token has a colon in its name.
+ * Who decides, for the audit: `--by`, else the name of the user. The prefix distinguishes the
+ * command line from a token of the same name: no token has a colon in its name.
  */
 export function actorOf(by: string | undefined): string {
   return `cli:${by ?? userName()}`

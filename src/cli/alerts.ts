@@ -18,8 +18,8 @@ hookonce alerts acknowledge <alert id, or its beginning> --why TEXT [--mute 2h] 
 hookonce alerts test [--config FILE] [--json]
 
 Lists open alerts, newest first; --all also lists those that are resolved.
-acknowledge records that somebody looks after an alert. With --mute, no message is sent about it for that long.
-test sends a message to every channel of the configuration, and exits with 1 if one of them did not take it.`
+acknowledge records that you are handling an alert. With --mute, no message is sent about it for that long.
+test sends a message to every channel of the configuration, and exits with 1 if one of them did not accept it.`
 
 export const alerts: Command = {
   usage,
@@ -38,7 +38,7 @@ export const alerts: Command = {
     if (verb === undefined) return list(values)
     if (verb === 'test' && id === undefined) return test(values)
     if (verb !== 'acknowledge' || id === undefined)
-      throw usageError({ usage }, 'give acknowledge and one alert, or test')
+      throw usageError({ usage }, 'give "acknowledge" and one alert id, or "test"')
     if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
     const { tenant, why, mute } = values
     const by = actorOf(values.by)

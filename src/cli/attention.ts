@@ -19,15 +19,15 @@ hookonce attention confirm-not-done <effect key> --why TEXT …
 hookonce attention retry-same-key <effect key> --why TEXT …
 hookonce attention abandon <effect key> --why TEXT …
 
-Effects whose outcome is unknown: a call was made, and no reply was recorded. Look the call up on the other side by its
+Effects whose outcome is unknown: a call was made, and no reply was recorded. Search for the call in the called service by its
 idempotency key, then decide.
 
-  confirm-done       the call happened: the waiting jobs go on with --result
+  confirm-done       the call happened: the waiting jobs continue with --result
   confirm-not-done   the call did not happen: it is made again, with a new key
-  retry-same-key     the call is made again with the same key: the other side must still know it
+  retry-same-key     the call is made again with the same key: the called service must still know the key
   abandon            the waiting jobs fail; the effect stays unknown and listed
 
-Without a word it lists. \`hookonce show\` and \`hookonce audit\` show who decided (--by, else your user name), when and why.`
+Without an argument it lists them. \`hookonce show\` and \`hookonce audit\` show who decided (--by, else your user name), when and why.`
 
 export const attention: Command = {
   usage,

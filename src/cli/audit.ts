@@ -8,7 +8,7 @@ const usage = `hookonce audit [--tenant NAME] [--limit N] [--after ID] [--json] 
 
 Lists the decisions of operators, newest first: who decided what, when, from where and why. BY is the name of a token, or
 cli:NAME for the command line, env:HOOKONCE_ADMIN_TOKEN, or local:loopback for a listener that needs no token.
---after goes on after the entry with this id, which --json prints.`
+--after continues after the entry with this id, which --json prints.`
 
 export const audit: Command = {
   usage,

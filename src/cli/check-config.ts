@@ -3,14 +3,14 @@ import type { GatewayConfig } from '../gateway/config/config.ts'
 import { sourceNameOf } from '../model/source-key.ts'
 import { print, printJson, safe, table } from './print.ts'
 
-/** What was understood of a configuration, without secrets. */
+/** A summary of a parsed configuration, without secrets. */
 interface Understood {
   readonly file: string
   readonly sources: readonly {
     readonly name: string
     readonly provider: string
     readonly tenant: string
-    /** Where deliveries come in. */
+    /** The path of its deliveries. */
     readonly path: string
     readonly limits: object
   }[]

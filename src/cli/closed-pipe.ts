@@ -1,8 +1,7 @@
 /**
- * What happens when the reader of our output goes away, as in `hookonce events | head -1`. Without
- * this, Node.js ends the process with a stack. A command that changes something finishes its work;
- * the rest of its output is lost. A command that prints without end has nobody to print for, and
- * ends.
+ * Handles a closed output, as in `hookonce events | head -1`. Without this, Node.js ends the
+ * process with a stack trace. A command that changes something finishes its work; the rest of its
+ * output is lost. A command that prints without end exits.
  */
 export function surviveClosedPipe({ isEndless }: { readonly isEndless: boolean }): void {
   for (const stream of [process.stdout, process.stderr]) {

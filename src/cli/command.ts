@@ -23,11 +23,11 @@ export const ledgerOptions = {
 } as const
 
 interface Syntax extends Pick<Command, 'usage'> {
-  /** How many words it takes besides its options; 0 by default. */
+  /** The number of arguments besides options; 0 by default. */
   readonly words?: number
 }
 
-/** Parses the arguments of a command. Unknown options and surplus words are usage errors. */
+/** Parses the arguments of a command. Unknown options and surplus arguments are usage errors. */
 export function parse<const Options extends ArgOptions>(
   { words = 0, ...command }: Syntax,
   args: readonly string[],
@@ -47,7 +47,7 @@ function parsedArgs<const Options extends ArgOptions>(
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
   } catch (error) {
-    // Node adds advice on positional arguments, which is seldom what was meant.
+    // Node adds advice on positional arguments, which rarely applies.
     const message = error instanceof Error ? error.message : String(error)
     const [, unknown] = /^Unknown option '([^']*)'/.exec(message) ?? []
     if (unknown === undefined) throw usageError(command, message)

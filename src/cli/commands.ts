@@ -1,10 +1,12 @@
 import type { Command } from './command.ts'
 
-/** A line of the help text. The command is loaded when it runs: most of them import a lot. */
+/**
+ * A line of the help text. The command is loaded when it runs, because most commands import a lot.
+ */
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** It prints until it is stopped, so it ends if nobody reads its output any more. */
+  /** Prints until it is stopped, so it ends when its output is closed. */
   readonly isEndless?: true
   load(): Promise<Command>
 }
@@ -13,7 +15,7 @@ export interface CommandEntry {
 export const commands: readonly CommandEntry[] = [
   {
     name: 'dev',
-    summary: 'start everything on this machine, with a line to try it',
+    summary: 'start everything on this machine, with a command to try it',
     load: async () => (await import('./dev.ts')).dev,
   },
   {
@@ -38,7 +40,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'show what waits, what failed and who works on it',
+    summary: 'show waiting and failed jobs, and the running workers',
     load: async () => (await import('./status.ts')).status,
   },
   {
@@ -79,7 +81,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'prune',
-    summary: 'delete now what is past its retention',
+    summary: 'delete data that is past its retention',
     load: async () => (await import('./prune.ts')).prune,
   },
   {
@@ -94,12 +96,12 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'rejections',
-    summary: 'list what was refused, and why',
+    summary: 'list refused deliveries, and why',
     load: async () => (await import('./rejections.ts')).rejections,
   },
   {
     name: 'pause',
-    summary: 'hold the jobs of a source or subscriber, or list what is paused',
+    summary: 'hold the jobs of a source or subscriber, or list all pauses',
     load: async () => (await import('./pause.ts')).pause,
   },
   {
@@ -119,7 +121,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'list what operators decided, and why',
+    summary: 'list the decisions of operators, and why',
     load: async () => (await import('./audit.ts')).audit,
   },
   {
@@ -144,7 +146,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'prove',
-    summary: 'try to break a webhook receiver, and compare what it did',
+    summary: 'try to break a webhook receiver, and report its faults',
     load: async () => (await import('./prove.ts')).prove,
   },
   {

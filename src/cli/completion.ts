@@ -29,7 +29,7 @@ interface ListedCommand {
   load(): Promise<Command>
 }
 
-/** Gets the table of commands, which holds this command too. */
+/** The table of commands, which also contains this command. */
 export function completion(commands: readonly ListedCommand[]): Command {
   return { usage, run: (args) => run(args, commands) }
 }
@@ -49,7 +49,7 @@ async function run(args: readonly string[], commands: readonly ListedCommand[]):
   print(shell[1](await allSyntax(commands), providerIds).trimEnd())
 }
 
-/** Made from the table of commands, so a new command is completed without more work. */
+/** Generated from the table of commands, so a new command needs no work here. */
 export async function allSyntax(commands: readonly ListedCommand[]): Promise<CommandSyntax[]> {
   return Promise.all(
     commands.map(async ({ name, summary, load }) => {
@@ -59,7 +59,7 @@ export async function allSyntax(commands: readonly ListedCommand[]): Promise<Com
   )
 }
 
-/** A person waits for the completion. */
+/** Short, because a person waits for the completion. */
 const WITHIN_MS = 1_000
 
 async function printSources(dir: string): Promise<void> {
@@ -76,7 +76,7 @@ function finish(names: ReadonlySet<string>): void {
   process.stdout.write(text === '' ? '' : `${text}\n`, () => process.exit(0))
 }
 
-/** Only a file that can be read without running it. */
+/** Only files that can be read without running code. */
 async function sourcesOfFile(): Promise<string[]> {
   try {
     const file = findConfigFile()
@@ -85,7 +85,7 @@ async function sourcesOfFile(): Promise<string[]> {
     const { sources } = value as { readonly sources?: unknown }
     return typeof sources === 'object' && sources !== null ? Object.keys(sources) : []
   } catch {
-    // A fault of the file is for `serve --check` and `doctor`, not for a completion.
+    // Faults of the file are reported by `serve --check` and `doctor`, not by a completion.
     return []
   }
 }
@@ -96,7 +96,7 @@ async function sourcesOfLedger(dir: string): Promise<string[]> {
   try {
     return await withLedger(dir, sourceNames)
   } catch {
-    // The same: no other command is asked for.
+    // The same, because no other command is requested.
     return []
   }
 }

@@ -3,10 +3,10 @@ import type { SigningSource } from '../sources/sign.ts'
 import { DEMO } from './demo.ts'
 import { existingSecret, localSecret } from './local-secret.ts'
 
-/** The file with its secret. */
+/** The file that holds the secret. */
 const SECRET = 'demo-secret'
 
-/** Creates its secret under --dir at the first start. */
+/** Creates the secret under --dir at the first start. */
 export function makeDemoSource(dir: string): SigningSource {
   return demoSource(localSecret(dir, SECRET))
 }

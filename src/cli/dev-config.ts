@@ -8,7 +8,7 @@ import type { SigningSource } from '../sources/sign.ts'
 import type { EnvironmentSources } from './environment-sources.ts'
 import { localSecret } from './local-secret.ts'
 
-/* The configuration of `hookonce dev`: what it adds to that of a file. */
+/* Makes the configuration of `hookonce dev`: the file, and the additions of `dev`. */
 
 /** Without a configuration file. */
 export const EMPTY: GatewayConfig = {
@@ -57,7 +57,7 @@ export function devConfig({ configured, demo, found, forwardTo, dir }: DevInput)
   const forwarded = forward.flatMap(({ name }) =>
     names.map((source) => ({ source, destination: name, types: ['*'] })),
   )
-  // The destinations of the file get events of the other sources too, if they want all.
+  // Destinations of the file that want all events also get those of the other sources.
   const { routes } = routesOf({ ...configured.routing, sources: names })
   return {
     ...configured,
@@ -72,7 +72,10 @@ function withLoopback(destination: Destination): Destination {
   return { ...destination, allowPrivate: [...(destination.allowPrivate ?? []), '127.0.0.0/8', '::1'] }
 }
 
-/** Sources that no destination gets are processed by nobody, so that their events are recorded. */
+/**
+ * Sources without a destination get a subscriber that does nothing, so that their events are
+ * recorded.
+ */
 export function devHooks(config: GatewayConfig, options: GatewayHooksOptions): Hookonce<Sources> {
   const hooks = gatewayHooks(config, options)
   const routed = new Set(config.routes.map(({ source }) => source))

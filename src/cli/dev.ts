@@ -80,7 +80,7 @@ export const dev: Command = {
       logger,
       capture: capturing,
     })
-    // The ports first: a second `dev` that cannot have them leaves no trace in the ledger.
+    // Binds the ports first: if they are taken, a second `dev` leaves no trace in the ledger.
     const listeners = await openListeners({
       gateway: serving,
       host: '127.0.0.1',
@@ -96,7 +96,7 @@ export const dev: Command = {
       await closeListeners(listeners)
       throw error
     })
-    // Before it reports that it is ready: a process that waits for that may stop it at once.
+    // Before reporting that it is ready: a process that waits for the report may stop it at once.
     const stopped = runUntilSignal(serving, listeners, drainMs)
     const watching =
       file === undefined
@@ -130,7 +130,7 @@ export const dev: Command = {
   },
 }
 
-/** A request to a source that is not configured, and how to configure it. */
+/** Reports a request to a source that is not configured, and how to configure it. */
 function logCaptured(logger: Logger, { method, url, looksLike, advice, body }: CapturedRequest): void {
   const sender = looksLike.length > 0 ? `, looks like ${looksLike.join(' or ')}` : ''
   logger.info({ detail: `${method} ${url}, ${body.length} bytes${sender}: ${advice}` }, 'captured')
@@ -150,7 +150,7 @@ interface Greeting {
   readonly json: boolean
 }
 
-/** A line that sends a signed event, each time the same. */
+/** A command that sends a signed event, the same each time. */
 function curlOf(demo: SigningSource, port: number): string {
   const body = '{"id":"evt_1","type":"invoice.paid"}'
   const signature = demo.sign({ body })['demo-signature']
@@ -221,7 +221,7 @@ function terminalLogger(): Logger {
     const about = [fields.source, fields.event_type, fields.event_key, fields.job, fields.code].filter(
       (part) => part !== undefined,
     )
-    // Several faults of a file come as several lines.
+    // Several faults of a file are several lines.
     const detail = [fields.detail, fields.error]
       .filter((part) => part !== undefined)
       .map((part) => String(part).replace(/\n\s*/g, '; '))

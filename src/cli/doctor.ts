@@ -12,7 +12,7 @@ import { styleOf } from './style.ts'
 const usage = `hookonce doctor [--config FILE] [--port N] [--admin-port N] [--workers N] [--pooler]
                 [--max-transaction 10m] [--json] [--dir DIR]
 
-Checks what hookonce needs, and says what to do: Node.js, the configuration and its secrets, the ports, the database with its
+Checks what hookonce needs, and gives advice: Node.js, the configuration and its secrets, the ports, the database with its
 settings, clock, rights and schema, the ledger with its backlog, and the disk. It only reads.
 
   --config    a configuration file; without it the one in this folder, if there is one

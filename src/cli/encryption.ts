@@ -46,7 +46,10 @@ export const encryption: Command = {
     if (verb === 'key') return print(randomBytes(32).toString('base64'))
     if (verb === 'rotate') return rotate(values)
     if (verb === 'forget') return forget(values)
-    throw usageError({ usage }, `unexpected argument "${verb}": give key, rotate, forget, or nothing to list`)
+    throw usageError(
+      { usage },
+      `unexpected argument "${verb}": give key, rotate or forget; without an argument the data keys are listed`,
+    )
   },
 }
 

@@ -17,7 +17,7 @@ export interface EnvironmentSources {
     readonly name: string
     readonly source: SigningSource
   }[]
-  /** Providers whose secret is set, but which need more than is set. */
+  /** Providers whose secret is set, but which need further settings. */
   readonly leftOut: readonly { readonly variable: string; readonly why: string }[]
 }
 

@@ -7,12 +7,14 @@ import type { TenantColumn } from './tenant-column.ts'
 /** A list of events, newest first or as they arrive. */
 export interface EventTable {
   readonly whole: (events: readonly EventRow[]) => string
-  /** For a list without an end: columns have a usual width, because no row is the last. */
+  /** For an endless list: columns have a fixed width, because the longest value is unknown. */
   readonly head: () => string
   readonly row: (event: EventRow) => string
 }
 
-/** RECEIVED, TENANT, SOURCE, TYPE, KEY, JOBS, DUPLICATES; the receipt is last, and needs none. */
+/**
+ * RECEIVED, TENANT, SOURCE, TYPE, KEY, JOBS, DUPLICATES; the receipt is last and needs no width.
+ */
 const WIDTHS = { RECEIVED: 19, TENANT: 10, SOURCE: 12, TYPE: 26, KEY: 28, JOBS: 20, DUPLICATES: 10 }
 const HEAD = ['SOURCE', 'TYPE', 'KEY', 'JOBS', 'DUPLICATES', 'RECEIPT']
 

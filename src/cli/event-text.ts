@@ -17,7 +17,7 @@ import { styleOf } from './style.ts'
 const style = styleOf(process.stdout)
 
 export interface EventTextOptions {
-  /** Whether to show where errors were thrown. */
+  /** Whether to show stack traces. */
   readonly stacks: boolean
 }
 
@@ -64,7 +64,7 @@ function bodyText({ body, unreadable }: EventChain['receipt']): string {
   return body === null ? 'the body is past its retention' : safeBlock(body.toString('utf8'))
 }
 
-/** A table after an empty line; nothing where it would have no rows. */
+/** A table after an empty line. Nothing if it would have no rows. */
 function section(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   return rows.length === 0 ? [] : ['', table(head, rows)]
 }
@@ -111,7 +111,7 @@ function nextText(job: ChainJob, asOf: Date): string {
 function runningText({ holder, startedAt }: ChainJob, asOf: Date): string {
   if (!holder) return 'runs now'
   const worker = safe(`${holder.host} ${holder.pid}`)
-  if (!holder.isAlive) return `its worker ${worker} is gone: another one takes it over`
+  if (!holder.isAlive) return `its worker ${worker} has ended: another worker takes the job over`
   return startedAt ? `runs on ${worker} for ${durationText(since(startedAt, asOf))}` : `runs on ${worker}`
 }
 
@@ -121,10 +121,10 @@ function waitingText({ held, circuit, dueAt, attempt }: ChainJob, asOf: Date): s
     const probe = circuit.nextProbeAt ? `, next probe ${clock(circuit.nextProbeAt)}` : ''
     return `held: its circuit is ${circuit.state}${probe}`
   }
-  if (dueAt === null) return 'after the earlier events with its order key'
+  if (dueAt === null) return 'waits for earlier events with its order key'
   const waits = dueAt.getTime() - asOf.getTime()
   if (waits > 0) return `attempt ${attempt + 1} in ${durationText(waits)}, at ${clock(dueAt)}`
-  return `attempt ${attempt + 1} is due for ${durationText(-waits)}`
+  return `attempt ${attempt + 1} has been due for ${durationText(-waits)}`
 }
 
 function since(start: Date, asOf: Date): number {
@@ -135,7 +135,7 @@ function attemptCells(attempt: AttemptRow, asOf: Date): string[] {
   const { subscriber, number, startedAt, outcome, error } = attempt
   const isHandedBack = outcome === 'returned' && attempt.endedAt === null
   return [
-    // Its number goes to the next run.
+    // The next run gets the same number.
     isHandedBack ? '-' : String(number),
     safe(subscriber),
     clock(startedAt),
@@ -151,7 +151,7 @@ function stackLines({ number, subscriber, error, stack }: AttemptRow): string[] 
   return ['', safe(`attempt ${number} of ${subscriber}: ${error}`), ...lines.map((line) => `  ${line}`)]
 }
 
-/** When a worker died is not known, only when that was noticed. */
+/** The time when a worker died is unknown; this is when it was noticed. */
 function tookText({ startedAt, endedAt, outcome }: AttemptRow, asOf: Date): string {
   if (outcome === 'processing') return `${durationText(since(startedAt, asOf))} so far`
   if (!endedAt) return '-'

@@ -15,7 +15,7 @@ import { tenantColumn } from './tenant-column.ts'
 const usage = `hookonce events [--state STATE] [--type TYPE] [--key KEY] [--object ID] [--error TEXT] [--source NAME] [--tenant NAME]
                 [--subscriber NAME] [--since TIME] [--until TIME] [--limit N] [--after CURSOR] [--follow] [--json] [--dir DIR]
 
-Lists the latest events, newest first, and says where jobs wait because their source or subscriber is paused.
+Lists the latest events, newest first, and shows where jobs wait because their source or subscriber is paused.
 
   --state        events with a job in this state: ${jobStates.join(', ')}
   --type         an event type, or a pattern such as "invoice.*"
@@ -26,9 +26,9 @@ Lists the latest events, newest first, and says where jobs wait because their so
   --subscriber   events on which this subscriber has a job
   --since        received at this time or later: 2h (ago), or 2026-01-31T12:00:00Z
   --until        received before this time
-  --after        goes on after this event: give its "cursor", which --json prints
+  --after        continues after this event: give its "cursor", which --json prints
   --follow       prints events as they arrive, after the latest 10 or --limit; with --state failed or attention, as jobs
-                 come into that state. Ctrl-C ends it and prints where to go on. --json prints one line per event`
+                 reach that state. Ctrl-C ends it and prints where to continue. --json prints one line per event`
 
 export const events: Command = {
   usage,
@@ -91,7 +91,7 @@ async function follow(
   if (state !== undefined && state !== 'failed' && state !== 'attention')
     throw usageError(
       { usage },
-      'with --follow, --state is failed or attention: jobs only pass the other states',
+      'with --follow, --state must be failed or attention: jobs leave the other states too soon',
     )
   await withLedger(dir, async (ledger) => {
     await requireTenant(ledger, query.tenant)
@@ -99,7 +99,7 @@ async function follow(
   })
 }
 
-/** A page may end early where few events match: goes on until it is full, or history ends. */
+/** A page may end early if few events match: continues until it is full, or the history ends. */
 async function fullPage(ledger: Ledger, query: EventQuery): Promise<EventPage> {
   let page = await listEvents(ledger, query)
   while (page.next !== undefined && page.events.length < query.limit) {

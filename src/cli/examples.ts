@@ -1,10 +1,10 @@
-/** A line to type, and what it does. */
+/** A command to type, and its effect. */
 export type Example = readonly [line: string, meaning: string]
 
 /** For the help text of each command. */
 export const examples: Readonly<Record<string, readonly Example[]>> = {
   dev: [
-    ['hookonce dev', 'starts with an embedded PostgreSQL and prints a line to try'],
+    ['hookonce dev', 'starts with an embedded PostgreSQL and prints a command to try'],
     ['hookonce dev --forward-to http://localhost:3000/webhooks', 'sends each event to your app'],
   ],
   serve: [
@@ -21,10 +21,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   stats: [['hookonce stats --since 1h --source stripe', 'counts the last hour of one source']],
   alerts: [
     ['hookonce alerts', 'lists open alerts'],
-    ['hookonce alerts acknowledge 3f2a --why "rolling back" --mute 2h', 'says that you look after it'],
+    ['hookonce alerts acknowledge 3f2a --why "rolling back" --mute 2h', 'records that you are handling it'],
   ],
   events: [
-    ['hookonce events --state failed --since 2h', 'lists what failed in the last two hours'],
+    ['hookonce events --state failed --since 2h', 'lists the events that failed in the last two hours'],
     ['hookonce events --source stripe --type "invoice.*"', 'lists invoices of one source'],
   ],
   show: [['hookonce show 9c1d2e', 'shows everything about one event, by the beginning of its id']],
@@ -37,7 +37,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce reconcile stripe --since 24h --dry-run', 'reports events of a day that never arrived'],
   ],
   prune: [
-    ['hookonce prune --dry-run', 'counts what is past its retention'],
+    ['hookonce prune --dry-run', 'counts the data that is past its retention'],
     ['hookonce prune', 'deletes it now'],
   ],
   attention: [
@@ -45,7 +45,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce attention confirm-done charge:42 --why "seen in the dashboard"', 'lets its jobs go on'],
   ],
   outbox: [
-    ['hookonce outbox --state failed', 'lists messages that were given up'],
+    ['hookonce outbox --state failed', 'lists messages that failed for good'],
     ['hookonce outbox replay --failed --topic invoice.paid', 'publishes them again'],
   ],
   rejections: [['hookonce rejections', 'lists refused deliveries with the likely cause']],
@@ -55,7 +55,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce subscribers', 'lists the subscribers, and which of them no worker serves'],
     [
       'hookonce subscribers move stripe old-name --to new-name --why "renamed" --dry-run',
-      'shows what would be moved',
+      'lists the jobs that would be moved',
     ],
   ],
   encryption: [['hookonce encryption key', 'prints a new key for HOOKONCE_ENCRYPTION_KEY']],
@@ -72,18 +72,21 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce verify --source stripe --headers h.txt --body b.json', 'explains why a delivery is refused'],
   ],
   trigger: [
-    ['hookonce trigger demo --times 3 --concurrent', 'three copies at once to hookonce dev: one event'],
+    [
+      'hookonce trigger demo --times 3 --concurrent',
+      'sends three copies at once to hookonce dev, which records one event',
+    ],
     ['hookonce trigger stripe invoice.paid --times 3', 'delivers one event three times'],
     ['hookonce trigger github push --url https://staging.example.com/in/github', 'sends to another gateway'],
   ],
   prove: [
     [
       'hookonce prove --url http://localhost:3000/webhooks --provider stripe --database env:DATABASE_URL',
-      'tries a receiver that runs',
+      'tests a running receiver',
     ],
     [
       'hookonce prove --url http://localhost:3000/webhooks --provider stripe --database env:DATABASE_URL --downstream 4500 --start "npm start" --report report.html',
-      'starts it, and also kills it at each call and commit',
+      'starts the receiver, and kills it at each call and commit',
     ],
   ],
   listen: [

@@ -1,9 +1,9 @@
-/** What the exit code of a command means. The help text and docs/reference/cli.md list the same. */
+/** The meaning of each exit code. The help text and docs/reference/cli.md list the same. */
 export const exitCodes: Readonly<Record<number, string>> = {
-  0: 'done; also if the reader of a pipe went away',
+  0: 'done; also if the output pipe was closed',
   1: 'an error, or a check that failed; the message says what to do',
   2: 'there is no such command; or `prove` could not run',
-  130: 'stopped by Ctrl-C or SIGTERM before the end; the output says what was done',
+  130: 'stopped by Ctrl-C or SIGTERM before the end; the output lists what was done',
 }
 
 export const INTERRUPTED = 130

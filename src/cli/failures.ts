@@ -35,7 +35,7 @@ export const failures: Command = {
   },
 }
 
-/** What an incomplete list lacks. */
+/** Why the list is incomplete. */
 function missingFrom({ type, since, until }: FailureFilter): string {
   if (type === undefined && since === undefined && until === undefined)
     return 'there are more groups: narrow them with --source and --subscriber'

@@ -43,7 +43,7 @@ export async function findSource(
   values: SourceValues & { readonly registeredUrl?: string | undefined },
 ): Promise<FoundSource> {
   if (values.config !== undefined) {
-    // Only now: it loads the parser of YAML and every schema.
+    // Imported only now, because it loads the YAML parser and every schema.
     const { readConfig } = await import('../gateway/config/config.ts')
     const { sources } = await readConfig(values.config, process.env)
     const source = sources[name]
@@ -67,7 +67,7 @@ export async function findSource(
   const held = environmentOptions(description, process.env)
   const url = values.registeredUrl ?? held.url
   const source = await makeSource(name, {
-    // A provider without a shared secret needs none; any other is refused without one.
+    // A provider without a shared secret needs none; any other provider is refused without one.
     secret: values.secret ? resolveSecret(values.secret, '--secret', process.env) : held.secret,
     ...(url === undefined ? {} : { url }),
     settings: { ...held.settings, ...settingsOf(command, values.setting) },

@@ -8,7 +8,7 @@ import type { Ledger } from './open-ledger.ts'
 import { tenantColumn } from './tenant-column.ts'
 
 const LOOK_EVERY_MS = 500
-/** The ledger was not reached: until the next look. Doubled each time, up to the second number. */
+/** Delay after a failed read. Doubled each time, up to the second number. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 
@@ -45,16 +45,16 @@ export async function printArriving(
     } catch (error) {
       const told = operatorError(error)
       if (!(told instanceof HookonceError) || told.code !== 'LEDGER_DOWN') throw told
-      process.stderr.write(`${told.message}; looking again in ${pauseMs / 1_000} s\n`)
+      process.stderr.write(`${told.message}; retrying in ${pauseMs / 1_000} s\n`)
       await pause(pauseMs, signal)
       pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
     }
   }
-  const next = last === undefined ? '' : `; to go on here, pass the same filters and --after ${last}`
+  const next = last === undefined ? '' : `; to continue here, pass the same filters and --after ${last}`
   process.stderr.write(`${count} ${count === 1 ? 'event' : 'events'}${next}\n`)
 }
 
-/** Waits for a slow reader, so that nothing piles up in memory. */
+/** Waits for a slow reader, so that output does not accumulate in memory. */
 async function write(text: string, signal: AbortSignal): Promise<void> {
   if (process.stdout.write(text)) return
   await once(process.stdout, 'drain', { signal }).catch((error: unknown) => {

@@ -22,12 +22,12 @@ connections go out from here. It only reads: the gateway's own destinations get 
 --type     only events of this type, or of a pattern such as 'invoice.*'; may be repeated
 --token    env:NAME or file:/path; default HOOKONCE_TOKEN. The token must be allowed to read bodies. Make it on the gateway:
            hookonce token create laptop --role viewer --bodies
---secret   env:NAME or file:/path; signs the requests as Standard Webhooks says. Without it they are not signed
---since    starts at this time, or this long ago. By default it goes on where it stopped, and at its first start from now on
+--secret   env:NAME or file:/path; signs the requests as Standard Webhooks defines. Without it they are not signed
+--since    starts at this time, or this long ago. By default it continues where it stopped, and starts with new events at its first run
 --dir      where it keeps its position; default .hookonce
 An attempt without an answer, or with 5xx or 429, is repeated four times within 8 seconds. Ctrl-C ends it with a summary.`
 
-/** Requests but for the stream. */
+/** All requests except the stream. */
 const ANSWER_WITHIN_MS = 30_000
 
 export const listen: Command = {
@@ -90,12 +90,12 @@ export const listen: Command = {
 
 function appAt(text: string | undefined): URL {
   if (text === undefined) throw usageError({ usage }, 'give the app with --to, such as localhost:3000')
-  // A number alone is a port. As a host it would be an address.
+  // A plain number is a port. As a host, it would be an address.
   const place = /^\d+$/.test(text) ? `localhost:${text}` : text
   return httpUrl({ usage }, '--to', place.includes('://') ? place : `http://${place}`)
 }
 
-/** Before the first event, not at it. */
+/** Reports an unusable secret before the first event arrives. */
 function requireUsable(secret: string): void {
   try {
     standardWebhooks({ secret })
@@ -106,7 +106,7 @@ function requireUsable(secret: string): void {
   }
 }
 
-/** The gateway takes one source and one pattern. Several are matched here. */
+/** The gateway accepts one source and one pattern. Several are matched here. */
 function filterOf(sources: readonly string[], types: readonly string[]): Filter {
   const matchers = types.map(typeMatcher)
   const [source] = sources

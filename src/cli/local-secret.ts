@@ -28,7 +28,7 @@ export function prepareDir(dir: string): void {
   })
 }
 
-/** Says which folder cannot be used, if that is why it fails. */
+/** If a folder cannot be used, the error names it. */
 export function usingDir<Result>(dir: string, use: () => Result): Result {
   try {
     return use()

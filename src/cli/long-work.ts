@@ -1,7 +1,7 @@
 import { INTERRUPTED } from './exit-codes.ts'
 import { progress, type Step } from './progress.ts'
 
-/** Lets long work report how far it is, and learn that it should stop. */
+/** Lets long work report its progress and notice a request to stop. */
 export interface Watch {
   readonly signal: AbortSignal
   readonly onProgress: (step: Omit<Step, 'noun'>) => void
@@ -9,13 +9,13 @@ export interface Watch {
 
 export interface Worked<Result> {
   readonly result: Result
-  /** It was told to stop. The result is what was done until then. */
+  /** A stop was requested. The result is the work done so far. */
   readonly wasInterrupted: boolean
 }
 
 /**
- * Runs long work with a bar on standard error. Ctrl-C and SIGTERM tell it to stop; the exit code is
- * then 130. A second one ends the process at once.
+ * Runs long work with a bar on standard error. Ctrl-C and SIGTERM stop it, and the exit code is
+ * then 130. A second signal ends the process at once.
  */
 export async function longWork<Result>(
   noun: string,

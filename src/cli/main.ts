@@ -7,7 +7,7 @@ import { packageVersion } from './package-version.ts'
 import { print, safeBlock } from './print.ts'
 import { styleOf } from './style.ts'
 
-/** Of the command that runs. */
+/** The exit code for an error of the running command. */
 let failureCode = 1
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
@@ -30,7 +30,7 @@ async function main([name, ...args]: readonly string[]): Promise<void> {
   await command.run(args)
 }
 
-/** Messages of these codes say what to do, so the catalogue's advice is not added. */
+/** Messages with these codes contain advice, so the catalogue's advice is not added. */
 const WITH_OWN_ADVICE: ReadonlySet<ErrorCode> = new Set([
   'CONFIG_INVALID',
   'DATABASE_UNREACHABLE',
@@ -48,7 +48,7 @@ async function errorText(error: unknown): Promise<string> {
   if (error instanceof AggregateError) return (await Promise.all(error.errors.map(errorText))).join('\n')
   if (!(error instanceof Error)) return String(error)
   const { default: pg } = await import('pg')
-  // Messages of the network and the database are clear without a stack.
+  // Errors of the network and the database are clear without a stack trace.
   if ('syscall' in error || error instanceof pg.DatabaseError)
     return `the database cannot be used: ${error.message}`
   return error.stack ?? error.message

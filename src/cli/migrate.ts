@@ -8,7 +8,7 @@ import { print, printJson } from './print.ts'
 const usage = `DATABASE_URL=postgres://… hookonce migrate [--keys [--table NAME]] [--json]
 
 Brings the tables of the ledger up to date. They are in the schema \`hookonce\`, or in the one that
-HOOKONCE_SCHEMA names. Two at once is safe.
+HOOKONCE_SCHEMA names. Two migrations at once are safe.
 
   --keys        creates the table of postgresKeys() instead, for apps whose database user may not create tables
   --table NAME  the name of that table, if it is not hookonce_key`
@@ -29,7 +29,7 @@ export const migrate: Command = {
       const { table = 'hookonce_key' } = values
       await onDatabase(database, (url) => ensurePostgresTable({ database: url, table }))
       if (values.json) printJson({ table })
-      else print(`the table ${table} is there`)
+      else print(`the table ${table} exists`)
       return
     }
     const applied = await migrateDatabase(database, schemaFrom(process.env))

@@ -24,7 +24,7 @@ export function schemaFrom(env: NodeJS.ProcessEnv): string {
  */
 export function encryptionKeysFrom(env: NodeJS.ProcessEnv): string[] {
   const listed = env.HOOKONCE_ENCRYPTION_KEY?.split(',').map((key) => key.trim()) ?? []
-  // Not ignored: whoever sets it does not want payloads to be stored unencrypted.
+  // Not ignored: whoever sets it expects payloads to be encrypted.
   if (!listed.includes('')) return listed
   const fault = 'HOOKONCE_ENCRYPTION_KEY holds an empty key; set it to a key, or unset it'
   throw new HookonceError('CONFIG_INVALID', fault)
@@ -36,7 +36,7 @@ export function encryptionFrom(env: NodeJS.ProcessEnv): { encryption?: { key: st
   return key.length === 0 ? {} : { encryption: { key } }
 }
 
-/** Throws if one of them is no key. Undefined: those of the environment are checked. */
+/** Throws if a key is invalid. Undefined: checks the keys of the environment. */
 export function requireEncryptionKeys(keys: readonly string[] | undefined): void {
   parseMasterKeys(keys ?? encryptionKeysFrom(process.env), 'encryption.key')
 }
@@ -59,7 +59,7 @@ export async function withLedger<Result>(
     schema: schemaFrom(process.env),
     migrate: 'off',
     prepare: 'off',
-    // The process that receives into this ledger checks its server.
+    // The server is checked by the process that receives into this ledger.
     durability: 'unsafe',
     maxConnections: 2,
     masterKeys: parseMasterKeys(encryptionKeysFrom(process.env), 'HOOKONCE_ENCRYPTION_KEY'),
@@ -73,17 +73,17 @@ export async function withLedger<Result>(
 }
 
 export interface LazyLedger {
-  /** Its tables, on the operators' connections. */
+  /** The tables of the ledger, on the operators' connections. */
   (): Promise<LedgerTables>
   close(): Promise<void>
 }
 
 interface LazyLedgerOptions extends Pick<LedgerOptions, 'database' | 'dir' | 'prepare'> {
-  /** Encryption keys. Undefined: those of the environment. */
+  /** Encryption keys. Undefined: the keys of the environment. */
   readonly keys: readonly string[] | undefined
 }
 
-/** For a process that has no hookonce: opens the ledger when it is first needed. */
+/** Opens the ledger at the first use, for a process without an instance of hookonce. */
 export function ledgerAtFirstUse(options: LazyLedgerOptions): LazyLedger {
   let opening: Promise<Ledger> | undefined
   async function tables(): Promise<LedgerTables> {
@@ -92,7 +92,7 @@ export function ledgerAtFirstUse(options: LazyLedgerOptions): LazyLedger {
       schema: schemaFrom(process.env),
       masterKeys: parseMasterKeys(options.keys ?? encryptionKeysFrom(process.env), 'encryption.key'),
       migrate: 'auto',
-      // The processes that receive check the server.
+      // The server is checked by the processes that receive.
       durability: 'unsafe',
       maxConnections: 1,
     }).catch((error) => {
@@ -110,7 +110,7 @@ export function ledgerAtFirstUse(options: LazyLedgerOptions): LazyLedger {
   })
 }
 
-/** Whether the database is the embedded one, and there is none in the folder yet. */
+/** Whether the database is the embedded one and does not exist yet. */
 export function isWithoutLedger(database: string, dir: string): boolean {
   return database === EMBEDDED && !holdsDatabase(dir)
 }

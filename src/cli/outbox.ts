@@ -26,7 +26,7 @@ hookonce outbox replay --failed [--topic TOPIC] [--tenant NAME] [--limit N] [--d
 
 Lists messages, newest first: waiting and failed ones, or those in one state. Replay publishes a finished message again
 under its old id, after the waiting messages with the same key. --dry-run only lists the failed messages. Retry tries a
-waiting message now, with those before it, instead of at its next time.`
+waiting message now, with those before it, before its scheduled time.`
 
 const options = {
   ...ledgerOptions,
@@ -87,7 +87,8 @@ async function printMessages(
     return { rows, column: await tenantColumn(ledger) }
   })
   if (json) return printJson(rows)
-  if (rows.length === 0) return print(state ? `no message is ${state}` : 'nothing waits, nothing failed')
+  if (rows.length === 0)
+    return print(state ? `no message is ${state}` : 'no message waits, and none has failed')
   const head = ['COMMITTED', ...column.head, 'TOPIC', 'KEY', 'STATE', 'ATTEMPTS', 'MESSAGE', 'REASON']
   print(
     table(
@@ -152,7 +153,7 @@ async function retryOne({ dir, json }: OutboxOptions, id: string): Promise<void>
   print(
     result.retried
       ? `${result.messageId} is due now, with the messages before it`
-      : `nothing to try: ${result.messageId} does not wait, is due already, or a relay tries it now`,
+      : `nothing to try: ${result.messageId} is not waiting, is already due, or a relay is trying it`,
   )
 }
 
@@ -168,5 +169,5 @@ async function replayFailed(options: OutboxOptions): Promise<void> {
   if (json) return printJson({ messages, isComplete: !wasInterrupted })
   if (messages === 0 && !wasInterrupted) return print('no message is failed')
   print(`${messages} failed ${messages === 1 ? 'message waits' : 'messages wait'} to be published again`)
-  if (wasInterrupted) print('stopped before the end: run the same command again to go on')
+  if (wasInterrupted) print('stopped before the end: run the same command again to continue')
 }

@@ -104,7 +104,7 @@ interface Outcome {
 }
 
 function pauseOutcome(changed: boolean): Outcome {
-  return { changed, text: changed ? 'is paused' : 'was paused already: nothing was changed' }
+  return { changed, text: changed ? 'is paused' : 'was already paused: nothing changed' }
 }
 
 function resumeOutcome({ wasPaused, probes }: Resumed): Outcome {
@@ -112,10 +112,10 @@ function resumeOutcome({ wasPaused, probes }: Resumed): Outcome {
     probes === 1 ? 'the next probe of its circuit is' : `the next probes of ${probes} circuits are`
   if (probes > 0)
     return { changed: true, text: `${wasPaused ? 'is running' : 'was not paused'}; ${probing} due now` }
-  return { changed: wasPaused, text: wasPaused ? 'is running' : 'was not paused: nothing was changed' }
+  return { changed: wasPaused, text: wasPaused ? 'is running' : 'was not paused: nothing changed' }
 }
 
-/** A source that only other tenants have is not guessed: pausing the wrong one does harm. */
+/** Never guesses a source of another tenant: pausing the wrong one does harm. */
 async function requireOwn(ledger: Ledger, source: string): Promise<void> {
   const tenants = await tenantsOf(ledger, source)
   if (tenants.length === 0 || tenants.includes('default')) return

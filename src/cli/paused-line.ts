@@ -13,7 +13,7 @@ export function pausedLine({ tenant, source, subscriber, pausedAt, pauseReason }
   ]
   const why = pauseReason === null ? '' : ` (${pauseReason})`
   return safe(
-    `${name} is paused since ${clock(pausedAt)}${why}: its jobs wait until it is resumed (${resume.join(' ')})`,
+    `${name} has been paused since ${clock(pausedAt)}${why}: its jobs wait until it is resumed (${resume.join(' ')})`,
   )
 }
 

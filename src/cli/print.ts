@@ -13,7 +13,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), ...rows.map(line)].join('\n')
 }
 
-/** A cell with spaces up to this width, which its colours do not take from. */
+/** Pads a cell to this width. Colour codes do not count. */
 export function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - widthOf(cell)))
 }
@@ -63,7 +63,7 @@ export function withoutPassword(url: string): string {
       if (/password|secret|token/i.test(name)) shown.searchParams.delete(name)
     return shown.toString()
   } catch {
-    // It cannot be parsed, and may hold a password.
+    // The URL cannot be parsed, and may hold a password.
     return 'postgres://…'
   }
 }

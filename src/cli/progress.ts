@@ -4,14 +4,14 @@ import { safe } from './print.ts'
 export interface Step {
   /** Things that are done. */
   readonly done: number
-  /** What they are, in the plural. */
+  /** The noun for the items, in the plural. */
   readonly noun: string
   readonly total?: number | undefined
   /** From 0 to 1, if the total is not known but the share is. */
   readonly share?: number | undefined
-  /** More to show at the end of the line. */
+  /** Further text at the end of the line. */
   readonly note?: string | undefined
-  /** Written at once, even where lines are rare. */
+  /** Writes at once, even if output is rate-limited. */
   readonly isUrgent?: boolean | undefined
 }
 
@@ -21,7 +21,7 @@ export interface Progress {
   end(): void
 }
 
-/** The part of a stream that is used. */
+/** The used part of a stream. */
 export interface ProgressOutput {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
@@ -30,14 +30,14 @@ export interface ProgressOutput {
 
 const CLEAR_LINE = '\r\x1b[K'
 const BAR_CHARS = 20
-/** More often, nobody can read it. */
+/** Faster updates could not be read. */
 const BAR_EVERY_MS = 100
-/** Without a terminal, a line is written no more often than this. */
+/** Without a terminal, lines are at least this far apart. */
 const LINE_EVERY_MS = 5_000
-/** The rate is not known before. */
+/** The rate is unknown before this time. */
 const FIRST_RATE_MS = 500
 
-/** A bar that is rewritten on a terminal; a line now and then elsewhere. */
+/** A bar that is rewritten on a terminal; occasional lines elsewhere. */
 export function progress(output: ProgressOutput, nowMs: () => number = () => performance.now()): Progress {
   const startedAtMs = nowMs()
   let writtenAtMs = output.isTTY ? Number.NEGATIVE_INFINITY : startedAtMs

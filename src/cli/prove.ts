@@ -26,8 +26,8 @@ const usage = `hookonce prove --url http://localhost:3000/webhooks --provider st
                [--patience 20s] [--report FILE] [--junit FILE] [--setting name=value] [--config hookonce.json]
                [--dir .hookonce] [--yes-not-production] [--json]
 
-Tries to break a webhook receiver, in any language: it sends what providers, networks and crashes do in production, and
-compares what each event did with what one plain delivery does. It writes into the given database: use a test system.
+Tries to break a webhook receiver, in any language: it imitates the retries, lost replies, races and crashes of production, and
+compares the effects of each event with those of one plain delivery. It writes into the given database: use a test system.
 
 --url                 the receiver
 --provider            a provider of the catalogue, "demo" of \`hookonce dev\`, or with --config the name of a source in that
@@ -41,15 +41,15 @@ compares what each event did with what one plain delivery does. It writes into t
 --event               a recorded JSON body; ids and dates are replaced. A second one is a newer event of the same object
 --type                the type of the event; default the usual one of the provider
 --related             the type of a later event of the same object, to try both orders
---prepare             SQL that makes what the handler expects, before each schedule; $1 is the id of the object
+--prepare             SQL that creates the rows that the handler expects, before each schedule; $1 is the id of the object
 --ignore              a table or column that does not count: schema.table, table, schema.*, table.column; may be repeated
---only                only schedules whose names begin so; may be repeated
+--only                only schedules whose names begin with this text; may be repeated
 --bail                stops after the first schedule that breaks it
 --seed                repeats the choices of an earlier run
 --rounds              how many random schedules and rounds of copies; default 3
---quiet               how long nothing may change before the outcome is compared; default three times as long as an
+--quiet               the quiet time before the outcome is compared; default three times as long as an
                       effect took at first, and at least 0.4s
---patience            how long a missing effect is waited for; default 20s. Longer than the lease of your workers
+--patience            how long to wait for a missing effect; default 20s. Must be longer than the lease of your workers
 --report              writes a page of HTML
 --junit               writes a file for CI servers
 --dir                 where \`hookonce dev\` keeps the secret of "demo"
@@ -172,7 +172,7 @@ export const prove: Command = {
   },
 }
 
-/** A run in which nothing could be tried proves nothing. */
+/** A run without a single completed schedule proves nothing. */
 function nothingHeld({ results }: Proof): boolean {
   return results.every(({ outcome }) => outcome === 'not-tried')
 }
@@ -183,7 +183,7 @@ function receiverAt(text: string): URL {
   return new URL(text)
 }
 
-/** The URL itself, or the value of the variable. It may hold a password, so it is never quoted. */
+/** The URL, or the value of the variable. It may hold a password, so it is never quoted. */
 function databaseAt(text: string): string {
   const read = text.startsWith('env:') ? readSecret(text, process.env) : { text }
   if (!('text' in read)) throw usageError({ usage }, `--database: ${read.message}`)

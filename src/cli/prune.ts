@@ -6,12 +6,12 @@ import { print, printJson } from './print.ts'
 
 const usage = `hookonce prune [--messages-older-than 7d] [--dry-run] [--json] [--dir DIR]
 
-Deletes now what is past its retention: bodies, then receipts with their jobs and attempts, and old statistics. Running
+Deletes data that is past its retention: bodies, then receipts with their jobs and attempts, and old statistics. Running
 workers do the same, a little at a time. Events whose jobs are not finished are kept.
 
   --messages-older-than   also deletes published and failed outbox messages that are finished for this long
   --dry-run               only counts
-It works in small transactions and may run beside workers. Ctrl-C stops it after the current one; run it again to go on.`
+It works in small transactions and may run beside workers. Ctrl-C stops it after the current one; run it again to continue.`
 
 export const prune: Command = {
   usage,
@@ -34,7 +34,7 @@ export const prune: Command = {
       )
       if (values.json) return printJson({ ...result, isComplete: !wasInterrupted })
       print(`deleted ${countsText(result)}`)
-      if (wasInterrupted) print('stopped before the end: run `hookonce prune` again to go on')
+      if (wasInterrupted) print('stopped before the end: run `hookonce prune` again to continue')
     })
   },
 }

@@ -21,7 +21,7 @@ const usage = `hookonce reconcile <source> [--since 24h] [--until TIME] [--type 
                    [--api-version 2025-10] [--by NAME] [--why TEXT] [--json] [--dir DIR]
 
 Reads the provider's own list of events, reports those that never arrived, and records them under the keys of their
-deliveries. An event that arrived is left alone. Run again at any time: nothing is recorded twice.
+deliveries. An event that arrived does not change. Run again at any time: nothing is recorded twice.
 
 stripe   lists events of 30 days. --endpoint: only the types that this webhook endpoint gets. --account: of a connected account
 github   lists deliveries of 3 days. --hook: owner/repo/ID, org/ID, or app
@@ -36,7 +36,7 @@ shopify  lists no events. Objects that changed are compared by id and time, so t
 --api-url      another address of the API, such as https://github.example.com/api/v3
 --config       the gateway's configuration; default hookonce.config.* if it exists. Without one, the subscribers are those that
                the ledger knows, and --provider names the provider of a source that has another name
-Exits with 1 if the list was not read to its end. Ctrl-C stops, with a report of what was done.`
+Exits with 1 if the list was not read to its end. Ctrl-C stops, with a report of the work done.`
 
 const options = {
   ...ledgerOptions,
@@ -124,7 +124,7 @@ async function runOnConfig(
   }
 }
 
-/** The subscribers are those that the ledger knows: the app that registers them is not here. */
+/** Uses the subscribers that the ledger knows: the app that registers them does not run here. */
 async function runOnLedger(name: string, values: Values, signal: AbortSignal): Promise<ReconcileReport> {
   const provider = values.provider ?? name
   const given = reconcileOptions(provider, values, signal)
@@ -132,7 +132,7 @@ async function runOnLedger(name: string, values: Values, signal: AbortSignal): P
     const { entry, unattended, idle } = await ledgerSource(ledger, {
       name,
       tenant: values.tenant,
-      // Nothing is verified, so the signing secret is not needed.
+      // No signature is checked, so the signing secret is not needed.
       make: (tenant) => makeSource(provider, { tenant, secret: 'no signature is checked' }),
       observer: observers([logs(jsonLogger('warn'))]),
     })
@@ -155,8 +155,8 @@ const KEY_VARIABLES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Options that are not given are left out. They are checked later: each provider rejects those of
- * another one.
+ * Leaves out options that were not given. They are checked later: each provider rejects the options
+ * of others.
  */
 function reconcileOptions(provider: string, values: Values, signal: AbortSignal): ReconcileOptions {
   const mode = values['dry-run'] ? 'report' : values.record ? 'record' : undefined
@@ -185,7 +185,7 @@ function reconcileOptions(provider: string, values: Values, signal: AbortSignal)
 function apiKeyOf(provider: string, reference: string | undefined): string | undefined {
   const variable = KEY_VARIABLES[provider]
   if (reference === undefined && (variable === undefined || !process.env[variable])) {
-    // Another provider is refused for what it is.
+    // A provider without a list of events is refused later, with a clearer error.
     if (variable === undefined) return undefined
     throw usageError({ usage }, `give the key of the API with --api-key env:NAME, or set ${variable}`)
   }

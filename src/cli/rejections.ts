@@ -29,7 +29,9 @@ export const rejections: Command = {
     if (values.json) return printJson(rows)
     if (rows.length > 0) return print(asText(rows))
     if (source === undefined) return print('nothing was refused')
-    print(safe(`nothing of "${source}" was refused (refused: ${others.join(', ') || 'none'})`))
+    print(
+      safe(`no delivery of "${source}" was refused (sources with refusals: ${others.join(', ') || 'none'})`),
+    )
   },
 }
 

@@ -3,7 +3,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { restartNeeded } from '../gateway/restart-needed.ts'
 import type { Logger } from '../observe/logs.ts'
 
-/** Connections of the delivery listener, if no configuration limits them. */
+/** The connection limit of the delivery listener, unless the configuration sets one. */
 export const MAX_CONNECTIONS = 10_000
 
 export interface Reloading {
@@ -16,7 +16,7 @@ export interface Reloading {
   readonly read: () => Promise<GatewayConfig>
 }
 
-/** A function that reads the configuration again, and puts it in force in this process. */
+/** Reads the configuration again, and applies it in this process. */
 export function reloader({
   gateway,
   limitConnections,

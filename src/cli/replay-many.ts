@@ -57,7 +57,7 @@ export async function replayAllFailed(command: Pick<Command, 'usage'>, given: Ma
   })
 }
 
-/** Runs jobs now that wait for their next attempt: of one event, or all that match. */
+/** Runs waiting jobs now, before their next attempt is due: of one event, or all that match. */
 export async function retryWaiting(
   command: Pick<Command, 'usage'>,
   id: string | undefined,
@@ -88,7 +88,7 @@ export async function retryWaiting(
 }
 
 function stoppedText(left: number): string {
-  return `stopped before the end: ${left} are left; run the same command again to go on`
+  return `stopped before the end: ${left} are left; run the same command again to continue`
 }
 
 function heldWarnings({ paused, circuits }: RetryPlan): string[] {
@@ -114,7 +114,7 @@ function planText({ jobs }: RetryPlan, column: TenantColumn): string {
   return `${table(head, rows)}\n${jobsText(jobs.length)} would be due now`
 }
 
-/** Without a limit from above: the plan is held in memory, and the operator chose its size. */
+/** Has no upper limit: the plan is held in memory, and the operator chose its size. */
 function limitOf(command: Pick<Command, 'usage'>, text = '1000'): number {
   const limit = Number(text)
   if (Number.isInteger(limit) && limit >= 1) return limit

@@ -8,11 +8,11 @@ export function warnOf(warnings: readonly string[]): void {
   for (const warning of warnings) process.stderr.write(`${yellow(safe(`warning: ${warning}`))}\n`)
 }
 
-/** Why jobs would wait although they are due. */
+/** Why due jobs would still wait. */
 export function unattendedWarnings(unattended: readonly UnattendedSubscriber[]): string[] {
   const [first] = unattended
   if (!first) return []
-  if (!first.othersRun) return ['no worker runs now: what is received again waits until one is started']
+  if (!first.othersRun) return ['no worker is running: the replayed jobs wait until one starts']
   return unattended.map(
     ({ source, subscriber, since }) =>
       `no running worker serves "${subscriber}" of ${source} (since ${clock(since)}): its job waits until one does (see hookonce subscribers)`,

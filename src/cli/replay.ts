@@ -46,7 +46,7 @@ const options = {
   why: { type: 'string' },
 } as const
 
-/** Options that need another one. Without it they would be ignored, so they are an error. */
+/** Options that need another option. Without it they would have no effect, so they are an error. */
 const GO_WITH = [
   { names: ['since'], modes: ['failed'] },
   { names: ['source', 'limit', 'tenant'], modes: ['failed', 'retrying'] },
@@ -158,15 +158,15 @@ function planText({ receiptId, jobs }: FreshPlan): string {
       state,
     ]),
   ])
-  if (rows.length === 0) return `${receiptId}: nothing is recorded that a fresh replay would do again`
-  return `a fresh replay of ${receiptId} would do again:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
+  if (rows.length === 0) return `${receiptId}: there is nothing that a fresh replay would repeat`
+  return `a fresh replay of ${receiptId} would repeat:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
 }
 
-/** Without a terminal nobody can confirm, so it is refused. */
+/** Refused without a terminal, because nobody can confirm. */
 async function confirm(plan: string): Promise<void> {
   process.stderr.write(`${plan}\n`)
   if (!process.stdin.isTTY) throw usageError({ usage }, 'there is no terminal to confirm at: give --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question('Do all of this again? [y/N] ').finally(() => terminal.close())
+  const answer = await terminal.question('Repeat all of this? [y/N] ').finally(() => terminal.close())
   if (!/^y(es)?$/i.test(answer.trim())) throw usageError({ usage }, 'not confirmed: nothing was replayed')
 }

@@ -4,7 +4,7 @@ import type { Ledger } from './open-ledger.ts'
 
 /**
  * The receipt with this id, or an id that begins with it, or with this event key. Throws unless
- * exactly one matches: what changes an event must not guess.
+ * exactly one matches: commands that change an event must not guess.
  */
 export async function requireReceipt(
   ledger: Ledger,
@@ -16,7 +16,7 @@ export async function requireReceipt(
   if (another)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `more than one event matches "${text}": \`hookonce show\` lists them, give the id of one receipt`,
+      `more than one event matches "${text}": \`hookonce show\` lists them; give the id of one receipt`,
     )
   return found.id
 }

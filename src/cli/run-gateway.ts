@@ -14,7 +14,9 @@ import type { Logger } from '../observe/logs.ts'
 import { troubleLog } from '../observe/trouble-log.ts'
 import { type Command, parseDuration, parsePort, usageError } from './command.ts'
 
-/* What `dev` and `serve` share: their options, their listeners, and the stop on a signal. */
+/*
+ * The common part of `dev` and `serve`: their options, their listeners, and the stop on a signal.
+ */
 
 /** Options of every command that runs a gateway. */
 export const gatewayOptions = {
@@ -34,7 +36,7 @@ interface GatewayValues {
   readonly drain: string
 }
 
-/** Where the admin listener is, and its token. */
+/** The address of the admin listener, and its token. */
 export type AdminPlace = Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
 
 type Configured = Pick<GatewayConfig, 'port' | 'admin'>
@@ -49,10 +51,10 @@ export interface GatewaySettings {
 export const DELIVERY_PORT = 4400
 export const ADMIN_HOST = '127.0.0.1'
 export const ADMIN_PORT = 4401
-/** No handler should run longer: a larger value is more likely a wrong unit. */
+/** No handler should run longer. A larger value is probably in the wrong unit. */
 const MAX_DRAIN_MS = 3_600_000
 
-/** `local` is what requests without a token may do, if no proxy is named. */
+/** `local`: what requests without a token may do, if no proxy is configured. */
 export function parseGatewayOptions(
   command: Pick<Command, 'usage'>,
   values: GatewayValues,
@@ -75,18 +77,19 @@ export function parseGatewayOptions(
     deliveryPort,
     adminPlace(configured, env) {
       const { admin = {} } = configured
-      // With --port 0 several gateways run on this machine: the admin port is any free one too.
+      // With --port 0 several gateways may run on this machine, so the admin port is also any free
+      // port.
       const usualPort = deliveryPort(configured) === 0 ? 0 : ADMIN_PORT
       const mount = (path ?? admin.path ?? '').replace(/\/+$/, '')
       const place = {
         host: host ?? admin.host ?? ADMIN_HOST,
         port: adminPort ?? admin.port ?? usualPort,
         path: mount,
-        // A path means that a proxy serves this listener to others.
+        // With a path, a proxy serves this listener to others.
         local: mount === '' ? local : ('nothing' as const),
         token: admin.token ?? (env.HOOKONCE_ADMIN_TOKEN || undefined),
       }
-      // Rejects an unsafe place before anything is started.
+      // Rejects an unsafe address before anything is started.
       requireSafeAddress(place)
       return place
     },
@@ -104,11 +107,14 @@ export interface ListenerOptions {
   readonly logger: Logger
   /** Requests to sources that are not configured. Undefined: none are kept. */
   readonly captured?: CaptureRing | undefined
-  /** A command that sends a signed event to this port. */
+  /** Makes a command that sends a signed event to this port. */
   readonly firstEvent?: (deliveryPort: number) => string
 }
 
-/** What the admin API needs of a gateway. A reload replaces its hookonce, so none is kept. */
+/**
+ * What the admin API needs of a gateway. A reload replaces the instance of hookonce, so it is read
+ * at each use.
+ */
 function apiOf(
   gateway: Gateway,
   port: () => number | undefined,
@@ -145,7 +151,7 @@ export interface Listeners {
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
   const { gateway, admin, logger: _, captured: __, firstEvent: ___, ...delivery } = options
   const checks = health(gateway.ready)
-  // The first requests may come before the port of deliveries is known.
+  // The first requests may arrive before the delivery port is known.
   let port: number | undefined
   const api = apiOf(gateway, () => port, options)
   const [deliveryOpened, adminOpened] = await Promise.allSettled([
@@ -178,7 +184,9 @@ export async function closeListeners({ delivery, admin }: Listeners): Promise<vo
   await Promise.all([delivery.close(0), admin?.close(0)])
 }
 
-/** The admin listener serves until the drain is over. Then its requests have this long. */
+/**
+ * The admin listener serves until the drain is over. After that, its requests may take this long.
+ */
 const ADMIN_CLOSE_MS = 200
 
 /** Waits for SIGINT or SIGTERM, then drains. A second signal exits at once. */
@@ -196,7 +204,7 @@ export async function runUntilSignal(
     }
   })
   const end = performance.now() + drainMs
-  // A stalled sender must not use up the handlers' time: the provider retries.
+  // A stalled sender must not use up the handlers' drain time; the provider retries.
   await delivery.close(drainMs / 2)
   await gateway.stop({ drainMs: Math.max(0, end - performance.now()) })
   await admin?.close(ADMIN_CLOSE_MS)

@@ -1,7 +1,9 @@
 import type { SampleField } from '../sources/sample-fields.ts'
 import { type Command, usageError } from './command.ts'
 
-/** `data.object.amount=100`: a value that is JSON is read as JSON, any other as text. */
+/**
+ * Parses `data.object.amount=100`. A value that is valid JSON is read as JSON, any other as text.
+ */
 export function parseFields(command: Pick<Command, 'usage'>, given: readonly string[]): SampleField[] {
   return given.map((text) => {
     const cut = text.indexOf('=')

@@ -35,8 +35,8 @@ const usage = `DATABASE_URL=postgres://… hookonce serve [--config FILE] [--che
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
 --config: a file; without it hookonce.config.ts, .mjs, .js, .json, .yaml or .yml in this folder. A change of the file
 takes effect without a restart, as does SIGHUP.
---check: checks the configuration, prints what was understood, and exits with 0 or 1.
---admin-port, --admin-host: where the dashboard, the admin API and /metrics are. Beyond this machine only with a HOOKONCE_ADMIN_TOKEN.
+--check: checks the configuration, prints a summary of it, and exits with 0 or 1.
+--admin-port, --admin-host: the address of the dashboard, the admin API and /metrics. Other machines need HOOKONCE_ADMIN_TOKEN.
 --admin-path: the path under which a proxy serves the admin listener. Then every request needs a token.
 --workers: the number of processes behind the port; each uses one core.
 --drain: how long work in progress may continue after SIGTERM, such as 8s or 1m. The rest is returned to the ledger.
@@ -150,7 +150,7 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
     config,
     make: (next) =>
       gatewayHooks(next, {
-        // That of the start: a running gateway stays with its ledger.
+        // The database of the start: a running gateway keeps its ledger.
         database: config.database ?? (process.env.DATABASE_URL || undefined),
         dir: settings.dir,
         schema: schemaFrom(process.env),
@@ -166,12 +166,12 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
   let listeners: Listeners | undefined
   const limitConnections = (limit: number): void => listeners?.delivery.limitConnections(limit)
   const reload = reloader({ gateway: serving, limitConnections, logger, config, read })
-  // Before it listens: the first process asks as soon as it does.
+  // Before listening: the first process sends requests as soon as it listens.
   if (isOneOfSeveral) answerAsOneOfSeveral(serving, reload, logger)
   const maxConnections = config.limits?.maxConnections ?? MAX_CONNECTIONS
   listeners = await openListeners({ gateway: serving, host, port, maxConnections, receives, admin, logger })
   if (works) void warnOfPrivateHosts(config, logger)
-  // Before it reports that it is ready: a process that waits for that may stop it at once.
+  // Before reporting that it is ready: a process that waits for the report may stop it at once.
   const stopped = runUntilSignal(serving, listeners, drainMs)
   let watching: ConfigWatch | undefined
   if (listeners.admin) {
@@ -185,7 +185,7 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
 
 /** The first process watches the file, and gets the signals. */
 function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, logger: Logger): void {
-  // A terminal that is closed signals all processes.
+  // Closing a terminal signals all processes.
   process.on('SIGHUP', () => undefined)
   answerQuestions({
     metrics: { snapshot: serving.metrics },
@@ -195,7 +195,7 @@ function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, log
         await reload()
         return true
       } catch (error) {
-        logger.error({ error: String(error) }, 'this process did not take the new configuration')
+        logger.error({ error: String(error) }, 'this process did not apply the new configuration')
         return false
       }
     },
@@ -203,8 +203,8 @@ function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, log
 }
 
 /**
- * Warns once, beside the start: whoever controls the name of a destination must not be able to keep
- * a gateway from starting.
+ * Warns once, without delaying the start: whoever controls the DNS name of a destination must not
+ * be able to keep a gateway from starting.
  */
 async function warnOfPrivateHosts({ destinations }: GatewayConfig, logger: Logger): Promise<void> {
   for (const { name, refusal } of await refusedHosts(destinations, systemResolver()))
@@ -220,7 +220,7 @@ function requireUsable(config: GatewayConfig): void {
   gatewayHooks(config, { database: databaseOf({}) })
 }
 
-/** Each opens a pool of connections. A larger number is more likely a mistake. */
+/** Each process opens a pool of connections. A larger number is probably a mistake. */
 const MAX_PROCESSES = 64
 
 function processesOf(text: string): number {

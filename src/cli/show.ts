@@ -12,7 +12,7 @@ import { tenantColumn, tenantOption } from './tenant-column.ts'
 const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME] [--stack] [--json] [--dir DIR]
 
 Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body. For each job that
-is not finished it says when the next attempt is due, who runs it, or what holds it.
+is not finished it shows when the next attempt is due, which worker runs it, or what holds it.
 
 Name the event by the id of its receipt or the beginning of it, by the provider's event key, or by the id of the object that
 it is about. If several events match, they are listed.
@@ -28,7 +28,7 @@ const options = {
   stack: { type: 'boolean' },
 } as const
 
-/** Events that are listed if several match. */
+/** Events listed if several match. */
 const MAX_LISTED = 20
 
 export const show: Command = {
@@ -76,7 +76,7 @@ function eventJson({ receipt, paused: _, ...chain }: EventChain): unknown {
   return {
     ...facts,
     ...chain,
-    // Base64 holds any body; the text is readable where the body is text.
+    // Base64 can hold any body. The text is also given if the body is text.
     body: body?.toString('utf8') ?? null,
     bodyBase64: body?.toString('base64') ?? null,
     unreadable: unreadable && { code: unreadable.code, message: unreadable.message },

@@ -1,6 +1,6 @@
 import type { Style } from './style.ts'
 
-/** States of jobs and outcomes of attempts. Others keep the colour of the terminal. */
+/** Colours of job states and attempt outcomes. All others have the default colour. */
 const COLOURS: Readonly<Record<string, keyof Style>> = {
   processed: 'green',
   published: 'green',

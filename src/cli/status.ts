@@ -11,8 +11,8 @@ import { columnFor, type TenantColumn, tenantOption } from './tenant-column.ts'
 
 const usage = `hookonce status [--tenant NAME] [--json] [--dir DIR]
 
-Shows the state of a ledger on one screen: the running workers, what waits and what failed by source and subscriber, the
-outbox, and what is paused, held by an open circuit, or served by no running worker. --json lists everything.
+Shows the state of a ledger on one screen: the running workers, waiting and failed jobs by source and subscriber, the
+outbox, and subscribers that are paused, held by an open circuit, or served by no running worker. --json lists everything.
 
   --tenant   only the jobs, pauses and circuits of this tenant; workers and the outbox serve all tenants`
 
@@ -32,7 +32,7 @@ export const status: Command = {
 
 const style = styleOf(process.stdout)
 
-/** Rows of a table, and lines of remarks: more do not fit on one screen. */
+/** Limits on table rows and remarks: more do not fit on one screen. */
 const MAX_ROWS = 15
 const MAX_REMARKS = 10
 
@@ -53,7 +53,7 @@ function statusText(found: Status, column: TenantColumn): string {
     ...strandedLines(found),
     ...paused.map(pausedLine),
     ...circuits.map(circuitLine),
-    // Without any worker, the line about workers states it.
+    // If there is no worker at all, the line about workers reports it.
     ...(workers.length === 0 ? [] : unattended.map(unattendedLine)),
   ]
   const blocks = [
@@ -90,7 +90,7 @@ function outboxText(outbox: Status['outbox']): string {
   return `${waiting} waiting${age}, ${countText(failed, 'red', style)} failed${failed > 0 ? ' (hookonce outbox)' : ''}`
 }
 
-/** Without subscribers that have nothing to do. What needs a person comes first. */
+/** Omits idle subscribers. Subscribers that need a person come first. */
 function jobsTable({ jobs }: Status, column: TenantColumn): string {
   const busy = jobs
     .filter((row) => row.waiting + row.retrying + row.failed + row.attention > 0)
@@ -144,17 +144,17 @@ function circuitLine({ tenant, source, subscriber, circuit }: Status['circuits']
   const probe = nextProbeAt ? `next probe ${clock(nextProbeAt)}` : 'its jobs run one at a time as probes'
   const failed = failedProbes > 0 ? `, failed probes: ${failedProbes}` : ''
   return safe(
-    `the circuit of "${subscriber}" of ${nameOf(tenant, source)} is ${state} since ${clock(since)}: its jobs wait; ${probe}${failed} (${reason ?? 'no reason'})`,
+    `the circuit of "${subscriber}" of ${nameOf(tenant, source)} has been ${state} since ${clock(since)}: its jobs wait; ${probe}${failed} (${reason ?? 'no reason'})`,
   )
 }
 
 function unattendedLine({ tenant, source, subscriber, jobs, since }: Status['unattended'][number]): string {
   return safe(
-    `no running worker serves "${subscriber}" of ${nameOf(tenant, source)} since ${clock(since)}: ${jobs} waiting (see hookonce subscribers)`,
+    `no running worker has served "${subscriber}" of ${nameOf(tenant, source)} since ${clock(since)}: ${jobs} waiting (see hookonce subscribers)`,
   )
 }
 
-/** As a gateway's configuration names a source. */
+/** The name of a source as in a gateway's configuration. */
 function nameOf(tenant: string, source: string): string {
   return tenant === 'default' ? source : `${tenant}/${source}`
 }

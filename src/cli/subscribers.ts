@@ -46,7 +46,10 @@ export const subscribers: Command = {
     const [verb, source, subscriber] = positionals
     if (verb === undefined) return list(values)
     if (verb !== 'move' && verb !== 'discard')
-      throw usageError({ usage }, `unexpected argument "${verb}": give move, discard, or nothing to list`)
+      throw usageError(
+        { usage },
+        `unexpected argument "${verb}": give move or discard; without an argument the subscribers are listed`,
+      )
     if (source === undefined || subscriber === undefined)
       throw usageError({ usage }, 'give the source and the subscriber')
     if (verb === 'move' && values.to === undefined)

@@ -2,10 +2,10 @@ import { tenantNames } from '../operate/sources.ts'
 import type { Ledger } from './open-ledger.ts'
 import { safe } from './print.ts'
 
-/** The option of commands that list what belongs to tenants. */
+/** The option of commands that list data of several tenants. */
 export const tenantOption = { tenant: { type: 'string' } } as const
 
-/** The column TENANT, which a table has only if the ledger knows another tenant than `default`. */
+/** The column TENANT. Shown only if the ledger knows a tenant other than `default`. */
 export interface TenantColumn {
   readonly head: readonly string[]
   cell(tenant: string): readonly string[]

@@ -10,9 +10,9 @@ const usage = `hookonce token create <name> --role viewer|operator|admin [--tena
 hookonce token list [--revoked] [--json] [--dir DIR]
 hookonce token revoke <name or id> [--why TEXT] [--by NAME] [--json] [--dir DIR]
 
-Tokens of the admin API. Without a word it lists them. create prints the token, once: only a hash of it is stored.
+Tokens of the admin API. Without an argument it lists them. create prints the token, once: only a hash of it is stored.
 
-  viewer     reads everything but bodies, headers and payloads, which need --bodies
+  viewer     reads everything except bodies, headers and payloads, which need --bodies
   operator   also replays, decides, pauses and resumes
   admin      also makes and revokes tokens
 
@@ -63,7 +63,7 @@ export const token: Command = {
     }
     const created = await withLedger(values.dir, (ledger) => createToken(ledger, request, reason))
     if (values.json) return printJson(created)
-    // On standard output there is nothing but the token, so that it can be piped into a file.
+    // Prints only the token on standard output, so that it can be piped into a file.
     process.stderr.write(
       `${safe(created.name)} has the role ${created.role}. Keep its token, it is not shown again:\n`,
     )

@@ -68,7 +68,7 @@ export const trigger: Command = {
   },
 }
 
-/** The command that starts `dev` with the secret that is used here. */
+/** The command that starts `dev` with this secret. */
 function startOf(
   { provider }: SigningSource,
   { config, dir }: { readonly config?: string | undefined; readonly dir: string },
@@ -124,7 +124,7 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ stat
   }
 }
 
-/** What to do if `hookonce dev` runs without the source or with another secret. */
+/** Advice if `hookonce dev` runs without the source or with another secret. */
 function adviceOn(answers: readonly TriggerAnswer[], { origin, pathname }: URL, start: string): string[] {
   const advice: Readonly<Record<string, string>> = {
     SOURCE_UNKNOWN: `${origin} has no source for ${pathname}: start it with the secret that is used here (${start}), or name the path of another source with --url`,

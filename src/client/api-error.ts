@@ -2,7 +2,8 @@
 export class ApiError extends Error {
   readonly status: number
   /**
-   * Of the catalogue of errors, such as RECEIPT_UNKNOWN. Undefined: the answer was not hookonce's.
+   * A code of the error catalogue, such as RECEIPT_UNKNOWN. Undefined: the answer was not from
+   * hookonce.
    */
   readonly code: string | undefined
   readonly retryable: boolean
@@ -26,7 +27,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   try {
     problem = isProblem ? JSON.parse(text) : undefined
   } catch {
-    // A proxy between may have cut it: the status is all that is known.
+    // A proxy may have truncated the body: only the status is known.
     problem = undefined
   }
   return new ApiError(response.status, isRecord(problem) ? problem : { detail: text.slice(0, 200) })

@@ -3,11 +3,11 @@ import type { DeletePath, GetPath, ItemOf, ListPath, PostPath, RequestArgs, Resp
 
 /*
  * A client of the admin API for browsers and Node, without dependencies. Paths are those of the
- * document; what they take and give is checked by the compiler.
+ * OpenAPI document; the compiler checks requests and responses.
  */
 
 export interface ClientOptions {
-  /** Where the API is, with its mount path: `http://127.0.0.1:4401/api/v1`. */
+  /** The URL of the API, with its mount path: `http://127.0.0.1:4401/api/v1`. */
   readonly baseUrl: string
   /** Without it, the cookie of a browser's session is sent. */
   readonly token?: string
@@ -17,7 +17,7 @@ export interface ClientOptions {
 }
 
 export interface AdminClient {
-  /** Answers that are not JSON, such as a body, are given as their Response. */
+  /** Responses that are not JSON, such as a body, are returned as a Response. */
   get<Path extends GetPath>(path: Path, ...args: RequestArgs<'GET', Path>): Promise<ResponseOf<'GET', Path>>
   post<Path extends PostPath>(
     path: Path,
@@ -31,7 +31,7 @@ export interface AdminClient {
   items<Path extends ListPath>(path: Path, ...args: RequestArgs<'GET', Path>): AsyncGenerator<ItemOf<Path>>
 }
 
-/** What all requests have in common, whatever their route. */
+/** The common part of all requests, whatever their route. */
 interface AnyRequest {
   readonly params?: Readonly<Record<string, string>> | undefined
   readonly query?: Readonly<Record<string, unknown>> | undefined
@@ -76,7 +76,8 @@ export function adminClient(options: ClientOptions): AdminClient {
     }
   }
 
-  // The types of the interface follow from the routes; inside, a request is any request.
+  // The types of the interface follow from the routes; the implementation treats all requests
+  // alike.
   const client = {
     get: (path: string, request?: AnyRequest) => call('GET', path, request),
     post: (path: string, request?: AnyRequest) => call('POST', path, request),
@@ -89,7 +90,8 @@ export function adminClient(options: ClientOptions): AdminClient {
 function filled(path: string, params: Readonly<Record<string, string>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name]
-    if (value === undefined || value === '') throw new TypeError(`the path ${path} needs "${name}"`)
+    if (value === undefined || value === '')
+      throw new TypeError(`the path ${path} needs the parameter "${name}"; pass it in \`params\``)
     return encodeURIComponent(value)
   })
 }

@@ -38,11 +38,11 @@ type Body<Types> = Types extends { readonly body: infer B }
     : { readonly body: B }
   : unknown
 
-/** What a request takes: the parts of its path, its query and its body. */
+/** The parameters of a request: the parts of its path, its query and its body. */
 export type RequestOf<M extends Method, Path extends string> = Params<Path> &
   Query<TypesOf<M, Path>> &
   Body<TypesOf<M, Path>> & {
-    /** The same key gets the same answer, and nothing happens twice. */
+    /** A repeated request with the same key gets the same response and has no further effect. */
     readonly idempotencyKey?: string
     readonly signal?: AbortSignal
   }

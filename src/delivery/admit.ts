@@ -12,7 +12,7 @@ interface AdmissionOptions {
   readonly refuse: Refuse
 }
 
-/** Refuses what can be refused before the body is read. */
+/** Refuses a request if that is possible before the body is read. */
 export function admission({
   sources,
   limits,

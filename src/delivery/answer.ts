@@ -12,7 +12,7 @@ export interface Answer {
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
-/** What a provider expects of the answers to its deliveries. */
+/** The statuses and bodies that a provider expects. */
 type AnswerRules = Pick<Source, 'acceptedStatus' | 'acceptedBody' | 'acceptedHeaders'>
 
 export function recorded(source: AnswerRules, receiptId: string): Answer {

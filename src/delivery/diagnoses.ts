@@ -4,12 +4,13 @@ import type { Delivery, NamedSource, Refusal, Source } from '../sources/contract
 import { diagnose, isDiagnosed } from '../sources/diagnose/diagnose.ts'
 
 /**
- * Finds out why deliveries were refused, after their answers were sent: the sender learns nothing
- * of it. One delivery is diagnosed at a time, and only so many per second, whatever anyone sends.
+ * Finds out why deliveries were refused, after their answers were sent, so the sender learns
+ * nothing. One delivery is diagnosed at a time, and the number per second is limited, whatever
+ * anyone sends.
  */
 export interface Diagnoses {
   offer(name: string, source: Source, delivery: Delivery, refusal: Refusal): void
-  /** Resolves when none is in progress. */
+  /** Resolves when no diagnosis is in progress. */
   idle(): Promise<void>
 }
 
@@ -18,12 +19,12 @@ export interface DiagnosisLog {
   explain(source: string, code: ErrorCode, diagnosis: string): void
 }
 
-// A diagnosis takes ten milliseconds at most: under a flood this is a few percent of a core, and
-// enough for a person.
+// A diagnosis takes ten milliseconds at most. Under a flood this rate costs a few percent of a
+// core, and it is enough for a person.
 const EVERY_MS = 500
-// So many diagnoses may run in a burst: several endpoints are often set up wrongly at once.
+// A burst of this size is allowed: several endpoints are often misconfigured at the same time.
 const AT_ONCE = 8
-// A source and reason that was just explained can wait: others come first.
+// A source and reason that was just explained can wait, so that others come first.
 const AGAIN_MS = 10_000
 const AT_ONCE_PER_REASON = 6
 // Waiting deliveries hold their bodies: a stranger must not make us keep large ones.
@@ -41,21 +42,21 @@ interface Reason {
   lastKind: string
 }
 
-/** `sources`: their secrets are tried, to find a delivery that was sent to the wrong URL. */
+/** `sources`: their secrets are tried, to detect a delivery that was sent to the wrong URL. */
 export function diagnoses(
   sources: readonly NamedSource[],
   log: DiagnosisLog,
   observer: Pick<Observer, 'diagnosis' | 'trouble'>,
 ): Diagnoses {
   const mayExplain = allowance(AT_ONCE, EVERY_MS)
-  /** As many as there are sources and codes: both are configured, not sent. */
+  /** At most one per source and code: both come from the configuration, not from senders. */
   const reasons = new Map<string, Reason>()
   const waiting: WaitingDelivery[] = []
   let running: Promise<void> | undefined
 
   async function run(): Promise<void> {
     for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-      // After the answer, and with room for other deliveries in between.
+      // Runs after the answer, and yields to other deliveries.
       await new Promise((resolve) => setImmediate(resolve))
       await explain(next)
       waiting.shift()
@@ -69,7 +70,7 @@ export function diagnoses(
       if (diagnosis === undefined) return
       log.explain(name, code, diagnosis)
       const reason = reasonOf(name, code)
-      // The same fault again is one line in the log.
+      // A repeated fault is logged once.
       if (reason.lastKind === kindOf(diagnosis)) return
       reason.lastKind = kindOf(diagnosis)
       observer.diagnosis?.({ source: name, code, diagnosis })
@@ -108,7 +109,7 @@ export function kindOf(diagnosis: string): string {
   return diagnosis.replace(/\d+/g, '#')
 }
 
-/** So many at once, and one more after each interval. */
+/** A token bucket: this many at once, and one more after each interval. */
 function allowance(atOnce: number, everyMs: number): () => boolean {
   let left = atOnce
   let countedAt = performance.now()

@@ -3,9 +3,9 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { NamedSource } from '../sources/contract.ts'
 import type { Head } from './request.ts'
 
-/** What a source demands of its deliveries besides a signature. */
+/** The conditions of a source on its deliveries, besides the signature. */
 export interface Guard {
-  /** Refuses by address, and while the rate is used up. Runs before the body is read. */
+  /** Refuses by address, and while the rate is exhausted. Runs before the body is read. */
   admit(head: Head): GuardRefusal | undefined
   /**
    * Counts a genuine delivery, or refuses it. Only genuine ones count, so a stranger cannot use up
@@ -53,7 +53,7 @@ export function guardOf(
     admit(head) {
       if (isAllowed) {
         const address = clientAddress(head.peerAddress(), head.header('x-forwarded-for'), isTrustedProxy)
-        // Without an address nobody can tell whether it is allowed.
+        // Without an address it is unknown whether it is allowed.
         if (address === undefined || !isAllowed(address))
           return { code: 'ADDRESS_NOT_ALLOWED', detail: `the address is ${address ?? 'not known'}` }
       }
@@ -68,7 +68,7 @@ export function guardOf(
   }
 }
 
-/** So many per second, of which those of one second may come at once. */
+/** A token bucket: this many per second, all of which may arrive at once. */
 function tokenBucket(perSecond: number) {
   const capacity = Math.max(1, perSecond)
   let tokens = capacity
@@ -87,7 +87,7 @@ function tokenBucket(perSecond: number) {
       tokens -= 1
       return true
     },
-    /** How long until the next token. 0: there is one. */
+    /** The time until the next token. 0: there is one. */
     waitMs(): number {
       refill()
       return tokens >= 1 ? 0 : ((1 - tokens) / perSecond) * 1_000

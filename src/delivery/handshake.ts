@@ -15,7 +15,7 @@ export type AnswerHandshake = (
   handshake: HandshakeAnswer | Refusal,
 ) => Promise<Answer>
 
-/** Performs what a handshake asks for, then answers it. A handshake records nothing. */
+/** Performs the action of a handshake, then answers it. A handshake records nothing. */
 export function handshakeAnswers({ observer, refuseUnverified }: HandshakeOptions): AnswerHandshake {
   return async ({ head, source, startedAt }, delivery, handshake) => {
     if (!handshake.ok) return refuseUnverified(head, source, delivery, handshake)

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 const MIB = 1024 * 1024
-/** A timer of Node holds 31 bits of milliseconds; a longer one would fire at once. */
+/** A timer of Node holds 31 bits of milliseconds. A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** What reading bodies may cost: the options of every receiver. */
+/** Limits on reading bodies: the options of every receiver. */
 export const bodyLimitFields = {
   /** Providers stay under 1 MiB, except GitHub (25 MB) and bulk senders: raise it for those. */
   maxBodyBytes: z
@@ -20,5 +20,5 @@ export const bodyLimitFields = {
   bodyTimeoutMs: z.int().positive().max(MAX_TIMER_MS).default(15_000),
 }
 
-/** How long a sender is asked to wait before it retries a 503. */
+/** The Retry-After of a 503. */
 export const RETRY_AFTER_SECONDS = 5

@@ -10,8 +10,8 @@ import { nodeHead } from './request.ts'
 const CLOSE_GRACE_MS = 1_000
 
 /**
- * Answers requests of node:http: admit → read the body → receive → send. Signatures are over bytes,
- * so a parser before us must have kept them.
+ * Answers requests of node:http: admit → read the body → receive → send. Signatures cover the
+ * bytes, so a parser that runs earlier must keep them.
  */
 export function nodeDoor<Reply>(
   send: (request: IncomingMessage, response: ServerResponse, reply: Reply) => void | Promise<void>,
@@ -49,12 +49,12 @@ export function respond(request: IncomingMessage, response: ServerResponse, answ
   if (isUnread(request)) disconnectLater(request)
 }
 
-/** Requests of `app.inject()` in tests have neither `complete` nor a connection to close. */
+/** Requests of `app.inject()` in tests have neither `complete` nor a connection. */
 export function isUnread({ complete }: IncomingMessage): boolean {
   return complete === false
 }
 
-/** The sender may still be writing the body: let it read the answer first. */
+/** The sender may still be writing the body, and reads the answer after that. */
 export function disconnectLater(request: IncomingMessage): void {
   setTimeout(() => request.socket.destroy(), CLOSE_GRACE_MS).unref()
 }

@@ -5,9 +5,9 @@ import { type Answer, notWanted, refusedWith } from './answer.ts'
 import type { Diagnoses } from './diagnoses.ts'
 import type { Head } from './request.ts'
 
-/** Where refusals are kept for people. The ledger has such a log, a key store has none. */
+/** The log of refusals for people. The ledger has one, a key store has none. */
 export interface RefusalLog {
-  /** `header`: the one that the refusal is about. */
+  /** `header`: the header that caused the refusal. */
   add(source: string, code: ErrorCode, detail: string, header?: string): void
 }
 
@@ -22,10 +22,10 @@ export interface RefusalOptions {
 export type Refuse = (head: Head, code: ErrorCode, detail: string, how?: RefusalAnswer) => Answer
 
 interface RefusalAnswer {
-  /** In place of the status in the catalogue. */
+  /** Replaces the status in the catalogue. */
   readonly status?: number
   readonly retryAfterSeconds?: number | undefined
-  /** The header that the refusal is about. */
+  /** The header that caused the refusal. */
   readonly header?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export interface Refusals {
   readonly refuse: Refuse
   /** Answers with the status that the provider expects for a delivery that is not its own. */
   refuseUnverified(head: Head, source: NamedSource, delivery: Delivery, refusal: Refusal): Answer
-  /** Reports what would have been refused. The sender gets the answer of an unwanted type. */
+  /** Reports a refusal without refusing. The sender gets the answer to an unwanted type. */
   shadow(source: NamedSource, delivery: Delivery, refusal: Refusal): Answer
 }
 
@@ -46,7 +46,7 @@ export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer 
 
   const refuse: Refuse = (head, code, detail, how = {}) => {
     const { status } = how
-    // Names that nobody configured share one row: they come from outside.
+    // Unconfigured names share one row, because strangers choose them.
     const source = sources.has(head.sourceName) ? head.sourceName : '(unknown)'
     const answer = refusedWith(code, {
       ...(status === undefined ? {} : { status }),
@@ -63,7 +63,8 @@ export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer 
     refuseUnverified(head, { name, source }, delivery, refusal) {
       const { code, detail, header } = refusal
       diagnoses.offer(name, source, delivery, refusal)
-      // Keys that could not be fetched are our fault: the sender must retry, so the status is ours.
+      // Keys that could not be fetched are our fault: the sender must retry, so hookonce chooses
+      // the status.
       const status = code === 'KEYS_UNAVAILABLE' ? {} : { status: source.refusedStatus }
       return refuse(head, code, detail, { ...status, header })
     },

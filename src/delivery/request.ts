@@ -11,9 +11,9 @@ export interface Head {
   readonly url: string
   /** By lower-case name. */
   header(name: string): string | undefined
-  /** Names and values in turn, as they came. */
+  /** Names and values alternate, as they arrived. */
   readonly headerPairs: readonly string[]
-  /** The address of the connection. Undefined where the platform does not tell it. */
+  /** The address of the connection. Undefined if the platform does not provide it. */
   peerAddress(): string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface SourceRequest<S extends NamedSource = NamedSource> {
   readonly startedAt: number
 }
 
-/** A request whose signature is right. */
+/** A request with a valid signature. */
 export interface VerifiedRequest<S extends NamedSource = NamedSource> extends SourceRequest<S> {
   /** Which secret matched, by its position from 1. */
   readonly secret: number
@@ -34,7 +34,7 @@ export function nodeHead(sourceName: string, request: IncomingMessage): Head {
   return {
     sourceName,
     method: request.method ?? '',
-    // A router may have cut `url`.
+    // A router may have shortened `url`.
     url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
     headerPairs: request.rawHeaders,
     header: headerIn(request.headers),
@@ -60,7 +60,7 @@ export function deliveryOf({ method, url, header }: Head, body: Uint8Array): Del
   return { method, url, header, body, receivedAtMs: Date.now() }
 }
 
-/** The request with an id of ours in the header `name`, in place of any value of the sender. */
+/** The request with an id of ours in the header `name`. Replaces a value of the sender. */
 export function stamped(head: Head, name: string): Head {
   const stamp = randomUUID()
   const others = withoutHeader(head, name)

@@ -18,7 +18,7 @@ export type Verify = <S extends NamedSource>(
 
 /**
  * prepare → handshake → verify. Synchronous unless keys must be fetched or a handshake performed: a
- * promise for nothing would cost every delivery a turn of the event loop.
+ * needless promise would cost every delivery a turn of the event loop.
  */
 export function verification({
   refuse,

@@ -49,9 +49,9 @@ export function effectOf({ subscriber, business }: HandlerRun, key: string): Eff
 }
 
 /**
- * Records under the live fence that this run is about to call, or finds out why it must not. The
- * job's row is locked until that commit. If the job is rescued before it, nothing is started; if it
- * is rescued after it, the next run finds the started call.
+ * Records under the live fence that this run is about to call, or returns why it must not. The
+ * job's row is locked until that commit. If the job is rescued before it, nothing is started. If
+ * the job is rescued after it, the next run finds the started call.
  */
 export async function claimEffect(run: HandlerRun, request: EffectRequest): Promise<EffectClaim> {
   const first = opened(request, 0)
@@ -94,7 +94,7 @@ function epochOf(request: EffectRequest, job: HandlerRun['job'], epoch: number) 
   return { effect, job, epoch, mode, inputHash, downstreamKey: opened(request, epoch).idempotencyKey }
 }
 
-/** Undefined: another run started the next epoch first, look again. */
+/** Undefined: another run started the next epoch first; the caller reads again. */
 async function claimKnown(run: HandlerRun, request: EffectRequest): Promise<EffectClaim | undefined> {
   const claim = await fenced(run, async (client) => {
     const claimed = await claimLocked(run, request, client)
@@ -211,5 +211,5 @@ function fenced<Result>(
 const TURN_MS = 1_000
 
 export function busy({ key }: EffectId): EffectBusy {
-  return new EffectBusy(TURN_MS * (0.5 + Math.random()), `another job is at effect "${key}"`)
+  return new EffectBusy(TURN_MS * (0.5 + Math.random()), `another job is running the effect "${key}"`)
 }

@@ -12,7 +12,7 @@ export interface RequestTerms {
 }
 
 export type EffectDecision =
-  /** It is done: return the recorded result. */
+  /** The effect is done: return the recorded result. */
   | { readonly kind: 'return' }
   /** The previous call is known not to count: start a new call, with another key. */
   | { readonly kind: 'next epoch' }

@@ -34,7 +34,7 @@ const optionsSchema = strict({
   downstreamTtlMs: z.number().positive().default(DAY_MS),
   /** What the effect depends on, as JSON: the same key with another input is refused. */
   input: z.unknown().optional(),
-  /** Asks the called service for the outcome. Runs before any second call, in every mode. */
+  /** Queries the called service for the outcome. Runs before any second call, in every mode. */
   reconcile: z.custom<Reconcile>((value) => typeof value === 'function', 'must be a function').optional(),
 })
 
@@ -44,13 +44,15 @@ export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>
 
 /** The argument of an effect's work. */
 export interface EffectCall extends Call {
-  /** fetch with the Idempotency-Key and a timeout. Its errors tell "not done" from "unknown". */
+  /**
+   * fetch with the Idempotency-Key and a timeout. Its errors distinguish "not done" from "unknown".
+   */
   readonly fetch: EffectFetch
 }
 
 export type EffectWork<Result> = (call: EffectCall) => Result | Promise<Result>
 
-/** Runs once per key; docs/reference/effects.md says what each mode promises. */
+/** Runs once per key; docs/reference/effects.md lists what each mode promises. */
 export async function effect<Result>(
   run: HandlerRun,
   key: string,
@@ -77,8 +79,8 @@ export async function effect<Result>(
     observedEffect(run, { key, mode }, (onStart) =>
       runEffect(run, { request, work: startingWith(onStart, work), reconcile }),
     )
-  // Keep the first declared input, even if an earlier request declared none: later ones must match
-  // it.
+  // Keep the first declared input, even if an earlier request declared none: later requests must
+  // match it.
   progress.effects.set(key, { answer, inputHash: before?.inputHash ?? hash })
   return answer as Promise<Result>
 }
@@ -110,7 +112,7 @@ async function runEffect<Result>(
   const answer = await reconcile({ idempotencyKey, signal: run.interruption.signal, calledAt })
   if (answer.outcome === 'done') return record(run, open, answer.result as Result)
   if (answer.outcome === 'unknown') {
-    const reason = 'it was called, and the other side cannot tell what came of it'
+    const reason = 'it was called, and the called service does not know the outcome'
     return stopAtUnknown(run, { effect: request.effect, epoch, reason })
   }
   // With the same key, even in atMostOnce: the service can then still recognise a frozen caller
@@ -139,7 +141,7 @@ async function callAndRecord<Result>(
     })
   } catch (error) {
     // Any other error leaves the outcome open. So does the refusal of a second call, because it
-    // says nothing about the first. The row stays `started`, and the next request decides.
+    // proves nothing about the first. The row stays `started`, and the next request decides.
     const isDefinite = error instanceof NotDone || error instanceof Unsent
     if (isDefinite && open.call.calledAt === undefined) {
       await end(run, open, { state: 'failed', result: null, reason: error.message })
@@ -150,9 +152,9 @@ async function callAndRecord<Result>(
 }
 
 /**
- * The process may have been frozen between the commit and the call, for longer than its lease. Then
- * nothing is called. If there was no earlier call, that is recorded: otherwise the outcome would
- * count as unknown.
+ * The process may have been frozen between the commit and the call, for longer than its lease. In
+ * that case nothing is called. If there was also no earlier call, the effect is recorded as not
+ * done: otherwise its outcome would count as unknown.
  */
 async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void> {
   try {
@@ -189,7 +191,7 @@ const UNKEPT = new Set(['RESULT_NOT_JSON', 'STEP_RESULT_TOO_LARGE'])
 /** Turns a refused value (SQLSTATE 22xxx) into RESULT_NOT_JSON; other errors stay as they are. */
 function asRefusedValue({ key }: EffectId, error: unknown): unknown {
   if (!/^22...$/.test(sqlStateOf(error))) return error
-  const fault = `the ledger cannot keep the result of effect "${key}": ${textOfThrown(error)}`
+  const fault = `the ledger cannot store the result of effect "${key}": ${textOfThrown(error)}`
   return new HookonceError('RESULT_NOT_JSON', fault, { cause: error })
 }
 

@@ -35,8 +35,8 @@ function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Records the outcome of a call that took longer than its lease or its timeout, and counts as
- * unknown by now. The jobs that wait for it go on. False: a person has decided already.
+ * Records the outcome of a call that took longer than its lease or its timeout, and already counts
+ * as unknown. The waiting jobs continue. False: a person has already decided.
  */
 function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
   return inTransaction(pool, async (client) => {

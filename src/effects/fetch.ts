@@ -7,7 +7,7 @@ import { NotDone, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { HandlerRun } from './run.ts'
 
-/** Half of a handler's default timeout: after a lost reply there is time to record that. */
+/** Half of a handler's default timeout: leaves time to record that a reply was lost. */
 const DEFAULT_TIMEOUT_MS = 30_000
 /** Enough of an error response to understand it. */
 const MAX_QUOTE_CHARS = 300
@@ -91,7 +91,8 @@ async function exchange(request: Request): Promise<Response> {
 
 /**
  * Limits how much of a reply is held in memory. Of a refusal only the quote is needed. The status
- * of a 2xx already says that the call was done, so a larger body fails only the code that reads it.
+ * of a 2xx already proves that the call was done, so a larger body fails only the code that reads
+ * it.
  */
 async function bodyOf(reply: Response, url: string): Promise<Buffer | ReadableStream> {
   const limit = reply.ok ? MAX_REPLY_BYTES : MAX_QUOTE_BYTES

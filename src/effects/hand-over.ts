@@ -17,8 +17,8 @@ export function hasHandedOver({ writes, messages }: HandedOver): boolean {
 }
 
 /**
- * The step that records a hand-over. A record of messages must not stand for writes that never
- * happened, nor the reverse.
+ * The step that records a hand-over. A record of messages must not count as a record of writes, nor
+ * the reverse.
  */
 export function recordOf({ writes, messages }: HandedOver): string {
   if (messages.length === 0) return WRITTEN
@@ -31,12 +31,12 @@ export interface HandOverOrigin extends MessageOrigin {
   readonly lastStep: string | undefined
 }
 
-/** Gathers what a handler hands over with ctx.write and ctx.publish. */
+/** Collects the writes and messages that a handler passes to ctx.write and ctx.publish. */
 export class HandOver implements HandedOver {
   readonly writes: CheckedWrite[] = []
   readonly #origin: HandOverOrigin
   readonly #outgoing: Outgoing
-  /** What the last completed run of this job committed. */
+  /** The hand-over that the last completed run of this job committed. */
   readonly #committed: Committed
 
   constructor(origin: HandOverOrigin) {
@@ -61,8 +61,8 @@ export class HandOver implements HandedOver {
   }
 
   /**
-   * Drops what an earlier run has committed, so that a replay does not repeat it. Reads the steps
-   * of the job where the job's row does not tell.
+   * Drops writes that an earlier run has committed, so that a replay does not repeat them. Reads
+   * the steps of the job if its row is not enough.
    */
   async dropRepeated(): Promise<void> {
     if (this.#committed.messages) this.#outgoing.keep(0)

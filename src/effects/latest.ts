@@ -16,8 +16,8 @@ type Refetch = () => unknown
 
 const optionsSchema = strict({
   /**
-   * For a version that equals the applied one. `apply`: the later arrival wins. `skip`: the earlier
-   * one wins. `refetch`: the entity is read at its source, which is right in any order.
+   * Decides if the version equals the applied one. `apply`: the later arrival wins. `skip`: the
+   * earlier one wins. `refetch`: reads the entity at its source, which is right in any order.
    */
   tie: z.enum(['apply', 'skip', 'refetch']).default('apply'),
   /** Reads the entity at its source, while the entity is locked here. */
@@ -45,7 +45,7 @@ export interface EntityUpdate<Result, Current> {
   readonly options: LatestOptions<Current>
 }
 
-/** Where the name of an entity is unique. */
+/** The scope in which the name of an entity is unique. */
 export interface EntityScope {
   readonly tenant: string
   readonly shards: number
@@ -120,8 +120,8 @@ async function refetchUnversioned<Current>(
   const before = await lockVersion(db, entity)
   const current = await refetch()
   const isRevived = before.kind === NO_VERSION && before.deleted && isThere(current)
-  // A deletion also replaces a known version: a version newer than that one may still be older than
-  // the deletion.
+  // A deletion also replaces a known version: a version newer than the known one may still be older
+  // than the deletion.
   if (deleted || isRevived) await recordVersion(db, entity, row)
   return current
 }

@@ -65,7 +65,7 @@ export interface Outgoing {
   keep(count: number): void
 }
 
-/** A message says what happened, and where to read more. Brokers have similar limits. */
+/** A message should state what happened, and where to read more. Brokers have similar limits. */
 const MAX_PAYLOAD_BYTES = 256 * 1024
 
 /**

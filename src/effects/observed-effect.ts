@@ -9,8 +9,8 @@ import { UnknownEffectMet } from './transaction-effect.ts'
 type EffectName = Pick<EffectFact, 'key' | 'mode'>
 
 /**
- * Runs an effect in a span, and reports its start and its end. `work` calls `onStart` when it calls
- * what the handler gave.
+ * Runs an effect in a span, and reports its start and its end. `work` calls `onStart` just before
+ * it calls the handler's function.
  */
 export function observedEffect<Result>(
   run: HandlerRun,
@@ -64,9 +64,9 @@ function outcomeOf(error: unknown, { mode, hasStarted }: ThrownBy): EffectEndFac
   if (error instanceof EffectBusy) return 'busy'
   if (error instanceof UnknownEffectMet || code === 'EFFECT_UNKNOWN') return 'unknown'
   if (!hasStarted) return 'refused'
-  // It happened, and only its result could not be kept.
+  // The effect happened, but its result could not be stored.
   if (code === 'RESULT_NOT_JSON' || code === 'STEP_RESULT_TOO_LARGE') return 'done'
-  // A transaction is rolled back; the others say so themselves.
+  // A rolled-back transaction did nothing; the other modes record their outcome.
   if (mode === 'tx' || error instanceof NotDone || error instanceof Unsent) return 'failed'
   return 'open'
 }

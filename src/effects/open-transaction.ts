@@ -11,7 +11,7 @@ import { Operations } from './operations.ts'
 import type { HandlerRun } from './run.ts'
 import { effectInTransaction, type TransactionEffectOptions } from './transaction-effect.ts'
 
-/** What every transaction offers, also one of another library. */
+/** The methods of every transaction, including those of other libraries. */
 export interface AdaptedTransaction {
   /** Adds a message that is committed with the transaction, and then published. Returns its id. */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
@@ -54,16 +54,16 @@ export interface NamedStatement {
   readonly values?: readonly unknown[]
 }
 
-/** One open transaction, and what is committed with it. */
+/** One open transaction, and the records to commit with it. */
 export interface OpenTransaction {
   readonly messages: readonly NewMessage[]
-  /** What became of entities in it. */
+  /** The outcomes of ctx.latest for the entities in it. */
   readonly entityOutcomes: readonly Latest<unknown>[]
   onAdapter(db: Queryable): AdaptedTransaction
   onClient(client: PoolClient): Transaction
   /** Started in it. */
   readonly operations: Operations
-  /** Whether the text of a statement in it mentions a role, so that it may have changed it. */
+  /** Whether a statement in it mentions a role, and so may have changed it. */
   changesRole(): boolean
   close(): void
 }
@@ -81,7 +81,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   let namesRole = false
 
   function requireOpen(): void {
-    // The connection may belong to another transaction by now.
+    // By then the connection may belong to another transaction.
     if (isClosed)
       throw new HookonceError(
         'CONTEXT_CLOSED',

@@ -6,7 +6,7 @@ const MAX_RESULT_BYTES = 64 * 1024
 
 /**
  * A result as JSON, or null for none. Values that JSON would silently change are refused: a date
- * that comes back as text would be noticed only at the first retry in production.
+ * that is read back as text would be noticed only at the first retry in production.
  */
 export function toRecord(what: string, result: unknown): string | null {
   if (result === undefined) return null

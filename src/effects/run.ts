@@ -56,7 +56,7 @@ export class Progress {
   readonly operations = new Operations()
   /** For the completion of the job. */
   readonly handOver: HandOver
-  /** What became of the entities in ctx.latest and tx.latest. */
+  /** The outcomes of ctx.latest and tx.latest, by entity. */
   readonly entityOutcomes: Latest<unknown>[] = []
   /** Set when a commit of the run itself has settled the job. */
   settled: 'processed' | 'attention' | undefined = undefined

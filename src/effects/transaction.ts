@@ -35,9 +35,9 @@ const MAX_TRIES = 5
 
 /**
  * A call of ctx inside a transaction would commit apart from it, or wait for it forever. Calls
- * beside a transaction are refused too, because they cannot be told from calls inside it.
- * AsyncLocalStorage could tell, but it slows every promise of the process: by a seventh of the cost
- * of a transaction.
+ * beside a transaction are refused too, because they look the same. AsyncLocalStorage could
+ * distinguish them, but it slows every promise of the process: by a seventh of the cost of a
+ * transaction.
  */
 export function refuseInside({ progress }: HandlerRun, what: string): void {
   const [name] = progress.openTransactions ?? []
@@ -49,8 +49,8 @@ export function refuseInside({ progress }: HandlerRun, what: string): void {
 }
 
 /**
- * The handler's work. With an adapter it also gets the native transaction, and `tx` offers only
- * what that lacks.
+ * The handler's work. With an adapter it also gets the native transaction, and `tx` offers only the
+ * methods that the native one lacks.
  */
 export type Work<Result> = (tx: Transaction, native: unknown) => PromiseLike<Result>
 
@@ -134,7 +134,7 @@ function stepOf<Result>(
           )
         return result
       } finally {
-        // A pending operation would go on after the rollback, outside of any transaction.
+        // A pending operation would continue after the rollback, outside of any transaction.
         if (operations.firstPending !== undefined) await operations.idle()
         progress.openTransactions.delete(name)
         close()
@@ -183,7 +183,7 @@ function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: St
       )
       return result
     },
-    // A session that is idle for longer than a handler may run belongs to a frozen process.
+    // A session that idles for longer than a handler may run belongs to a frozen process.
     { idleMs: subscriber.timeoutMs },
   )
 }
@@ -236,7 +236,7 @@ function withoutDriver(result: unknown): unknown {
   return result
 }
 
-/** Judged by its shape: an application may use its own copy of `pg`. */
+/** Checked by its shape: an application may use its own copy of `pg`. */
 function isQueryResult(result: object): result is QueryResult {
   const isOfClass = Object.getPrototypeOf(result) !== Object.prototype
   return (

@@ -20,13 +20,16 @@ import { workStages } from './work.ts'
  * started, drained and stopped. All of its state is its own, so that a process may hold several.
  */
 export interface Engine {
-  /** Adds a handler. Throws after the ledger was opened. */
+  /** Adds a handler. Throws once the ledger is open. */
   subscribe(given: NewSubscription): void
   /** Adds a source whose events are handled inside their requests. */
   inline: InlineSources['add']
   /** Opens the ledger and wires the receiver, once. After a failure the next call tries again. */
   open(): Promise<OpenStages>
-  /** The same for a delivery: while the ledger cannot be opened, most deliveries do not try. */
+  /**
+   * Opens the ledger for a delivery. While the ledger cannot be opened, most deliveries fail
+   * without a try.
+   */
   openForDelivery(): Promise<OpenStages>
   /** The answer to a delivery for which the ledger could not be opened. */
   answerUnopened(error: unknown): Answer
@@ -136,7 +139,7 @@ export function createEngine(options: CheckedOptions): Engine {
     await work.stop(drainMs)
     await opened.diagnoses.idle()
     await Promise.all([opened.rejections.stop(), inline.stopReports()])
-    // Again: a delivery in progress at the beginning may have been a duplicate, which is counted.
+    // Again: a delivery in progress at the first flush may have been a duplicate, which is counted.
     await opened.acceptor.idle()
     await stopFlushing?.()
     await inline.close()

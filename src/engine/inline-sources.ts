@@ -21,16 +21,16 @@ export type InlineSourceOptions = Omit<InlineOptions, 'store' | 'name'> &
 export interface InlineSources {
   readonly names: ReadonlySet<string>
   add(name: string, handler: InlineHandler, options: InlineSourceOptions): Inline
-  /** Finishes the diagnoses of refused deliveries, and records what was refused. */
+  /** Finishes the diagnoses of refused deliveries, and records the refusals. */
   stopReports(): Promise<void>
-  /** Without an open ledger: what was refused is not recorded. */
+  /** Without an open ledger, refusals are not recorded. */
   dropReports(): void
   close(): Promise<void>
 }
 
 interface InlineSourcesOptions {
   readonly open: () => Promise<OpenStages>
-  /** The same, and while the engine stops: what is open already. */
+  /** Like `open`, but while the engine stops it returns only what is already open. */
   readonly openOrStopping: () => Promise<OpenStages>
   readonly options: CheckedOptions
   readonly observer: Observer
@@ -50,7 +50,7 @@ export function inlineSources({
     const table = schema === DEFAULT_SCHEMA ? undefined : `${schema}.inline_key`
     return { database: ledger.business, prepare, migrate, table }
   })
-  // Opens the ledger, if nothing else has, at most once per second.
+  // Opens the ledger at most once per second, unless it is already open.
   const whenOpen: Queryable = {
     query: async (query) => (await openOrStopping()).ledger.pool.query(query),
   }

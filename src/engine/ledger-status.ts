@@ -6,7 +6,7 @@ import { sharedLook } from '../work/shared-look.ts'
 import { withinMs } from '../work/within.ts'
 import type { OpenStages } from './open.ts'
 
-/** What load balancers and scrapers read from the ledger. Calls at the same time share one read. */
+/** The status of the ledger for load balancers and scrapers. Simultaneous calls share one read. */
 export interface LedgerStatus {
   /** Whether a delivery could be recorded durably now. */
   isReady(): Promise<boolean>

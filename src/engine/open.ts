@@ -38,7 +38,7 @@ export interface OpenOptions {
   readonly observer: Observer
 }
 
-/** Opens the ledger and wires the receiver over it. Closes the ledger again if that fails. */
+/** Opens the ledger and wires the receiver over it. Closes the ledger again if the wiring fails. */
 export async function openStages(given: OpenOptions): Promise<OpenStages> {
   const { options, subscriptions, inlined } = given
   requireDatabase(options)

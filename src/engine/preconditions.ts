@@ -5,8 +5,8 @@ import type { Observer } from '../observe/observer.ts'
 import type { CheckedOptions } from '../options.ts'
 
 /**
- * With NODE_ENV=production an embedded ledger must be asked for: otherwise a forgotten DATABASE_URL
- * would go unnoticed.
+ * With NODE_ENV=production an embedded ledger must be requested explicitly: otherwise a forgotten
+ * DATABASE_URL would go unnoticed.
  */
 export function requireDatabase({ database, dir }: CheckedOptions): void {
   if (database !== undefined || process.env.NODE_ENV !== 'production') return
@@ -18,7 +18,7 @@ export function requireDatabase({ database, dir }: CheckedOptions): void {
   )
 }
 
-/** A source without a subscriber would acknowledge its events and forget them. */
+/** Without a subscriber, the events of a source would be acknowledged and forgotten. */
 export function requireSubscribers(options: CheckedOptions, subscribed: ReadonlySet<string>): void {
   for (const [name, source] of Object.entries(options.sources)) {
     if (source.unwanted === 'record' || subscribed.has(name)) continue

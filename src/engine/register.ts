@@ -16,7 +16,7 @@ import type { Subscription } from '../subscription.ts'
 
 export interface RegisteredSubscriber extends Subscriber {
   readonly patterns: readonly string[]
-  /** Whether it wants an event of a type that it wants. Undefined: it wants all of them. */
+  /** Selects among the events of its types. Undefined: the subscriber wants all of them. */
   readonly wants?: ((event: Event) => boolean) | undefined
 }
 

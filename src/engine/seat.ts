@@ -6,8 +6,8 @@ import { createEngine, type Engine } from './engine.ts'
 import type { InlineSourceOptions } from './inline-sources.ts'
 
 /**
- * The engine behind a façade, and the handlers that were registered with it. `hookonce/testing`
- * replaces the engine: by one on a test database, and after a simulated crash by the next one.
+ * The engine behind a façade, and the handlers registered with it. `hookonce/testing` replaces the
+ * engine by one on a test database, and again after each simulated crash.
  */
 export interface Seat {
   readonly options: CheckedOptions
@@ -63,7 +63,7 @@ export function setSeat(hooks: object, seat: Seat): void {
   seats.set(hooks, seat)
 }
 
-/** Undefined: not made by the `hookonce()` of this copy of the package. */
+/** Undefined: not created by the `hookonce()` of this copy of the package. */
 export function seatOf(hooks: object): Seat | undefined {
   return seats.get(hooks)
 }

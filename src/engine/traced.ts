@@ -13,8 +13,8 @@ import {
 import type { TopicPublisher } from '../publish/publishers.ts'
 
 /*
- * Stages whose work is run in spans. Without an observer that opens spans, the stages are used as
- * they are, so that the hot paths pay nothing.
+ * Wraps stages so that their work runs in spans. Without an observer that opens spans, the stages
+ * are not wrapped, so that the hot paths pay nothing.
  */
 
 type Tracing = Pick<Observer, 'inSpan' | 'traceContext'>
@@ -62,8 +62,8 @@ export function tracedPublishers(
 }
 
 /**
- * The trace context travels with the receipt, as two of its headers. `header` stays as it is: a
- * signature may cover what was sent.
+ * The trace context travels with the receipt, as two of its headers. `header` does not change,
+ * because a signature may cover it.
  */
 function recordedWith(context: TraceContext | undefined, head: Head): Head {
   if (context === undefined) return head
@@ -72,7 +72,7 @@ function recordedWith(context: TraceContext | undefined, head: Head): Head {
   return { ...head, headerPairs: [...others, ...Object.entries(contextHeaders(context)).flat()] }
 }
 
-/** The receiver of a message continues its span, unless the handler gave a context of its own. */
+/** The receiver of a message continues its span, unless the handler passed its own context. */
 function carrying(context: TraceContext | undefined, message: Message): Message {
   const { headers } = message
   const isOwn = traceContextIn(headers) === undefined && Object.keys(headers).some(isTraceHeader)

@@ -17,9 +17,9 @@ import { tracedPublishers } from './traced.ts'
 
 /** The stages that only run between start() and stop(): worker, relay and upkeep. */
 export interface WorkStages {
-  /** The worker as the receiver of the same process sees it, whether or not it runs. */
+  /** The worker for the receiver of the same process, whether or not the worker runs. */
   readonly handOff: HandOff
-  /** Starts what does not run yet, so that a start that failed halfway can be repeated. */
+  /** Starts the stages that do not run yet, so that a start that failed halfway can be repeated. */
   start(opened: OpenStages): Promise<void>
   /** Makes the worker look for jobs now. */
   wake(): void
@@ -89,7 +89,7 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
     handOff,
     start,
     wake,
-    // At the same time: a chore in progress must not delay the drain of the handlers.
+    // In parallel: a chore in progress must not delay the drain of the handlers.
     async stop(drainMs) {
       await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
     },
@@ -124,8 +124,8 @@ async function startRelayOf(given: RelayStart): Promise<Relay | undefined> {
 }
 
 /**
- * By then, work in flight has usually ended and its outcome is committed. Otherwise the suspect
- * runs later.
+ * By then, work in flight has usually ended and committed its outcome. If not, the suspect runs
+ * later.
  */
 function isolationMs(outbox: OutboxOptions | undefined, subscribers: readonly Subscriber[]): number {
   const timeouts = [...subscribers.map(({ timeoutMs }) => timeoutMs), outbox?.timeoutMs ?? 0]

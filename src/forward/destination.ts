@@ -14,8 +14,8 @@ import { loadTransform, modulePlace, type TransformPlace } from './load-transfor
 import type { Transform } from './transform.ts'
 
 /*
- * A destination is an app in any language that gets events by HTTP. This is how the configuration
- * describes it; secrets are references, such as `env:NAME` or `file:/path`.
+ * A destination is an app in any language that gets events by HTTP. This schema describes it in the
+ * configuration; secrets are references, such as `env:NAME` or `file:/path`.
  */
 
 const secretReference = (use: string) =>
@@ -51,7 +51,7 @@ const authSchema = z.discriminatedUnion(
 
 const ORDER_PLACE = 'expected json:<path> or header:<name>, such as json:data.object.id'
 
-/** Other places need more of the source than its events. */
+/** Other places would need data that events do not have. */
 const orderPlace = z
   .union([z.templateLiteral(['json:', z.string()]), z.templateLiteral(['header:', z.string()])], {
     error: ORDER_PLACE,
@@ -60,23 +60,23 @@ const orderPlace = z
 
 export const destinationSchema = strict({
   url: targetUrl,
-  /** Two while one is rotated: each request then carries a signature of both. */
+  /** Two during a rotation: each request then carries both signatures. */
   secret: z
     .union([signingReference, z.array(signingReference)], { error: SECRET_FORM })
     .refine((given) => [1, 2].includes([given].flat().length), SECRET_COUNT),
-  /** The sources whose events it gets; without it, all. */
+  /** The sources whose events it gets. The default is all. */
   sources: z.array(z.string()).optional(),
   types: z.string().default('*'),
-  /** Headers of the delivery to forward, besides those that the source reads. */
+  /** Headers of the delivery to forward, in addition to those that the source reads. */
   headers: z.array(headerPattern).optional(),
   auth: authSchema.optional(),
-  /** Of one attempt, from the transform to the status of the response. */
+  /** The timeout of one attempt, from the transform to the status of the response. */
   timeoutMs: positive.max(HOUR_MS).optional(),
   retry: strict(retryFields).partial().optional(),
   concurrency: z.int().positive().optional(),
   /** Over all processes. */
   rate: rateSchema.optional(),
-  /** Holds its events while most requests fail. */
+  /** Holds its jobs while most requests fail. */
   circuit: circuitSchema.optional(),
   maxConnections: z.int().positive().max(1_000).optional(),
   /** Events with the same value at this place are forwarded one at a time, in recorded order. */
@@ -87,7 +87,7 @@ export const destinationSchema = strict({
       error: 'must be a function, or the path of a module whose default export is one',
     })
     .optional(),
-  /** Hosts and ranges that are not public and that requests may reach nevertheless. */
+  /** Hosts and ranges that are not public but that requests may reach. */
   allowPrivate: z.array(allowedHost).optional(),
 })
 
@@ -105,12 +105,12 @@ export interface Destination extends Omit<CheckedDestination, 'secret' | 'transf
   readonly transform?: Transform | TransformPlace | undefined
 }
 
-/** Where the faults of a configuration are reported, each with its place in the file. */
+/** Collects the faults of a configuration, each with its place in the file. */
 export interface FaultReport {
   report(fault: Fault): void
-  /** The secret of a reference. Undefined: its fault is reported. */
+  /** The secret of a reference. Undefined: its fault was reported. */
   secret(reference: string, path: readonly PropertyKey[], use: string): string | undefined
-  /** Undefined: what `make` threw is reported. */
+  /** Undefined: the error of `make` was reported. */
   attempt<Result>(path: readonly PropertyKey[], make: () => Promise<Result>): Promise<Result | undefined>
 }
 
@@ -120,7 +120,7 @@ export interface DestinationContext {
   readonly faults: FaultReport
 }
 
-/** Resolves the references of a destination. With a fault, the result must not be used. */
+/** Resolves the references of a destination. The result must not be used if there was a fault. */
 export async function loadDestination(
   name: string,
   checked: CheckedDestination,
@@ -151,7 +151,7 @@ export async function loadDestination(
       ),
     transform: await faults.attempt([...place, 'transform'], async () => {
       if (transform === undefined) return undefined
-      // A function can be loaded again from the module of the configuration.
+      // A function can be loaded again from the module of the configuration, in a thread.
       const found =
         typeof transform === 'string'
           ? modulePlace(transform, dirname(file))

@@ -28,17 +28,19 @@ export type ForwardHandler = (event: Event, ctx: ForwardContext) => Promise<void
 
 export interface ForwardDeps {
   readonly resolve: Resolve
-  /** Pauses the destination: it answered that it exists no more. */
+  /** Pauses the destination after a 410: it no longer exists. */
   disable(reason: string): Promise<void>
-  /** Whether errors quote the response: a destination may repeat what it was sent. Default true. */
+  /** Whether errors quote the response: a destination may echo the request. Default true. */
   readonly quotes?: boolean
   /** Opens spans around requests, and knows the trace context of the current one. */
   readonly tracing?: Pick<Observer, 'inSpan' | 'traceContext'>
 }
 
-/** As many as its jobs, if `concurrency` is not set. */
+/** As many connections as jobs, if `concurrency` is not set. */
 const MAX_CONNECTIONS = 32
-/** A destination that was gone is not asked again before its pause has reached every worker. */
+/**
+ * A destination that answered 410 is not called again before its pause has reached every worker.
+ */
 const GONE_DELAY_MS = 1_000
 
 /**
@@ -130,11 +132,14 @@ async function exchange(
 interface Conclusion {
   readonly url: string
   readonly quotes: boolean
-  /** Undefined: the response speaks for a URL of the transform, not for the destination. */
+  /** Undefined: the response came from a URL of the transform, not from the destination. */
   readonly disable: ForwardDeps['disable'] | undefined
 }
 
-/** Returns if the event was delivered. Otherwise throws what the worker settles the job by. */
+/**
+ * Returns if the event was delivered. Otherwise throws an error by which the worker settles the
+ * job.
+ */
 async function conclude(answer: HttpAnswer, { url, disable, quotes }: Conclusion): Promise<void> {
   const outcome = outcomeOf(answer, quotes)
   if (outcome.kind === 'delivered') return
@@ -164,7 +169,7 @@ export function placeOf(url: string): string {
 }
 
 function causeOf(error: unknown): string {
-  // Node tries several addresses, and its own message is then empty.
+  // Node tries several addresses, and then its own message is empty.
   if (error instanceof AggregateError) return error.errors.map(causeOf).join('; ')
   return error instanceof Error ? error.message : String(error)
 }

@@ -2,7 +2,7 @@
  * Names of headers that forwarding treats in a special way, in lower case.
  */
 
-/** They belong to a connection or to the framing of a request, so each request has its own. */
+/** Headers of a connection or of the framing of a request, so each request sets its own. */
 const OF_THE_REQUEST = new Set([
   'accept-encoding',
   'connection',
@@ -26,7 +26,7 @@ export function isNeverForwarded(name: string): boolean {
   return OF_THE_REQUEST.has(name) || CREDENTIALS.has(name)
 }
 
-/** Whether hookonce sets it itself: neither an option nor a transform may. */
+/** Whether hookonce sets the header itself: neither an option nor a transform may set it. */
 export function isOurs(name: string): boolean {
   return OF_THE_REQUEST.has(name) || /^(webhook-|hookonce-)/.test(name) || name === 'idempotency-key'
 }

@@ -8,24 +8,28 @@ import type { DraftParts, RunTransform } from './transform.ts'
 import type { FromThread, ThreadFailure } from './transform-messages.ts'
 
 /*
- * Runs the transform of one destination in a thread of its own. A function that computes without a
- * pause would block the whole process: deliveries, leases and every other destination. A thread can
- * be stopped. It starts with the first event, and ends when there was none for a while.
+ * Runs the transform of one destination in its own thread. A function that computes without a pause
+ * would block the whole process: deliveries, leases and every other destination. A thread can be
+ * stopped. It starts with the first event, and ends after a while without events.
  */
 
-/** How often the thread is asked for a sign of life while it has work. */
+/** The interval of pings to a thread that has work. */
 const PING_EVERY_MS = 1_000
 /**
- * Pings in a row without a reply: the thread is blocked. A transform takes milliseconds. Pings are
- * counted, not seconds: if this thread was held up itself, it must not blame the other.
+ * After this many unanswered pings in a row, the thread counts as blocked. A transform takes
+ * milliseconds. Counts pings instead of seconds: if this thread itself was delayed, the other is
+ * not at fault.
  */
 const MISSED_PINGS = 5
-/** The module of a transform may load others, and compile TypeScript. */
+/** The module of a transform may import others and compile TypeScript. */
 const MISSED_PINGS_AT_START = 30
 const IDLE_MS = 60_000
 /** Enough for an event of some megabytes, many times over. */
 const MAX_HEAP_MB = 256
-/** Calls that were given up and never ended: the thread is started anew, so that they end too. */
+/**
+ * Calls that timed out but never ended. Above this number the thread is restarted, so that they
+ * end.
+ */
 const MAX_GIVEN_UP = 100
 
 interface Call {
@@ -58,7 +62,8 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
     worker.on('message', (message: FromThread) => hear(started, message))
     worker.on('error', (error) => stop(started, `its thread ended: ${textOfThrown(error)}`))
     worker.on('exit', () => stop(started, 'its thread ended'))
-    // The jobs keep the process alive. Last, because a listener of messages does so too.
+    // The jobs keep the process alive. Must come last, because a message listener also keeps it
+    // alive.
     worker.unref()
     return started
   }
@@ -101,7 +106,7 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
     worker.postMessage('ping')
   }
 
-  /** Nothing to do: the thread needs no pings, and ends after a while. */
+  /** Idle: the thread needs no pings, and ends after a while. */
   function rest(of: Thread): void {
     clearInterval(ping)
     ping = undefined
@@ -109,7 +114,7 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
     idle = setTimeout(() => stop(of, 'it was idle'), IDLE_MS).unref()
   }
 
-  /** Calls that have not begun are not to blame: they go to a new thread. */
+  /** Calls that have not begun did not block the thread: they move to a new thread. */
   function stop(stopped: Thread, why: string): void {
     if (thread !== stopped) return
     thread = undefined
@@ -152,7 +157,7 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
   }
 }
 
-/** Without the memory around the body: a Buffer may be a part of a larger one. */
+/** Copies the bytes, because a Buffer may be part of a larger one. */
 function sentOf(event: Event): Event {
   return { ...event, body: Uint8Array.from(event.body), headers: { ...event.headers } }
 }

@@ -5,10 +5,10 @@ import { loadModule } from '../input/load-module.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Transform } from './transform.ts'
 
-/** Where a transform is, so that a thread can load it too. */
+/** The place of a transform, so that a thread can load it too. */
 export interface TransformPlace {
   readonly file: string
-  /** From the default export. Empty: the default export itself is the function. */
+  /** The path within the default export. Empty: the default export itself is the function. */
   readonly path: readonly string[]
 }
 

@@ -10,7 +10,7 @@ export function orderKeyAt(place: Locator): (event: Event) => string {
     const header = (name: string): string | undefined =>
       Object.hasOwn(headers, name) ? headers[name] : undefined
     const delivery = { method: 'POST', url: '/', header, body, receivedAtMs: receivedAt.getTime() }
-    // An event without a value there waits for no other.
+    // An event without a value there waits for no other event.
     return read(delivery, event.payload) ?? event.receiptId
   }
 }

@@ -1,24 +1,24 @@
 import { type HttpAnswer, isSuccess } from '../http/http-pool.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 
-/** What the response of a destination means for the job. */
+/** Decides what the response of a destination means for the job. */
 export type ForwardOutcome =
   | { readonly kind: 'delivered' }
-  /** The destination exists no more: it is paused, and its jobs wait. */
+  /** The destination no longer exists: it is paused, and its jobs wait. */
   | { readonly kind: 'gone'; readonly reason: string }
   | {
       readonly kind: 'failed'
       readonly reason: string
-      /** The end of `reason`, if it is a quote of the response. */
+      /** The quote of the response at the end of `reason`, if there is one. */
       readonly quote: string
-      /** The destination asked for this delay. Undefined: the schedule decides. */
+      /** The delay that the destination requested. Undefined: the schedule decides. */
       readonly retryAfterMs: number | undefined
     }
 
 const GONE = 410
 const MAX_LOCATION_CHARS = 200
 
-/** The one place that decides what a response means. */
+/** The only place that interprets a response. */
 export function outcomeOf({ status, headers, quote }: HttpAnswer, quotes = true): ForwardOutcome {
   if (isSuccess(status)) return { kind: 'delivered' }
   if (status === GONE) return { kind: 'gone', reason: 'answered 410 Gone' }
@@ -31,7 +31,7 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400
 }
 
-// Following it could send the event to someone else.
+// Following a redirect could send the event to someone else.
 function redirection(location: string | undefined): string {
   const to = location === undefined ? '' : ` to ${location.slice(0, MAX_LOCATION_CHARS)}`
   return `: a redirect${to}. Redirects are not followed; configure the final URL`

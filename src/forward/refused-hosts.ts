@@ -10,7 +10,7 @@ export interface RefusedHost {
   readonly refusal: string
 }
 
-/** Why no request to this destination can succeed, as far as its URL tells without a lookup. */
+/** Why no request to this destination can succeed, judging by its URL without a lookup. */
 export function refusedAddress({ name, url, allowPrivate = [] }: RefusableDestination): string | undefined {
   const refusal = addressPolicy(allowPrivate).refusalOf(new URL(url).hostname)
   return refusal && `${refusal} to destinations.${name}`
@@ -18,7 +18,7 @@ export function refusedAddress({ name, url, allowPrivate = [] }: RefusableDestin
 
 type RefusableDestination = Pick<Destination, 'name' | 'url' | 'allowPrivate'>
 
-/** The destinations whose host name leads to refused addresses only, as it is resolved now. */
+/** The destinations whose host name currently resolves to refused addresses only. */
 export async function refusedHosts(
   destinations: readonly Destination[],
   resolve: Resolve,
@@ -30,7 +30,8 @@ export async function refusedHosts(
       await permittedAddresses(host, { policy: addressPolicy(allowPrivate), resolve })
     } catch (error) {
       if (error instanceof HookonceError) return [{ name, refusal: error.message }]
-      // The name cannot be resolved now. It may be later, and each attempt looks again.
+      // The name cannot be resolved at present. It may resolve later, and each attempt checks
+      // again.
     }
     return []
   })

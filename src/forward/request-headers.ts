@@ -10,7 +10,7 @@ import type { Draft } from './transform.ts'
 export interface AttemptFacts {
   readonly attempt: number
   readonly idempotencyKey: string
-  /** The trace context of the attempt. Undefined: nobody traces here. */
+  /** The trace context of the attempt. Undefined: tracing is off. */
   readonly traceContext: TraceContext | undefined
 }
 
@@ -72,7 +72,10 @@ function authHeaderOf(auth: Auth): Record<string, string> {
   }
 }
 
-/** If nobody traces here, the trace of the sender goes on as it is, as W3C Trace Context says. */
+/**
+ * Without tracing here, the sender's trace context is passed on unchanged, as W3C Trace Context
+ * demands.
+ */
 function traceOf({ headers }: Event, current: TraceContext | undefined): Record<string, string> {
   const context = current ?? traceContextIn(headers)
   return context ? contextHeaders(context) : {}
@@ -93,7 +96,7 @@ function originalHeaders(
   return headers
 }
 
-/** Percent-encodes what a header cannot hold; decodeURIComponent() reverts it. */
+/** Percent-encodes characters that a header cannot hold; decodeURIComponent() reverts it. */
 export function headerText(text: string): string {
   return encodeURI(text.replace(/\p{Surrogate}/gu, '\uFFFD'))
 }

@@ -3,8 +3,8 @@ import type { Auth, Destination } from './destination.ts'
 const MASK = '…'
 
 /**
- * Masks the secrets of a destination in its own response. Servers that are being debugged answer
- * with the request that they got, and errors quote the answer.
+ * Masks the secrets of a destination in its own response. Servers in debug mode may echo the
+ * request, and errors quote the response.
  */
 export function secretMask({
   secret,
@@ -18,7 +18,7 @@ export function secretMask({
   return (text) => secrets.reduce((masked, one) => withoutBeginning(masked.replaceAll(one, MASK), one), text)
 }
 
-/** As they were written, and as they are meant. */
+/** In the written and in the decoded form. */
 function queryValues(search: string): string[] {
   const written = search
     .slice(1)
@@ -27,10 +27,10 @@ function queryValues(search: string): string[] {
   return [...written, ...new URLSearchParams(search).values()]
 }
 
-/** Fewer characters of a secret are of no use, and any text may end with them. */
+/** A shorter part of a secret is useless to an attacker, and any text may end with it. */
 const LEAST_CHARS = 4
 
-/** The quote is cut at its limit, perhaps in the middle of a secret. */
+/** The quote is truncated at its limit, perhaps in the middle of a secret. */
 function withoutBeginning(text: string, secret: string): string {
   for (let length = Math.min(secret.length, text.length) - 1; length >= LEAST_CHARS; length -= 1)
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + MASK

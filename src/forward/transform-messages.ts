@@ -1,7 +1,7 @@
 import type { Event } from '../model/event.ts'
 import type { DraftParts } from './transform.ts'
 
-/* What a thread of a transform and the thread that started it send each other. */
+/* Messages between the thread of a transform and the thread that started it. */
 
 export type ToThread = 'ping' | { readonly id: number; readonly event: Event }
 

@@ -6,12 +6,12 @@ import { partsOf, type Transform } from './transform.ts'
 import type { FromThread, ThreadFailure, ToThread } from './transform-messages.ts'
 
 /*
- * The thread of one destination's transform. It answers pings for as long as the transform lets it:
- * isolated-transform.ts stops a thread that does not.
+ * The thread of one destination's transform. It answers pings while the transform does not block
+ * it; isolated-transform.ts stops a blocked thread.
  */
 
 const port = parentPort
-if (!port) throw new Error('this module is the thread of a transform')
+if (!port) throw new Error('this module runs only as the thread of a transform')
 
 const tell = (message: FromThread): void => port.postMessage(message)
 
@@ -26,14 +26,14 @@ async function run(transform: Transform, { id, event }: Exclude<ToThread, 'ping'
   tell({ id, began: true })
   try {
     const parts = partsOf(await transform(event))
-    // Without the memory around the body: a Buffer may be a part of a larger one.
+    // Copies the bytes, because a Buffer may be part of a larger one.
     tell({ id, parts: parts?.body ? { ...parts, body: Uint8Array.from(parts.body) } : parts })
   } catch (error) {
     tell({ id, failure: { ...failureOf(error), stack: recordedStackOf(error) } })
   }
 }
 
-/** The module may have classes of its own copy of hookonce, so their names count. */
+/** The module may use another copy of hookonce, so classes are compared by name. */
 function failureOf(error: unknown): ThreadFailure {
   const text = textOfThrown(error)
   if (!(error instanceof Error)) return { text }

@@ -7,22 +7,22 @@ import { Permanent, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import { isOurs } from './header-names.ts'
 
-/** What a transform may change of a forwarded request. */
+/** The parts of a forwarded request that a transform may change. */
 export interface Transformed {
   /**
    * Text and bytes are sent as they are, with the content type of the delivery; any other value is
    * sent as JSON. Default: the original body.
    */
   readonly body?: unknown
-  /** In addition to the usual headers, or in place of one of the same name. */
+  /** Added to the usual headers. Replaces a header of the same name. */
   readonly headers?: Readonly<Record<string, string>>
   /** Default: the URL of the destination. */
   readonly url?: string
 }
 
 /**
- * Returns what to send for an event. Undefined: the event is not sent, and its job is complete. The
- * event is a copy, and the ledger keeps the original.
+ * Returns the request for an event. Undefined: the event is not sent, and its job is complete. The
+ * event is a copy; the ledger keeps the original.
  */
 export type Transform = (event: Event) => Transformed | undefined | Promise<Transformed | undefined>
 
@@ -32,7 +32,7 @@ export interface DraftParts {
   readonly body?: Uint8Array | undefined
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
-  /** Of a body that was made into JSON. Undefined: the one of the delivery. */
+  /** The content type of a body that was converted to JSON. Undefined: the one of the delivery. */
   readonly contentType?: string | undefined
 }
 
@@ -53,9 +53,9 @@ const resultSchema = strict({
       z
         .string()
         .toLowerCase()
-        .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'is no name of a header')
+        .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'is not a header name')
         .refine((name) => !isOurs(name), 'hookonce sets this header itself'),
-      z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'holds a character that a header cannot hold'),
+      z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'contains a character that headers do not allow'),
     )
     .optional(),
   url: targetUrl.optional(),
@@ -82,19 +82,19 @@ export async function draftOf(event: Event, terms: TransformTerms): Promise<Draf
   }
 }
 
-/** Runs a function in this thread. A thread of its own is for functions that a file has. */
+/** Runs a function in this thread. Only transforms from a file run in their own thread. */
 export function inThisThread(transform: Transform): RunTransform {
   return async (event, signal) => partsOf(await called(transform, copyOf(event), signal))
 }
 
-/** Checks what a transform returned. */
+/** Checks the result of a transform. */
 export function partsOf(result: unknown): DraftParts | undefined {
   if (result === undefined || result === null) return undefined
   const { headers = {}, body, url } = check(resultSchema, result, 'its result')
   return { url, headers, ...(body === undefined ? {} : bodyOf(body)) }
 }
 
-/** Stops waiting when the signal is aborted: a promise cannot be ended from outside. */
+/** Stops waiting when the signal is aborted, because a promise cannot be cancelled. */
 async function called(transform: Transform, event: Event, signal: AbortSignal): Promise<unknown> {
   signal.throwIfAborted()
   let onAbort: (() => void) | undefined

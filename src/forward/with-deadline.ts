@@ -1,5 +1,5 @@
 interface Deadline {
-  /** Aborts the work as well, with its own reason. */
+  /** Also aborts the work, with its own reason. */
   readonly parent: AbortSignal
   readonly timeoutMs: number
   /** The reason with which the work is aborted. */
@@ -7,8 +7,8 @@ interface Deadline {
 }
 
 /**
- * Runs work with a signal that is aborted at its deadline. Timer and listener end with the work:
- * those of AbortSignal.timeout() would stay for the whole time, for every request.
+ * Runs work with a signal that is aborted at its deadline. Timer and listener end with the work.
+ * With AbortSignal.timeout() each request would keep them until the deadline.
  */
 export async function withDeadline<Result>(
   { parent, timeoutMs, tooSlow }: Deadline,

@@ -2,8 +2,9 @@ import { BlockList, isIP } from 'node:net'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Where the admin listener may be. Beyond loopback a token is required. On loopback without a token,
- * `LocalAccess` says what requests without a token may do. api/gate.ts decides on single requests.
+ * Which addresses the admin listener may use. Beyond loopback a token is required. On loopback
+ * without a token, `LocalAccess` defines what requests without a token may do. api/gate.ts decides
+ * on single requests.
  */
 
 export interface AdminAddress {
@@ -14,7 +15,7 @@ export interface AdminAddress {
 /**
  * What a request without a token may do on a loopback listener that has none. A proxy or tunnel on
  * this machine makes strangers look local, and need not add any header. So only `hookonce dev`, on
- * the machine of a developer, gives everything.
+ * the machine of a developer, allows everything.
  */
 export type LocalAccess = 'everything' | 'metrics' | 'nothing'
 
@@ -52,7 +53,7 @@ function isLoopback(host: string): boolean {
   return version !== 0 && loopback.check(host, version === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Whether the header `host` is a name or address of this machine itself. */
+/** Whether the header `host` names this machine itself. */
 export function isLocalName(hostHeader: string | undefined): boolean {
   const [, name] = /^\[?([^\]]*?)\]?(?::\d+)?$/.exec(hostHeader ?? '') ?? []
   return name !== undefined && isLoopback(name.toLowerCase())

@@ -26,7 +26,7 @@ export interface AdminOptions extends AdminAddress {
 
 const API = '/api/v1'
 /**
- * Far more than operators need. Strangers may reach this listener too: their connections must not
+ * Far more than operators need. Strangers may also reach this listener: their connections must not
  * use up the file descriptors that deliveries need.
  */
 const MAX_CONNECTIONS = 1_000
@@ -57,7 +57,7 @@ export async function startAdmin({
       if (apiPath !== undefined)
         return api.answer(request, response, { path: apiPath, mount: `${mount}${API}` })
       request.resume()
-      // Probes of the machine itself come without the proxy, and so without its path.
+      // Health probes on the machine itself bypass the proxy, and so have no mount path.
       if (options.health(whole, response)) return
       if (whole === mount) return sendText(response, 308, `It is at ${mount}/\n`, { location: `${mount}/` })
       if (!whole.startsWith(`${mount}/`)) return sendText(response, 404, `This listener serves ${mount}/\n`)
@@ -90,12 +90,16 @@ async function answerText(
   try {
     const { caller } = await gate.identify(request, 'metrics')
     if (caller.tenant !== undefined)
-      throw new HookonceError('FORBIDDEN', 'metrics are about all tenants, and this token is bound to one')
+      throw new HookonceError('FORBIDDEN', 'metrics cover all tenants, but this token is limited to one')
   } catch (error) {
     return sendDenial(response, operatorError(error))
   }
   if (path !== '/metrics')
-    return sendText(response, 404, 'There are the dashboard at /, /api/v1, /metrics, /healthz and /readyz\n')
+    return sendText(
+      response,
+      404,
+      'This listener serves the dashboard at /, /api/v1, /metrics, /healthz and /readyz\n',
+    )
   await metrics().then(
     (snapshot) => {
       const isOpen = prefersOpenMetrics(request.headers.accept)

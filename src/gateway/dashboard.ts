@@ -7,13 +7,13 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { sendText } from './listener.ts'
 
 /*
- * The files of the dashboard, as scripts/build-dashboard.mjs left them. They hold no data and need
- * no token: the page asks the API for everything. All files are read at the start, and a request
- * only looks its path up, so no path leads to any other file.
+ * The files of the dashboard, built by scripts/build-dashboard.mjs. They hold no data and need no
+ * token: the page reads everything from the API. All files are read at the start, and a request
+ * only looks up its path, so no path leads to any other file.
  */
 
 export interface Dashboard {
-  /** Answers a path below the mount path. False: it is none of the dashboard. */
+  /** Answers a path below the mount path. False: the path does not belong to the dashboard. */
   answer(request: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
@@ -49,8 +49,8 @@ const MEDIA: Readonly<Record<string, string>> = {
 }
 
 /*
- * Scripts and styles come from files alone. So markup in a stored payload runs nothing, even if the
- * page showed it as markup.
+ * Scripts and styles come from files only. So markup in a stored payload runs nothing, even if the
+ * page rendered it.
  */
 const POLICY = [
   "default-src 'none'",
@@ -152,7 +152,7 @@ function namesIn(folder: string): string[] {
       name.replaceAll('\\', '/'),
     )
   } catch (error) {
-    // Code that runs from its sources has no built dashboard.
+    // When run from its sources, hookonce has no built dashboard.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
@@ -185,7 +185,7 @@ function isKnown(given: string | undefined, etag: string): boolean {
   return (given ?? '').split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
 }
 
-/** Browsers list what they take, and give no weights but 0. */
+/** Browsers list the encodings they accept, and use no weights except 0. */
 function chosenEncoding(accepted: string | undefined, { bytes }: StoredFile): Encoding {
   const refused = /;\s*q=0(\.0*)?$/
   const taken = (accepted ?? '')

@@ -11,18 +11,19 @@ import type { GatewayConfig } from './config/config.ts'
 import { deliveryPaths } from './delivery-paths.ts'
 
 /*
- * A gateway whose configuration can be replaced while it runs. Each configuration has a hookonce of
- * its own. A delivery ends with the configuration with which it began: the old hookonce is stopped
- * when its last delivery is answered and its work in progress has ended, or is handed back.
+ * A gateway whose configuration can be replaced while it runs. Each configuration has its own
+ * instance of hookonce. A delivery ends with the configuration with which it began: the old
+ * instance is stopped when its last delivery is answered and its work in progress has ended, or is
+ * handed back.
  */
 
 export interface GatewayOptions {
   readonly config: GatewayConfig
-  /** Makes a hookonce that is not open yet. */
+  /** Makes an instance of hookonce that is not open yet. */
   readonly make: (config: GatewayConfig) => Hookonce<Sources>
   /** False: this process only receives. */
   readonly works: boolean
-  /** How long work in progress may continue when its configuration was replaced. */
+  /** How long work in progress may continue after its configuration was replaced. */
   readonly drainMs: number
   readonly logger: Logger
   /** Keeps requests to sources that are not configured. Undefined: they are refused. */
@@ -30,11 +31,11 @@ export interface GatewayOptions {
 }
 
 export interface Gateway {
-  /** The hookonce of the configuration in force. Do not keep it: a reload stops it. */
+  /** The instance of the configuration in force. Do not keep it: a reload stops it. */
   current(): Hookonce<Sources>
   /** The configuration in force. */
   config(): GatewayConfig
-  /** Answers a delivery. False: the path is none for deliveries. */
+  /** Answers a delivery. False: the path is not for deliveries. */
   receive(request: IncomingMessage, response: ServerResponse, path: string): boolean
   /** Opens the ledger, and starts to work. */
   start(): Promise<void>
@@ -59,7 +60,7 @@ interface Generation {
   onIdle: (() => void) | undefined
 }
 
-/** Longer than a request may take: the listener cuts it off by then. */
+/** Longer than any request: the listener ends requests earlier. */
 const ANSWERED_WITHIN_MS = 35_000
 
 export function gateway({ config, make, works, drainMs, logger, capture }: GatewayOptions): Gateway {
@@ -106,7 +107,7 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
   async function retire(old: Generation): Promise<void> {
     await Promise.race([answered(old), delay(ANSWERED_WITHIN_MS, undefined, { ref: false })])
     await old.hooks.stop({ drainMs }).catch((error) => {
-      // Its lease ends by itself, and its jobs are rescued then.
+      // Its lease expires by itself. Then its jobs are rescued.
       logger.error({ error: String(error) }, 'the replaced configuration did not stop cleanly')
     })
     const last = await old.hooks.metrics.snapshot()
@@ -124,7 +125,7 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
   async function snapshot(): Promise<MetricsSnapshot> {
     // Gauges are those of the first snapshot.
     const open = [generation, ...(retired ? [retired] : [])]
-    // Read before the others: what ends meanwhile would be counted twice.
+    // Read before the others: work that ends in between would be counted twice.
     const past = ended === undefined ? [] : [ended]
     const snapshots = await Promise.all(open.map(({ hooks }) => hooks.metrics.snapshot()))
     return mergeSnapshots([...snapshots, ...past])
@@ -151,7 +152,7 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
     },
     start: () => open(generation),
     replace(next) {
-      // One after the other, also after a failure.
+      // Reloads run one after the other, even after a failure.
       replacing = replacing.catch(() => undefined).then(() => replace(next))
       return replacing
     },

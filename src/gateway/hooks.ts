@@ -22,7 +22,7 @@ export interface GatewayDeps {
   readonly resolve?: Resolve
 }
 
-/** Requests in flight to one destination: one that hangs takes no more room than this. */
+/** Requests in flight to one destination. A destination that hangs occupies no more than this. */
 export const CONCURRENCY = 32
 /** Requests in flight in one process, however many destinations there are: each holds a body. */
 const MOST_AT_ONCE = 256
@@ -82,13 +82,13 @@ function openTelemetryOf({ openTelemetry: options }: HooksConfig): CustomObserve
   return options === 'off' ? [] : [openTelemetry(options)]
 }
 
-/** Room for every destination at its limit: one that hangs then takes nothing from the others. */
+/** Room for every destination at its limit, so one that hangs takes nothing from the others. */
 function roomFor(destinations: readonly Destination[]): number {
   const all = destinations.reduce((sum, { concurrency = CONCURRENCY }) => sum + concurrency, 0)
   return Math.min(Math.max(all, 1), MOST_AT_ONCE)
 }
 
-/** A request ends at its own timeout, which says more than the one of its handler. */
+/** A request ends at its own timeout, whose error is clearer than that of the handler. */
 const TIMEOUT_MARGIN_MS = 5_000
 
 function subscriberOptions(destination: Destination): SubscriberOptions {

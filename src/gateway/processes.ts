@@ -14,10 +14,10 @@ import { urlOfListener } from './test-event.ts'
 import type { ConfigWatch } from './watch-config.ts'
 
 /*
- * Several processes behind one port, for machines with more than one core. Each is a whole
- * hookonce, with its own lease and connections; they share the ledger. The first process
- * distributes connections, restarts processes that end, and has the admin listener, where it adds
- * up their metrics.
+ * Several processes behind one port, for machines with more than one core. Each has its own
+ * instance of hookonce, with its own lease and connections; they share the ledger. The first
+ * process distributes connections, restarts processes that end, and has the admin listener, where
+ * it adds up their metrics.
  */
 
 /** Whether this process is one of several, started by the first process. */
@@ -26,7 +26,7 @@ export const isOneOfSeveral = cluster.isWorker
 /** Closes the channel to the first process, which would keep this process alive after its end. */
 export function leaveOthers(): void {
   if (!cluster.worker) return
-  // Otherwise Node would end this process at once, with exit code 0.
+  // Without a handler, Node would end this process at once, with exit code 0.
   cluster.worker.exitedAfterDisconnect = true
   if (process.connected) process.disconnect()
 }
@@ -44,7 +44,7 @@ export interface ProcessGroup {
   readonly admin: Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
   /** The configuration in force. */
   readonly config: () => GatewayConfig
-  /** For the admin API: this process has no hookonce of its own. */
+  /** For the admin API: this process has no instance of hookonce. */
   readonly ledger: () => Promise<LedgerTables>
 }
 
@@ -52,7 +52,7 @@ export interface ProcessGroup {
 export async function keepProcesses(group: ProcessGroup): Promise<number> {
   const { count, logger, watch, admin, config, ledger } = group
   const children = new Set<Child>()
-  /** Processes that have started: before that they do not answer. */
+  /** Processes that have started: before that they cannot answer. */
   const listening = new Set<Child>()
   const totals = totalsOf(listening)
   let isReady = false
@@ -99,7 +99,7 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
     totals.keep(child)
     const wasListening = listening.delete(child)
     if (!isStopping && !isReady && !wasListening) {
-      // It has logged the reason. The others would fail in the same way.
+      // The process has logged the reason. The others would fail in the same way.
       exitCode = code ?? 1
       stop()
     }
@@ -112,7 +112,7 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
     if (!isStopping) start()
   }
 
-  /** A process that is only starting reads the newest file anyway. */
+  /** A process that is starting reads the newest file anyway. */
   async function reloadAll(): Promise<void> {
     const answers = await Promise.all(Array.from(listening, (child) => ask(child, 'reload')))
     const failed = answers.filter((answer) => answer !== true).length
@@ -146,8 +146,8 @@ function pidsOf(children: Iterable<Child>): (number | undefined)[] {
 }
 
 /**
- * The metrics of all processes as one. The counts of a process stay in the sums after it ended, and
- * while it does not answer: Prometheus takes a sum that decreases for a restart of everything.
+ * The metrics of all processes as one. The counts of a process remain in the sums after it has
+ * ended, and while it does not answer: Prometheus would interpret a decreasing sum as a restart.
  */
 function totalsOf(children: ReadonlySet<Child>) {
   const latest = new Map<Child, MetricsSnapshot>()

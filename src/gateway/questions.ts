@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
 
 /*
- * Questions of the first of several processes to the others, over their channels. A process may die
- * between a question and its answer: then there is no answer, and the other processes go on.
+ * Requests of the first of several processes to the others, over their channels. A process may die
+ * before it answers: then there is no answer, and the other processes continue.
  */
 
-/** How one of several processes is. A hookonce can answer. */
+/** The state of one of several processes, as its instance of hookonce reports it. */
 export interface Respondent {
   readonly metrics: { snapshot(): Promise<MetricsSnapshot> }
   ready(): Promise<boolean>
@@ -37,11 +37,11 @@ interface Reply {
 const ANSWER_WITHIN_MS: Readonly<Record<keyof Answers, number>> = {
   metrics: 5_000,
   ready: 5_000,
-  // The configuration that was replaced before may still have to end.
+  // The configuration before that may still be ending.
   reload: 120_000,
 }
 
-/** In the first process. Undefined: the child died, could not answer, or not in time. */
+/** Runs in the first process. Undefined: the child died, could not answer, or was too late. */
 export function ask<Topic extends keyof Answers>(
   child: Child,
   topic: Topic,
@@ -54,7 +54,7 @@ export function ask<Topic extends keyof Answers>(
       resolve(answer)
     }
     function onMessage(message: Reply): void {
-      // The reply with this id answers this topic.
+      // The reply with this id belongs to this topic.
       if (message.hookonce === 'reply' && message.id === question.id) end(message.answer as Answers[Topic])
     }
     function onGone(): void {
@@ -62,18 +62,18 @@ export function ask<Topic extends keyof Answers>(
     }
     const timer = setTimeout(end, ANSWER_WITHIN_MS[topic], undefined)
     child.on('message', onMessage).on('exit', onGone).on('disconnect', onGone)
-    // The callback gets the error of a closed channel, which would end this process otherwise.
+    // The callback receives the error of a closed channel, which would otherwise end this process.
     child.send(question, (error) => error && onGone())
   })
 }
 
-/** In one of several: answers the first process. */
+/** Runs in the other processes: answers the first process. */
 export function answerQuestions(respondent: Respondent): void {
   process.on('message', async (message: Question) => {
     if (message.hookonce !== 'question') return
     const answer = await answerTo(message.topic, respondent).catch(() => undefined)
     const reply: Reply = { hookonce: 'reply', id: message.id, answer }
-    // If the first process is gone, so is the channel, and this process is about to end.
+    // If the first process has ended, the channel is closed, and this process is about to end.
     process.send?.(reply, undefined, undefined, () => undefined)
   })
 }

@@ -1,6 +1,6 @@
 import type { GatewayConfig } from './config/config.ts'
 
-/** What a running gateway cannot change. */
+/** The options that a running gateway cannot change. */
 const FIXED: Readonly<Record<string, (config: GatewayConfig) => unknown>> = {
   host: ({ host }) => host,
   port: ({ port }) => port,

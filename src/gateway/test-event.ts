@@ -7,8 +7,8 @@ import type { SignedDelivery } from '../sources/sign.ts'
 import type { GatewayConfig } from './config/config.ts'
 
 /*
- * A test event takes the way of every event: it is signed, and sent to the listener. So its answer
- * shows whether the secret, the limits and the ledger work.
+ * A test event is signed and sent to the listener like any other event. So its answer shows whether
+ * the secret, the limits and the ledger work.
  */
 
 export interface TestTarget {
@@ -85,7 +85,7 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<TestAn
   }
 }
 
-/** Where a listener can be reached from its own machine. */
+/** The address of a listener as seen from its own machine. */
 export function urlOfListener(host: string | null, port: number): string {
   const isAny = host === null || host === '' || host === '0.0.0.0' || host === '::'
   const name = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host

@@ -10,14 +10,14 @@ import type { Logger } from '../observe/logs.ts'
  */
 
 export interface ConfigWatch {
-  /** Reads the file again, whether or not it has changed: a secret file may have. */
+  /** Reads the file again even if it has not changed, because a secret file may have changed. */
   reload(): void
   stop(): void
 }
 
 export interface WatchOptions {
   readonly file: string
-  /** Of the file that is in force, taken before it was read. */
+  /** The digest of the file in force, taken before the file was read. */
   readonly digest: string | undefined
   readonly logger: Logger
   /** Reads the file and puts it in force. If it throws, the old configuration stays. */
@@ -25,7 +25,7 @@ export interface WatchOptions {
 }
 
 const POLL_MS = 1_000
-/** After a failure that is not the file's, such as an outage of the database. */
+/** The delay after a failure that is not the file's fault, such as an outage of the database. */
 const RETRY_MS = 5_000
 
 export function watchConfig({ file, digest, logger, apply }: WatchOptions): ConfigWatch {
@@ -61,7 +61,7 @@ export function watchConfig({ file, digest, logger, apply }: WatchOptions): Conf
     if (digestOf(file) !== known) reload()
   }
 
-  // It may have changed since it was read.
+  // The file may have changed since it was read.
   onChange()
   watchFile(file, { interval: POLL_MS, persistent: false }, onChange)
   return {
@@ -80,7 +80,7 @@ function isFaultOfFile(error: unknown): boolean {
 }
 
 function textOf(error: unknown): string {
-  // The message of CONFIG_INVALID states what to do; of any other code, the advice does.
+  // The message of CONFIG_INVALID contains the advice; for any other code, the catalogue does.
   if (error instanceof HookonceError && error.code !== 'CONFIG_INVALID')
     return `${error.message}. ${error.advice}`
   return error instanceof Error ? error.message : String(error)

@@ -1,8 +1,8 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
 /*
- * Kinds of IP addresses, after the registries of IANA. A request that this machine sends to an
- * address that is not public may reach what strangers cannot reach themselves.
+ * Kinds of IP addresses, after the registries of IANA. An address that is not public may lead to
+ * servers that only this machine can reach, not strangers.
  */
 
 export type AddressKind =
@@ -17,7 +17,8 @@ export type AddressKind =
 /** The first kind that contains an address is its kind. */
 const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
   [
-    // They give out credentials of the machine. Some are inside private ranges, one is public.
+    // Metadata services, which give out credentials of the machine. Some are inside private ranges,
+    // one is public.
     'metadata',
     [
       '169.254.169.254/32',
@@ -59,10 +60,10 @@ const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
 
 const LISTS = RANGES.map(([kind, ranges]) => ({ kind, list: listOf(ranges) }))
 
-/** Throws if the text is no IP address. */
+/** Throws if the text is not an IP address. */
 export function addressKind(address: string): AddressKind {
   const plain = plainAddress(address)
-  if (plain === undefined) throw new TypeError(`"${address}" is no IP address`)
+  if (plain === undefined) throw new TypeError(`"${address}" is not an IP address`)
   const family = isIPv4(plain) ? 'ipv4' : 'ipv6'
   // Of IPv6, only 2000::/3 is in use.
   return LISTS.find(({ list }) => list.check(plain, family))?.kind ?? 'reserved'
@@ -70,7 +71,7 @@ export function addressKind(address: string): AddressKind {
 
 /**
  * The address in its usual spelling, without a zone. An IPv4 address inside an IPv6 address, mapped
- * or for NAT64, is returned as the IPv4 address that it leads to. Undefined: no IP address.
+ * or for NAT64, is returned as IPv4. Undefined: not an IP address.
  */
 export function plainAddress(text: string): string | undefined {
   const [address = ''] = text.replace(/^\[(.*)\]$/, '$1').split('%')
@@ -90,7 +91,7 @@ export function plainAddress(text: string): string | undefined {
     .join('.')
 }
 
-/** A list that contains these addresses and ranges, such as `10.0.0.0/8`. */
+/** Makes a list of addresses and ranges, such as `10.0.0.0/8`. */
 export function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList()
   for (const range of ranges) {

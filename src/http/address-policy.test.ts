@@ -12,7 +12,7 @@ test('without an entry, only public addresses are reached', () => {
   expect(policy.refusal('[::1]', '[::1]')).toBe(
     '::1 is a loopback address; to allow it, add "allowPrivate": ["::1"]',
   )
-  expect(policy.refusal('app.example', 'nonsense')).toContain('which is no address')
+  expect(policy.refusal('app.example', 'nonsense')).toContain('which is not an address')
 })
 
 test('a name allows its private addresses, but neither metadata nor link-local ones', () => {

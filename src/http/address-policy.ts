@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { type AddressKind, addressKind, listOf, plainAddress } from './address-kinds.ts'
 
 /*
- * Which addresses requests to a configured host may reach. Public ones always, others only if they
- * are listed. Names are resolved before each connection and the connection goes to the checked
- * address, so a name that changes its address between check and use (DNS rebinding) gains nothing.
+ * Decides which addresses requests to a configured host may reach. Public addresses always, others
+ * only if listed. Names are resolved before each connection, and the connection goes to the checked
+ * address. So a name that changes its address between check and use (DNS rebinding) gains nothing.
  */
 
 const EXPECTED = 'expected a host name, an address, or a range such as "10.0.0.0/8"'
@@ -28,11 +28,11 @@ function isAllowedHost(text: string): boolean {
 export interface AddressPolicy {
   /** Why a request to this host must not reach this address. Undefined: it may. */
   refusal(host: string, address: string): string | undefined
-  /** Why no request to this host can succeed, as far as that is known without a lookup. */
+  /** Why no request to this host can succeed, if that is known without a lookup. */
   refusalOf(host: string): string | undefined
 }
 
-/** A name may lead into a private network, but not to credentials of this machine. */
+/** A listed name may lead into a private network, but not to credentials of this machine. */
 const ALLOWED_BY_NAME: ReadonlySet<AddressKind> = new Set(['loopback', 'private'])
 
 /** `allowed` holds names, addresses and ranges, checked by `allowedHost`. */
@@ -44,7 +44,7 @@ export function addressPolicy(allowed: readonly string[]): AddressPolicy {
 
   function isAllowed(host: string, address: string, kind: AddressKind): boolean {
     if (kind === 'public' || exact.has(address)) return true
-    // A range may contain one by accident.
+    // A listed range may contain a metadata address by accident.
     if (kind === 'metadata') return false
     if (ranges.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')) return true
     return ALLOWED_BY_NAME.has(kind) && names.some((name) => isNamed(host, name))
@@ -52,7 +52,7 @@ export function addressPolicy(allowed: readonly string[]): AddressPolicy {
 
   function refusal(host: string, address: string): string | undefined {
     const plain = plainAddress(address)
-    if (plain === undefined) return `${host} resolves to "${address}", which is no address`
+    if (plain === undefined) return `${host} resolves to "${address}", which is not an address`
     const kind = addressKind(plain)
     if (isAllowed(host, plain, kind)) return undefined
     const what = plainAddress(host) === undefined ? `${host} resolves to ${plain}` : plain

@@ -4,8 +4,8 @@ import type { Share } from './held-bytes.ts'
 
 /*
  * Anyone can send a body, so every body is read within three limits: bytes per body, bytes held by
- * all requests together, and a deadline. This file holds the limits and what exceeds them.
- * node-body.ts and pulled-body.ts hold the loops that read.
+ * all requests together, and a deadline. This file holds the limits and their faults. node-body.ts
+ * and pulled-body.ts hold the loops that read.
  */
 
 export interface BodyLimits {
@@ -72,7 +72,7 @@ export class BoundedBody {
   }
 }
 
-/** A body that is in memory already is measured by the same limits. */
+/** A body that is already in memory is measured by the same limits. */
 export function boundedBytes(bytes: Buffer, limits: BodyLimits, share: Share): Buffer | BodyFault {
   if (bytes.length > limits.maxBodyBytes) return tooLarge(limits)
   return share.hold(bytes.length) ? bytes : overloaded()

@@ -1,6 +1,6 @@
 /**
  * Deadlines of one length, nearly all of them met. All share a timer, set for the oldest: one timer
- * per body costs a receiver more than reading the body does.
+ * per body would cost a receiver more than reading the body.
  */
 export interface Deadlines {
   watch(onMissed: () => void): void

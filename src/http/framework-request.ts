@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { types } from 'node:util'
 
 /*
- * Requests of node:http as frameworks pass them on, and the bytes of bodies that were read before
- * us.
+ * Requests of node:http in the forms that frameworks pass them, and the bytes of bodies that were
+ * read before us.
  */
 
 /** A request of node:http, or Fastify's own. */
@@ -32,7 +32,7 @@ export function keptBytes(request: object): Buffer | undefined {
   return bufferOf(rawBody) ?? bufferOf(body)
 }
 
-/** Not by instanceof: test runners have a Uint8Array of their own. */
+/** Not by instanceof: test runners have their own Uint8Array. */
 function bufferOf(bytes: unknown): Buffer | undefined {
   return types.isUint8Array(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
 }
@@ -52,7 +52,7 @@ const WAYS = {
   any: 'request.rawBody = bytes, or mount hookonce before the parser (in Fastify: pass its own request and reply)',
 }
 
-/** The line to write in the framework that made this request, so that body bytes reach us. */
+/** The line of code that makes this request's framework keep the bytes of the body. */
 export function howToKeepBytes(request: object): string {
   return `the body was read before it reached hookonce, and signatures are over its bytes. Keep them: ${WAYS[frameworkOf(request)]}`
 }

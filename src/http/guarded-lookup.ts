@@ -12,8 +12,8 @@ export interface ResolvedAddress {
 export type Resolve = (host: string) => Promise<readonly ResolvedAddress[]>
 
 /**
- * Resolves as the system does. Lookups of one host at the same time are one lookup: a name server
- * that hangs occupies one thread of Node's pool, whatever the number of connections.
+ * Resolves names like the system does. Concurrent lookups of one host share one lookup: a name
+ * server that hangs occupies one thread of Node's pool, whatever the number of connections.
  */
 export function systemResolver(): Resolve {
   const pending = new Map<string, Promise<readonly ResolvedAddress[]>>()
@@ -27,8 +27,8 @@ export function systemResolver(): Resolve {
 }
 
 /**
- * The `lookup` of a connection: it gives only addresses that the policy permits. Node connects to
- * one of these and does not resolve again. It is not called for a host that is an address itself.
+ * The `lookup` of a connection: it returns only addresses that the policy permits. Node connects to
+ * one of these and does not resolve again. It is not called for a host that is itself an address.
  */
 export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFunction {
   return (host, { all, family }, callback) => {
@@ -47,7 +47,7 @@ export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFu
   }
 }
 
-/** Throws ADDRESS_REFUSED if the policy permits none of them. */
+/** Throws ADDRESS_REFUSED if the policy permits no address. */
 export async function permittedAddresses(
   host: string,
   { policy, resolve }: { readonly policy: AddressPolicy; readonly resolve: Resolve },

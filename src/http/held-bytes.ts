@@ -1,4 +1,4 @@
-/** How many bytes are held now. */
+/** The number of bytes held at present. */
 export interface HeldCount {
   bytes: number
 }
@@ -8,7 +8,7 @@ export class HeldBytes {
   readonly #maxBytes: number
   readonly #count: HeldCount
 
-  /** Pass `count` where several limits watch the same bytes. */
+  /** Pass `count` if several limits watch the same bytes. */
   constructor(maxBytes: number, count: HeldCount = { bytes: 0 }) {
     this.#maxBytes = maxBytes
     this.#count = count
@@ -18,7 +18,7 @@ export class HeldBytes {
     return this.#count.bytes + bytes <= this.#maxBytes
   }
 
-  /** What one request holds of them: released when the request is answered. */
+  /** The share of one request, released when the request is answered. */
   share(): Share {
     return new Share(this, this.#count)
   }

@@ -33,13 +33,13 @@ export interface HttpAnswer {
 }
 
 export interface HttpPool {
-  /** Resolves with any answer, also a redirect. Rejects if there was none. */
+  /** Resolves with any answer, even a redirect. Rejects if there was none. */
   post(outgoing: OutgoingPost): Promise<HttpAnswer>
 }
 
 /** Many servers close idle connections after 5 s; a request sent at that moment would be lost. */
 const IDLE_MS = 4_000
-/** Enough of an error response to see the reason. */
+/** Enough of an error response to show the reason. */
 const MAX_QUOTE_BYTES = 300
 /** A connection whose response is larger or slower than this is closed instead of reused. */
 const MAX_RESPONSE_BYTES = 64 * 1024
@@ -74,7 +74,7 @@ export function httpPool({ maxConnections, policy, resolve }: HttpPoolOptions): 
         if (wasStale) resolve(send(url, { url: url.href, headers, body, signal }, true))
         else reject(error)
       })
-      // The last event of a request. Without any other before it, the server switched protocols.
+      // The last event of a request. If no other event preceded it, the server switched protocols.
       request.on('close', () => reject(new Error('the connection was closed without a response')))
       request.end(body)
     })
@@ -84,7 +84,7 @@ export function httpPool({ maxConnections, policy, resolve }: HttpPoolOptions): 
     async post(outgoing) {
       outgoing.signal.throwIfAborted()
       const url = new URL(outgoing.url)
-      // Node looks up names only, so an address is checked here.
+      // Node calls `lookup` for names only, so an address is checked here.
       const refusal = plainAddress(url.hostname) && policy.refusal(url.hostname, url.hostname)
       if (refusal !== undefined) throw new HookonceError('ADDRESS_REFUSED', refusal)
       return send(url, outgoing)
@@ -118,7 +118,7 @@ function beginningOf(response: IncomingMessage): Promise<string> {
       bytes += chunk.length
       if (bytes > MAX_RESPONSE_BYTES) response.destroy()
     })
-    // The status has decided already, whether or not the body is complete.
+    // The status has already decided, whether or not the body is complete.
     response.on('error', () => undefined)
     response.on('close', () => {
       clearTimeout(timer)

@@ -18,8 +18,9 @@ import type { Share } from './held-bytes.ts'
  */
 
 /**
- * The bytes of a signed request: those that a parser before us has kept, or those of the stream. A
- * fault where a parser has kept none. Synchronous for kept bytes, which saves the caller a turn.
+ * The bytes of a signed request: those that an earlier parser has kept, or those of the stream. A
+ * fault if a parser has kept none. Synchronous for kept bytes, which saves the caller a turn of the
+ * event loop.
  */
 export function readSignedBody(
   given: NodeRequest,
@@ -44,8 +45,8 @@ function consumeNodeBody(
     const body = new BoundedBody(limits, share)
     let isOver = false
 
-    // The listeners stay: removing them costs more than reading the body. They ignore what comes
-    // after the end.
+    // The listeners stay: removing them costs more than reading the body. They ignore events after
+    // the end.
     function end(result: Uint8Array | BodyFault): void {
       isOver = true
       deadlines.unwatch(onStalled)
@@ -76,7 +77,7 @@ function consumeNodeBody(
   })
 }
 
-/** Reads the body and puts it back, so that the handler can read it as if nobody had. */
+/** Reads the body and puts it back, so that the handler can still read it. */
 export async function peekNodeBody(
   request: IncomingMessage,
   limits: BodyLimits,
@@ -84,10 +85,10 @@ export async function peekNodeBody(
 ): Promise<Uint8Array | BodyFault> {
   const { deadlines } = limits
   const body = new BoundedBody(limits, share)
-  // The client may hang up while its tenant is being found.
+  // The client may disconnect while its tenant is determined.
   if (request.destroyed) return body.incomplete()
   if (Number(request.headers['content-length'] ?? 0) > limits.maxBodyBytes) return tooLarge(limits)
-  // The bytes that came with the head are parsed by then. There may be none.
+  // By then the bytes that arrived with the head are parsed. There may be none.
   if (request.headers['transfer-encoding'] !== undefined) await undefined
   if (isEmpty(request)) return new Uint8Array()
   return new Promise((resolve) => {

@@ -6,21 +6,21 @@ import { retryAfterMs } from './retry-after.ts'
 /** One POST to another server. */
 export interface Post {
   readonly url: string
-  /** In errors, in place of a URL that is a secret. */
+  /** Replaces a URL that is a secret in errors. */
   readonly shownUrl?: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
-  /** Logs leave out what the other server answered: it may repeat a body that is not ours. */
+  /** Logs omit the response of the other server: it may contain a body that is not ours. */
   readonly isPrivate?: boolean
   /** The code of a failure. */
   readonly failure: ErrorCode
 }
 
-/** Enough of an error response to see the reason. */
+/** Enough of an error response to show the reason. */
 const MAX_QUOTE_CHARS = 300
 
-/** Returns on a 2xx. Throws on anything else, quoting the response, with its Retry-After. */
+/** Returns on a 2xx. Otherwise throws an error that quotes the response, with its Retry-After. */
 export async function post(outgoing: Post): Promise<void> {
   const response = await send(outgoing)
   if (!response.ok) throw await failureOf(outgoing, response)
@@ -49,7 +49,7 @@ async function failureOf(
   return isPrivate ? quoting(error, quote) : error
 }
 
-// Reads the first chunk only: the size of the response is the server's choice.
+// Reads the first chunk only, because the server chooses the size of the response.
 async function quoteOf(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''

@@ -20,7 +20,7 @@ export async function readFetchBody(
   const reader = request.body?.getReader()
   if (!reader) return new Uint8Array()
   const body = await readChunks(() => reader.read(), limits, share)
-  // The sender may be gone already; an error of the cancelled stream changes nothing.
+  // The sender may have disconnected; an error of the cancelled stream changes nothing.
   if (isFault(body)) void reader.cancel().catch(() => undefined)
   return body
 }
@@ -48,7 +48,8 @@ export function readChunks(
     async function readAll(): Promise<void> {
       for (;;) {
         const { done, value } = await read()
-        // A chunk that comes after the deadline must not be counted: the share is released by then.
+        // A chunk that arrives after the deadline must not be counted: the share is already
+        // released.
         if (isOver || done) return end(body.bytes())
         const fault = body.add(value)
         if (fault) return end(fault)

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 
 /*
- * Where we post to: a URL, and the secret that signs each request. Both are checked with the
+ * The target of a POST: a URL, and the secret that signs each request. Both are checked with the
  * options.
  */
 
 /** Rejects `user:password@`: fetch() does not accept it, and errors and logs name the URL. */
 export const targetUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).refine(
   (text) => {
-    // A text that is no URL has its error already.
+    // A text that is not a URL has its error already.
     if (!URL.canParse(text)) return true
     const { username, password } = new URL(text)
     return username === '' && password === ''

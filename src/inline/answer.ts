@@ -10,7 +10,7 @@ import type { DeliveryFact } from '../observe/observer.ts'
 import type { Source } from '../sources/contract.ts'
 import type { CheckedInlineOptions } from './options.ts'
 
-/** The reply to an event, and what is reported of it. */
+/** The reply to an event, and the facts reported about it. */
 export interface InlineAnswer extends Pick<DeliveryFact, 'outcome' | 'code'> {
   readonly reply: Reply
 }
@@ -60,7 +60,7 @@ function rejected(code: ErrorCode, headers: Record<string, string> = {}): Inline
   return { outcome: 'rejected', code, reply: replyOf(refusedWith(code, { headers })) }
 }
 
-/** An answer in the shape in which key stores keep the replies of handlers. */
+/** An answer in the form in which key stores keep the replies of handlers. */
 export function replyOf({ status, headers, body }: Answer): Reply {
   return { status, headers: Object.entries(headers), body: Buffer.from(body) }
 }

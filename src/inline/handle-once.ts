@@ -38,7 +38,7 @@ export function onceHandler(
   const { source, name, store, handle, observe = warn } = options
   const receiptId = receiptIds(source.tenant, name)
   const answerTo = outcomeAnswers(source, options.inProgress)
-  // A replay must also have the headers that the provider requires.
+  // A replayed reply must also have the headers that the provider requires.
   const storeHeaders = Object.keys(source.acceptedHeaders ?? {}).map((header) => header.toLowerCase())
   const kept = { ...options, storeHeaders, store5xx: 'off' as const }
 
@@ -62,7 +62,8 @@ export function onceHandler(
       const outcome = await run<Reply>({
         store,
         id,
-        // A provider may word an event differently in each delivery: the key makes it the same.
+        // A provider may serialise an event differently in each delivery: only the key identifies
+        // it.
         fingerprint: source.mismatch === 'reject' ? `inline-1:${digest([delivery.body])}` : 'inline-1',
         label: `${name} ${identified.key}`.slice(0, 200),
         policy: options,
@@ -75,7 +76,7 @@ export function onceHandler(
       })
       return await answerTo(outcome)
     } catch (error) {
-      // `observe` has the error. It may hold secrets, so it is not sent.
+      // `observe` gets the error. It may hold secrets, so it is not sent.
       if (hasBegun) return failed()
       if (!(error instanceof HookonceError) || error.code !== 'KEY_STORE_DOWN') throw error
       observe({ what: 'store_down', ran: false, error })
@@ -84,7 +85,7 @@ export function onceHandler(
   }
 }
 
-/** The default of `observe`: without it a failure must still be seen. */
+/** The default of `observe`: without an observer, a failure must still be visible. */
 function warn(event: KeyEvent): void {
   if ('error' in event)
     limitedWarning(`inline ${event.what}`, `hookonce: ${event.what}: ${String(event.error)}`)

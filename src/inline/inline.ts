@@ -14,19 +14,19 @@ import { inlineReceiver } from './receive.ts'
 import { type InlineReports, standaloneReports } from './reports.ts'
 
 /**
- * A Response that it returns is the answer; anything else is answered as the provider expects, by
- * default with 200. An error that it throws is answered with 500.
+ * If it returns a Response, that is the answer. Any other value is answered as the provider
+ * expects, by default with 200. If it throws, the answer is 500.
  */
 export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context: RunContext) => unknown
 
-/** Two doors to one receiver. */
+/** Two entry points of one receiver. */
 export interface Inline {
   /**
    * For node:http, Express, Fastify and the like: before any body parser, or after one that keeps
    * the bytes.
    */
   readonly node: (request: NodeRequest, response: NodeResponse) => Promise<void>
-  /** For whatever speaks the fetch standard. */
+  /** For frameworks that use the fetch standard. */
   readonly fetch: (request: Request) => Promise<Response>
 }
 
@@ -48,7 +48,7 @@ export interface InlineParts {
   readonly source: Source
   readonly handler: InlineHandler
   readonly options: InlineOptions
-  /** By default: process warnings. */
+  /** The default logs process warnings. */
   readonly reports?: InlineReports
 }
 
@@ -59,12 +59,12 @@ export function inlineAs(where: string, { source, handler, options, reports }: I
   if (source.split && source.alwaysBatches !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: ${source.provider} sends many events in one request, and one reply cannot be kept for each: receive it with hookonce()`,
+      `${where}: ${source.provider} sends several events in one request, but only one reply can be stored; receive them with hookonce()`,
     )
   if (source.stampHeader && source.needsStamp !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: nothing that ${source.provider} sends tells a repeated delivery from a new one, so no handler can run once`,
+      `${where}: deliveries of ${source.provider} do not show whether they are repeated, so a handler cannot run once per event`,
     )
   const checked = checkInlineOptions(options, source, where)
   const { name } = checked

@@ -18,17 +18,17 @@ const optionsSchema = strict({
   /** Event types, or patterns with `*`. Other events are acknowledged and not handled. */
   types: z.array(z.string().min(1)).min(1).default(['*']),
   /**
-   * By default `resumable` if the store holds steps, else `declared`: a handler that failed or
+   * The default is `resumable` if the store holds steps, else `declared`: a handler that failed or
    * crashed runs again.
    */
   handler: policyFields.handler.unwrap().optional(),
   onCrash: z.enum(['auto', 'reexecute', 'unknown']).default('auto'),
-  /** By default, and at least, as long as the provider retries, plus a day. */
+  /** The default, and the minimum, is the time for which the provider retries, plus a day. */
   ttlMs: z.int().positive().optional(),
   /**
    * The answer to a copy while the first delivery is being handled. `refuse`: 409, so that the
-   * provider retries, whatever becomes of the first. `accept`: 202, for providers that disable
-   * endpoints after errors; if the first then crashes, nobody sends the event again.
+   * provider retries, whatever happens to the first. `accept`: 202, for providers that disable
+   * endpoints after errors; if the first then crashes, the event is not sent again.
    */
   inProgress: z.enum(['refuse', 'accept']).default('refuse'),
   ...bodyLimitFields,

@@ -4,7 +4,10 @@ import { limitedWarning } from '../observe/limited-warning.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { NamedSource } from '../sources/contract.ts'
 
-/** Where an inline receiver reports deliveries and refusals: given by whoever mounts it. */
+/**
+ * Where an inline receiver reports deliveries and refusals. The caller that mounts it provides
+ * this.
+ */
 export interface InlineReports {
   readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble'>
   readonly log: RefusalLog
@@ -23,7 +26,7 @@ export function inlineReports(
   return { observer, log, diagnoses: diagnoses(sources, log, observer) }
 }
 
-/** Without hookonce() there is no logger: refusals are warnings of the process. */
+/** Without hookonce() there is no logger, so refusals become process warnings. */
 export function standaloneReports(source: NamedSource): InlineReports {
   return inlineReports([source], WARNINGS)
 }
@@ -32,7 +35,7 @@ const WARNINGS: InlineReports['observer'] = {
   delivery({ source, outcome, code, detail }) {
     // The refusals of a run have no detail: `observe` gets their errors.
     if (detail === undefined || (outcome !== 'rejected' && outcome !== 'shadowed')) return
-    const verb = outcome === 'rejected' ? 'was refused' : 'would be refused, but for shadow mode'
+    const verb = outcome === 'rejected' ? 'was refused' : 'would be refused without shadow mode'
     limitedWarning(
       `inline ${source} ${code}`,
       `hookonce: a delivery of "${source}" ${verb}: ${code}: ${detail}`,

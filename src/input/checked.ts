@@ -11,25 +11,25 @@ export function strict<Shape extends z.ZodRawShape>(shape: Shape) {
 }
 
 /**
- * A name or key that is kept and found again. Longer ones would not fit an index, and nobody could
- * read them; PostgreSQL's text holds neither a NUL nor half a character.
+ * A name or key that is stored and looked up. Longer ones would not fit an index; PostgreSQL's text
+ * holds neither NUL characters nor unpaired surrogates.
  */
 export const keptName = z
   .string()
   .min(1)
   .max(512)
-  .regex(/^[^\0\p{Surrogate}]*$/u, 'must hold neither a NUL nor half a character')
+  .regex(/^[^\0\p{Surrogate}]*$/u, 'must contain neither a NUL nor an unpaired surrogate')
 
-/** One thing that is wrong with given options. */
+/** One fault of given options. */
 export interface Fault {
   /** The option at fault. */
   readonly path: readonly PropertyKey[]
   readonly message: string
-  /** The key at fault in the object at `path`, if the key itself is the fault and not its value. */
+  /** The faulty key in the object at `path`, if the key itself is the fault and not its value. */
   readonly key?: string | undefined
 }
 
-/** A CONFIG_INVALID that knows which options are at fault. */
+/** A CONFIG_INVALID that lists the faulty options. */
 export class InvalidOptions extends HookonceError {
   readonly faults: readonly Fault[]
 
@@ -43,7 +43,7 @@ export function faultText({ path, message }: Fault): string {
   return path.length > 0 ? `${path.join('.')}: ${message}` : message
 }
 
-/** Parses by a schema. One CONFIG_INVALID names every option at fault. */
+/** Parses with a schema. One CONFIG_INVALID names every faulty option. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -54,7 +54,7 @@ export function check<Schema extends z.ZodType>(
   throw new InvalidOptions(name, faultsOf(result.error.issues))
 }
 
-/** What an issue of the validator means. Parse with `PLAIN`. */
+/** Translates an issue of the validator. Parse with `PLAIN`. */
 export function faultsOf(issues: readonly z.core.$ZodIssue[], parents: readonly PropertyKey[] = []): Fault[] {
   return issues.flatMap((issue) => faultsOfIssue(issue, parents))
 }
@@ -62,7 +62,7 @@ export function faultsOf(issues: readonly z.core.$ZodIssue[], parents: readonly 
 function faultsOfIssue(issue: z.core.$ZodIssue, parents: readonly PropertyKey[]): Fault[] {
   const path = [...parents, ...issue.path]
   if (issue.code === 'invalid_union') {
-    // Report the alternative that was meant. If none was, report the union itself.
+    // Reports the alternative that was meant. If none fits, reports the union itself.
     const meant = closestAlternative(issue.errors)
     if (meant !== undefined) return faultsOf(meant, path)
   }
@@ -78,8 +78,8 @@ function faultsOfIssue(issue: z.core.$ZodIssue, parents: readonly PropertyKey[])
 type Issues = readonly z.core.$ZodIssue[]
 
 /**
- * The alternative of the right type with the fewest names that are unknown or missing: an object
- * with `any` means the alternative that has `any`. Of equal ones, the first.
+ * The alternative of the right type with the fewest unknown or missing names: an object with `any`
+ * means the alternative that has `any`. If several are equal, the first.
  */
 function closestAlternative(alternatives: readonly Issues[]): Issues | undefined {
   let closest: Issues | undefined
@@ -103,7 +103,7 @@ function isMissing(issue: z.core.$ZodIssue): boolean {
   return 'input' in issue && issue.input === undefined
 }
 
-/** A message of the schema that describes the value does not say that there is none. */
+/** A schema's own message describes the value, and does not mention that it is missing. */
 function messageOf(issue: z.core.$ZodIssue): string {
   const { message } = issue
   if (!isMissing(issue)) return message

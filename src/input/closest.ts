@@ -1,4 +1,4 @@
-/** Longer words are no typos of an option or a command, and cost more to compare. */
+/** Longer words are not typos of an option or a command, and cost more to compare. */
 const MAX_CHARS = 64
 
 /** The candidate of which `given` is most likely a typo. Undefined if none is close. */
@@ -23,12 +23,12 @@ export function didYouMean(given: string, candidates: Iterable<string>): string 
   return meant === undefined ? '' : ` (did you mean "${meant}"?)`
 }
 
-/** Below this length, too many words begin alike. */
+/** Shorter words have too many common prefixes. */
 const MIN_BEGINNING = 3
 
 function typosBetween(word: string, candidate: string): number {
   if (candidate.length > MAX_CHARS) return Number.POSITIVE_INFINITY
-  // A name whose unit was left out: `tolerance` for `toleranceSeconds`.
+  // A name without its unit: `tolerance` for `toleranceSeconds`.
   if (word.length >= MIN_BEGINNING && candidate.startsWith(word))
     return Math.min(1, candidate.length - word.length)
   return editDistance(word, candidate)

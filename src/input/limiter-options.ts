@@ -13,7 +13,7 @@ const milliseconds = z
 const circuit = strict({
   /** The circuit opens if at least this share of the latest jobs failed. */
   failureRate: z.number().positive().max(1).default(0.5),
-  /** It does not open before so many jobs have run: two failures of three are no outage. */
+  /** Does not open before this many jobs have run: two failures of three are no outage. */
   minSamples: z.int().min(1).max(100).default(10),
   /**
    * Older runs do not count. Ten runs that each take a handler's whole minute end within five
@@ -22,9 +22,12 @@ const circuit = strict({
   windowMs: milliseconds.default(5 * MINUTE_MS),
   /** The first probe comes after this time: a restart takes some ten seconds. */
   openMs: milliseconds.default(10 * SECOND_MS),
-  /** After each failed probe the time doubles, up to this: the end of an outage is noticed soon. */
+  /**
+   * After each failed probe the time doubles, up to this limit, so that the end of an outage is
+   * noticed soon.
+   */
   maxOpenMs: milliseconds.default(5 * MINUTE_MS),
-  /** So many probes in a row must succeed: one reply can be luck. */
+  /** This many probes in a row must succeed, because a single success can be chance. */
   probes: z.int().min(1).max(100).default(3),
 }).refine(({ openMs, maxOpenMs }) => openMs <= maxOpenMs, {
   path: ['maxOpenMs'],
@@ -39,8 +42,8 @@ export const rateSchema = strict({
   /** Runs that begin per second, over all processes. `0.1`: one in ten seconds. */
   perSecond: z.number().positive().max(1_000_000),
   /**
-   * How many may begin at once after a quiet time. By default, those of a quarter of a second, so
-   * that a second never holds many more than `perSecond`.
+   * How many runs may begin at once after a quiet time. The default is the runs of a quarter of a
+   * second, so that no second has many more than `perSecond`.
    */
   burst: z.number().min(1).max(1_000_000).optional(),
 })

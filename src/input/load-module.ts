@@ -4,11 +4,11 @@ import { pathToFileURL } from 'node:url'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * A configuration that is a module: JavaScript, or TypeScript. Node.js 22.18 and later load
- * TypeScript without types by themselves. For earlier ones jiti does, if it is installed.
+ * Loads a configuration that is a module: JavaScript, or TypeScript. Node.js 22.18 and later load
+ * TypeScript by themselves. Earlier versions use jiti, if it is installed.
  */
 
-/** Node.js keeps every module that it has loaded under its URL. A new one makes it read again. */
+/** Node.js caches every loaded module under its URL. A new URL makes it read the file again. */
 let loaded = 0
 
 export async function loadModule(file: string): Promise<unknown> {

@@ -2,9 +2,9 @@ import type { z } from 'zod'
 import { didYouMean } from './closest.ts'
 
 /*
- * The validator's findings in plain English: what is allowed, and what was found. A message that a
- * schema has of its own stays. Texts are quoted only where a word or a number was expected: a text
- * elsewhere may be a secret.
+ * Translates the validator's findings into plain English: what is allowed, and what was found. A
+ * schema's own messages are kept. Texts are quoted only if a word or a number was expected, because
+ * any other text may be a secret.
  */
 
 /** For `safeParse(value, PLAIN)`. */
@@ -68,7 +68,7 @@ const UNITS: Readonly<Record<string, string>> = {
   Bytes: 'bytes',
 }
 
-/** ` of milliseconds`, for a number whose name says its unit: `timeoutMs`. */
+/** ` of milliseconds`, for a number whose name contains its unit: `timeoutMs`. */
 function unitOf({
   expected,
   path,
@@ -80,7 +80,7 @@ function unitOf({
   return expected === 'number' && UNITS[unit] !== undefined ? ` of ${UNITS[unit]}` : ''
 }
 
-/** A text in the place of a number or a boolean is no secret. */
+/** A text where a number or a boolean is expected is not a secret. */
 function isQuoted(expected: string): boolean {
   return ['number', 'int', 'boolean'].includes(expected)
 }
@@ -149,7 +149,7 @@ function tooBig(issue: Bound & { readonly maximum: number | bigint }): string {
   return counted(issue, `at most ${maximum}`)
 }
 
-/** Whether the size is limited, and not the value. */
+/** Whether the limit is on the size, not on the value. */
 function isCounted({ origin }: Bound): boolean {
   return !['number', 'int', 'bigint', 'date'].includes(origin)
 }

@@ -4,7 +4,7 @@ import { crashPolicy, type Policy } from './policy.ts'
 import type { Acquired, KeyId, KeyStore } from './store.ts'
 import { acquireWithRetry } from './store-calls.ts'
 
-/** The key to acquire, and the request that asks for it. */
+/** The key to acquire, and the request that needs it. */
 export interface KeyClaim {
   readonly store: KeyStore
   readonly id: KeyId

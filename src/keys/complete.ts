@@ -9,7 +9,7 @@ import type { DuePledge, KeyId, KeyPledges, KeyStore } from './store.ts'
 
 /*
  * The completer finishes tasks that a client began and never retried. It acts like that client,
- * with the same key, so the same locks keep both apart. Only the record says what happened to a
+ * with the same key, so the same locks keep both apart. Only the record shows what happened to a
  * key. A pledge is just a hint where to look.
  */
 

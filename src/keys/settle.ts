@@ -126,7 +126,7 @@ function settlementOf(end: RunEnd<unknown>['settle'], policy: Policy, stepsBegun
   if (end.to === 'completed') return end
   const { ttlMs } = policy
   if (end.to === 'unknown') return { to: 'unknown', ttlMs }
-  // A step that began may have had an effect, even if the handler asks for a release.
+  // A step that began may have had an effect, even if the handler requests a release.
   if (end.to === 'released' && stepsBegun > 0 && policy.handler !== 'resumable')
     return { to: 'unknown', ttlMs }
   return { to: end.to === 'failed' ? afterFailure(policy.handler, stepsBegun) : 'released', ttlMs }

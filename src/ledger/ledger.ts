@@ -38,8 +38,8 @@ export interface Ledger extends LedgerTables {
    */
   readonly readings: pg.Pool
   /**
-   * Connections for the admin API. Operators who ask much do not use the engine's connections, and
-   * their statements are cancelled after `OPERATOR_MS`.
+   * Connections for the admin API. Busy operators do not use the engine's connections, and their
+   * statements are cancelled after `OPERATOR_MS`.
    */
   readonly operators: pg.Pool
   /**
@@ -79,7 +79,7 @@ export interface LedgerOptions {
   readonly masterKeys?: readonly MasterKey[]
   /** Whether a relay also uses this ledger. */
   readonly relays?: boolean
-  /** Reports what opening an embedded ledger waits for. */
+  /** Reports why opening an embedded ledger takes long. */
   readonly onNotice?: (notice: Notice) => void
 }
 

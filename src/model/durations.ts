@@ -3,13 +3,11 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/**
- * Long enough for a pause of the process or its network, short enough for a crash to be repaired
- * in.
- */
+/** Long enough for a pause of the process or its network, short enough to repair a crash soon. */
 export const DEFAULT_LEASE_MS = 30 * SECOND_MS
 
 /**
- * How long a handler may run, unless its subscriber says otherwise. Longer work belongs into steps.
+ * How long a handler may run, unless its subscriber sets another timeout. Split longer work into
+ * steps.
  */
 export const HANDLER_MS = 60 * SECOND_MS

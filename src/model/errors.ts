@@ -540,7 +540,7 @@ export const errorCatalogue = {
     retryable: false,
     advice: 'Install the client that the message names, or pass your own client.',
   },
-  // A test of the user has found something, or cannot go on.
+  // A test of the user has found a fault, or cannot continue.
   TEST_TIMED_OUT: {
     retryable: false,
     advice:
@@ -554,7 +554,7 @@ export const errorCatalogue = {
   TEST_POINT_UNREACHED: {
     retryable: false,
     advice:
-      'No run came to the point where the fault was to happen, so the test has shown nothing. Check the name of the step or effect, and wait with `settled()`.',
+      'No run reached the point of the fault, so the test proves nothing. Check the name of the step or effect, and wait with `settled()`.',
   },
   TEST_NOT_ONCE: {
     retryable: false,
@@ -568,7 +568,7 @@ const adviceByCode = new Map<string, string>(
   Object.entries(errorCatalogue).map(([code, { advice }]) => [code, advice]),
 )
 
-/** What to do about a code that the ledger holds; empty for a code of another version. */
+/** The advice for a code that the ledger holds; empty for a code of another version. */
 export function adviceOn(code: string): string {
   return adviceByCode.get(code) ?? ''
 }

@@ -1,6 +1,6 @@
 import type { Version } from './version.ts'
 
-/** What a handler gets: one event, however often it was delivered. */
+/** The event that a handler gets, however often it was delivered. */
 export interface Event<Payload = unknown, Subject = unknown, Type extends string = string> {
   /** The stable id of the receipt: the same on every attempt and replay. */
   readonly receiptId: string

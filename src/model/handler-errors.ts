@@ -3,7 +3,7 @@ export class Permanent extends Error {
   override readonly name = 'Permanent'
 }
 
-/** Thrown by a handler: try again, but not before this much time has passed. */
+/** Thrown by a handler: retry, but not before this delay has passed. */
 export class RetryAfter extends Error {
   override readonly name: string = 'RetryAfter'
   readonly delayMs: number
@@ -26,7 +26,7 @@ export class NotDone extends RetryAfter {
   }
 }
 
-/** What ctx.defer() throws: not yet. The run does not count as a failure. */
+/** Thrown by ctx.defer(): the job runs later. The run does not count as a failure. */
 export class Deferred extends Error {
   override readonly name: string = 'Deferred'
   readonly delayMs: number
@@ -37,7 +37,7 @@ export class Deferred extends Error {
   }
 }
 
-/** Another job is running the same effect now: this job waits for its turn. */
+/** Another job is running the same effect: this job waits for its turn. */
 export class EffectBusy extends Deferred {
   override readonly name = 'EffectBusy'
 }

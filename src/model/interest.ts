@@ -1,8 +1,9 @@
 import { typeMatcher } from './type-pattern.ts'
 
 /*
- * What a subscriber wants, as the ledger stores it: patterns of event types, and whether a filter
- * chooses among the events of these types. Only the process that receives has the filter itself.
+ * The interest of a subscriber, as the ledger stores it: patterns of event types, and whether a
+ * filter chooses among the events of these types. Only the process that receives has the filter
+ * itself.
  */
 
 const BETWEEN = ', '

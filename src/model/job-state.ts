@@ -6,7 +6,9 @@ export const jobStates = ['received', 'processing', 'retrying', 'processed', 'fa
 
 export type JobState = (typeof jobStates)[number]
 
-/** What each state may become. `attention` waits for a person: an effect's outcome is unknown. */
+/**
+ * The transitions of each state. `attention` waits for a person: an effect's outcome is unknown.
+ */
 export const transitions: Readonly<Record<JobState, readonly JobState[]>> = {
   received: ['processing', 'failed'],
   processing: ['processed', 'retrying', 'failed', 'received', 'attention'],
@@ -25,7 +27,9 @@ interface StateTraits {
   readonly needsOperator: boolean
 }
 
-/** What the ledger's statements ask about a state. Every new state must answer all questions. */
+/**
+ * Properties of states that the ledger's statements use. Every new state must define all of them.
+ */
 export const stateTraits: Readonly<Record<JobState, StateTraits>> = {
   received: { isClaimable: true, isFinished: false, needsOperator: false },
   processing: { isClaimable: false, isFinished: false, needsOperator: false },

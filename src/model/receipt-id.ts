@@ -3,12 +3,12 @@ import { hash } from './hash.ts'
 /**
  * A receipt's id is the event's identity: the first 16 bytes of SHA-256 over tenant, source and
  * event key, each prefixed by its length so that ("a", "bc") and ("ab", "c") differ. The same event
- * has the same id on every node and in every replay, and it is known before anything is stored; the
- * primary key on it is what makes an event be recorded once.
+ * has the same id on every node and in every replay, and the id is known before anything is stored.
+ * The primary key on it ensures that an event is recorded once.
  */
 export function receiptIds(tenant: string, source: string): (eventKey: string) => string {
   const scope = Buffer.concat([lengthPrefixed(tenant), lengthPrefixed(source)])
-  // Written over for each key: what is the same for all of them is there already.
+  // Reused for each key: the part that is the same for all keys is already there.
   const scratch = Buffer.alloc(scope.length + 4 + SHORT_KEY_BYTES)
   scope.copy(scratch)
   return (eventKey) => {
@@ -19,7 +19,7 @@ export function receiptIds(tenant: string, source: string): (eventKey: string) =
   }
 }
 
-/** The same for what is named by a tenant and a name of the user's choice: an effect, an entity. */
+/** The same for objects that a tenant and a user's name identify: an effect, an entity. */
 export function scopedId(...parts: readonly string[]): string {
   return uuid(Buffer.concat(parts.map(lengthPrefixed)))
 }

@@ -10,37 +10,37 @@ export function textOfThrown(thrown: unknown): string {
 const QUOTE = Symbol('quote')
 
 /**
- * Marks the end of an error's message as a quote of another system, which may repeat what it was
- * sent. The ledger keeps the whole message. Logs leave the quote out.
+ * Marks the end of an error's message as a quote of another system, which may echo a request. The
+ * ledger keeps the whole message. Logs omit the quote.
  */
 export function quoting<Thrown extends Error>(error: Thrown, quote: string): Thrown {
   return quote === '' ? error : Object.defineProperty(error, QUOTE, { value: quote })
 }
 
-/** Describes a thrown value for logs, without what it quotes. */
+/** Describes a thrown value for logs, without its quotes. */
 export function loggedTextOfThrown(thrown: unknown): string {
   const text = textOfThrown(thrown)
   const quote: unknown = thrown instanceof Error ? Reflect.get(thrown, QUOTE) : undefined
   return typeof quote === 'string' && text.endsWith(quote) ? `${text.slice(0, -quote.length)}…` : text
 }
 
-/** Logs and spans carry this many. */
+/** The number of frames in logs and spans. */
 const MOST_FRAMES = 8
 
-/** Where it was thrown, the innermost place first. Without what it says: that is in its text. */
+/** The frames of an error, innermost first, without its message. */
 export function stackOfThrown(thrown: unknown): string[] {
   return framesOf(thrown).slice(0, MOST_FRAMES)
 }
 
-/** Enough for deep call stacks; a recursion without end must not fill the ledger. */
+/** Enough for deep call stacks; an endless recursion must not fill the ledger. */
 const MAX_STACK_CHARS = 8_000
 /** A cause may be its own cause. */
 const MAX_CAUSES = 5
 const MAX_CAUSE_CHARS = 500
 
 /**
- * The stack of an error and of its causes, for the ledger. Frames of hookonce itself are left out:
- * they say nothing about a handler. Undefined if no other frame has a place in a file.
+ * The stack of an error and of its causes, for the ledger. Omits frames of hookonce itself, which
+ * do not help to debug a handler. Undefined if no other frame has a place in a file.
  */
 export function recordedStackOf(thrown: unknown): string | undefined {
   try {
@@ -60,7 +60,7 @@ const PLACED = /^at (?!.*\bnode:).*:\d+:\d+\)?$/
 
 const STACK = Symbol('stack')
 
-/** Gives an error of this thread the recorded stack of the one that another thread has thrown. */
+/** Gives an error of this thread the recorded stack of an error in another thread. */
 export function withRecordedStack<Thrown extends Error>(error: Thrown, stack: string | undefined): Thrown {
   return stack === undefined ? error : Object.defineProperty(error, STACK, { value: stack })
 }
@@ -80,7 +80,7 @@ function recordedLines(thrown: unknown): string[] {
   return lines
 }
 
-/** The folder of hookonce. Undefined in a bundle, where our files are not apart from others. */
+/** The folder of hookonce. Undefined in a bundle, where our files cannot be distinguished. */
 const OUR_FOLDER = /^file:\/\/(.*\/)model\/thrown\.[jt]s$/.exec(import.meta.url)?.[1]
 
 function isOurs(frame: string): boolean {
@@ -96,7 +96,7 @@ function framesOf(thrown: unknown): string[] {
     const frames = [...stack.slice(end === -1 ? 0 : end + message.length).matchAll(/^\s+at (.+)$/gm)]
     return frames.map(([, frame = '']) => frame).filter((frame) => !frame.includes('node:internal'))
   } catch {
-    // As above: it may throw when it is looked at.
+    // As above: reading a property may throw.
     return []
   }
 }

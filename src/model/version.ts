@@ -3,7 +3,7 @@ import { HookonceError } from './errors.ts'
 /** How versions of an entity are compared. */
 export type VersionKind = 'timestamp' | 'number' | 'text'
 
-/** A version with how it is compared: what an event says of its entity. */
+/** The version of an event's entity, and how it is compared. */
 export interface Version {
   readonly as: VersionKind
   readonly value: string
@@ -40,19 +40,19 @@ const DECIMAL = /^-?\d+(\.\d+)?$/
 
 function decimal(value: string): string {
   if (DECIMAL.test(value)) return value
-  throw new HookonceError('VERSION_INVALID', `"${value}" is no decimal number`)
+  throw new HookonceError('VERSION_INVALID', `"${value}" is not a decimal number`)
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|[+-]\d{2}:\d{2})$/
 
 function isoTimestamp(value: string): string {
   const match = ISO.exec(value)
-  if (!match) throw new HookonceError('VERSION_INVALID', `"${value}" is no date and time in ISO 8601`)
+  if (!match) throw new HookonceError('VERSION_INVALID', `"${value}" is not a date and time in ISO 8601`)
   // A Date holds milliseconds. Two versions may differ only in the digits after them.
   return timestamp(new Date(value), (match[1] ?? '').slice(3))
 }
 
-/** In UTC with nine places: as text, such dates are in order. */
+/** In UTC with nine decimals, so that the order of the texts is the order of the dates. */
 function timestamp(date: Date, beyondMs: string): string {
   const year = date.getUTCFullYear()
   if (!(year >= 0 && year <= 9999)) throw new HookonceError('VERSION_INVALID', 'a date without a value')
@@ -62,7 +62,7 @@ function timestamp(date: Date, beyondMs: string): string {
 /** Negative, zero or positive, as for sorting. Both are of one kind. */
 export function compareVersions(a: Version, b: Version): number {
   if (a.as === 'number') return compareDecimals(a.value, b.value)
-  // By bytes: the order of a language would change with the machine.
+  // By bytes: the order of a language would depend on the machine.
   return Buffer.compare(Buffer.from(a.value), Buffer.from(b.value))
 }
 

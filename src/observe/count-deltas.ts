@@ -4,8 +4,8 @@ import { sourceNameOf } from '../model/source-key.ts'
 import type { Labels, MetricsSnapshot } from './snapshot.ts'
 
 /*
- * What a process counted between two snapshots of its metrics, by source and subscriber. It reads
- * the counters that exist anyway, so that no delivery pays for statistics.
+ * The counts of a process between two snapshots of its metrics, by source and subscriber. It reads
+ * counters that exist anyway, so that deliveries pay nothing for statistics.
  */
 
 const COUNTERS: Readonly<Record<string, CountName>> = {
@@ -40,7 +40,7 @@ interface OpenDelta extends Record<CountName, number> {
   accept: number[]
 }
 
-/** Without `before`: since the process started. Leaves out what did not change. */
+/** Without `before`: since the process started. Omits counts that did not change. */
 export function countDeltas(
   before: MetricsSnapshot | undefined,
   after: MetricsSnapshot,

@@ -67,7 +67,7 @@ const JOB_GAUGES: Readonly<Record<string, Gauge<Backlog>>> = {
 
 const CIRCUIT_GAUGES: Readonly<Record<string, Gauge<CircuitGauge>>> = {
   hookonce_circuit_open: {
-    help: 'Whether the circuit of the subscriber is open or half-open: 1, or 0.',
+    help: '1 if the circuit of the subscriber is open or half-open, else 0.',
     of: ({ isOpen }) => (isOpen ? 1 : 0),
   },
 }
@@ -87,7 +87,7 @@ const OUTBOX_GAUGES: Readonly<Record<string, Gauge<OutboxBacklog>>> = {
   },
 }
 
-/** With the largest backlogs apart, and the others as one: see topic-limit.ts. */
+/** The topics with the largest backlogs separately, and all others as one: see topic-limit.ts. */
 function limitedBacklog(backlogs: readonly OutboxBacklog[]): readonly OutboxBacklog[] {
   if (backlogs.length <= MAX_TOPICS) return backlogs
   const sorted = [...backlogs].sort((a, b) => b.waiting + b.failed - a.waiting - a.failed)
@@ -112,7 +112,7 @@ function gaugesOf<Row>(
 }
 
 function ledgerUp(isUp: boolean): GaugeMetric {
-  const help = 'Whether the ledger could be read for this scrape: 1, or 0.'
+  const help = '1 if the ledger could be read for this scrape, else 0.'
   const samples = [{ labels: {}, value: isUp ? 1 : 0 }]
   return { name: 'hookonce_ledger_up', help, type: 'gauge', samples }
 }

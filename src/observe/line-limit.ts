@@ -4,7 +4,7 @@
  * gives their number.
  */
 
-/** Enough to see what happens: a flood of one kind becomes about one line per second. */
+/** Enough to diagnose a problem: a flood of one kind becomes about one line per second. */
 const LINES = 10
 const INTERVAL_MS = 10_000
 /** Kinds name sources, codes and activities, which are few. Further kinds count as one kind. */
@@ -33,13 +33,13 @@ export function lineLimit(): (line: LimitedLine) => void {
     const running = kinds.get(kind)
     if (running && now < running.endsAt) return running
     const interval: Interval = { endsAt: now + INTERVAL_MS, lines: 0, leftOut: 0, last: undefined }
-    // Inserted again, so that the map is ordered by age: `placeFor` looks for the oldest kind.
+    // Inserted again, so that the map is ordered by age: `placeFor` removes the oldest kind.
     kinds.delete(kind)
     kinds.set(kind, interval)
     return interval
   }
 
-  /** A new kind takes the place of the oldest one, if the interval of that one is over. */
+  /** A new kind replaces the oldest one, if the interval of the oldest is over. */
   function placeFor(kind: string): string {
     if (kinds.has(kind) || kinds.size < MAX_KINDS) return kind
     for (const [known, { endsAt, leftOut }] of kinds) {

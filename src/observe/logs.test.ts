@@ -135,9 +135,7 @@ test('a delivery that was recorded without being understood has its line, and a 
   const messages = lines.map(([level, , message]) => `${level} ${message}`)
   expect(messages.filter((line) => line === 'info recorded')).toHaveLength(100)
   expect(
-    messages.filter(
-      (line) => line === 'warn delivery recorded, though it lacks what this provider documents',
-    ),
+    messages.filter((line) => line === 'warn delivery recorded, although a documented field is missing'),
   ).toHaveLength(10)
 })
 

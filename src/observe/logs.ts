@@ -6,7 +6,7 @@ import type { DeliveryFact, Observer } from './observer.ts'
 import { printable } from './printable.ts'
 import { type TraceContext, traceIdOf } from './trace-context.ts'
 
-/** Where log lines go: the shape of pino, winston's adapters and console wrappers. */
+/** The receiver of log lines: the shape of pino, winston's adapters and console wrappers. */
 export interface Logger {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
@@ -31,7 +31,7 @@ type Fields = Record<string, unknown>
 
 const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
   rejected: 'delivery refused',
-  shadowed: 'delivery would be refused, were this source not in shadow mode',
+  shadowed: 'delivery would be refused if this source were not in shadow mode',
 }
 
 /**
@@ -44,7 +44,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
   const limit = lineLimit()
   const warn = limitedWarnings()
 
-  /** Where facts are reported, the context is that of their work. */
+  /** Facts are reported in the context of their work. */
   function traced(fields: Fields): Fields {
     const traceId = traceIdOf(traceContext?.()?.traceparent)
     return traceId === undefined ? fields : { ...fields, trace_id: traceId }
@@ -68,8 +68,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
 
   /** A refused delivery, or one that was recorded without its key or type. */
   function logRefusal({ source, code, detail, outcome }: DeliveryFact): void {
-    const message =
-      REFUSAL_LINES[outcome] ?? 'delivery recorded, though it lacks what this provider documents'
+    const message = REFUSAL_LINES[outcome] ?? 'delivery recorded, although a documented field is missing'
     limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail }), message)
   }
 
@@ -89,7 +88,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       // Anyone who has seen one signed delivery can repeat it, so these lines are limited.
       const kind = `${fact.outcome} ${fact.source}`
       if (fact.outcome === 'mismatch')
-        limited(kind, 'warn', fields, 'known event key with another body: the first body stands')
+        limited(kind, 'warn', fields, 'known event key with another body: the first body is kept')
       else limited(kind, 'info', fields, fact.outcome)
     },
     diagnosis({ source, code, diagnosis }) {
@@ -148,7 +147,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       if (state === 'closed') limited(kind, 'info', fields, 'circuit closed: its jobs run again')
       else if (state === 'half-open') limited(kind, 'info', fields, 'circuit half-open: one job at a time')
       else if (wasClosed)
-        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs now and then')
+        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs from time to time')
       else limited(kind, 'warn', fields, 'circuit stays open: a probe failed')
     },
     rescue(fact) {
@@ -159,7 +158,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       }
       const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
       const message = fact.buried
-        ? 'job buried: its worker died with it too often'
+        ? 'job buried: too many workers died while running it'
         : 'job rescued from a worker that died'
       limited(message, 'warn', fields, message)
     },
@@ -186,7 +185,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       limited(`warning ${message}`, 'warn', () => ({ detail }), message)
     },
     trouble({ doing, eventKey, error }) {
-      // The number of jobs in `doing` does not make another kind.
+      // The number of jobs in `doing` does not make a new kind.
       const kind = `trouble ${doing.replace(/\d+/g, '#')}`
       const fields = () => ({
         ...(eventKey === undefined ? {} : { event_key: eventKey }),
@@ -197,7 +196,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
   }
 }
 
-/** Tells an error of undefined from none. Errors of hookonce need no stack. */
+/** Distinguishes an error of undefined from no error. Errors of hookonce need no stack. */
 function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
   if (!('error' in fact)) return {}
   const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)

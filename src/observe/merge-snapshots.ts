@@ -62,7 +62,7 @@ function addHistograms(a: HistogramSample, b: HistogramSample): HistogramSample 
 
 type Exemplars = readonly (Exemplar | null)[]
 
-/** Of each bucket the latest. */
+/** The latest of each bucket. */
 function mergedExemplars(a: Exemplars | undefined, b: Exemplars | undefined): { exemplars?: Exemplars } {
   const exemplars = a && b ? a.map((one, bucket) => later(one, b[bucket] ?? null)) : (a ?? b)
   return exemplars ? { exemplars } : {}
@@ -73,7 +73,7 @@ function later(a: Exemplar | null, b: Exemplar | null): Exemplar | null {
   return a.at >= b.at ? a : b
 }
 
-/** Processes make the labels of a metric in the same order. */
+/** All processes write the labels of a metric in the same order. */
 function keyOf(labels: Labels): string {
   return JSON.stringify(labels)
 }

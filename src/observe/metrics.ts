@@ -12,14 +12,14 @@ import type {
 import { topicLimit } from './topic-limit.ts'
 import { sampledIds, type TraceContext } from './trace-context.ts'
 
-/** Counts what happens in this process. */
+/** Counts the facts of this process. */
 export interface Meter {
   readonly observer: Observer
-  /** `backlogs` holds what waits in the ledger; undefined while it cannot be read. */
+  /** `backlogs`: the waiting work in the ledger; undefined while it cannot be read. */
   snapshot(backlogs: Backlogs | undefined): MetricsSnapshot
 }
 
-/** Seconds. An accept is a commit away from a millisecond; a handler may take its minute. */
+/** Seconds. An accept takes one commit, about a millisecond; a handler may take a minute. */
 export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 const COUNTERS = {
@@ -36,7 +36,7 @@ const COUNTERS = {
   hookonce_retrying_total: 'Attempts that failed and will be tried again.',
   hookonce_deferred_total:
     'Attempts that ended in "not yet": deferred by the handler, or waiting for their turn at an effect.',
-  hookonce_effect_conflicts_total: 'Deferred attempts that met another job at the same effect.',
+  hookonce_effect_conflicts_total: 'Attempts deferred because another job was running the same effect.',
   hookonce_effects_spared_total: 'Effects that had happened before: they were not repeated.',
   hookonce_failed_total: 'Jobs that were given up.',
   hookonce_attention_total: 'Attempts that stopped at an effect of unknown outcome.',
@@ -59,10 +59,10 @@ type CounterName = keyof typeof COUNTERS
 const UNLABELLED: readonly CounterName[] = ['hookonce_rescued_total', 'hookonce_trouble_total']
 
 const HISTOGRAMS = {
-  hookonce_accept_seconds: 'From the whole body read to the answer.',
+  hookonce_accept_seconds: 'Time from the end of the body to the answer.',
   hookonce_attempt_seconds: 'Time of one run of a handler.',
   hookonce_processing_seconds:
-    'From the arrival of an event, or its replay, to the end of the handler that completed its job.',
+    'Time from the arrival of an event, or its replay, to the end of the handler that completed its job.',
   hookonce_publish_seconds: 'Time of one attempt to publish a message.',
 } as const
 
@@ -77,12 +77,12 @@ interface Histogram extends HistogramSample {
 
 const NO_LABELS: Labels = {}
 
-/** `traceContext` is that of the measured work, for exemplars. Undefined: nothing is traced. */
+/** `traceContext` is that of the measured work, for exemplars. Undefined: tracing is off. */
 export function meter(traceContext?: () => TraceContext | undefined): Meter {
-  // By the identity of the labels: the objects are made once, by `ofSource` and its like.
+  // By identity of the label objects, which `ofSource` and similar functions create once.
   const counters = remembered((_name: CounterName) => new Map<Labels, number>())
-  // From the start: Prometheus cannot tell how much a counter grew that appears with its first
-  // value.
+  // Present from the start: Prometheus cannot compute the growth of a counter that appears with its
+  // first value.
   for (const name of UNLABELLED) counters(name).set(NO_LABELS, 0)
   const histograms = remembered((_name: HistogramName) => new Map<Labels, Histogram>())
 
@@ -190,7 +190,7 @@ interface Measured {
   readonly context: TraceContext
 }
 
-/** The latest of each bucket, if its tracer records it. */
+/** The latest of each bucket, if its trace is recorded. */
 function keepExemplar(histogram: Histogram, { bucket, seconds, context }: Measured): void {
   const ids = sampledIds(context.traceparent)
   if (!ids) return

@@ -4,14 +4,15 @@ import { type InSpan, inSpansOf, type Span, type SpanEnd, type SpanObserver } fr
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 
 /**
- * What can be observed. Facts carry names and ids, never a secret or a body. Every member is called
- * at once, in the process where the fact happened; keep it short. An observer that throws, or
- * returns a promise that rejects, is reported as a process warning and disturbs nothing else.
+ * The facts that can be observed. Facts carry names and ids, never a secret or a body. Every member
+ * is called at once, in the process where the fact happened; keep it short. An observer that
+ * throws, or returns a promise that rejects, is reported as a process warning and affects nothing
+ * else.
  */
 export interface CustomObserver {
   /** A delivery was answered. */
   delivery?(fact: DeliveryFact): void
-  /** A refused delivery was looked into. It was reported as a delivery before. */
+  /** A refused delivery was diagnosed. It was already reported as a delivery. */
   diagnosis?(fact: DiagnosisFact): void
   /** The event key of a source looks wrong: it repeats too rarely, or too often. */
   keyFinding?(fact: KeyFindingFact): void
@@ -21,9 +22,9 @@ export interface CustomObserver {
   alert?(fact: AlertFact): void
   /** One run of a job ended, and its outcome was committed or refused. */
   attempt?(fact: AttemptFact): void
-  /** This run is about to call, and has recorded that. Not called where no call is made. */
+  /** This run has recorded that it is about to call. Not reported if no call is made. */
   effectStarted?(fact: EffectFact): void
-  /** An effect that a handler asked for ended, with or without a call. */
+  /** An effect that a handler requested ended, with or without a call. */
   effectEnded?(fact: EffectEndFact): void
   /** A job was taken back from a worker that died. */
   rescue?(fact: RescueFact): void
@@ -50,7 +51,7 @@ export interface CustomObserver {
    * and exemplars name its trace id.
    */
   traceparent?(): string | undefined
-  /** What belongs to the `traceparent` that was returned just before. */
+  /** The `tracestate` of the `traceparent` that was returned just before. */
   tracestate?(): string | undefined
 }
 
@@ -78,7 +79,7 @@ export interface DeliveryFact {
   readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
-  /** Why it was rejected, or what it lacked. Only for logs: it is never sent to the sender. */
+  /** Why it was rejected, or what it lacked. For logs only: it is never sent to the sender. */
   readonly detail?: string
   readonly receiptId?: string
   readonly eventKey?: string
@@ -132,7 +133,7 @@ export interface AttemptFact {
     /** Processed, but the event carried only outdated data. */
     | 'stale'
     | 'retrying'
-    /** Postponed by the handler, or another job is at the same effect: not a failure. */
+    /** Postponed by the handler, or another job is running the same effect: not a failure. */
     | 'deferred'
     | 'failed'
     /** Waits for a person: the outcome of an effect is unknown. */
@@ -165,9 +166,9 @@ export interface EffectEndFact extends EffectFact {
     | 'failed'
     /** The call threw, and may have happened: the next run decides by the mode. */
     | 'open'
-    /** The job waits for a person: nobody can tell whether it happened. */
+    /** The job waits for an operator: hookonce cannot know whether it happened. */
     | 'unknown'
-    /** Another job is at the same effect: this one waits for its turn. */
+    /** Another job is running the same effect: this job waits for its turn. */
     | 'busy'
     /** It was not called: the lease was lost, or the key was used with another input. */
     | 'refused'
@@ -184,7 +185,7 @@ export interface LeaseFact {
     | 'lost'
     /** Another process has declared this worker dead and taken its work. */
     | 'takenOver'
-  /** Since the last heartbeat that was answered. */
+  /** The time since the last answered heartbeat. */
   readonly silentMs: number
 }
 
@@ -204,7 +205,7 @@ export interface CircuitFact {
 export interface ChoreFact {
   readonly name: string
   readonly durationMs: number
-  /** What it did, as counts by noun: `{ jobs: 3 }`. Undefined if it failed. */
+  /** The result as counts by noun: `{ jobs: 3 }`. Undefined if it failed. */
   readonly result?: Readonly<Record<string, number>>
   /** Why it failed. Also reported to `trouble`. */
   readonly error?: unknown
@@ -213,7 +214,9 @@ export interface ChoreFact {
 export interface RescueFact {
   readonly receiptId: string
   readonly buried: boolean
-  /** It is in `attention`: its workers died too often, and the outcome of a call is unknown. */
+  /**
+   * The job is in `attention`: its workers died too often, and the outcome of a call is unknown.
+   */
   readonly needsPerson?: boolean
 }
 
@@ -223,7 +226,7 @@ export interface MessageFact {
   readonly key: string | null
   /** The receipt of the event whose handler published it. */
   readonly receiptId?: string
-  /** Of the trace in its headers. */
+  /** The id of the trace in its headers. */
   readonly traceId?: string | undefined
   readonly attempt: number
   /**
@@ -270,12 +273,12 @@ const MEMBERS: Readonly<Record<keyof CustomObserver, true>> = {
 }
 export const observerMembers: readonly string[] = Object.keys(MEMBERS)
 
-/** Reports to every observer. A fault of an observer must not become a lost delivery. */
+/** Reports to every observer. A fault of an observer must not lose a delivery. */
 export function observers(all: readonly AnyObserver[]): Observer {
   const warn = limitedWarnings()
 
   function reportTo<Kind extends FactKind>(kind: Kind): (fact: FactOf<Kind>) => void {
-    // The member of a kind takes the facts of that kind. Bound once: a lookup by name for every
+    // The member of a kind receives the facts of that kind. Bound once: a lookup by name for every
     // fact would be slower.
     const members = all
       .filter((observer): observer is Reports => observer[kind] !== undefined)

@@ -14,7 +14,7 @@ export function openMetricsText({ metrics }: MetricsSnapshot): string {
 
 function linesOf(metric: Metric): string[] {
   const { name, help, type } = metric
-  // The name of a counter is without the `_total` of its samples here.
+  // In this format, the name of a counter lacks the `_total` of its samples.
   const family = type === 'counter' ? name.replace(/_total$/, '') : name
   const samples =
     type === 'histogram' ? histogramLines(metric, exemplarText) : metric.samples.map(lineOf(name))

@@ -3,7 +3,7 @@
  * exchange it.
  */
 export interface MetricsSnapshot {
-  /** Every metric, also those without a sample yet. */
+  /** Every metric, including those without a sample. */
   readonly metrics: readonly Metric[]
 }
 

@@ -2,14 +2,14 @@ import { AsyncResource } from 'node:async_hooks'
 
 /*
  * The seam for traces. An observer opens a span by running hookonce's work inside its own function,
- * so that tracers over AsyncLocalStorage see everything the work does. Without such an observer
- * nothing here runs.
+ * so that tracers over AsyncLocalStorage see everything that the work does. Without such an
+ * observer nothing here runs.
  */
 
-/** What a span is opened around. */
+/** The work that a span covers. */
 export type Span = DeliverySpan | AttemptSpan | OperationSpan | EffectSpan | ForwardSpan | MessageSpan
 
-/** A delivery from its whole body read to its answer. Opened in the context of its request. */
+/** A delivery, from the end of its body to its answer. Opened in the context of its request. */
 export interface DeliverySpan {
   readonly kind: 'delivery'
   readonly source: string
@@ -77,9 +77,9 @@ export interface MessageSpan {
 /** How the work of a span ended. */
 export interface SpanEnd {
   /**
-   * Of a delivery and a forward the HTTP status, or `error`. Of an attempt and an effect the
-   * outcome of its fact. Of a step and a transaction `done` or `error`, of a message `published` or
-   * `error`.
+   * For a delivery and a forward: the HTTP status, or `error`. For an attempt and an effect: the
+   * outcome of its fact. For a step and a transaction: `done` or `error`. For a message:
+   * `published` or `error`.
    */
   readonly outcome: string
   readonly error?: unknown
@@ -126,7 +126,7 @@ interface Opening {
   readonly report: (error: unknown) => void
 }
 
-/** Runs the work also where the observer threw or did not run it. */
+/** Runs the work even if the observer threw or did not run it. */
 function openSpan({ observer, span, run, report }: Opening): Promise<SpanEnd> {
   let running: Promise<SpanEnd> | undefined
   const runOnce = (): Promise<SpanEnd> => {

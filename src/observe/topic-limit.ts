@@ -1,4 +1,4 @@
-/** More topics than this are more likely ids in topics. */
+/** With more topics than this, the topics probably contain ids. */
 export const MAX_TOPICS = 200
 export const OTHER_TOPICS = '(others)'
 

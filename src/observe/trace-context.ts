@@ -3,10 +3,10 @@
  * receipt and a message as two of their headers, and to destinations.
  */
 
-/** What continues a trace in another process. */
+/** The values that continue a trace in another process. */
 export interface TraceContext {
   readonly traceparent: string
-  /** What vendors of tracers add, such as the probability by which the trace was sampled. */
+  /** Data of tracing vendors, such as the probability by which the trace was sampled. */
   readonly tracestate?: string | undefined
 }
 
@@ -19,7 +19,8 @@ export interface TraceObserver {
 /** Version, trace id, parent id and flags. Ids of zeros and version ff are invalid. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 /**
- * The least that everyone must pass on. Longer ones are dropped, so that a stranger's stays small.
+ * The minimum length that every participant must pass on. Longer values are dropped, because
+ * strangers send them too.
  */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/
 const NAMES: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
@@ -33,7 +34,7 @@ export function traceContextIn(headers: Readonly<Record<string, string>>): Trace
   return traceContext(headers.traceparent, headers.tracestate)
 }
 
-/** Without a well-formed traceparent there is none: a tracestate means nothing by itself. */
+/** Undefined without a well-formed traceparent: a tracestate means nothing by itself. */
 export function traceContext(traceparent: unknown, tracestate: unknown): TraceContext | undefined {
   const parent = wellFormedTraceparent(traceparent)
   if (parent === undefined) return undefined
@@ -54,15 +55,15 @@ export function traceIdOf(traceparent: string | undefined): string | undefined {
   return traceparent?.slice(3, 35)
 }
 
-/** The trace and span of a context that its tracer records. */
+/** The trace and span of a context whose trace is recorded. */
 export function sampledIds(traceparent: string): { traceId: string; spanId: string } | undefined {
   const isSampled = (Number.parseInt(traceparent.slice(53, 55), 16) & 1) === 1
   return isSampled ? { traceId: traceparent.slice(3, 35), spanId: traceparent.slice(36, 52) } : undefined
 }
 
 /**
- * The first well-formed trace context that an observer returns. Undefined if none has one to
- * return, so that nothing is prepared for it.
+ * The first well-formed trace context that an observer returns. Undefined if no observer can return
+ * one, so that nothing is prepared for it.
  */
 export function traceContextOf(
   all: readonly TraceObserver[],
@@ -78,7 +79,7 @@ export function traceContextOf(
         const context = traceContext(found, tracer.tracestate?.())
         if (context) return context
         onFault(
-          `${JSON.stringify(found)} is no W3C traceparent: return 00-<trace id>-<span id>-<flags>, or undefined`,
+          `${JSON.stringify(found)} is not a W3C traceparent: return 00-<trace id>-<span id>-<flags>, or undefined`,
         )
       } catch (error) {
         onFault(error)

@@ -22,7 +22,7 @@ export interface ListedAlert extends Omit<Alert, 'announced'> {
 }
 
 export interface AlertQuery {
-  /** Also alerts that are resolved. */
+  /** Include resolved alerts. */
   readonly all?: boolean
   readonly tenant?: string | undefined
   readonly limit?: number
@@ -30,7 +30,7 @@ export interface AlertQuery {
 
 const DEFAULT_LIMIT = 100
 
-/** Open alerts, the newest first; with `all`, those that were resolved after them. */
+/** Open alerts, newest first; with `all`, then the resolved ones. */
 export async function listAlerts(
   { pool }: LedgerTables,
   { all = false, tenant, limit = DEFAULT_LIMIT }: AlertQuery = {},
@@ -52,10 +52,10 @@ export interface AlertAcknowledgement extends DecisionReason {
   readonly muteMs?: number | undefined
 }
 
-/** A mute that is longer hides an alert that everybody has forgotten. */
+/** A longer mute would hide a forgotten alert. */
 const MAX_MUTE_MS = 30 * 86_400_000
 
-/** Records who looks after an open alert, and mutes its messages if asked to. */
+/** Records who handles an open alert, and mutes its messages on request. */
 export async function acknowledgeAlert(
   { pool }: LedgerTables,
   { id: prefix, tenant, by, why, address, muteMs }: AlertAcknowledgement,
@@ -67,7 +67,7 @@ export async function acknowledgeAlert(
   const { id } = onlyOne(await findAlerts(pool, prefix, tenant), noun)
   return inTransaction(pool, async (client) => {
     const alert = await acknowledgeRow(client, { id, by, why, muteMs })
-    if (!alert) throw new HookonceError('ALERT_NOT_OPEN', `the alert ${id} is resolved`)
+    if (!alert) throw new HookonceError('ALERT_NOT_OPEN', `the alert ${id} is already resolved`)
     const { rule, source, subscriber } = alert
     await recordAudit(client, {
       actor: by,
@@ -86,11 +86,11 @@ export async function acknowledgeAlert(
 export interface ChannelTest {
   readonly channel: string
   readonly type: AlertChannel['type']
-  /** Undefined: the channel took the message. */
+  /** Undefined: the channel accepted the message. */
   readonly error?: string
 }
 
-/** An operator waits for the result. */
+/** Short, because an operator waits for the result. */
 const TEST_MS = 20_000
 
 /**

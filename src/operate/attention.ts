@@ -44,7 +44,7 @@ export interface EffectDecision extends OperatorDecision {
 /** Effects whose outcome is unknown, and the decisions on them. */
 export interface Attention {
   list(): Promise<UnknownEffect[]>
-  /** The call happened: the waiting jobs go on with `result`. */
+  /** The call happened: the waiting jobs continue with `result`. */
   confirmDone(key: string, decision: OperatorDecision & { readonly result?: unknown }): Promise<Decided>
   /** The call did not happen: it is made again, with a new key. */
   confirmNotDone(key: string, decision: OperatorDecision): Promise<Decided>
@@ -56,7 +56,7 @@ export interface Attention {
 
 export interface Decided {
   readonly key: string
-  /** How many jobs go on, or failed. */
+  /** The number of jobs that continue, or that failed. */
   readonly jobs: number
 }
 
@@ -71,7 +71,7 @@ export function listAttention(
 export interface AttentionQuery {
   readonly tenant?: string | undefined
   readonly limit: number
-  /** `next` of a page: the list goes on after it. */
+  /** `next` of a page: the list continues after it. */
   readonly after?: string | undefined
   /** `previous` of a page: lists the effects before it. */
   readonly before?: string | undefined
@@ -90,7 +90,7 @@ export async function pageAttention(
   { tenant, limit, after, before }: AttentionQuery,
 ): Promise<AttentionPage> {
   const place = before === undefined ? { after: positionAt(after) } : { before: positionAt(before) }
-  // One more shows whether there is another page.
+  // One extra row shows whether there is another page.
   const found = await unknownEffects(pool, shards, { tenant, limit: limit + 1, ...place })
   const hasMore = found.length > limit
   if (before !== undefined) {
@@ -205,7 +205,9 @@ async function moveJobs(
   return moved
 }
 
-/** No run of the job will learn the outcome of its other open calls, so they become unknown too. */
+/**
+ * No run of the job will record the outcome of its other open calls, so they become unknown too.
+ */
 async function abandon(
   { client, shards }: DecisionCommit,
   job: WaitingJob,

@@ -8,7 +8,7 @@ export type { ListedAudit }
 export interface AuditQuery {
   readonly tenant?: string | undefined
   readonly limit: number
-  /** The id of an entry, or `next` of a page: the list goes on after it. */
+  /** The id of an entry, or `next` of a page: the list continues after it. */
   readonly after?: string | undefined
   /** `previous` of a page: lists the entries before it. */
   readonly before?: string | undefined
@@ -17,20 +17,20 @@ export interface AuditQuery {
 export interface AuditPage {
   /** The newest first. */
   readonly entries: readonly ListedAudit[]
-  /** Where the next page begins. Undefined: there is none. */
+  /** The start of the next page. Undefined: there is none. */
   readonly next: string | undefined
   /** The same in the other direction. Undefined on the first page. */
   readonly previous?: string | undefined
 }
 
-/** Lists what operators decided: who, when, what, why and from where. */
+/** Lists the decisions of operators: who, when, what, why and from which address. */
 export async function listAudit(
   { pool }: LedgerTables,
   { tenant, limit, after, before }: AuditQuery,
 ): Promise<AuditPage> {
   checkLimit(limit)
   for (const id of [after, before]) requireId(id)
-  // One more shows whether there is another page.
+  // One extra row shows whether there is another page.
   const found = await readAudit(pool, { tenant, after, before, limit: limit + 1 })
   const hasMore = found.length > limit
   const entries = found.slice(0, limit)
@@ -48,17 +48,20 @@ function requireId(id: string | undefined): void {
   throw new HookonceError('CONFIG_INVALID', `"${id}" is not an id of the audit: pass \`id\` or \`next\``)
 }
 
-/** Who decides, and why. The audit keeps both. */
+/** Who decides, and why. The audit records both. */
 export interface DecisionReason {
   readonly by: string
   readonly why: string
-  /** From where: the address of an HTTP client. */
+  /** The address of an HTTP client. */
   readonly address?: string | undefined
 }
 
-/** What somebody looked at: the body of an event or message, or the headers and results of an event. */
+/**
+ * The data that a person viewed: the body of an event or message, or the headers and results of an
+ * event.
+ */
 export interface Look {
-  /** Of the receipt or message. */
+  /** The id of the receipt or message. */
   readonly id: string
   readonly tenant: string
   readonly action: 'read-body' | 'read-headers'
@@ -72,7 +75,7 @@ export async function recordLook(
   await recordAudit(pool, { actor: by, action, why, tenant, subject: id, detail: {}, address })
 }
 
-/** `decision` names what needs the reason: "a fresh replay". */
+/** `decision` names the action that needs the reason: "a fresh replay". */
 export function requireReason({ by, why }: DecisionReason, decision: string): void {
   if (by.trim() !== '' && why.trim() !== '') return
   throw new HookonceError('CONFIG_INVALID', `${decision} needs \`by\` and \`why\`: who decides, and why`)

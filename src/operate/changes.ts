@@ -11,7 +11,7 @@ import { shardOf } from '../model/receipt-id.ts'
 import { tenantOf } from '../model/source-key.ts'
 import { listRejections } from './rejections.ts'
 
-/** Something that changed in the ledger. */
+/** A change in the ledger. */
 export type Change =
   | ({ readonly type: 'recorded' } & RecordedChange)
   | ({ readonly type: 'job' } & JobChange)
@@ -23,28 +23,31 @@ export type Change =
       readonly count: number
       readonly at: Date
     }
-  /** More changed than is read at once: lists should be read again. */
+  /** There were more changes than one read returns: lists should be read again. */
   | { readonly type: 'skipped'; readonly tenant: undefined; readonly at: Date }
 
-/** Finds what changed since it last looked. */
+/** Finds the changes since its last call. */
 export interface ChangeWatch {
   look(): Promise<Change[]>
 }
 
 /**
  * A commit dates its rows when it begins, and may take this long. Rows of that time are read again,
- * and those that are known are left out.
+ * and the known ones are omitted.
  */
 const OVERLAP_MS = 5_000
-/** Rows of each shard per look; beyond them, changes are skipped and said to be. */
+/**
+ * Rows of each shard per look. If there are more, changes are skipped, and a `skipped` change is
+ * returned.
+ */
 const PER_SHARD = 64
 /** Unfinished events whose jobs are followed. */
 const MAX_FOLLOWED = 500
-/** Known changes: more than all rows of the overlap that looks return. */
+/** Known changes: more than all rows within the overlap. */
 const MAX_KNOWN = 20_000
 
 export interface WatchOptions {
-  /** Changes since then are found by the first look. Without it, those from now on. */
+  /** The first look finds changes since this time. The default is now. */
   readonly since?: Date | undefined
 }
 
@@ -55,7 +58,7 @@ export function watchChanges(ledger: LedgerTables, { since }: WatchOptions = {})
   let lookedAt: Date | undefined
   let begin: Date | undefined
 
-  /** Whether a change is new. The oldest known ones are forgotten: they are before the overlap. */
+  /** Whether a change is new. Forgets the oldest known ones, which are before the overlap. */
   function isNew(key: string): boolean {
     if (known.has(key)) return false
     known.add(key)
@@ -104,7 +107,7 @@ export function watchChanges(ledger: LedgerTables, { since }: WatchOptions = {})
     for (const { receiptId } of jobs) if (!unfinished.has(receiptId)) followed.delete(receiptId)
   }
 
-  /** One row per source and reason: few, however many were refused. */
+  /** One row per source and reason: few, however many deliveries were refused. */
   async function refused(): Promise<Change[]> {
     const isFirst = rejections.size === 0
     const found: Change[] = []

@@ -36,15 +36,15 @@ export async function listEncryptionKeys(
 }
 
 export interface Rotated {
-  /** The master key that wraps every data key now. */
+  /** The master key that now wraps every data key. */
   readonly master: string
   /** Data keys that another master key wrapped before. */
   readonly rewrapped: number
 }
 
 /**
- * Wraps every data key by the first configured master key. Payloads are not written again. Fails
- * before anything is changed if a data key cannot be opened.
+ * Wraps every data key by the first configured master key. Payloads are not rewritten. Throws
+ * before any change if a data key cannot be opened.
  */
 export async function rotateEncryption(ledger: LedgerTables, reason: DecisionReason): Promise<Rotated> {
   requireReason(reason, 'a rotation')

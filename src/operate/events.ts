@@ -8,13 +8,13 @@ import { checkLimit, containing, likePattern, timePosition } from './page.ts'
 
 export type { EventRow }
 
-/** Which events are meant; all of them without any. */
+/** Selects events; an empty filter selects all. */
 export interface EventFilter {
   readonly tenant?: string | undefined
   readonly source?: string | undefined
   /** Events on which this subscriber has a job. */
   readonly subscriber?: string | undefined
-  /** Events with a job in this state: of `subscriber`, where that is given too. */
+  /** Events with a job in this state: of `subscriber`, if that is given too. */
   readonly state?: JobState | undefined
   /** An event type, or a pattern such as `invoice.*`. */
   readonly type?: string | undefined
@@ -28,7 +28,7 @@ export interface EventFilter {
 export interface EventSearch extends EventFilter {
   /** The provider's key of the event. */
   readonly key?: string | undefined
-  /** The id of the object that the event speaks of. */
+  /** The id of the object that the event is about. */
   readonly object?: string | undefined
   /** The fingerprint of a group of failures, or a part of the error. Implies the state `failed`. */
   readonly error?: string | undefined
@@ -38,7 +38,7 @@ export interface EventSearch extends EventFilter {
 
 export interface EventQuery extends EventSearch {
   readonly limit: number
-  /** The cursor of an event, or `next` of a page: the list goes on after it. */
+  /** The cursor of an event, or `next` of a page: the list continues after it. */
   readonly after?: string | undefined
   /** `previous` of a page: lists the events before it. */
   readonly before?: string | undefined
@@ -47,7 +47,7 @@ export interface EventQuery extends EventSearch {
 export interface EventPage {
   readonly events: readonly EventRow[]
   /**
-   * Where the next page begins. Undefined: there is none. With a filter that few events match, a
+   * The start of the next page. Undefined: there is none. With a filter that few events match, a
    * page may hold fewer than `limit` events, or none, although there is a next one.
    */
   readonly next: string | undefined
@@ -56,13 +56,16 @@ export interface EventPage {
 }
 
 /**
- * Rows that one statement tries against a filter, over all parts of the index. A row whose jobs are
- * looked at takes some microseconds, so a page that finds nothing still takes tens of milliseconds.
+ * Rows that one statement checks against a filter, over all parts of the index. A row with its jobs
+ * takes some microseconds, so a page without a match takes tens of milliseconds.
  */
 const MAX_ROWS = 4_000
-/** The first statement reads few rows: most filters are met by them. Each next one reads more. */
+/**
+ * The first statement reads few rows, which is enough for most filters. Each further one reads
+ * more.
+ */
 const GROWTH = 4
-/** Beyond its share, because the rows of a page are not spread evenly over the parts. */
+/** An extra share, because the rows of a page are not spread evenly over the parts. */
 const SPARE = 4
 /** Statements per page. A filter that matches few events ends the page early, with `next`. */
 const MAX_WALKS = 3
@@ -95,12 +98,12 @@ async function walkEvents(ledger: LedgerTables, query: EventQuery): Promise<Even
   let walk = Math.min(most, Math.ceil((2 * (limit + 1)) / parts) + SPARE)
   let reached = before ?? after
   let hasMore = true
-  // Without a filter every row is listed, so a page is always filled.
+  // Without a filter every row is listed, so a page is always full.
   const maxWalks = isFiltered(query) ? MAX_WALKS : Number.POSITIVE_INFINITY
   for (let walks = 0; walks < maxWalks; walks += 1) {
     const missing = limit - found.length
     const from = reached === undefined ? undefined : timePosition(reached)
-    // One more shows whether there is another page.
+    // One extra row shows whether there is another page.
     const walked = await readEvents(pool, { ...question, walk, from, limit: missing + 1 })
     found.push(...walked.events.slice(0, missing))
     if (walked.events.length > missing) {
@@ -132,7 +135,7 @@ function isFiltered({ limit: _, after: __, before: ___, ...filter }: EventQuery)
   return Object.values(filter).some((value) => value !== undefined)
 }
 
-/** How many subscribers the filter leaves, at least one. */
+/** The number of subscribers that the filter selects, at least one. */
 export async function subscriberCount(
   ledger: LedgerTables,
   query: Pick<EventFilter, 'source' | 'tenant' | 'subscriber'>,
@@ -168,13 +171,13 @@ function fieldsOf({
   }
 }
 
-/** A fingerprint is compared as it is. */
+/** A fingerprint is compared exactly. */
 export function errorPattern(error: string): string {
   return /^[0-9a-f]{16}$/.test(error) ? error : containing(error)
 }
 
 /**
- * The id of a receipt follows from tenant, source and key: one look at the primary key for each
+ * The id of a receipt follows from tenant, source and key: one probe of the primary key for each
  * source.
  */
 async function eventsWithKey(ledger: LedgerTables, key: string, query: EventQuery): Promise<EventRow[]> {
@@ -202,13 +205,13 @@ async function eventsNamed(
   })
 }
 
-/** Where an event may be found by one of its names. */
+/** The places where an event may be found by one of its names. */
 export type FindQuery = Pick<EventQuery, 'tenant' | 'source' | 'since' | 'limit'>
 
 /**
  * The events with this receipt id, or an id that begins with it, or with this event key. If there
- * are none, those about the object with this id: they are looked for in the whole history, or since
- * a time. The newest first.
+ * are none, the events about the object with this id, in the whole history or since a time. Newest
+ * first.
  */
 export async function findEvents(
   ledger: LedgerTables,

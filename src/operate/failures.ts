@@ -13,7 +13,7 @@ export type { FailureGroup, FailureGroups as Failures }
 /** `since` and `until` are times of the failure. */
 export type FailureFilter = Omit<EventFilter, 'state'>
 
-/** Groups that are listed. Nobody reads more of them. */
+/** The number of listed groups. */
 const LARGEST = 250
 const LATEST = 50
 /**
@@ -21,7 +21,7 @@ const LATEST = 50
  * take longer.
  */
 const MAX_JOBS = 2_500
-/** Of each shard and subscriber, however many there are. */
+/** At least this many of each shard and subscriber are read, however many there are. */
 const LEAST_WALK = 10
 const EXAMPLES = 3
 /** A week. */

@@ -3,21 +3,21 @@ import { ledgerClock } from '../ledger/read/changes.ts'
 import { type EventRow, type EventSearch, listEvents, timeOfCursor } from './events.ts'
 
 /*
- * Events as they arrive; with the state `failed` or `attention`, as their jobs come into it. A look
- * reads what is newer than a position. The position stays some seconds behind the ledger's clock,
- * because a commit dates its rows when it begins: rows of that time are read again, and those that
- * were returned are left out. So memory and cost of a look depend on what arrives, not on history.
+ * Events as they arrive; with the state `failed` or `attention`, as their jobs reach it. A look
+ * reads events newer than a position. The position stays some seconds behind the ledger's clock,
+ * because a commit dates its rows when it begins: rows of that time are read again, and those
+ * already returned are omitted. So memory and cost of a look depend on new events, not on history.
  */
 
 export interface FollowQuery extends Omit<EventSearch, 'key' | 'q' | 'until'> {
-  /** The cursor of an event: goes on there. Events of the seconds before it are returned again. */
+  /** The cursor of an event: continues there. Returns the events of the seconds before it again. */
   readonly after?: string | undefined
-  /** Without `since` and `after`: how many of the latest events come first. */
+  /** Without `since` and `after`: the number of latest events to return first. */
   readonly latest: number
 }
 
 export interface EventTail {
-  /** What is new since the last look, in small batches, the oldest first. */
+  /** The new events since the last look, in small batches, oldest first. */
   look(): AsyncGenerator<readonly EventRow[]>
 }
 
@@ -25,7 +25,8 @@ export interface EventTail {
 const OVERLAP_MS = 5_000
 const PAGE = 500
 /**
- * More than arrive within the overlap. Beyond them, the oldest are forgotten and may come twice.
+ * More than arrive within the overlap. If there are more, the oldest are forgotten and may be
+ * returned twice.
  */
 const MAX_RETURNED = 100_000
 
@@ -45,7 +46,7 @@ export function followEvents(ledger: LedgerTables, query: FollowQuery): EventTai
     return found
   }
 
-  /** Returns the latest events, if the query asks for them. */
+  /** Returns the latest events, if the query requests them. */
   async function begin(nowMs: number): Promise<readonly EventRow[]> {
     const settled = positionAt(nowMs - OVERLAP_MS)
     if (after !== undefined) position = positionAt(timeOfCursor(after).getTime() - OVERLAP_MS)
@@ -53,7 +54,7 @@ export function followEvents(ledger: LedgerTables, query: FollowQuery): EventTai
     if (position !== undefined) return []
     const { events } = await listEvents(ledger, { ...search, limit: latest })
     const first = events.at(-1)?.cursor
-    // A full page: what is older than its first event was not asked for.
+    // The page is full: events older than its first one were not requested.
     position = events.length === latest && first !== undefined && first > settled ? first : settled
     return fresh(events.toReversed())
   }

@@ -13,7 +13,7 @@ import { jobRecords } from './job-record.ts'
 
 /* A fresh replay begins a new epoch: finished steps, effects and writes are repeated. */
 
-/** What a fresh replay of a receipt would repeat. */
+/** The work that a fresh replay of a receipt would repeat. */
 export interface FreshPlan {
   readonly receiptId: string
   readonly jobs: readonly FreshJob[]
@@ -24,9 +24,12 @@ interface FreshJob {
   readonly state: string
   /** Steps, transactions and writes that are done. */
   readonly steps: readonly string[]
-  /** Effects that this job called: called again, with new keys. Effects of other jobs stay done. */
+  /**
+   * Effects that this job called: they are called again, with new keys. Effects of other jobs stay
+   * done.
+   */
   readonly effects: readonly Pick<EffectStory, 'key' | 'mode' | 'state'>[]
-  /** Messages that the outbox still holds: sent again, under new ids. */
+  /** Messages that the outbox still holds: they are sent again, under new ids. */
   readonly messages: readonly PublishedMessage[]
 }
 

@@ -12,13 +12,13 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { messagesById, type PublishedMessage } from '../ledger/read/outbox.ts'
 import type { ReceiptRow } from '../ledger/read/receipts.ts'
 
-/** What the current epoch of a job has recorded. */
+/** The records of a job's current epoch. */
 export interface JobRecord extends JobEpoch {
   /** Steps, transactions and writes that are done. */
   readonly steps: readonly string[]
-  /** The same with their times, but for a step whose commit completed the job. */
+  /** The same with their times, except a step whose commit completed the job. */
   readonly timedSteps: readonly StepDone[]
-  /** Messages that it published, as far as the outbox still holds them. */
+  /** Its published messages that the outbox still holds. */
   readonly messages: readonly PublishedMessage[]
 }
 

@@ -13,12 +13,12 @@ import { acceptor, type HandOff } from '../receive/accept.ts'
 import { type ListedEvents, listedEvents } from '../receive/listed.ts'
 import type { Source } from '../sources/contract.ts'
 
-/** A source whose subscribers are those that the ledger knows, because their app is not here. */
+/** A source whose subscribers are read from the ledger, because their app does not run here. */
 export interface LedgerSource {
   readonly entry: ListedEvents
   /** Subscribers whose jobs would wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
-  /** Resolves when everything is in the ledger. */
+  /** Resolves when everything is recorded in the ledger. */
   idle(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ interface LedgerSourceQuestion {
   readonly observer: Observer
 }
 
-/** This process runs no jobs: it leaves them to the workers of the app. */
+/** This process runs no jobs: the workers of the app do. */
 const NO_WORKER: HandOff = {
   worker: undefined,
   reserve: () => false,

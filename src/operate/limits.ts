@@ -2,7 +2,7 @@ import type { CircuitState } from '../ledger/jobs/circuits.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type LimitedRow, limitedSubscribers } from '../ledger/read/limiters.ts'
 
-/** The circuit of a subscriber, as every process sees it. */
+/** The circuit of a subscriber, which all processes share. */
 export interface CircuitView {
   readonly state: CircuitState
   /** When it closed; if it is open or half-open, when it opened. */
@@ -11,7 +11,7 @@ export interface CircuitView {
   readonly reason: string | null
   /** From when on the next due job runs as a probe. Null: at once, or the circuit is closed. */
   readonly nextProbeAt: Date | null
-  /** Half-open: whether a probe runs now. */
+  /** Half-open: whether a probe is running. */
   readonly isProbing: boolean
   /** Since it opened. */
   readonly failedProbes: number
@@ -27,7 +27,7 @@ export interface RateView {
   readonly tokens: number
 }
 
-/** What limits the runs of a subscriber. Subscribers with the same `limiter` share it. */
+/** The circuit and rate of a subscriber. Subscribers with the same `limiter` share them. */
 export interface SubscriberLimits {
   /** The subscriber's number in the ledger. */
   readonly id: number

@@ -16,7 +16,7 @@ export function migrateDatabase(database: string, schema: string): Promise<strin
   })
 }
 
-/** Checks the URL, and explains a failure to reach the database by an error of the catalogue. */
+/** Checks the URL. If the database cannot be reached, throws an error of the catalogue. */
 export async function onDatabase<Result>(
   database: string,
   work: (url: string) => Promise<Result>,

@@ -17,7 +17,7 @@ interface MissingQuestion {
   readonly draft: ReportDraft
 }
 
-/** The events that the ledger lacks, page by page. The draft counts the others. */
+/** The events that the ledger lacks, page by page. The report counts the others. */
 export async function* missingPages(
   ledger: LedgerTables,
   question: MissingQuestion,
@@ -61,7 +61,7 @@ async function missingChanges(
   draft.count('listed', page.length)
   const known = await knownObjects(pool, {
     shards,
-    // Neither the creation nor the change of an object in the window arrived before the window.
+    // No event about a change within the window can have arrived before the window.
     since: new Date(window.sinceMs - CLOCK_SKEW_MS),
     tenant: source.tenant,
     source: source.name,

@@ -2,17 +2,17 @@ import { isOutage } from '../ledger/driver/outage.ts'
 import { sqlStateOf } from '../ledger/driver/sql-state.ts'
 import { HookonceError } from '../model/errors.ts'
 
-/** The server cancelled the statement: it took longer than operators' statements may. */
+/** The server cancelled the statement: it took longer than the limit for operators. */
 const CANCELLED = '57014'
 
 /**
- * What the driver reports without a code: the pool was closed, because this process stops or its
+ * Errors of the driver without a code: the pool was closed, because this process stops or its
  * configuration was replaced; or a connection was lost, or could not be opened in time.
  */
 const NO_CONNECTION =
   /^(Cannot use a pool after calling end|Connection terminated|timeout exceeded when trying to connect)/
 
-/** What an operator is told about an error. An error that nobody foresaw stays as it is. */
+/** Translates an error for an operator. Returns unexpected errors unchanged. */
 export function operatorError(error: unknown): unknown {
   if (error instanceof HookonceError) return error
   if (sqlStateOf(error) === CANCELLED)

@@ -23,7 +23,7 @@ export type { FoundMessage, MessageRow, StuckLane }
 export const messageStates = ['waiting', 'published', 'failed'] as const
 
 export interface MessageQuery {
-  /** Without it, those that need a look: waiting and failed. */
+  /** The default is waiting and failed, which may need attention. */
   readonly state?: (typeof messageStates)[number] | undefined
   readonly topic?: string | undefined
   readonly tenant?: string | undefined
@@ -45,7 +45,7 @@ export interface MessagePageQuery {
   readonly tenant?: string | undefined
   readonly topic?: string | undefined
   readonly limit: number
-  /** `next` of a page: the list goes on after it. */
+  /** `next` of a page: the list continues after it. */
   readonly after?: string | undefined
   /** `previous` of a page: lists the messages before it. */
   readonly before?: string | undefined
@@ -57,7 +57,7 @@ export interface MessagePage {
   readonly previous: string | undefined
 }
 
-/** Rows of each shard that are tried against a filter: messages beyond them are not listed. */
+/** Rows of each shard that are checked against a filter: messages beyond them are not listed. */
 const FILTERED_WALK = 5_000
 
 /**
@@ -77,7 +77,7 @@ export async function pageMessages(
   const from = cursor.split('_')
   const isFiltered = tenant !== undefined || topic !== undefined || state !== 'waiting'
   const walk = isFiltered ? FILTERED_WALK : limit + 1
-  // One more shows whether there is another page.
+  // One extra row shows whether there is another page.
   const question = { shards, state, direction, from, limit: limit + 1, walk, tenant, topic } as const
   const found = await readMessagePage(pool, question)
   const hasMore = found.length > limit
@@ -99,7 +99,7 @@ const FINISHED_ENDS = {
   last: `0001-01-01T00:00:00.000000Z_${HIGHEST}`,
 } as const
 
-/** Finds one message of the outbox by its id, or by the beginning of it. */
+/** Finds one message of the outbox by its id, or by the beginning of its id. */
 export async function messageById(
   { pool, shards }: LedgerTables,
   id: string,
@@ -109,19 +109,17 @@ export async function messageById(
   return onlyOne(found, { prefix: id, noun: 'message', code: 'MESSAGE_UNKNOWN' })
 }
 
-/**
- * Lanes of each shard that are looked at: with a larger backlog, some stuck lanes are not listed.
- */
+/** Lanes of each shard that are read: with a larger backlog, some stuck lanes are not listed. */
 const LANES_READ = 2_000
 /**
  * Stuck lanes that are listed: after an outage of a broker, every lane is stuck for the same
  * reason.
  */
 const MAX_STUCK = 500
-/** Messages of a lane that are counted: "1,000 or more" tells a person enough. */
+/** Messages of a lane that are counted: "1,000 or more" is enough for a person. */
 const COUNTED = 1_000
 
-/** Lanes whose first message was refused: the messages behind it wait. The oldest first. */
+/** Lanes whose first message was refused: the messages behind it wait. Oldest first. */
 export function listStuckLanes(
   { pool, shards }: LedgerTables,
   filter: { readonly tenant?: string | undefined; readonly topic?: string | undefined } = {},
@@ -156,13 +154,16 @@ export async function replayMessage(
 }
 
 export interface RetriedLane {
-  /** The message by which the lane was named. */
+  /** The message that identified the lane. */
   readonly messageId: string
-  /** False: a relay tries it already, it is due, or the message does not wait. */
+  /** False: a relay is already trying it, it is due, or the message is not waiting. */
   readonly retried: boolean
 }
 
-/** Tries the lane of a waiting message now, instead of at its next time. Its order stays. */
+/**
+ * Tries the lane of a waiting message now, before its scheduled time. The order of its messages
+ * does not change.
+ */
 export async function retryLane(
   ledger: LedgerTables,
   id: string,
@@ -184,12 +185,12 @@ export interface FailedMessagesFilter {
   readonly limit: number
 }
 
-/** Messages per commit: more would hold their lanes for too long. */
+/** Messages per commit: more would lock their lanes for too long. */
 const BATCH = 100
 
 /**
- * Publishes failed messages again, oldest first. Returns how many. Stops after the current commit
- * if it is told to.
+ * Publishes failed messages again, oldest first. Returns how many. If a stop is requested, ends
+ * after the current commit.
  */
 export async function replayFailedMessages(
   ledger: LedgerTables,

@@ -6,7 +6,9 @@ export interface ShardQuestion {
   readonly limit: number
 }
 
-/** Asks one shard after the other, until `limit` items are found. Each item gets its shard. */
+/**
+ * Queries one shard after the other, until `limit` items are found. Adds the shard to each item.
+ */
 export async function overShards<Item extends object>(
   { shards }: Pick<LedgerTables, 'shards'>,
   limit: number,

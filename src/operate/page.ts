@@ -1,6 +1,6 @@
 import { HookonceError } from '../model/errors.ts'
 
-/** A page is held in memory: more than this many rows are a mistake. */
+/** A page is held in memory: a larger limit is probably a mistake. */
 const MAX_LIMIT = 10_000
 
 export function checkLimit(limit: number): number {
@@ -20,7 +20,7 @@ export function containing(text: string): string {
 
 /** A position in a list that is ordered by time, then by id. */
 export interface TimePosition {
-  /** As PostgreSQL writes it, with microseconds. */
+  /** In PostgreSQL's format, with microseconds. */
   readonly at: string
   readonly id: string
 }
@@ -28,11 +28,11 @@ export interface TimePosition {
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const TIME_POSITION = new RegExp(`^(\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2})(\\.\\d{6}Z)_(${UUID})$`)
 
-/** Throws if the text is no such position: PostgreSQL would refuse it with an error of its own. */
+/** Throws if the text is not a valid position: the error of PostgreSQL would be unclear. */
 export function timePosition(cursor: string): TimePosition {
   const [, seconds = '', rest = '', id = ''] = TIME_POSITION.exec(cursor) ?? []
   const time = Date.parse(`${seconds}Z`)
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse reads the 30th of February as the 2nd of March.
   const isDate = !Number.isNaN(time) && new Date(time).toISOString().startsWith(seconds)
   if (!isDate || seconds === '') throw notPosition(cursor)
   return { at: `${seconds}${rest}`, id }
@@ -40,7 +40,7 @@ export function timePosition(cursor: string): TimePosition {
 
 const LANE_POSITION = new RegExp(`^(-1|[0-2]?\\d{1,4})_(${UUID})_(\\d{1,18})$`)
 
-/** The same for waiting messages: shard, lane and number. */
+/** A position in the list of waiting messages: shard, lane and number. */
 export function requireLanePosition(cursor: string): void {
   if (!LANE_POSITION.test(cursor)) throw notPosition(cursor)
 }

@@ -19,7 +19,7 @@ export interface PauseTarget {
 
 /**
  * Holds the jobs of a source or subscriber. Deliveries are still recorded. With a reason, the audit
- * records who paused it and why. Returns whether it ran before; otherwise nothing is changed.
+ * records who paused it and why. Returns false, without any change, if it was already paused.
  */
 export async function pause(
   ledger: LedgerTables,
@@ -39,10 +39,10 @@ export async function pause(
   })
 }
 
-/** What a resume has changed. */
+/** The changes of a resume. */
 export interface Resumed {
   readonly wasPaused: boolean
-  /** How many open circuits have their next probe now instead of later. */
+  /** The number of open circuits whose next probe is now due earlier. */
   readonly probes: number
 }
 
@@ -58,7 +58,7 @@ export async function resume(
   if (reason) requireReason(reason, 'a resume with a reason')
   const place = placeOf(target)
   return inTransaction(ledger.pool, async (client) => {
-    // Limiters are locked before subscribers, as where a circuit opens.
+    // Locks limiters before subscribers, in the same order as opening a circuit.
     const probes = await probeNow(client, place)
     const wasPaused = await setOrThrow(ledger, client, { ...place, paused: false })
     const resumed = { wasPaused, probes }
@@ -97,11 +97,11 @@ async function record(
   await recordAudit(client, { actor, action, why, tenant, subject, detail, address })
 }
 
-/** Names what is close to it, or the tenants that have it. */
+/** Names similar sources, or the tenants that have one of this name. */
 async function unknownTarget(ledger: LedgerTables, target: PauseTarget): Promise<HookonceError> {
   const { kind, fault } = (await unknownName(ledger, target)) ?? {
     kind: 'source',
-    fault: `source "${target.source}" was changed at this moment`,
+    fault: `source "${target.source}" changed during the request; retry it`,
   }
   return new HookonceError(kind === 'subscriber' ? 'SUBSCRIBER_UNKNOWN' : 'SOURCE_UNKNOWN', fault)
 }

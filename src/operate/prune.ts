@@ -10,7 +10,10 @@ import {
 import { BATCH } from '../upkeep/batches.ts'
 import { pruneStats } from '../upkeep/prune-stats.ts'
 
-/* Retention now: what the chores of upkeep delete over several runs, until nothing is left. */
+/*
+ * Applies the retention now: deletes everything that the chores of upkeep would delete over several
+ * runs.
+ */
 
 /** Rows by what they are. */
 export interface PruneCounts {
@@ -21,15 +24,15 @@ export interface PruneCounts {
 
 export interface PruneOptions {
   /**
-   * Finished outbox messages older than this go. Undefined: they stay, because only the process
-   * that relays them knows how long they are kept.
+   * Finished outbox messages older than this are deleted. Undefined: they stay, because only the
+   * process that relays them knows their retention.
    */
   readonly keepMessagesMs?: number | undefined
 }
 
 export interface PruneWatch {
   readonly signal?: AbortSignal
-  /** The total is undefined if it is not known. */
+  /** The total is undefined if it is unknown. */
   readonly onProgress?: (step: { readonly done: number; readonly total: number | undefined }) => void
 }
 
@@ -40,14 +43,14 @@ export interface Pruned extends PruneCounts {
 }
 
 export interface PrunePlan extends PruneCounts {
-  /** False: there is more than was counted. */
+  /** False: there are more than were counted. */
   readonly isComplete: boolean
 }
 
-/** Of each shard and kind. Counting more could take longer than a statement may. */
+/** For each shard and kind. Counting more could exceed the timeout of a statement. */
 const MAX_COUNTED = 100_000
 
-/** Counts what `prune` would delete. A receipt whose body is also due counts twice. */
+/** Counts the rows that `prune` would delete. A receipt whose body is also due counts twice. */
 export async function planPrune(
   { pool, shards }: LedgerTables,
   { keepMessagesMs }: PruneOptions = {},
@@ -68,8 +71,8 @@ export async function planPrune(
 }
 
 /**
- * Deletes what is past its retention, in small transactions. It may run beside workers: rows that
- * they hold are skipped. Stops after the current batch if it is told to.
+ * Deletes rows past their retention, in small transactions. It may run beside workers: locked rows
+ * are skipped. If a stop is requested, ends after the current batch.
  */
 export async function prune(
   ledger: LedgerTables,

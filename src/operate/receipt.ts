@@ -23,13 +23,13 @@ import { isHeldByPause, listPaused, type Paused } from './pause.ts'
 
 export type { AttemptRow, AuditRow }
 
-/** Whose receipts are looked at. */
+/** The scope of a query. */
 export interface TenantScope {
   /** The receipts of other tenants do not exist. Undefined: all tenants. */
   readonly tenant?: string | undefined
 }
 
-/** Finds one receipt by its id, or by the beginning of it. */
+/** Finds one receipt by its id, or by the beginning of its id. */
 export async function receiptById(
   { pool, shards }: LedgerTables,
   id: string,
@@ -63,7 +63,7 @@ export async function readBody(
  * their retention. An encrypted payload is opened.
  */
 export interface ReadableReceipt extends Omit<ReceiptRow, StoredOnly> {
-  /** Why an encrypted payload cannot be read: body and headers are null then. */
+  /** Why an encrypted payload cannot be read. Body and headers are then null. */
   readonly unreadable: HookonceError | null
 }
 
@@ -77,32 +77,32 @@ export interface EventChain {
   readonly deliveries: Deliveries
   readonly jobs: readonly ChainJob[]
   readonly attempts: readonly AttemptRow[]
-  /** What the jobs' current epochs have done, with its time. */
+  /** The finished work of the jobs' current epochs, with its time. */
   readonly steps: readonly ChainStep[]
   /** Effects whose last call was made by a job of this receipt. */
   readonly effects: readonly ChainEffect[]
   /** Messages of the jobs' current epochs, as far as the outbox still holds them. */
   readonly messages: readonly ChainMessage[]
   readonly decisions: readonly AuditRow[]
-  /** Its source or subscribers of it, if they are paused. */
+  /** Its source or subscribers, if they are paused. */
   readonly paused: readonly Paused[]
-  /** The ledger's time at the look: due times compare with it. */
+  /** The ledger's time of the read: due times compare with it. */
   readonly asOf: Date
 }
 
 export interface Deliveries {
-  /** Zero if the event was reconciled and none arrived. */
+  /** Zero if the event was reconciled and no delivery arrived. */
   readonly count: number
   readonly firstAt: Date
   readonly lastAt: Date
-  /** Deliveries with another body than the first. */
+  /** Deliveries whose body differs from the first. */
   readonly mismatches: number
 }
 
 export interface ChainJob extends JobRow {
   /** Whether it waits because its source or its subscriber is paused. */
   readonly held: boolean
-  /** Its circuit, if it waits because that one is not closed. */
+  /** Its circuit, if the job waits because the circuit is not closed. */
   readonly circuit: CircuitView | null
   /** Steps, transactions and writes of its current epoch that are done. */
   readonly steps: readonly string[]
@@ -178,7 +178,7 @@ export function isHolding({ subscriber }: Paused, job: Pick<JobRow, 'state' | 's
   return isHeldByPause(job.state) && (subscriber === null || subscriber === job.subscriber)
 }
 
-/** The receipt with its payload in plain. */
+/** The receipt with its payload decrypted. */
 async function openedReceipt(
   { pool, vault = openVault(pool, []) }: LedgerTables,
   row: ReceiptRow,
@@ -189,12 +189,12 @@ async function openedReceipt(
   if (payload === undefined) throw new Error(`the payload of receipt ${row.id} was not opened`)
   if (payload instanceof HookonceError) return { ...receipt, unreadable: payload }
   const { headers, body } = payload
-  // The stored hash is keyed, which tells nothing to a reader who has the body.
+  // The stored hash is keyed, which is useless to a reader who has the body.
   return { ...receipt, headers, body, bodySha256: hash('sha256', body, 'hex'), unreadable: null }
 }
 
 /**
- * The source is not known here. So every header is left out by which any provider of the catalogue
+ * The source is not known here. So all headers are omitted in which any provider of the catalogue
  * sends its secret.
  */
 function readable(receipt: ReadableReceipt): ReadableReceipt {

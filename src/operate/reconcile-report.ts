@@ -35,7 +35,7 @@ export interface ReconcileReport {
   readonly until: Date
   /** Events or objects that the provider listed. */
   readonly listed: number
-  /** Of types that no subscriber wants, or that the provider does not send here. */
+  /** Events of types that no subscriber wants, or that the provider does not send here. */
   readonly unwanted: number
   /** In the ledger already. */
   readonly arrived: number
@@ -49,24 +49,24 @@ export interface ReconcileReport {
   readonly stopped: ReconcileStop | undefined
 }
 
-/** The report while it is made. */
+/** The report while it is being built. */
 export interface ReportDraft {
   readonly mode: 'record' | 'report'
   readonly missing: number
   note(...notes: readonly string[]): void
   count(what: 'listed' | 'unwanted' | 'arrived', more: number): void
-  /** The list is read from the oldest event to the newest, and has come to this time. */
+  /** The list is read from the oldest event to the newest, and has reached this time. */
   reach(timeMs: number): void
   /** Whether this event was already found missing, such as an earlier delivery of it. */
   has(key: string): boolean
   add(event: ListedEvent, outcome: MissingEvent['outcome']): void
-  /** The run ends here, at the limit or because of this error. */
+  /** Ends the run here, at the limit or because of this error. */
   stop(error: unknown, signal: AbortSignal): void
   progress(): ReconcileProgress
   report(): ReconcileReport
 }
 
-/** Ends a run that has found as many missing events as it may hold. */
+/** Ends a run that has found the maximum number of missing events. */
 export class LimitReached extends Error {}
 
 interface DraftOptions {
@@ -132,7 +132,7 @@ export function reportDraft({ source, window, list, mode }: DraftOptions): Repor
 function stopOf(error: unknown, signal: AbortSignal): ReconcileStop {
   if (error instanceof LimitReached) return { reason: 'limit', message: error.message }
   if (signal.aborted)
-    return { reason: 'interrupted', message: 'the run was interrupted: run it again to go on' }
+    return { reason: 'interrupted', message: 'the run was interrupted: run it again to continue' }
   // Wrong options are a mistake of the caller, and nothing was read with them.
   if (error instanceof HookonceError && error.code === 'CONFIG_INVALID') throw error
   return {

@@ -20,9 +20,9 @@ type Options = CheckedOptions['options']
  *
  * open the list → for each page: which events does the ledger lack? → read them → record
  *
- * An event goes through the same key as its delivery, so events that arrived change nothing, and a
- * later delivery of a recorded one is a duplicate. A failure ends the run, not the report: running
- * again continues.
+ * An event has the same key as its delivery, so events that arrived change nothing, and a later
+ * delivery of a recorded one is a duplicate. A failure ends the run but keeps the report; another
+ * run continues.
  */
 export async function reconcile(
   ledger: LedgerTables,
@@ -90,10 +90,10 @@ interface NarrowQuestion {
   readonly draft: ReportDraft
 }
 
-/** A type that no provider has. Subscribers that want it want every type. */
+/** A type that no provider has. Subscribers that match it want every type. */
 const ANY_TYPE = 'hookonce/any.type'
 
-/** Some lists have types that the provider does not send here. They are not missing. */
+/** Some lists have types that the provider does not send here. They do not count as missing. */
 function requireNarrow({ source, options, list, opened, draft }: NarrowQuestion): void {
   if (list.narrowBy === undefined || opened.sends || options.types || !source.wants(ANY_TYPE)) return
   const fault = `source "${source.name}" takes every type, and ${list.name} lists types that it does not send to you`

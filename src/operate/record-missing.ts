@@ -45,7 +45,7 @@ export async function recordInBatches(recording: Recording): Promise<void> {
         options.onProgress?.(draft.progress())
       }
     } finally {
-      // What was read is recorded even if the run stops here.
+      // Records the events read so far, even if the run stops here.
       await recordBatch(recording, batch)
     }
     options.onProgress?.(draft.progress())
@@ -57,7 +57,7 @@ function isFull(batch: readonly ReadEvent[]): boolean {
   return batch.length >= MAX_BATCH || bytes >= MAX_BATCH_BYTES
 }
 
-/** Handed over in order and at once, so that they share a commit and keep their order. */
+/** Passed on in order and without waiting, so that they share a commit and keep their order. */
 async function recordBatch({ source, draft }: Recording, batch: readonly ReadEvent[]): Promise<void> {
   const readAt = new Date()
   const outcomes = await Promise.allSettled(

@@ -11,12 +11,12 @@ export interface RejectionFilter {
   readonly tenant?: string | undefined
 }
 
-/** What was refused, by source and reason; the latest first. */
+/** The refused deliveries, by source and reason; latest first. */
 export async function listRejections(
   ledger: LedgerTables,
   { source, tenant }: RejectionFilter = {},
 ): Promise<Rejection[]> {
-  // One row per source and code, so all of them are few.
+  // One row per source and code, so there are few.
   const all = await readRejections(ledger.pool)
   const isOwn = tenant === undefined ? () => true : await sourcesOnlyOf(ledger, tenant)
   return all.filter((one) => (source ?? one.source) === one.source && isOwn(one.source))

@@ -23,7 +23,9 @@ export interface ReplayedOne {
 export interface ReplayOptions {
   /** Undefined: every subscriber that wants the event. */
   readonly subscriber?: string | undefined
-  /** Repeats finished steps, effects and writes too, with new keys. Needs who decided, and why. */
+  /**
+   * Also repeats finished steps, effects and writes, with new keys. Requires who decided, and why.
+   */
   readonly fresh?: DecisionReason | undefined
   /** Without `fresh`: recorded in the audit, in the commit of the replay. */
   readonly reason?: DecisionReason | undefined
@@ -66,11 +68,11 @@ export async function replayOne(
   })
 }
 
-/** What `replayOne` would do. */
+/** The work that `replayOne` would do. */
 export interface ReplayPlan {
   readonly receiptId: string
   readonly eventType: string
-  /** One for each subscriber that was named and wants the event's type. */
+  /** One for each selected subscriber that wants the event's type. */
   readonly jobs: readonly PlannedJob[]
   /** Subscribers whose jobs would wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
@@ -108,7 +110,7 @@ export async function planReplayOne(
   return { receiptId, eventType, jobs, unattended }
 }
 
-/** What a fresh replay would repeat. */
+/** The work that a fresh replay would repeat. */
 export async function planReplayFresh(
   ledger: LedgerTables,
   id: string,
@@ -120,7 +122,7 @@ export async function planReplayFresh(
 
 async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow> {
   const receipt = await receiptById(ledger, id)
-  // Checked without the key: an operator may replay what only the workers can read.
+  // Checked without the key: an operator may replay events that only the workers can decrypt.
   if (receipt.isForgotten && !receipt.bodyExpired) {
     const { tenant } = receipt
     throw new HookonceError('PAYLOAD_FORGOTTEN', `the data key of tenant "${tenant}" was dropped`)
@@ -139,8 +141,8 @@ async function matchingIds(
 }
 
 /**
- * The subscribers that want the event's type; of these, the one that was named. Nobody knows here
- * whether a filter would choose the event: such a subscriber must have a job on it, or be named.
+ * The subscribers that want the event's type, or of these the named one. The filter function is not
+ * available here: a subscriber with a filter must have a job on the event, or be named.
  */
 async function matchingSubscribers(
   { pool }: LedgerTables,
@@ -152,7 +154,7 @@ async function matchingSubscribers(
     const known = all.map(({ name }) => name).join(', ') || 'none'
     throw new HookonceError(
       'CONFIG_INVALID',
-      `no subscriber "${subscriber}" of source "${receipt.source}" is known (there are: ${known})`,
+      `source "${receipt.source}" has no subscriber "${subscriber}" (there are: ${known})`,
     )
   }
   const { shard, id: receiptId } = receipt
@@ -168,14 +170,14 @@ export interface FailedFilter {
   readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
-  /** How far back; everything without it. */
+  /** How far back in time; the default is the whole history. */
   readonly sinceMs?: number | undefined
   readonly limit: number
 }
 
 type PlannedFailure = FailedJob & { readonly shard: number }
 
-/** What `replayFailed` would do. */
+/** The work that `replayFailed` would do. */
 export interface FailedPlan {
   readonly jobs: readonly PlannedFailure[]
   /** Subscribers whose jobs would wait, because no running worker serves them. */
@@ -196,8 +198,8 @@ export async function planReplayFailed(ledger: LedgerTables, filter: FailedFilte
 const FOREVER_MS = 100 * 365 * 24 * 3_600_000
 
 /**
- * Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. Stops after
- * the current job if it is told to.
+ * Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. If a stop is
+ * requested, ends after the current job.
  */
 export async function replayFailed(
   ledger: LedgerTables,
@@ -206,7 +208,7 @@ export async function replayFailed(
   { signal, onProgress }: WorkWatch = {},
 ): Promise<number> {
   if (reason && jobs.length > 0) {
-    // Recorded first, so that no job is replayed without an audit entry.
+    // The audit entry is recorded first, so that no job is replayed without one.
     const { by: actor, why, address } = reason
     for (const tenant of new Set(jobs.map((job) => job.tenant))) {
       const detail = { jobs: jobs.filter((job) => job.tenant === tenant).length }

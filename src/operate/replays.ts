@@ -22,20 +22,20 @@ import type { TenantScope } from './receipt.ts'
 import { requireKnown } from './sources.ts'
 
 /*
- * Replays of many jobs: a plan first, then a named replay that the chore `replay-many` works on, at
- * a limited rate. What is recorded as done is not repeated.
+ * Replays of many jobs: a plan first, then a named replay that the chore `replay-many` runs, at a
+ * limited rate. Work that is recorded as done is not repeated.
  */
 
 export interface ReplayFilter {
   readonly tenant?: string | undefined
-  /** `failed`: jobs that were given up. `processed`: jobs that are done, which needs `since`. */
+  /** `failed`: jobs that failed for good. `processed`: jobs that are done, which needs `since`. */
   readonly state: 'failed' | 'processed'
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
   readonly type?: string | undefined
   /** The fingerprint of a group of failures, or a part of the error. */
   readonly error?: string | undefined
-  /** Of the failure; with `processed`, of the receipt. */
+  /** The time of the failure; with `processed`, of the receipt. */
   readonly since?: Date | undefined
   readonly until?: Date | undefined
 }
@@ -55,15 +55,15 @@ export interface ManyPlan {
   readonly unattended: readonly UnattendedSubscriber[]
 }
 
-/** Effects that are done, and so do not happen again. */
+/** Effects that are done, and so will not happen again. */
 export interface PlannedEffects {
   readonly count: number
-  /** Of how many jobs the effects were counted. */
+  /** The number of jobs whose effects were counted. */
   readonly ofJobs: number
   readonly keys: readonly string[]
 }
 
-/** Jobs that a plan looks at: counting more would take too long for a person who waits. */
+/** Jobs that a plan reads: counting more would take too long for a waiting person. */
 const MAX_PLANNED = 20_000
 const PER_READ = 2_000
 const SAMPLE = 10
@@ -129,12 +129,12 @@ const MAX_RUNNING = 5
 const MAX_KEPT = 1_000
 
 export interface StartedReplay extends ManyRequest {
-  /** For people: the incident that it mends. */
+  /** For people: the incident that it repairs. */
   readonly name: string
 }
 
 /**
- * Starts a replay. It goes on in the background, also after a restart, until it is done or
+ * Starts a replay. It continues in the background, even after a restart, until it is done or
  * cancelled.
  */
 export async function startReplay(

@@ -10,7 +10,7 @@ import { overShards, type WorkWatch } from './over-shards.ts'
 import { listPaused, type Paused } from './pause.ts'
 import type { OpenCircuit } from './status.ts'
 
-/** Which of the jobs that wait for their next attempt are meant. */
+/** Selects among the jobs that wait for their next attempt. */
 export interface RetryFilter {
   readonly tenant?: string | undefined
   readonly source?: string | undefined
@@ -22,10 +22,10 @@ export interface RetryFilter {
 
 type PlannedRetry = RetryingJob & { readonly shard: number }
 
-/** What `retryNow` would do. */
+/** The work that `retryNow` would do. */
 export interface RetryPlan {
   readonly jobs: readonly PlannedRetry[]
-  /** Subscribers whose jobs wait all the same, because no running worker serves them. */
+  /** Subscribers whose jobs would still wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
   /** Pauses that hold some of the jobs. */
   readonly paused: readonly Paused[]
@@ -55,13 +55,13 @@ export async function planRetryNow(ledger: LedgerTables, filter: RetryFilter): P
   }
 }
 
-/** Jobs per commit: small, so that no lock is held for long and a person sees how far it is. */
+/** Jobs per commit: few, so that no lock is held for long and the progress is visible. */
 const BATCH = 100
 
 /**
- * Makes the jobs of a plan due now. Their attempts stay counted, and what is done is not repeated.
- * Returns how many: a job that runs or ended since the plan stays as it is. Stops after the current
- * commit if it is told to.
+ * Makes the jobs of a plan due now. Their attempts stay counted, and finished work is not repeated.
+ * Returns how many: jobs that have started or ended since the plan do not change. If a stop is
+ * requested, ends after the current commit.
  */
 export async function retryNow(
   ledger: LedgerTables,

@@ -24,7 +24,7 @@ export async function tenantsOf(ledger: LedgerTables, source: string): Promise<s
   return [...new Set(named.map(({ tenant }) => tenant))]
 }
 
-/** A source, how it is, and its latest events. */
+/** A source, its health, and its latest events. */
 export interface SourceHealth {
   readonly tenant: string
   readonly source: string
@@ -42,11 +42,11 @@ export interface SourceHealth {
   readonly lagSeconds: number
   /** Among the newest events of the ledger. Null: it has none among them. */
   readonly lastEvent: Pick<LatestEvent, 'id' | 'receivedAt' | 'eventType' | 'secret'> | null
-  /** Which of its secrets matched lately, by position from 1. */
+  /** The secrets that matched recently, by position from 1. */
   readonly secrets: readonly { readonly secret: number; readonly lastAt: Date }[]
 }
 
-/** Newest receipts of each shard in which the last event of a source is looked for. */
+/** The number of newest receipts of each shard in which the last event of a source is searched. */
 const LOOK_BACK = 100
 
 export async function listSources(
@@ -127,7 +127,7 @@ export async function requireTenant(ledger: LedgerTables, tenant: string | undef
 /** A name that the ledger does not know. */
 export interface UnknownName {
   readonly kind: 'source' | 'subscriber'
-  /** In words, with a name of the same tenant that is close to it. */
+  /** An error text with a similar name of the same tenant. */
   readonly fault: string
 }
 

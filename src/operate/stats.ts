@@ -19,7 +19,7 @@ import { acceptQuantileMs } from '../observe/accept-quantile.ts'
 
 export { type CountName, countNames }
 
-/** What happened in a window of time, from rollups: its cost does not depend on history. */
+/** Counts of a time window, from rollups: the cost does not depend on history. */
 export interface Stats {
   readonly since: Date
   readonly until: Date
@@ -34,9 +34,9 @@ export interface Stats {
 
 export interface StatsTotals extends Counts, AcceptLatency {
   /**
-   * Repeats that did no harm: deliveries of a known event that made no second event, and effects
-   * that were asked for again and not repeated. Deliveries of a known key with another body are
-   * left out, because such a body may have been a lost event.
+   * Repeats without harm: deliveries of a known event that made no second event, and effects that
+   * were requested again and not repeated. Excludes deliveries of a known key with another body,
+   * because such a body may have been a lost event.
    */
   readonly harmlessRepeats: number
 }
@@ -50,7 +50,7 @@ export interface AcceptLatency {
 export interface SourceStats extends StatsTotals {
   readonly tenant: string
   readonly source: string
-  /** Events received in each 24th of the window, the oldest first. */
+  /** Events received in each 24th of the window, oldest first. */
   readonly trend: readonly number[]
 }
 

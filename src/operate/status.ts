@@ -8,16 +8,16 @@ import type { Backlogs, CircuitGauge } from '../observe/gauges.ts'
 import { type CircuitView, listLimits, type SubscriberLimits } from './limits.ts'
 import { listPaused, type Paused } from './pause.ts'
 
-/** What a ledger holds and who works on it, at one look. */
+/** A summary of a ledger: its work and its workers. */
 export interface Status {
   /** Undefined: the ledger was never migrated. */
   readonly schema: SchemaVersion | undefined
-  /** Workers and relays whose lease lasts. */
+  /** Workers and relays whose lease is valid. */
   readonly workers: readonly LiveWorker[]
-  /** Workers that are gone, and whose jobs wait for their rescue. */
+  /** Workers that have ended, and whose jobs wait for their rescue. */
   readonly stranded: readonly StrandedWorker[]
   readonly totals: StatusTotals
-  /** By tenant, source and subscriber; also subscribers without work. */
+  /** By tenant, source and subscriber, including idle subscribers. */
   readonly jobs: readonly TenantBacklog[]
   readonly outbox: readonly OutboxBacklog[]
   readonly paused: readonly Paused[]
@@ -33,14 +33,14 @@ export interface StatusTotals {
   /** Jobs that were received, and have not begun. */
   readonly waiting: number
   readonly retrying: number
-  /** Jobs that workers run now. */
+  /** Jobs that workers are running. */
   readonly processing: number
   /** Jobs whose worker ended while it ran them. They run again once they are rescued. */
   readonly stranded: number
   readonly failed: number
   readonly attention: number
   readonly effectsUnknown: number
-  /** Age of the oldest job that is due; 0: none is. */
+  /** Age of the oldest job that is due; 0: none. */
   readonly lagSeconds: number
 }
 
@@ -87,14 +87,14 @@ export async function readStatus(ledger: LedgerTables, { tenant }: StatusFilter 
   }
 }
 
-/** What waits and what failed. One statement after the other, so that it uses one connection. */
+/** Waiting and failed work. One statement after the other, so that it uses one connection. */
 export async function readBacklogs({ pool, shards }: LedgerTables): Promise<Backlogs> {
   const jobs = await backlog(pool, shards)
   const outbox = await outboxBacklog(pool, shards)
   return { jobs, outbox, circuits: circuitGauges(await listLimits({ pool })) }
 }
 
-/** As the other gauges: tenants with the same names of source and subscriber are one. */
+/** Like the other gauges: tenants with the same names of source and subscriber are merged. */
 function circuitGauges(limits: readonly SubscriberLimits[]): CircuitGauge[] {
   const gauges = new Map<string, CircuitGauge>()
   for (const { source, subscriber, circuit } of limits) {
@@ -112,7 +112,7 @@ function openCircuits(limits: readonly SubscriberLimits[]): OpenCircuit[] {
   )
 }
 
-/** Workers and relays of any process that are alive now. */
+/** Workers and relays of any process that are alive. */
 export function listWorkers({ pool, shards }: LedgerTables): Promise<LiveWorker[]> {
   return liveWorkers(pool, shards)
 }

@@ -19,7 +19,7 @@ import type { TenantScope } from './receipt.ts'
 
 export type { ServedSubscriber }
 
-/** A subscriber with what limits its runs. */
+/** A subscriber with its circuit and rate. */
 export interface ListedSubscriber extends ServedSubscriber {
   /** Null: it has no circuit. */
   readonly circuit: CircuitView | null
@@ -28,8 +28,8 @@ export interface ListedSubscriber extends ServedSubscriber {
 }
 
 /**
- * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and what
- * limits their runs. With a tenant, only what that tenant may know.
+ * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and
+ * their limits. With a tenant, only data that this tenant may see.
  */
 export async function listSubscribers(
   ledger: LedgerTables,
@@ -64,7 +64,7 @@ export interface WaitingRequest {
   readonly begun?: boolean | undefined
 }
 
-/** What `settleWaiting` would do. */
+/** The work that `settleWaiting` would do. */
 export interface WaitingPlan {
   readonly from: ServedSubscriber
   readonly to: ServedSubscriber | undefined
@@ -141,7 +141,7 @@ export async function settleWaiting(
   return count
 }
 
-/** No run of a discarded job will learn the outcome of its open calls, so they become unknown. */
+/** No run of a discarded job will record the outcome of its open calls, so they become unknown. */
 async function settleBatch(
   { pool, shards }: LedgerTables,
   subscriber: number,
@@ -178,7 +178,7 @@ function findSubscriber(
   const known = ofSource.map(({ subscriber }) => subscriber).join(', ') || 'none'
   throw new HookonceError(
     'CONFIG_INVALID',
-    `no subscriber "${name}" of source "${source}" is known (there are: ${known})`,
+    `source "${source}" has no subscriber "${name}" (there are: ${known})`,
   )
 }
 

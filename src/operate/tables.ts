@@ -1,2 +1,2 @@
-/** What every function of this folder works on. */
+/** The input of every function in this folder. */
 export type { LedgerTables } from '../ledger/ledger.ts'

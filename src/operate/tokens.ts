@@ -18,11 +18,11 @@ import { HookonceError } from '../model/errors.ts'
 import type { DecisionReason } from './audit.ts'
 
 /*
- * Tokens of the admin API. A token is 256 random bits, so a plain SHA-256 of it is enough at rest:
+ * Tokens of the admin API. A token is 256 random bits, so storing a plain SHA-256 of it is safe:
  * slow hashes protect secrets that can be guessed, and would only make each request slow.
  */
 
-/** From the fewest rights to the most: each role may do what the ones before it may. */
+/** From the fewest rights to the most: each role includes the rights of those before it. */
 export const roles = ['viewer', 'operator', 'admin'] as const
 
 export type Role = (typeof roles)[number]
@@ -41,12 +41,12 @@ export function isTokenText(text: string): boolean {
 }
 
 export interface TokenRequest {
-  /** Unique among the tokens that are not revoked: the audit names it. */
+  /** Unique among the tokens that are not revoked, because the audit names it. */
   readonly name: string
   readonly role: Role
   /** Undefined: every tenant. */
   readonly tenant?: string | undefined
-  /** Whether it may read bodies, headers and payloads. Undefined: all but a viewer may. */
+  /** Whether it may read bodies, headers and payloads. Undefined: all roles except viewer may. */
   readonly bodies?: boolean | undefined
   readonly expiresAt?: Date | undefined
 }
@@ -75,7 +75,7 @@ export async function createToken(
       `the name of a token must not look like an id, as "${name}" does`,
     )
   if (expiresAt !== undefined && expiresAt.getTime() <= Date.now())
-    throw new HookonceError('CONFIG_INVALID', 'the token would have expired already: choose a later time')
+    throw new HookonceError('CONFIG_INVALID', 'the token would already have expired; choose a later time')
   const token = `${PREFIX}${randomBytes(32).toString('base64url')}`
   return inTransaction(pool, async (client) => {
     const row = {
@@ -91,7 +91,7 @@ export async function createToken(
     if (!added)
       throw new HookonceError(
         'TOKEN_EXISTS',
-        `a token named "${name}" exists already; choose another name, or revoke that one`,
+        `a token named "${name}" already exists; choose another name, or revoke that one`,
       )
     await recordAudit(client, {
       actor: reason.by,
@@ -107,7 +107,7 @@ export async function createToken(
   })
 }
 
-/** More than this many are not listed. Tokens are made by hand, so a ledger has few. */
+/** The maximum number of listed tokens. Tokens are made by hand, so a ledger has few. */
 const MAX_TOKENS = 1_000
 
 /** Lists the tokens, newest first, without the tokens themselves. */
@@ -184,9 +184,7 @@ export interface Session {
   readonly expiresAt: Date
 }
 
-/**
- * `environmentToken` is the one that the gateway has now: a session of an earlier one has ended.
- */
+/** `environmentToken` is the gateway's current one: sessions of an earlier one have ended. */
 export async function readSession(
   { pool }: LedgerTables,
   secret: string,
@@ -213,7 +211,7 @@ function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** Another token in the environment gives another hash, which ends the sessions of the old one. */
+/** A new token in the environment has another hash, which ends the sessions of the old one. */
 function environmentHash(secret: string, environmentToken: string): Buffer {
   return createHash('sha256').update(`${secret}\0${environmentToken}`).digest()
 }

@@ -36,7 +36,7 @@ export function attemptInSpan(run: Run, deps: SettleDeps, inSpan: InSpan): Promi
   )
 }
 
-/** As it was recorded with the receipt. */
+/** The context recorded with the receipt. */
 function recordedContext(event: () => Event): TraceContext | undefined {
   try {
     return traceContextIn(event().headers)

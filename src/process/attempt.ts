@@ -49,15 +49,15 @@ function resolveEvent({ event, interruption }: Run): Event {
 
 /**
  * Resolves when the handler has returned, rejects when the run is interrupted. A handler that
- * ignores its signal goes on, but nothing waits for it: its fence keeps it harmless.
+ * ignores its signal continues, but nothing waits for it, and its fence keeps it harmless.
  */
 function callHandler(run: Run, event: Event): Promise<unknown> {
   return run.interruption.during(Promise.resolve(run.subscriber.handler(event, contextOf(run))))
 }
 
 /**
- * Waits for operations that the handler started: the outcome of one that is cut off would be known
- * to nobody. An interrupted run waits no longer; its reason is recorded.
+ * Waits for operations that the handler started: if they were cut off, their outcome would be
+ * unknown. An interrupted run does not wait; its reason is recorded.
  */
 async function letOperationsEnd({ interruption, progress }: Run): Promise<void> {
   progress.hasHandlerEnded = true
@@ -68,7 +68,7 @@ async function letOperationsEnd({ interruption, progress }: Run): Promise<void> 
 function close({ subscriber, progress }: Run, observer: Observer): void {
   progress.isClosed = true
   progress.operations.close((operation, error) => {
-    // The job is settled by then, so a late failure can only be reported.
+    // By then the job is settled, so a late failure can only be reported.
     const doing = `${operation} of subscriber "${subscriber.name}", whose handler had ended`
     observer.trouble({ doing, error })
   })

@@ -15,8 +15,8 @@ interface Sample {
 
 /**
  * A circuit as this process knows it: the state that it last read or wrote in the ledger, and the
- * latest runs of its own. Decides when to open; circuits.ts does it. Of each job, the latest run
- * counts: the retries of a few jobs that cannot succeed must not hold the others.
+ * latest runs of its own. Decides when to open; circuits.ts opens it. Only the latest run of each
+ * job counts: the retries of a few jobs that cannot succeed must not hold the others.
  */
 export class Circuit {
   readonly options: CircuitOptions
@@ -39,7 +39,7 @@ export class Circuit {
     return this.#generation
   }
 
-  /** The ledger holds this state. Runs before a change say nothing about the time after it. */
+  /** The ledger holds this state. Runs before a change do not count after it. */
   learn({ state, generation, failedProbes }: CircuitChange): void {
     this.#failedProbes = failedProbes
     if (generation === this.#generation && state === this.#state) return
@@ -49,7 +49,7 @@ export class Circuit {
   }
 
   /**
-   * How long a failed probe waits at least: then the next probe is another job, if one is due. Zero
+   * The minimum delay of a failed probe: then the next probe is another job, if one is due. Zero
    * while no probe runs.
    */
   get probeDelayMs(): number {

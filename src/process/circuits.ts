@@ -27,8 +27,8 @@ import type { SettledRun } from './settle/settle-run.ts'
 import type { Limiter, Subscriber } from './subscriber.ts'
 
 /**
- * The circuits of this process's subscribers: opens one when too many runs fail, and claims probes
- * of those that are open. ledger/jobs/circuits.ts has the states.
+ * The circuits of this process's subscribers. Opens a circuit when too many runs fail, and claims
+ * probes of open circuits. ledger/jobs/circuits.ts has the states.
  */
 export interface Circuits {
   /** Reads the circuits, and starts the probes that are due. Returns how many. */
@@ -38,7 +38,7 @@ export interface Circuits {
   /** A run has ended. */
   ended(run: Run, settled: SettledRun): void
   lookAnew(): void
-  /** Resolves when no change is on its way to the ledger. */
+  /** Resolves when no change is being written to the ledger. */
   idle(): Promise<void>
 }
 
@@ -50,12 +50,12 @@ export interface CircuitsOptions {
   readonly slots: Slots<number>
   readonly pollMs: number
   readonly observer: Observer
-  /** Stops retrying: the ledger is down and the process wants to end. */
+  /** Stops retrying: the ledger is down and the process is stopping. */
   readonly signal: AbortSignal
   /** The worker to lease to; undefined while nothing may be started. */
   readonly worker: () => number | undefined
   readonly start: (job: ClaimedJob, worker: number) => Promise<void>
-  /** Jobs that were held may be claimed, or a probe is due. */
+  /** Held jobs may be claimed, or a probe is due. */
   readonly onChange: () => void
 }
 
@@ -94,7 +94,7 @@ export function circuits(options: CircuitsOptions): Circuits {
     for (const { id, isProbeDue, ...state } of await readCircuits(pool, ids)) {
       const one = known.get(id)
       if (!one) continue
-      // A change of this process is newer than what was read.
+      // A change of this process is newer than the state that was read.
       if (changes !== changesBefore) {
         lookAnew()
         break
@@ -125,7 +125,7 @@ export function circuits(options: CircuitsOptions): Circuits {
     const key = keyOf(probe.job)
     probing.set(key, probe)
     void options.start(job, worker).finally(() => {
-      // It was handed back, or not started at all.
+      // The probe was handed back, or never started.
       if (probing.delete(key)) record(() => endProbe(one, () => releaseProbe(pool, ended(one, probe))))
     })
     return 1
@@ -198,7 +198,7 @@ export function circuits(options: CircuitsOptions): Circuits {
     return endProbe(one, () => releaseProbe(pool, of))
   }
 
-  /** If the probe had been given up, the change is refused, and the next look reads the state. */
+  /** If the probe is no longer valid, the change is refused, and the next look reads the state. */
   async function endProbe(
     one: Known,
     end: () => Promise<CircuitChange | undefined>,
@@ -220,8 +220,8 @@ export function circuits(options: CircuitsOptions): Circuits {
     mayStart(job) {
       const limiter = options.subscribers.get(job.subscriber)?.limiter
       if (limiter?.circuit?.isClosed !== false || probing.has(keyOf(job)) || isSuspect(job)) return true
-      // Either the circuit opened after this claim, or it has closed and this process has to learn
-      // it.
+      // Either the circuit opened after this claim, or it has closed and this process does not know
+      // it yet.
       lookAnew()
       return false
     },
@@ -259,13 +259,13 @@ function keyOf({ receiptId, subscriber }: { receiptId: string; subscriber: numbe
   return `${receiptId}/${subscriber}`
 }
 
-/** Suspects do not wait for a circuit: they are few, and are claimed apart. */
+/** Suspects do not wait for a circuit: they are few, and are claimed separately. */
 function isSuspect({ crashes }: ClaimedJob): boolean {
   return crashes >= TOGETHER_FROM
 }
 
 function reasonOf(error: unknown): string {
-  // Logged: without what a destination answered.
+  // For logs: omits the response of a destination.
   const text = loggedTextOfThrown(error).replace(/^HookonceError: /, '')
   return text.slice(0, MAX_REASON_CHARS)
 }

@@ -14,7 +14,7 @@ export interface ClaimerOptions extends SuspectClaimerOptions {
 
 /** Claims due jobs. */
 export interface JobClaimer extends Claimer {
-  /** Another process announced due jobs in these shards: no need to look for them. */
+  /** Another process announced due jobs in these shards, so they need not be searched. */
   expect(places: readonly DueShard[]): void
 }
 
@@ -28,15 +28,15 @@ const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, vault, slots, rates } = options
-  // While PostgreSQL makes one claim, this process starts the jobs of the other. With few slots,
-  // two claims would only take them from each other.
+  // While PostgreSQL executes one claim, this process starts the jobs of the other. With few slots,
+  // two claims would compete for them.
   const atOnce = slots.total < 2 * MAX_CLAIM ? 1 : 2
   const suspects = suspectClaimer(options)
   let backlog = true
   let due = new Map<number, DueShard>()
   let dueUntil = 0
 
-  /** Claims what there is room for. Returns how many jobs were claimed. */
+  /** Claims jobs for the free slots. Returns how many jobs were claimed. */
   async function claimOnce(): Promise<number> {
     let count = await options.circuits.claim()
     if (slots.free === 0 || options.worker() === undefined) return count
@@ -45,7 +45,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     for (;;) {
       const before = due.size
       count += await claimRound().finally(rates.giveBack)
-      // A share that was left to a subscriber may have turned out not to be needed.
+      // Slots that were left to a subscriber may not have been needed.
       if (due.size === before || due.size === 0 || slots.free === 0) return count
     }
   }
@@ -63,14 +63,14 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
         const worker = options.worker()
         if (worker === undefined) break
         let wanted = await roomFor(subscribers)
-        // A claim gives back the slots that it found no jobs for.
+        // A claim releases the slots for which it found no jobs.
         while (wanted.size === 0 && underWay.length > 0) {
           await awaitOldest()
           wanted = await roomFor(subscribers)
         }
         if (wanted.size === 0) continue
         const claim = claimIn({ shard, worker, slots: wanted })
-        // It may fail before it is awaited below: no unhandled rejection.
+        // Prevents an unhandled rejection, because it may fail before it is awaited below.
         claim.catch(() => undefined)
         underWay.push(claim)
         if (underWay.length === atOnce) await awaitOldest()
@@ -103,7 +103,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * A place that is added while a claim or a look is in progress may be lost with it. That is safe:
+   * A shard that is added while a claim or a look is in progress may be lost with it. That is safe:
    * the bell rang, and another look follows.
    */
   function expect(places: readonly DueShard[]): void {
@@ -117,7 +117,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** The slots were taken before. */
+  /** The slots are already taken. */
   async function claimIn(claim: Claim): Promise<number> {
     const jobs = await claimForShares(slots, claim.slots, {
       claim: async () => openPayloads(vault, await claimJobs(pool, claim)),

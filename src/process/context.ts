@@ -23,8 +23,8 @@ import type { Context } from './subscriber.ts'
 const INTERRUPTION = Symbol('interruption')
 
 /**
- * One accessor for all contexts: with an accessor of its own, every context would have a hidden
- * class of its own (decision 0016).
+ * One accessor for all contexts: with its own accessor, every context would have its own hidden
+ * class (decision 0016).
  */
 const SIGNAL: PropertyDescriptor = {
   enumerable: true,
@@ -107,7 +107,7 @@ export function contextOf(run: Run): Context {
 function requireOpen(run: Run, call: string): void {
   const { interruption, progress } = run
   if (interruption.reason) throw interruption.reason
-  // Checked before the lease, which may have ended by now too.
+  // Checked before the lease, which may also have ended by now.
   if (progress.isClosed)
     throw new HookonceError('CONTEXT_CLOSED', `${call} was called after the handler had returned`)
   run.requireHeld()
@@ -116,7 +116,9 @@ function requireOpen(run: Run, call: string): void {
     throw new HookonceError('CONTEXT_CLOSED', `${call} was called after the last transaction`)
 }
 
-/** A call to the outside cannot be rolled back with an open transaction, nor can its own commit. */
+/**
+ * A call to another service, and its own commit, cannot be rolled back with an open transaction.
+ */
 function requireOutside(run: Run, call: string): void {
   requireOpen(run, call)
   refuseInside(run, call)
@@ -124,7 +126,7 @@ function requireOutside(run: Run, call: string): void {
 
 /**
  * A last transaction completes the job: writes and messages that wait for the completion, and
- * operations that are still pending, would be lost.
+ * pending operations, would be lost.
  */
 function requireNothingLeft({ progress }: Run, pending: string | undefined): void {
   if (pending !== undefined) {
@@ -140,7 +142,7 @@ function requireNothingLeft({ progress }: Run, pending: string | undefined): voi
   )
 }
 
-/** An operation by the name that the handler gave it. */
+/** An operation, by the name that the handler gave it. */
 function named(call: string, name: string | undefined): string {
   return name === undefined ? `${call}()` : `${call}("${name}")`
 }

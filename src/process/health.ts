@@ -5,8 +5,8 @@ import type { Run } from './run.ts'
 import type { SettledRun } from './settle/settle-run.ts'
 
 /**
- * What the end of a run says about what its handler calls. `unclear`: the run ended for reasons of
- * its own.
+ * What the end of a run shows about the service that its handler calls. `unclear`: the run ended
+ * for other reasons.
  */
 export type Health = 'up' | 'down' | 'unclear'
 
@@ -20,7 +20,7 @@ export function healthOf({ interruption }: Run, { outcome, commit }: SettledRun)
   return 'down'
 }
 
-/** A fault of the program or of the ledger, which retries or probes cannot heal. */
+/** A fault of the program or of the ledger, which neither retries nor probes can repair. */
 function isOurs(error: unknown): boolean {
   if (!(error instanceof HookonceError)) return false
   return !errorCatalogue[error.code].retryable || error.code === 'LEASE_LOST' || error.code === 'LEDGER_DOWN'

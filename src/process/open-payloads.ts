@@ -3,8 +3,8 @@ import type { Vault } from '../ledger/vault/vault.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /**
- * Opens the encrypted payloads of claimed jobs. A job whose payload cannot be read keeps the
- * reason, and its run fails with it: the jobs that were claimed with it are not affected.
+ * Opens the encrypted payloads of claimed jobs. If a payload cannot be read, its job keeps the
+ * reason, and its run fails with it. The other claimed jobs are not affected.
  */
 export async function openPayloads(vault: Vault, jobs: ClaimedJob[]): Promise<ClaimedJob[]> {
   const sealed = jobs.flatMap((job) => sealedPayloadOf(job) ?? [])

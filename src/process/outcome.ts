@@ -11,7 +11,7 @@ export interface Success {
   readonly event: Event | undefined
   /** To be committed with the completion of the job. */
   readonly handedOver: HandedOver
-  /** A commit of the handler's own has completed the job. */
+  /** The handler's own commit has completed the job. */
   readonly isSettled: boolean
   /** Why the event changed nothing: newer versions of its entities were applied before. */
   readonly staleReason: string | null
@@ -22,7 +22,7 @@ export interface Failure {
   /** Undefined if it could not be decoded. */
   readonly event: Event | undefined
   readonly error: unknown
-  /** The job stopped for attention already. */
+  /** The job has already stopped for attention. */
   readonly isSettled: boolean
   /** Whether the run requested effects. */
   readonly hasEffects: boolean
@@ -31,13 +31,13 @@ export interface Failure {
 /** The outcome of a handler that returned, or that threw `thrown.error`. */
 export function outcomeOf(run: Run, event: Event | undefined, thrown?: { error: unknown }): Outcome {
   const { handOver, settled, stopped, entityOutcomes, effects } = run.progress
-  // A commit of the handler's own stands, whatever the handler did after it.
+  // The handler's own commit stands, whatever the handler did after it.
   if (settled === 'processed' || !(stopped || thrown)) {
     const isSettled = settled === 'processed'
     const handedOver = isSettled ? NOTHING_HANDED_OVER : handOver
     return { isSuccess: true, event, handedOver, isSettled, staleReason: staleReason(entityOutcomes) }
   }
-  // So does a reason to stop, even if the handler caught it.
+  // A reason to stop also stands, even if the handler caught it.
   const error = stopped ?? thrown?.error
   const isSettled = settled === 'attention'
   return { isSuccess: false, event, error, isSettled, hasEffects: effects !== undefined }

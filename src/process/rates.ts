@@ -6,17 +6,16 @@ import type { Subscriber } from './subscriber.ts'
 import { turns } from './turns.ts'
 
 /**
- * Keeps claims within the rates of their subscribers, over all processes: each run needs a token,
- * and the ledger gives them out. A round of claims takes tokens as it needs them, and gives back at
- * its end what it did not use. If the process dies meanwhile, its tokens are lost, and come again
- * with time.
+ * Keeps claims within the rates of their subscribers, over all processes: each run needs a token
+ * from the ledger. A round of claims takes tokens as needed, and returns the unused ones at its
+ * end. If the process dies meanwhile, its tokens are lost, and the rate refills with time.
  */
 export interface Rates {
   /** Whether there may be a token for the subscriber. */
   hasTokens(subscriber: number): boolean
   /**
-   * Takes a token for each slot. Gives back the slots for which there is none. `rivals` are all
-   * subscribers with due work: of scarce tokens, each of them is left one.
+   * Takes a token for each slot. Returns the slots without a token. `rivals` are all subscribers
+   * with due work: if tokens are scarce, each rival is left one.
    */
   trim(shares: Shares<number>, rivals: readonly number[]): Promise<Shares<number>>
   /** A claim for `shares` found these jobs: tokens without a job are kept for the next claim. */
@@ -34,20 +33,21 @@ export interface RatesOptions {
 }
 
 /**
- * A claim for a single token costs as much as one for many: at high rates they gather this long.
+ * A claim for a single token costs as much as one for many: at high rates, tokens accumulate for
+ * this long.
  */
 const GATHER_MS = 20
-/** A Node timer holds 31 bits. A slow rate is looked at again by then. */
+/** A Node timer holds 31 bits. A slower rate is checked again at that time. */
 const LONGEST_WAIT_MS = 60_000
 
 export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates {
-  /** By limiter: tokens that this round has taken and not used. */
+  /** By limiter: unused tokens of this round. */
   const inHand = new Map<number, number>()
   /** By limiter: there are no tokens before this time. */
   const emptyUntil = new Map<number, number>()
 
   const fair = turns((subscriber) => subscribers.get(subscriber)?.tenant ?? '')
-  /** Whether this round leaves tokens to rivals, and whether it did. */
+  /** Whether this round leaves tokens to rivals, and whether it has done so. */
   let isLeaving = true
   let hasLeft = false
 
@@ -137,8 +137,8 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
       for (const { subscriber } of jobs) if (limiterOf(subscriber) !== undefined) fair.took(subscriber)
     },
     async giveBack() {
-      // A rival may have had no slot for what was left to it. Then the next round leaves nothing, so
-      // that slots that are kept for one and tokens that are left to another never stop both.
+      // A rival may have had no slot for its token. Then the next round leaves none, so that slots
+      // kept for one subscriber and tokens left to another never block both.
       isLeaving = !hasLeft
       hasLeft = false
       for (const [limiter, count] of inHand) {

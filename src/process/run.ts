@@ -19,13 +19,13 @@ export interface LeasedJob {
   readonly isFirst: boolean
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | undefined
-  /** Of an ordered subscriber: the next job with this key waits for the end of this run. */
+  /** For an ordered subscriber: the next job with this key waits for the end of this run. */
   readonly orderKey: string | undefined
   /** Decodes the event. Throws if the stored bytes are gone or unreadable. */
   readonly event: () => Event
 }
 
-/** For whom a job is run, on what, and under which lease. */
+/** The subscriber, the job and the lease of a run. */
 export interface RunTerms {
   readonly subscriber: Subscriber
   readonly business: Business

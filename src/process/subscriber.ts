@@ -36,8 +36,8 @@ export interface Context {
    */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * The same in a transaction of your own library on the ledger's database: `on` is an adapter from
-   * hookonce/adapters/….
+   * The same as the next overload, in a transaction of your own library on the ledger's database:
+   * `on` is an adapter from hookonce/adapters/….
    */
   transaction<Result, Native>(
     work: (tx: AdaptedTransaction, native: Native) => PromiseLike<Result>,

@@ -27,15 +27,12 @@ export interface SuspectClaimerOptions extends ClaimTerms {
   readonly subscribers: readonly number[]
   readonly slots: Slots<number>
   readonly pollMs: number
-  /**
-   * Takes over a job that was leased to `worker`, with the slot that was taken for it, until it has
-   * ended.
-   */
+  /** Takes over a job that was leased to `worker`, together with its slot, until it has ended. */
   readonly start: (job: ClaimedJob, worker: number) => Promise<void>
 }
 
 /**
- * Claims jobs that were in flight in several crashes: a few at a time, and at last one while
+ * Claims jobs that were in flight in several crashes: first a few at a time, finally one while
  * nothing else runs in this process. model/suspects.ts has the rule.
  */
 export function suspectClaimer(options: SuspectClaimerOptions): SuspectClaimer {

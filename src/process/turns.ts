@@ -1,20 +1,21 @@
 import type { Shares } from '../work/slots.ts'
 
 /*
- * Who gets a token when there are fewer than wanted. Tenants take turns, and the subscribers of a
- * tenant among themselves: the one whose last run is the longest ago comes first. Slots cannot
- * decide it: quick runs leave no slot taken, and a tenant with a backlog would get every token.
+ * Distributes tokens when there are fewer than wanted. Tenants take turns, and so do the
+ * subscribers of a tenant: the one whose last run was longest ago comes first. The number of taken
+ * slots cannot decide this: quick runs leave no slot taken, and a tenant with a backlog would get
+ * every token.
  */
 export interface Turns {
   /** A run of this subscriber began. */
   took(subscriber: number): void
-  /** Divides `tokens` among what the subscribers want. */
+  /** Divides `tokens` among the subscribers by their demand. */
   divide(tokens: number, wanted: Shares<number>): Map<number, number>
 }
 
 export function turns(tenantOf: (subscriber: number) => string): Turns {
   let now = 0
-  /** When each had its last turn. They are as many as there are subscribers. */
+  /** When each had its last turn. At most one entry per subscriber. */
   const ofTenant = new Map<string, number>()
   const ofSubscriber = new Map<number, number>()
 

@@ -49,11 +49,12 @@ export interface WorkerOptions {
 
 /**
  * Claims due jobs (claimer.ts), runs them (attempt.ts) and settles them (settle/). Jobs that this
- * process has just accepted run at once. work/leased-runs.ts holds the lease and what is in flight.
+ * process has just accepted run at once. work/leased-runs.ts holds the lease and the jobs in
+ * flight.
  *
  * A job is started only while the lease is held. A job that was in flight when its worker died is a
- * suspect (suspects.ts): in the end it runs alone. So an event that kills its process is found, and
- * the jobs that ran beside it do not fail with it.
+ * suspect (suspects.ts): finally it runs alone. So an event that kills its process is identified,
+ * and the jobs that ran beside it do not fail with it.
  */
 export interface Worker {
   /** The id to lease new jobs to; undefined while nothing may be started. */
@@ -61,10 +62,11 @@ export interface Worker {
   /** How long its heartbeats have been answered without a break. */
   readonly contactMs: number
   /**
-   * Takes a slot for a job that is about to be accepted. False: no room, it waits in the ledger.
+   * Takes a slot for a job that is about to be accepted. False: there is no room, so the job waits
+   * in the ledger.
    */
   reserve(subscriber: number): boolean
-  /** Gives a reserved slot back: the event was a duplicate, or the job was held. */
+  /** Releases a reserved slot: the event was a duplicate, or the job was held. */
   release(subscriber: number): void
   /** Runs a job that was born leased to `worker`, in the slot that was reserved for it. */
   runBornLeased(job: JobRef, worker: number, event: () => Event): void
@@ -190,7 +192,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     void start(bornLeasedRun(job, event, { subscriber, business, isHeld: () => runs.isHeld(worker) }))
   }
 
-  /** The slot was taken before. */
+  /** The slot is already taken. */
   function start(run: Run): Promise<void> {
     const key = runs.add(run.job, run.interruption)
     let hasSlot = true
@@ -199,8 +201,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       hasSlot = false
     }
     function settle(ending: Ending): Promise<CommitOutcome> {
-      // A slot is for a handler, and this one has ended. Its writes must be committed before the
-      // next handler may begin.
+      // A slot is for a running handler, and this one has ended. But its writes must be committed
+      // before the next handler may begin.
       if (!hasHandedOver(ending.handedOver) && settling.waiting < MAX_WAITING) leaveSlot()
       return settling.add(ending)
     }
@@ -217,7 +219,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   // --- giving back
 
-  /** Hands a job and its slot back. If the job was rescued meanwhile, its fence refuses this. */
+  /**
+   * Hands a job and its slot back. If the job was rescued meanwhile, the stale fence prevents any
+   * change.
+   */
   async function leaveUnstarted(job: JobRef, attempt: number): Promise<void> {
     await handBack(job, attempt)
     freeSlot(job.subscriber)

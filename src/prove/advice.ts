@@ -1,7 +1,7 @@
 import type { Fault } from './judge.ts'
 import { faultsOf, type ScheduleResult } from './result.ts'
 
-/** The usual cause of a fault in a schedule, and its cure, in one sentence. */
+/** The usual cause of a fault in a schedule, and its fix, in one sentence. */
 export function adviceFor(result: ScheduleResult): string | undefined {
   const [fault] = faultsOf(result)
   return fault === undefined ? undefined : (bySchedule(result.name, fault) ?? BY_FAULT[fault])

@@ -6,7 +6,7 @@ import { IN_ORDER } from './schedules/catalogue.ts'
 import { deliver, type Schedule, type Step } from './schedules/steps.ts'
 import { watch } from './watch/watch.ts'
 
-/* What one delivery does when nothing goes wrong: everything else is compared with it. */
+/* The effects of one undisturbed delivery. Everything else is compared with them. */
 
 export interface Baseline extends Expected {
   /** The boundaries that a delivery passes. */
@@ -17,7 +17,7 @@ export async function takeBaseline(stage: Stage): Promise<Baseline> {
   const idle = await refuseNoise(stage)
   const { quietMs } = stage.patience
   const warmUp = await once(stage, [deliver()], { events: 1 })
-  // Effects that come late need longer silences. The first one may have met a cold start.
+  // Late effects need longer quiet times. The first delivery may have met a cold start.
   stage.patience.quietMs = quietFor(quietMs, warmUp)
   const one = await once(stage, [deliver()], { events: 1 })
   const two = await once(stage, [deliver()], { events: 1 })
@@ -29,7 +29,7 @@ export async function takeBaseline(stage: Stage): Promise<Baseline> {
       'CONFIG_INVALID',
       'the event was accepted, but it changed no row and made no call, so there is nothing to compare; pass the type that the receiver handles with --type, a recorded body with --event, or make the rows that it expects with --prepare',
     )
-  // What also happens without a delivery, or not at each, is the work of a chore.
+  // Changes that also happen without a delivery, or not at each one, come from a periodic task.
   const isOfDelivery = (boundary: string): boolean =>
     one.boundaries.includes(boundary) && !idle.has(unnumbered(boundary))
   return { ...expected, boundaries: two.boundaries.filter(isOfDelivery) }
@@ -73,18 +73,18 @@ function agreement(one: Play, two: Play): Expected {
 
 const IDLE_MS = 2_000
 
-/** `after call POST /emails` for its second time too. */
+/** `after call POST /emails` also means its second occurrence. */
 function unnumbered(boundary: string): string {
   return boundary.replace(/ \(\d+\)$/, '')
 }
 
 /**
- * Another writer would be taken for an effect, so it is refused. Returns the boundaries that an
- * idle receiver passes.
+ * Changes of another writer would look like effects, so they are refused. Returns the boundaries
+ * that an idle receiver passes.
  */
 async function refuseNoise({ watchers, patience }: Stage): Promise<Set<string>> {
   watchers.boundaries.begin()
-  // Long enough to see heartbeats and chores that run each second.
+  // Long enough to notice heartbeats and tasks that run each second.
   const quietMs = Math.max(IDLE_MS, patience.quietMs)
   const idle = await watch(watchers, { quietMs, patienceMs: quietMs }, [])
   const changes = await idle.settled()

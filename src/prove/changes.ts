@@ -1,7 +1,7 @@
 /*
- * What a delivery did, in one shape for rows and calls, so that two runs can be compared. Ids and
- * dates of the run's own events are replaced by names. Fields that differ between two baselines say
- * nothing and are left out.
+ * The effects of a delivery, in one shape for rows and calls, so that two runs can be compared. Ids
+ * and dates of the run's own events are replaced by names. Fields that differ between two baselines
+ * prove nothing and are omitted.
  */
 
 /** A changed row, or a call that reached the recording downstream. */
@@ -15,10 +15,10 @@ export interface Change {
   readonly key?: string | undefined
 }
 
-/** A text of this run's own events, and the name that stands for it in comparisons. */
+/** A text of this run's own events, and the name that replaces it in comparisons. */
 export type Alias = readonly [text: string, name: string]
 
-/** A value with the names of the run's events in place of their ids and dates. */
+/** Replaces ids and dates of the run's events in a value by their names. */
 export function aliased(value: unknown, aliases: readonly Alias[]): string {
   let text = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   for (const [own, name] of aliases) text = text.replaceAll(own, name)
@@ -64,7 +64,7 @@ export interface Difference {
   readonly seen: readonly string[]
 }
 
-/** Calls under one Idempotency-Key count once: the other side recognises the key. */
+/** Calls with one Idempotency-Key count once: the called service recognises the key. */
 export function withoutRepeats(changes: readonly Change[]): { changes: Change[]; repeated: number } {
   const known = new Set<string>()
   const kept = changes.filter(({ where, key }) => {
@@ -91,7 +91,7 @@ export function differences(
   })
 }
 
-/** What a person reads, and what is compared: `inserted amount=2000 invoice=<object>`. */
+/** The text that is shown and compared: `inserted amount=2000 invoice=<object>`. */
 export function lineOf(change: Change, mask: Mask): string {
   const fields = Object.entries(change.fields)
     .filter(([field]) => !mask.has(fieldName(change, field)))

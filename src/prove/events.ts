@@ -7,9 +7,9 @@ import { parseJsonText, textOf } from '../sources/schemes/payload.ts'
 import type { Sample, SignedDelivery, SigningSource } from '../sources/sign.ts'
 import type { Alias } from './changes.ts'
 
-/* Events that no other schedule and no other run has sent. */
+/* Makes events that no other schedule and no other run has sent. */
 
-/** A body that the user recorded, with the ids that it had. */
+/** A body that the user recorded, and its ids. */
 export interface RecordedEvent {
   readonly text: string
   readonly key: string | undefined
@@ -21,13 +21,13 @@ export interface EventMaker {
   readonly source: SigningSource
   /** Path and query of the receiver. */
   readonly url: string
-  /** Undefined: the usual type of the provider. */
+  /** Undefined: the default type of the provider. */
   readonly type: string | undefined
-  /** The recorded bodies: of an event, and perhaps of a newer one of the same object. */
+  /** The recorded bodies: of an event, and optionally of a newer one of the same object. */
   readonly recorded: readonly RecordedEvent[]
 }
 
-/** One event of a schedule. `name` stands for it in reports: `event`, `older`, `newer`. */
+/** One event of a schedule. `name` is its name in reports: `event`, `older`, `newer`. */
 export interface ProvedEvent extends SampleEvent {
   readonly name: string
   readonly recorded: RecordedEvent | undefined
@@ -88,7 +88,7 @@ export function sampleBody({ source }: EventMaker, event: ProvedEvent): Pick<Sam
 
 function recordedPayload({ text, key, objectId }: RecordedEvent, event: ProvedEvent): object {
   let own = text
-  // Everywhere: a body may repeat the id of its object.
+  // Replaced everywhere: a body may repeat the id of its object.
   if (objectId !== undefined && objectId.length >= 6) own = own.replaceAll(objectId, event.objectId)
   if (key !== undefined && key.length >= 6) own = own.replaceAll(key, event.key)
   const payload = parseJsonText(own)
@@ -110,7 +110,7 @@ function raised(payload: object, by: number): object {
   return typeof copy === 'object' && copy !== null ? copy : payload
 }
 
-/** The event, signed as its provider signs it. `atMs` is the date of the signature. */
+/** The event, signed as by its provider. `atMs` is the date of the signature. */
 export function signedDelivery(maker: EventMaker, event: ProvedEvent, atMs = Date.now()): SignedDelivery {
   return maker.source.deliver({ ...sampleBody(maker, event), url: maker.url, timestampMs: atMs })
 }
@@ -127,7 +127,7 @@ export function aliasesOf(events: readonly ProvedEvent[]): Alias[] {
     [objectId, '<object>'],
     ...datesOf(occurredAtMs).map((text): Alias => [text, one ? '<date>' : `<date of ${name}>`]),
   ])
-  // The key of the newer event begins with that of the older: the longest is replaced first.
+  // The key of the newer event begins with that of the older, so the longest is replaced first.
   return aliases.sort(([a], [b]) => b.length - a.length)
 }
 

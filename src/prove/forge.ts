@@ -11,13 +11,13 @@ import {
 
 /*
  * Deliveries that a receiver must refuse, and one that it must accept. Each is checked with
- * hookonce's own verifier before it is sent: if the verifier decides otherwise, the provider's
- * signature does not cover what was changed, and the schedule is not tried.
+ * hookonce's own verifier before it is sent. If the verifier decides otherwise, the provider's
+ * signature does not cover the changed part, and the schedule is skipped.
  */
 
 export type Forgery = (maker: EventMaker, event: ProvedEvent) => SignedDelivery | undefined
 
-/** The signature is in its place, but no secret made it. */
+/** A signature is present, but was made without the secret. */
 export const forged: Forgery = (maker, event) => {
   const genuine = signedDelivery(maker, event)
   const headers = Object.entries(genuine.headers).map(([name, value]) => ({
@@ -49,7 +49,7 @@ export const tampered: Forgery = (maker, event) => {
   return refusedOne(maker, [{ ...genuine, body: Buffer.from(changed) }])
 }
 
-/** The same JSON in other bytes than those that were signed, as a parser in the way makes it. */
+/** The same JSON in other bytes than the signed ones, as after a parser that reserialises it. */
 export const rewritten: Forgery = (maker, event) => {
   const genuine = signedDelivery(maker, event)
   const payload = parseJsonText(bodyText(genuine))
@@ -57,7 +57,7 @@ export const rewritten: Forgery = (maker, event) => {
   return refusedOne(maker, [{ ...genuine, body: Buffer.from(JSON.stringify(payload, null, 2)) }])
 }
 
-/** The copy of an attacker or of a very late retry: signed correctly, long ago. */
+/** A copy from an attacker or a very late retry: signed correctly, long ago. */
 export const outdated: Forgery = (maker, event) => {
   const { timestamp } = maker.source.description
   const tolerance = timestamp?.toleranceSeconds ?? 300
@@ -65,7 +65,7 @@ export const outdated: Forgery = (maker, event) => {
 }
 
 /**
- * Genuine, in bytes that no common serialiser writes: a receiver that verifies the parsed body
+ * Genuine, in bytes that no common serialiser writes. A receiver that verifies the parsed body
  * refuses it.
  */
 export const unusualBytes: Forgery = (maker, event) => {
@@ -74,7 +74,7 @@ export const unusualBytes: Forgery = (maker, event) => {
   if (payload === undefined) return undefined
   const text = JSON.stringify(payload, null, 2).replaceAll('/', '\\/')
   const signed = maker.source.deliver({ ...(headers ? { headers } : {}), body: text, url: maker.url })
-  // Signatures inside the body are written into it anew.
+  // A signature inside the body is recomputed.
   if (bodyText(signed) !== text) return undefined
   return maker.source.verify(asDelivery(signed)).ok ? signed : undefined
 }
@@ -86,7 +86,7 @@ function refusedOne(
   return candidates.find((candidate) => !source.verify(asDelivery(candidate)).ok)
 }
 
-/** Changes the last letters or digits, so that length and alphabet stay. */
+/** Changes the last letters or digits; length and alphabet stay the same. */
 function withOtherEnd(text: string): string {
   return text.replace(/[A-Za-z0-9]{1,8}(?=[^A-Za-z0-9]*$)/, (end) =>
     [...end]

@@ -2,7 +2,7 @@ import { type Change, type Difference, differences, lineOf, type Mask, withoutRe
 import type { PastPlay } from './late.ts'
 import type { Play } from './play.ts'
 
-/** What is wrong with a receiver. The words of the report. */
+/** The kinds of faults, as the report names them. */
 export const FAULTS = {
   doubled: 'the event took effect more than once',
   lost: 'the event took no effect, or only a part of it',
@@ -14,7 +14,7 @@ export const FAULTS = {
 
 export type Fault = keyof typeof FAULTS
 
-/** One thing that is wrong, and where it shows. */
+/** One fault, and its place. */
 export interface Finding {
   readonly fault: Fault
   /** A table, a call, or the answer of the receiver. */
@@ -23,7 +23,7 @@ export interface Finding {
   readonly seen: readonly string[]
 }
 
-/** What one delivery does, as two independent baselines agree. */
+/** The effects of one delivery, on which two independent baselines agree. */
 export interface Expected {
   readonly changes: readonly Change[]
   readonly mask: Mask
@@ -36,7 +36,7 @@ export function judge({ changes, mask }: Expected, played: Play): Finding[] {
   return differences(changes, played.changes, mask).map(findingOf)
 }
 
-/** Compares once more, with what came after the end. Late updates of rows are left out. */
+/** Compares again, including changes after the end. Omits late updates of rows. */
 export function judgeLate({ changes, mask }: Expected, { changes: seen, late }: PastPlay): Finding[] {
   const repeated = late.filter(({ kind }) => kind === 'called' || kind === 'inserted')
   if (repeated.length === 0) return []
@@ -81,7 +81,7 @@ export function judgeOrder(inOrder: Expected, played: Play): Finding[] {
   })
 }
 
-/** A record of each event may say that one of them was skipped. */
+/** A log of events may record that one of them was skipped. */
 function holdsOneRowPerEvent({ changes, mask }: Expected, where: string): boolean {
   const lines = changes.filter((change) => change.where === where).map((change) => lineOf(change, mask))
   return (
@@ -90,7 +90,7 @@ function holdsOneRowPerEvent({ changes, mask }: Expected, where: string): boolea
   )
 }
 
-/** Whether an effect is missing that may still come. Anything too much decides at once. */
+/** Whether a missing effect may still come. A surplus effect decides at once. */
 export function mayStillCome({ changes, mask }: Expected): (seen: readonly Change[]) => boolean {
   return (seen) => {
     const found = differences(changes, seen, mask)

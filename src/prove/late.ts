@@ -2,15 +2,15 @@ import type { Alias, Change } from './changes.ts'
 import { aliasesOf, type ProvedEvent } from './events.ts'
 
 /*
- * Effects that come after the end of their schedule, such as the second call of a worker that took
- * over. They carry the ids of an earlier event, so they are counted there and not in the schedule
- * that happens to run.
+ * Effects after the end of their schedule, such as the second call of a worker that took over. They
+ * contain the ids of an earlier event, so they are assigned to that event's schedule and not to the
+ * one that is running.
  */
 
 /** A play that is over. */
 export interface PastPlay {
   readonly events: readonly ProvedEvent[]
-  /** With all calls, also those that repeat a key. */
+  /** With all calls, including those that repeat a key. */
   readonly changes: readonly Change[]
   readonly late: Change[]
 }
@@ -18,7 +18,7 @@ export interface PastPlay {
 export interface History {
   /** The names of the ids of all earlier events. */
   aliases(): Alias[]
-  /** The changes of the play that runs, and those of earlier ones. */
+  /** The changes of the current play, and those of earlier ones. */
   split(changes: readonly Change[]): { own: Change[]; late: LateChange[] }
   add(play: Omit<PastPlay, 'late'>): PastPlay
   record(late: readonly LateChange[]): void
@@ -29,7 +29,7 @@ interface LateChange {
   readonly change: Change
 }
 
-/** Enough for every run; older plays are not looked for any more. */
+/** Enough for every run; older plays are no longer checked. */
 const MAX_PLAYS = 300
 
 export function startHistory(): History {
@@ -62,7 +62,7 @@ export function startHistory(): History {
   }
 }
 
-/** Dates are shared by events, so only ids tell them apart. */
+/** Events share dates, so only ids distinguish them. */
 function idsOf(events: readonly ProvedEvent[]): Alias[] {
   return aliasesOf(events).filter(([, name]) => !name.includes('date'))
 }

@@ -1,14 +1,14 @@
-/** What was given, as far as it decides what a run can show. */
+/** The inputs that decide what a run can prove. */
 export interface Reach {
   readonly hasDatabase: boolean
   readonly hasDownstream: boolean
   readonly hasStart: boolean
-  /** The variable that leads the receiver through the proxy, and whether it did. */
+  /** The variable that directs the receiver through the proxy, and whether it did. */
   readonly databaseVariable: string
   readonly wasProxied: boolean
 }
 
-/** What a run cannot say, each with what to do about it. */
+/** The limits of a run, each with advice. */
 export function limitsOf(reach: Reach): string[] {
   const { hasDatabase, hasDownstream, hasStart, wasProxied, databaseVariable } = reach
   return [

@@ -1,6 +1,9 @@
-/* Where the prover may write without being told twice. */
+/* Decides where the prover may write without confirmation. */
 
-/** Whether a host can only be this machine. Names are not looked up: a name may point anywhere. */
+/**
+ * Whether a host is certainly this machine. Names are not resolved, because a name may point
+ * anywhere.
+ */
 export function isLoopback(host: string): boolean {
   const name = host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
   // A path is a Unix socket.

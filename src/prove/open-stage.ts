@@ -14,12 +14,14 @@ export interface StageRequest {
   readonly url: URL
   readonly maker: EventMaker
   readonly database: string | undefined
-  /** The variable in which a started receiver finds its database. */
+  /** The variable from which a started receiver reads its database URL. */
   readonly databaseVariable: string
   readonly downstreamPort: number | undefined
   readonly start: string | undefined
   readonly prepare: string | undefined
-  /** `table`, `schema.table`, `schema.*`, `table.column`. */
+  /**
+   * Patterns of ignored tables and columns: `table`, `schema.table`, `schema.*`, `table.column`.
+   */
   readonly ignore: readonly string[]
   readonly quietMs: number
   readonly patienceMs: number
@@ -85,11 +87,11 @@ export async function openStage(request: StageRequest): Promise<OpenStage> {
   }
 }
 
-/** Whether a name of a table or a column is meant by one of the patterns. */
+/** Whether one of the patterns matches a table or a column. */
 export function ignoring(patterns: readonly string[]): (name: string) => boolean {
   const matchers = patterns.map((pattern) => {
     const text = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^.]*')
-    // A name without its schema is meant in every schema.
+    // A name without a schema matches in every schema.
     return new RegExp(`^(?:[^.]+\\.)?${text}$`)
   })
   return (name) => matchers.some((matcher) => matcher.test(name))
@@ -102,7 +104,7 @@ export interface Target {
 }
 
 /**
- * The prover writes into what it is given, so it refuses anything that may be production. The user
+ * The prover writes to the given database, so it refuses one that may be in production. The user
  * can override this with --yes-not-production.
  */
 export function refuseProduction(targets: readonly Target[]): void {

@@ -8,34 +8,34 @@ import type { BadDelivery, Schedule, Step } from './schedules/steps.ts'
 import { type Answer, answerText, isAccepted, send, sendAndLoseReply, sendUntilAccepted } from './send.ts'
 import { type Patience, type Watch, type Watchers, watch } from './watch/watch.ts'
 
-/** Everything that a schedule needs to be played. */
+/** The input of a schedule. */
 export interface Stage {
   readonly url: URL
   readonly maker: EventMaker
   readonly watchers: Watchers
   readonly patience: Patience
   readonly receiver: ReceiverProcess | undefined
-  /** A statement that makes what the handler expects to find; `$1` is the id of the object. */
+  /** A statement that creates the rows that the handler expects; `$1` is the id of the object. */
   readonly prepare: string | undefined
 }
 
-/** What was seen of one play. */
+/** The observations of one play. */
 export interface Play {
   readonly changes: readonly Change[]
-  /** Calls that were repeated under one Idempotency-Key. */
+  /** Calls that repeated an Idempotency-Key. */
   readonly repeated: number
   /** A genuine delivery that was never accepted. */
   readonly refused: string | undefined
-  /** A bad delivery that had an effect, or was accepted where effects cannot be seen. */
+  /** A bad delivery that had an effect, or was accepted although effects cannot be observed. */
   readonly acceptedBad: string | undefined
-  /** Why the schedule could not be played as it is written. */
+  /** Why the schedule could not be played. */
   readonly impossible: string | undefined
   readonly notes: readonly string[]
   readonly boundaries: readonly string[]
   readonly lagMs: number
-  /** It died with work that it had accepted: the rest may come long after its restart. */
+  /** It died with accepted work: the rest may follow long after its restart. */
   readonly owesWork: boolean
-  /** Where effects are kept that come later. */
+  /** Collects late effects. */
   readonly past: PastPlay
 }
 
@@ -56,7 +56,7 @@ export function freshEvents(
   return events === 1 ? [freshEvent(maker)] : freshPair(maker, relatedType)
 }
 
-/** Plays the steps with these events, and waits for what they lead to. */
+/** Plays the steps with these events, and waits for their effects. */
 export async function play(
   stage: Stage,
   steps: readonly Step[],
@@ -85,7 +85,7 @@ export async function play(
         const answers = await Promise.all(
           Array.from({ length: step.copies }, () => send(url, sign(step.event)())),
         )
-        // The provider sends those again that were not accepted.
+        // The provider resends events that were not accepted.
         for (const answer of answers)
           if (!isAccepted(answer)) note(await sendUntilAccepted(url, sign(step.event)))
         return
@@ -125,13 +125,13 @@ export async function play(
     await receiver?.killAndWait()
     boundaries.begin()
     await receiver?.start()
-    // A provider does not repeat what was accepted: the receiver must finish it by itself.
+    // A provider does not resend accepted events: the receiver must finish them by itself.
     owesWork = isAccepted(answer)
     if (owesWork) notes.push('it had accepted the event before it died, so it was not delivered again')
     else note(await sendUntilAccepted(url, sign(event)))
   }
 
-  /** The work may go on after the reply, so the boundary is waited for a little longer. */
+  /** The work may continue after the reply, so waits a little longer for the boundary. */
   async function reached(killed: Promise<void>, answered: Promise<Answer>): Promise<boolean> {
     const late = answered.then(() => sleep(stage.patience.quietMs * 2)).then(() => false)
     return Promise.race([killed.then(() => true), late])
@@ -169,7 +169,7 @@ export async function play(
   }
 
   async function outcome(watched: Watch): Promise<Change[]> {
-    // What is decided already needs no patience.
+    // If the result is already certain, does not wait.
     const isDecided = impossible !== undefined || acceptedBad !== undefined || refused !== undefined
     return watched.settled(
       isDecided ? undefined : isMissing && ((changes) => isMissing(withoutRepeats(changes).changes)),

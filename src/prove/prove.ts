@@ -11,14 +11,14 @@ import type { Schedule } from './schedules/steps.ts'
 import { type Trial, tryOut } from './try-out.ts'
 import { watch } from './watch/watch.ts'
 
-/* The flow: a baseline, then every schedule against it, then a last look for late effects. */
+/* The flow: a baseline, then every schedule against it, then a final check for late effects. */
 
 export interface ProofRequest {
   readonly stage: Stage
   readonly random: Random
   readonly rounds: number
   readonly relatedType: string | undefined
-  /** Names of schedules; empty: all. A name also stands for those that begin with it. */
+  /** Names of schedules; empty: all. A prefix selects all schedules that begin with it. */
   readonly only: readonly string[]
   /** Stops after the first schedule that breaks the receiver. */
   readonly bail: boolean
@@ -31,7 +31,7 @@ export interface ProofRequest {
 
 export interface ProofRun {
   readonly baseline: Baseline
-  /** Of every schedule. Those that were not played say why. */
+  /** The results of all schedules. Skipped ones have a reason. */
   readonly results: readonly ScheduleResult[]
 }
 

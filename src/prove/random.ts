@@ -1,6 +1,6 @@
-/** Numbers that a seed decides. */
+/** Random numbers from a seed. */
 export interface Random {
-  /** From 0 up to, not including, `below`. */
+  /** From 0 to `below`, exclusive. */
   whole(below: number): number
 }
 

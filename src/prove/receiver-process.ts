@@ -9,15 +9,15 @@ export interface ReceiverProcess {
   start(): Promise<void>
   /** `kill -9` of its whole process group, at once. */
   kill(): void
-  /** Kills it and waits until nothing listens any more. */
+  /** Kills it and waits until its port is closed. */
   killAndWait(): Promise<void>
 }
 
-/** A slow start of a large app, on a machine that does other things too. */
+/** Enough for a large app on a busy machine. */
 const READY_WITHIN_MS = 60_000
 /** A killed process closes its port at once. */
 const GONE_WITHIN_MS = 10_000
-/** What is shown of its output when it does not start. */
+/** The part of its output that is shown if it does not start. */
 const SHOWN_OUTPUT = 2_000
 
 export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEnv): ReceiverProcess {
@@ -31,7 +31,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
     try {
       process.kill(-pid, 'SIGKILL')
     } catch (error) {
-      // ESRCH: it ended by itself.
+      // ESRCH: it has already ended.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
     }
   }
@@ -43,7 +43,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
         `something already listens at ${url.origin}; stop it, because --start runs the receiver itself`,
       )
     output = ''
-    // A group of its own, so that the processes that it starts are killed with it.
+    // In its own process group, so that its children are killed with it.
     const started = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] })
     child = started
     for (const stream of [started.stdout, started.stderr])

@@ -1,6 +1,6 @@
 import type { Fault, Finding } from './judge.ts'
 
-/** What became of one schedule. */
+/** The result of one schedule. */
 export interface ScheduleResult {
   readonly name: string
   readonly title: string
@@ -27,15 +27,15 @@ export interface Proof {
   readonly seed: number
   readonly startedAt: string
   readonly ms: number
-  /** What one delivery does: the lines that every schedule must lead to. */
+  /** The effects of one delivery: every schedule must lead to the same. */
   readonly baseline: readonly string[]
-  /** Fields that differ from run to run, and are not compared. */
+  /** Fields that differ from run to run, and so are not compared. */
   readonly masked: readonly string[]
   readonly watched: readonly string[]
   readonly unwatched: readonly string[]
   readonly boundaries: readonly string[]
   readonly results: readonly ScheduleResult[]
-  /** What this run cannot say, each with what to do. */
+  /** The limits of this run, each with advice. */
   readonly limits: readonly string[]
 }
 

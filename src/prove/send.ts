@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { textOfThrown } from '../model/thrown.ts'
 import type { SignedDelivery } from '../sources/sign.ts'
 
-/** What the sender learned: a status, or why there was none. */
+/** The result for the sender: a status, or why there was none. */
 export type Answer = { readonly status: number; readonly body: string } | { readonly error: string }
 
 /** No provider waits longer. */
 const ANSWER_WITHIN_MS = 30_000
-/** Enough to show what a receiver says. */
+/** Enough to show the receiver's answer. */
 const SHOWN_BODY = 300
 
 export function isAccepted(answer: Answer): boolean {
@@ -22,7 +22,7 @@ export function answerText(answer: Answer): string {
   return 'status' in answer ? `${answer.status} ${answer.body}`.trim() : answer.error
 }
 
-/** Sends one delivery on a connection of its own. */
+/** Sends one delivery on its own connection. */
 export async function send(base: URL, { url, headers, body }: SignedDelivery): Promise<Answer> {
   const request = requestTo(base, url, headers)
   try {
@@ -36,14 +36,14 @@ export async function send(base: URL, { url, headers, body }: SignedDelivery): P
   }
 }
 
-/** Sends one delivery, and closes the connection some time after it was sent: the reply is lost. */
+/** Sends one delivery, and closes the connection some time later, so that the reply is lost. */
 export async function sendAndLoseReply(
   base: URL,
   { url, headers, body }: SignedDelivery,
   afterMs: number,
 ): Promise<void> {
   const request = requestTo(base, url, headers)
-  // The reply is thrown away, and so is the error of the closed connection.
+  // Ignores the reply, and the error of the closed connection.
   request.on('response', (response) => response.resume()).on('error', () => undefined)
   await new Promise<void>((sent) => {
     request.on('close', sent).end(body, sent)
@@ -62,10 +62,10 @@ function requestTo(base: URL, url: string, headers: Readonly<Record<string, stri
   })
 }
 
-/** The pauses of a provider that retries, shortened. */
+/** The delays of a provider's retries, shortened. */
 const RETRY_AFTER_MS = [200, 400, 800, 1_600, 3_000]
 
-/** Sends until it is accepted, as a provider does. Every attempt is signed anew. */
+/** Sends until it is accepted, like a provider. Every attempt has a new signature. */
 export async function sendUntilAccepted(base: URL, sign: () => SignedDelivery): Promise<Answer> {
   let answer = await send(base, sign())
   for (const pauseMs of RETRY_AFTER_MS) {
@@ -76,7 +76,7 @@ export async function sendUntilAccepted(base: URL, sign: () => SignedDelivery): 
   return answer
 }
 
-/** Whether something accepts connections there. */
+/** Whether a server accepts connections there. */
 export async function isListening({ hostname, port, protocol }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   const socket = connect({ host, port: Number(port) || (protocol === 'https:' ? 443 : 80) })

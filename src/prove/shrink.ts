@@ -1,6 +1,6 @@
 import type { Step } from './schedules/steps.ts'
 
-/** Steps without one of them, and with fewer copies. The shortest first. */
+/** Returns the steps without one of them, or with fewer copies. Shortest first. */
 function shorter(steps: readonly Step[]): (readonly Step[])[] {
   const without = steps.map((_, left) => steps.filter((_step, index) => index !== left))
   const fewer = steps.flatMap((step, index) => {
@@ -15,7 +15,7 @@ function sends(kind: Step['kind']): boolean {
   return kind === 'deliver' || kind === 'lose-reply' || kind === 'kill' || kind === 'bad'
 }
 
-/** A race does not show each time, so a shorter schedule is tried more than once. */
+/** A race does not occur each time, so a shorter schedule is tried more than once. */
 const TRIES = 2
 
 /**

@@ -7,7 +7,7 @@ import type { ScheduleResult } from './result.ts'
 import { describeSteps, type Schedule, type Step } from './schedules/steps.ts'
 import { shrink } from './shrink.ts'
 
-/* One schedule: every variant is played and judged; the first that fails is made shorter. */
+/* Runs one schedule: plays and judges every variant, and shortens the first that fails. */
 
 export interface Trial {
   readonly result: ScheduleResult
@@ -23,7 +23,7 @@ interface TrialRequest {
   readonly repeat: string
 }
 
-/** A schedule is not shortened for longer than this. */
+/** The time limit for shortening a schedule. */
 const SHRINK_WITHIN_MS = 20_000
 
 export async function tryOut({ stage, baseline, schedule, repeat }: TrialRequest): Promise<Trial> {
@@ -62,7 +62,7 @@ export async function tryOut({ stage, baseline, schedule, repeat }: TrialRequest
   }
   return held > 0 ? trial({ outcome: 'held' }) : trial({ outcome: 'not-tried', reason: impossible })
 
-  /** What is wrong, or why these steps cannot be played. */
+  /** The fault, or why these steps cannot be played. */
   async function attempt(steps: readonly Step[], wanted: Expected): Promise<readonly Finding[] | string> {
     const wait = isOrder ? undefined : mayStillCome(wanted)
     const played = await play(stage, steps, freshEvents(stage, schedule), wait)
@@ -91,7 +91,7 @@ export async function tryOut({ stage, baseline, schedule, repeat }: TrialRequest
   }
 }
 
-/** The effect of both events in their order, or why there is none to compare with. */
+/** The effect of both events in their order, or why there is no such effect to compare with. */
 async function orderBaseline(stage: Stage, schedule: Schedule): Promise<Expected | string> {
   try {
     return await takeOrderBaseline(stage, schedule)
@@ -101,7 +101,7 @@ async function orderBaseline(stage: Stage, schedule: Schedule): Promise<Expected
   }
 }
 
-/** Why a schedule would say nothing about this receiver. */
+/** Why a schedule would prove nothing about this receiver. */
 function whyNot(stage: Stage, schedule: Schedule): string | undefined {
   if (schedule.reason !== undefined) return schedule.reason
   const { rows, calls } = stage.watchers

@@ -19,10 +19,7 @@ export interface LaneClaimerOptions extends ClaimTerms {
   /** Whether this process publishes messages of this topic. */
   readonly publishes: (topic: string) => boolean
   readonly pollMs: number
-  /**
-   * Takes over a lane that was leased to `worker`, with the slot that was taken for it, until it
-   * has ended.
-   */
+  /** Takes over a lane that was leased to `worker`, together with its slot, until it has ended. */
   readonly start: (claimed: LaneWithMessages, worker: number) => Promise<void>
   /**
    * Takes over a lane, with its slot, whose messages could not be read, until it is handed back.
@@ -34,7 +31,7 @@ export interface LaneClaimerOptions extends ClaimTerms {
 export interface LaneWithMessages {
   readonly lane: ClaimedLane
   readonly messages: readonly WaitingMessage[]
-  /** The lane held no more than these when it was claimed. */
+  /** The lane held only these messages when it was claimed. */
   readonly isAll: boolean
 }
 
@@ -67,8 +64,8 @@ export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
 
   /**
    * A lane that was in flight when its relay died is a suspect. Its messages are published one at a
-   * time, and at last while nothing else runs in this process, so that a message that kills its
-   * process is found. model/suspects.ts has the rule.
+   * time, and finally while nothing else runs in this process, so that a message that kills its
+   * process is identified. model/suspects.ts has the rule.
    */
   async function claimAlone(shard: number, topics: readonly string[]): Promise<number> {
     if (topics.length === 0 || alone.isResting) return 0

@@ -21,7 +21,7 @@ export interface LaneRunDeps {
    * Whether the next message may be published: the lease is held, and the process does not drain.
    */
   readonly mayGoOn: () => boolean
-  /** False: the lease was lost before. */
+  /** False: the lease had been lost. */
   readonly settle: (settlement: LaneSettlement) => Promise<boolean>
   readonly observer: Observer
 }
@@ -80,7 +80,7 @@ async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress
       return { doneTo: message.seq, failure: next.reason, left: untouched(1), facts }
     return { doneTo, left: { attempt, delayMs: next.delayMs, reason: next.reason }, facts }
   }
-  // Places at the end of the lane that hold no message are done too.
+  // Places at the end of the lane without a message are done too.
   return { doneTo: run.isAll ? Math.max(doneTo, run.lane.tail) : doneTo, left: untouched(1), facts }
 }
 
@@ -101,7 +101,7 @@ async function publishOne(
     interruption.interrupt(new HookonceError('PUBLISH_TIMEOUT', fault))
   }, timeoutMs)
   try {
-    // A publisher that ignores its signal goes on, but nothing waits for it: the message is
+    // A publisher that ignores its signal continues, but nothing waits for it: the message is
     // published again under its id.
     await interruption.during(Promise.resolve(publish(message, { signal: interruption.signal })))
     return { ok: true }

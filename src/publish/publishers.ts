@@ -12,7 +12,7 @@ export interface TopicPublisher {
 export interface OutboxPublishers {
   /** Run in this process. */
   readonly here: readonly TopicPublisher[]
-  /** Throws if no publisher takes this topic: its messages would wait forever, unseen. */
+  /** Throws if no publisher accepts this topic: its messages would wait forever, unnoticed. */
   require(topic: string): void
 }
 

@@ -21,7 +21,7 @@ import type { TopicPublisher } from './publishers.ts'
 export interface RelayOptions {
   readonly pool: Pool
   readonly shards: number
-  /** The first that takes a topic publishes its messages. */
+  /** The first publisher that matches a topic publishes its messages. */
   readonly publishers: readonly TopicPublisher[]
   /** Lanes in flight for each publisher: one that hangs takes nothing from the others. */
   readonly concurrency: number

@@ -1,6 +1,6 @@
-/** A message of the outbox, as its publisher gets it. */
+/** A message of the outbox, for its publisher. */
 export interface Message {
-  /** The same at every attempt: the receiver, or a broker, recognises repeats by it. */
+  /** The same at every attempt: receivers and brokers recognise repeats by it. */
   readonly id: string
   readonly topic: string
   readonly key: string | undefined
@@ -17,9 +17,9 @@ export interface Message {
 }
 
 /**
- * Publishes a message. Returning means that it is handed over durably. Throwing means that it is
- * retried later, as for a handler: `RetryAfter` sets when, `Permanent` gives it up. Delivery is at
- * least once: if the process dies before the hand-over is recorded, the message is published again
- * under the same id.
+ * Publishes a message. Returning means that it was handed over durably. Throwing means that it is
+ * retried later, as for a handler: `RetryAfter` sets the delay, `Permanent` fails the message.
+ * Delivery is at least once: if the process dies before the hand-over is recorded, the message is
+ * published again under the same id.
  */
 export type Publish = (message: Message, options: { readonly signal: AbortSignal }) => unknown

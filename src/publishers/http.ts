@@ -43,7 +43,7 @@ export function toHttp(options: z.input<typeof schema>): Publish {
   }
 }
 
-// So that a header of the message cannot repeat one of ours in another spelling.
+// In lower case, so that a header of the message cannot repeat one of ours in another spelling.
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

@@ -19,14 +19,14 @@ import type { OrderKeys } from './order-keys.ts'
 import { recentDuplicates } from './recent-duplicates.ts'
 import { hashReceipt, sealReceipt } from './seal-receipt.ts'
 
-/** The worker of this process, which may run at once the jobs that are accepted here. */
+/** The worker of this process, which may run accepted jobs at once. */
 export interface HandOff {
-  /** The id to lease to; undefined if this process cannot take work now. */
+  /** The id to lease to; undefined if this process cannot run jobs now. */
   readonly worker: number | undefined
   reserve(subscriber: number): boolean
   release(subscriber: number): void
   run(job: JobRef, worker: number, event: () => Event): void
-  /** Jobs are in the ledger, to be claimed by any worker. */
+  /** Called when there are jobs in the ledger that any worker may claim. */
   wake(): void
 }
 
@@ -39,7 +39,10 @@ export interface Arrival {
   readonly event: () => Event
 }
 
-/** With the keys of its tenant, if its payload will be encrypted. That happens at the commit. */
+/**
+ * A delivery with the keys of its tenant, if its payload will be encrypted. Encryption happens at
+ * the commit.
+ */
 interface KeyedArrival extends Arrival {
   readonly keys?: TenantKeys
 }
@@ -52,7 +55,7 @@ export interface Acceptor {
   readonly waiting: number
   /** Resolves when every arrival is in the ledger. */
   idle(): Promise<void>
-  /** The next delivery of every event is checked against the ledger, not against memory. */
+  /** Makes the next delivery of every event check the ledger, not the memory. */
   forgetDuplicates(): void
 }
 
@@ -64,7 +67,7 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
  * make each other wait.
  */
 const MAX_IN_FLIGHT = 2
-/** A key is seldom forgotten. One that is forgotten again and again is refused, not waited for. */
+/** Keys are rarely forgotten. If it happens repeatedly, the delivery is refused. */
 const MAX_SEALS = 3
 
 /**
@@ -87,7 +90,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     onDue: () => leaveDue(),
     onTrouble: (error) => observer.trouble({ doing: 'releasing the next ordered jobs', error }),
   })
-  // Only outages of the ledger stop all deliveries. A missing encryption key stops those of a
+  // Only outages of the ledger stop all deliveries. A missing encryption key stops those of one
   // tenant.
   const outage = breaker((error) => !(error instanceof HookonceError) && isOutage(error))
   const sealing = vault && vault.masters.length > 0 ? vault : undefined
@@ -138,7 +141,8 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   async function commit(batch: readonly KeyedArrival[]): Promise<Acceptance[]> {
     const askedAtMs = performance.now()
     const worker = handOff.worker
-    // Of copies of one event in the batch, the first is recorded and the others are duplicates.
+    // Of several copies of one event in the batch, the first is recorded and the others are
+    // duplicates.
     const places = new Map<string, number>()
     const firsts: KeyedArrival[] = []
     for (const arrival of batch) {
@@ -198,7 +202,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   }
 
   function countDuplicate(receipt: NewReceipt, recorded: RecordedBody): Acceptance {
-    // An event of the provider's list is no delivery: the one that arrived stays as it is.
+    // An event of the provider's list is not a delivery: a recorded one does not change.
     if (isReconciled(receipt)) return 'duplicate'
     // The API renders a body differently than a delivery, so the two cannot be compared.
     const isSame = recorded.reconciled || isHashOf(recorded.bodySha256, receipt)
@@ -237,7 +241,7 @@ function withJobs(
 ): NewWork {
   const jobs = subscribers.map((subscriber) => {
     const orderKey = orderKeys?.get(subscriber)
-    // Whether an ordered job may run is not known before the commit.
+    // Before the commit it is unknown whether an ordered job may run.
     const bornLeased = orderKey === undefined && worker !== undefined && handOff.reserve(subscriber)
     return { subscriber, bornLeased, lane: orderKey }
   })

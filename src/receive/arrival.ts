@@ -37,7 +37,8 @@ export function arrivals(
       keySeconds: source.keySeconds,
     }
     const recorded = (): Recorded => recordedOf(receipt, delivery.receivedAtMs)
-    // Redacted values must not reach a handler now that a retry or a replay could not get.
+    // The handler gets the redacted event, because a retry or a replay could not get the hidden
+    // values.
     const read = redaction
       ? (): Event => recordedEvent(source.source, storedIdentity(event, receipt), recorded())
       : (): Event => eventOf(event, recorded())

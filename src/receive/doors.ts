@@ -3,5 +3,5 @@ import { nodeDoor, respond } from '../delivery/node.ts'
 
 /** For node:http, Express, Fastify and the like. */
 export const receiveNode = nodeDoor(respond)
-/** For whatever speaks the fetch standard. */
+/** For frameworks that use the fetch standard. */
 export const receiveFetch = fetchDoor(responseOf)

@@ -8,7 +8,7 @@ import { bell } from '../work/bell.ts'
 
 /**
  * Counts further deliveries of known events. The sender does not wait for the counter, because its
- * event is durable already. Counts of one event add up here until the next write. A crash may lose
+ * event is already durable. Counts of one event add up here until the next write. A crash may lose
  * the last counts, and a lost reply may write some twice: nothing else is affected.
  */
 export interface DuplicateTally {
@@ -24,7 +24,10 @@ const PAUSE_MS = 1_000
 const MAX_EVENTS = 4_096
 const NO_HASH = new Uint8Array()
 
-/** `answered` gets the server that wrote a batch of counts, and when the statement was sent. */
+/**
+ * `answered` gets the server that wrote a batch of counts, and the time when the statement was
+ * sent.
+ */
 export function duplicateTally(
   pool: Pool,
   observer: Observer,

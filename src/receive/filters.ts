@@ -7,7 +7,10 @@ export interface FilteringSubscriber {
   readonly wants?: ((event: Event) => boolean) | undefined
 }
 
-/** The ids of those that want the event; undefined if no subscriber of the source has a filter. */
+/**
+ * The ids of the subscribers that want the event; undefined if no subscriber of the source has a
+ * filter.
+ */
 export function wantedBy(
   subscribers: readonly FilteringSubscriber[],
 ): ((ids: readonly number[], event: () => Event) => readonly number[]) | undefined {

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { bodyLimitFields, RETRY_AFTER_SECONDS } from '../delivery/limits.ts'
 import { strict } from '../input/checked.ts'
 
-/** What a receiver is willing to hold. Over any of these it refuses before it spends. */
+/** The limits of a receiver. Above any of them it refuses a delivery before doing work for it. */
 export const limitsSchema = strict({
   ...bodyLimitFields,
-  /** Deliveries waiting for their commit: about a second's worth at full speed. */
+  /** Deliveries waiting for their commit: about one second at full speed. */
   maxWaiting: z.int().positive().default(10_000),
   /** The Retry-After of a 503. */
   retryAfterSeconds: z.int().positive().default(RETRY_AFTER_SECONDS),

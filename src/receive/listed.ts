@@ -7,9 +7,9 @@ import type { Acceptor } from './accept.ts'
 import { arrivals } from './arrival.ts'
 import { type KnownSource, knownSource, type SubscribedSource } from './source.ts'
 
-/** An event that the provider's API listed: what a delivery of it has. */
+/** An event that the provider's API listed, with the contents of its delivery. */
 export interface ListedArrival {
-  /** The key that the list has for it. */
+  /** Its key in the list. */
   readonly key: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Uint8Array
@@ -19,14 +19,14 @@ export interface ListedArrival {
 
 /**
  * Records events that the API of a provider listed, by the same steps as a delivery after its
- * verification: identify → accept. Nothing is verified: the API is authenticated by TLS and a key.
+ * verification: identify → accept. No signature is checked: TLS and a key authenticate the API.
  */
 export interface ListedEvents {
   readonly name: string
   readonly provider: string
   readonly tenant: string
   readonly keySeconds: number
-  /** The place in the ledger of the event with this key. */
+  /** The receipt id of the event with this key. */
   placeOf(eventKey: string): { readonly shard: number; readonly id: string }
   /** Whether an event of this type would be recorded. */
   wants(type: string): boolean
@@ -95,7 +95,7 @@ export function listedEvents(options: ListedOptions): (sourceName: string) => Li
   }
 }
 
-/** Stored headers are lines, so a header that would break its line is left out. */
+/** Headers are stored as lines, so a header that would break its line is omitted. */
 function headOf(sourceName: string, headers: ListedArrival['headers']): Head {
   const safe = headers.filter(([name, value]) => !/[\u0000-\u001f:]/.test(name) && !/[\0\r\n]/.test(value))
   return {

@@ -2,16 +2,16 @@ import type { Event } from '../model/event.ts'
 import { scopedId } from '../model/receipt-id.ts'
 import type { Observer } from '../observe/observer.ts'
 
-/** A subscriber that may want its events in order. */
+/** A subscriber that may be ordered. */
 export interface OrderedSubscriber {
   readonly id: number
   readonly orderKeyOf?: ((event: Event) => string) | undefined
 }
 
-/** By subscriber, for those that want an order. */
+/** By subscriber, for ordered subscribers. */
 export type OrderKeys = ReadonlyMap<number, string>
 
-/** The order keys of an event; undefined if none of the source's subscribers wants an order. */
+/** The order keys of an event; undefined if no subscriber of the source is ordered. */
 export function orderKeysOf(
   subscribers: readonly OrderedSubscriber[],
 ): ((ids: readonly number[], event: () => Event) => OrderKeys | undefined) | undefined {
@@ -26,8 +26,8 @@ export function orderKeysOf(
 }
 
 /**
- * The order key of an event, as the ledger stores it. A function that throws must cost neither the
- * delivery nor the order: its events share one key.
+ * The order key of an event, as the ledger stores it. If the function throws, neither the delivery
+ * nor the order may be lost: such events share one key.
  */
 export function orderKeyReader(
   subscriber: number,
@@ -41,7 +41,7 @@ export function orderKeyReader(
     } catch (error) {
       observer.trouble({ doing: 'asking for the order of an event', eventKey: event.key, error })
     }
-    // The word is part of the stored hash, so it stays.
+    // The word is part of the stored hash, so it must not change.
     return scopedId('lane', String(subscriber), key)
   }
 }

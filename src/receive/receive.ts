@@ -31,7 +31,7 @@ export interface ReceiverOptions {
  *
  * admit → read the body → verify → identify → accept (group commit) → acknowledge
  *
- * Nothing is acknowledged that is not recorded. The front half, up to `identify`, is in delivery/.
+ * Only recorded events are acknowledged. The front half, up to `identify`, is in delivery/.
  */
 export function receiver(options: ReceiverOptions): Receiver {
   const { acceptor, observer, rejections, diagnoses } = options
@@ -80,7 +80,7 @@ export function receiver(options: ReceiverOptions): Receiver {
 
     const candidates = source.subscribersOf(event.type)
     const { unread } = event
-    // Nobody can tell whether a delivery that was not understood is unwanted, so it is recorded.
+    // It is unknown whether a delivery that could not be parsed is unwanted, so it is recorded.
     if (unread) rejections.add(source.name, unread.code, `recorded all the same: ${unread.detail}`)
     const mayIgnore = unread === undefined && source.source.unwanted === 'ignore'
     if (mayIgnore && candidates.length === 0) return ignore(source, event, startedAt)
@@ -90,7 +90,7 @@ export function receiver(options: ReceiverOptions): Receiver {
     try {
       return acknowledge({ source, arrival, unread }, await acceptor.accept(arrival), startedAt)
     } catch (error) {
-      // LEDGER_DOWN was refused without an attempt: counted as a refusal, nothing to report.
+      // LEDGER_DOWN was refused without an attempt: it counts as a refusal, with nothing to report.
       const isRefused = error instanceof HookonceError && error.code === 'LEDGER_DOWN'
       if (!isRefused) observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))

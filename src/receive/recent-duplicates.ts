@@ -1,21 +1,21 @@
 import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 
 /**
- * Receipts that the ledger lately reported as known. Further deliveries of them are acknowledged
+ * Receipts that the ledger recently reported as known. Further deliveries of them are acknowledged
  * from memory, so that a storm of retries does not reach the ledger (docs/decisions/0018).
  *
  * An entry is used only while the server that reported it still answers. After a failover to a
- * standby that missed a receipt, the retry must reach the ledger, because it is the delivery that
- * records the event again.
+ * standby that missed a receipt, the retry must reach the ledger, because that delivery records the
+ * event again.
  */
 export interface RecentDuplicates {
-  /** The ledger reported a known receipt when it was asked at this time. */
+  /** Remembers a known receipt, with the time when the ledger was queried. */
   add(receiptId: string, known: KnownReceipt, askedAtMs: number): void
-  /** The hash of the recorded body; undefined: ask the ledger. */
+  /** The hash of the recorded body; undefined: query the ledger. */
   bodyOf(receiptId: string): Uint8Array | undefined
   /**
-   * A server answered a statement that was sent at this time. Another server than before empties
-   * the memory.
+   * A server answered a statement that was sent at this time. A different server empties the
+   * memory.
    */
   answered(server: number, askedAtMs: number): void
   /** A connection was lost or a statement failed: the next answer may come from another server. */
@@ -23,7 +23,7 @@ export interface RecentDuplicates {
 }
 
 /**
- * As long as quick retries go on. A receipt that was deleted by hand is recorded anew after this
+ * As long as quick retries last. A receipt that was deleted by hand is recorded again after this
  * time.
  */
 const MAX_SECONDS = 60
@@ -41,7 +41,7 @@ interface Known {
 }
 
 export function recentDuplicates(now: () => number = () => performance.now()): RecentDuplicates {
-  // In the order in which they came, so that the first are the oldest.
+  // In insertion order, so that the first are the oldest.
   const known = new Map<string, Known>()
   let currentServer: number | undefined
   let answeredAtMs = Number.NEGATIVE_INFINITY
@@ -60,7 +60,7 @@ export function recentDuplicates(now: () => number = () => performance.now()): R
 
   return {
     add(receiptId, { bodySha256, secondsLeft, server }, askedAtMs) {
-      // A report from before a lost connection is about a server that may be gone.
+      // A report from before a lost connection may come from a server that no longer exists.
       const isOutdated = askedAtMs < forgottenAtMs
       answered(server, askedAtMs)
       if (isOutdated) return

@@ -8,12 +8,12 @@ import type { Observer } from '../observe/observer.ts'
 
 /**
  * The bounded log of rejections: one row per source and reason, with a count and the last case.
- * However many bad requests anyone sends, there are as many rows as reasons, and they are written
- * at most once per second.
+ * However many bad requests arrive, the number of rows does not grow, and they are written at most
+ * once per second.
  */
 export interface RejectionLog extends RefusalLog, DiagnosisLog {
   stop(): Promise<void>
-  /** Forgets what was not written yet. */
+  /** Forgets unwritten counts. */
   drop(): void
 }
 
@@ -24,7 +24,7 @@ const MAX_DIAGNOSES = 3
 
 export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let counts = new Map<string, RejectionCount>()
-  /** The diagnoses of each source and reason, the latest first: several faults share one code. */
+  /** The diagnoses of each source and reason, latest first: several faults share one code. */
   const diagnoses = new Map<string, readonly string[]>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
@@ -46,7 +46,7 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
     }
   }
 
-  /** Changes the count of one reason that the next write will add. */
+  /** Changes the count of one reason, which the next write adds. */
   function change(source: string, code: ErrorCode, update: (count: RejectionCount) => void): void {
     const key = `${source} ${code}`
     const count = counts.get(key) ?? { source, code, count: 0, lastDetail: '', diagnosis: '', header: null }

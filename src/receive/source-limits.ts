@@ -9,11 +9,11 @@ export const addressRange = z
 
 /** Limits of one source. They hold per process. */
 export const sourceLimitFields = {
-  /** Only these addresses may deliver. Empty: nobody may. */
+  /** Only these addresses may deliver. Empty: none may. */
   allow: z.array(addressRange).max(10_000).optional(),
-  /** Genuine deliveries per second. The deliveries of one second may come at once. */
+  /** Genuine deliveries per second. All deliveries of a second may arrive at once. */
   ratePerSecond: z.number().positive().optional(),
-  /** In place of `limits.maxBodyBytes`. */
+  /** Replaces `limits.maxBodyBytes`. */
   maxBodyBytes: z.int().positive().optional(),
 }
 

@@ -5,14 +5,14 @@ import { type FilteringSubscriber, wantedBy } from './filters.ts'
 import { type OrderedSubscriber, orderKeysOf } from './order-keys.ts'
 import { subscribersByType, type TypeSubscriber } from './subscribers-by-type.ts'
 
-/** A source with its subscribers, as the receiver is given it. */
+/** A source with its subscribers, as passed to the receiver. */
 export interface SubscribedSource extends GuardedSource {
   /** How long the keys of its events are kept. */
   readonly keySeconds: number
   readonly subscribers: readonly (TypeSubscriber & FilteringSubscriber & OrderedSubscriber)[]
 }
 
-/** A source with what is worked out for it once. */
+/** A source with values that are computed once. */
 export interface KnownSource extends GuardedSource {
   /** The name in the ledger. */
   readonly ledgerName: string

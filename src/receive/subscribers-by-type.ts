@@ -1,7 +1,7 @@
-/** Providers have some hundred types. A sender that makes types up must not fill the memory. */
+/** Providers have some hundred types. A sender that invents types must not fill the memory. */
 const MAX_REMEMBERED = 1_000
 
-/** A subscriber of a source, as the receiver knows it. */
+/** A subscriber of a source, for the receiver. */
 export interface TypeSubscriber {
   readonly id: number
   matches(type: string): boolean

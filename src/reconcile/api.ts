@@ -16,11 +16,11 @@ export interface ApiAnswer {
 /** The API of a provider, read one request at a time. */
 export interface ProviderApi {
   get(path: string, query?: Readonly<Record<string, string>>): Promise<ApiAnswer>
-  /** The same. Undefined if the API answers that there is no such thing (any more). */
+  /** The same. Undefined if the API answers that the resource does not exist. */
   find(path: string): Promise<ApiAnswer | undefined>
 }
 
-/** The API must be waited for. */
+/** Reports a wait for the API. */
 export interface ApiWait {
   readonly waitMs: number
   readonly why: string
@@ -35,7 +35,7 @@ export interface ApiOptions {
   onWait(wait: ApiWait): void
 }
 
-/** Most answers take less than a second, and GitHub cuts requests off after ten. */
+/** Most answers take less than a second, and GitHub ends requests after ten. */
 const ANSWER_WITHIN_MS = MINUTE_MS
 /** A page of a hundred Stripe events has a few megabytes, a payload of GitHub at most 25. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -45,7 +45,7 @@ const FIRST_PAUSE_MS = 500
 /** A rate limit that lasts longer ends the run: running again continues where it stopped. */
 const MAX_RATE_WAIT_MS = 15 * MINUTE_MS
 const MAX_RATE_WAITS = 20
-/** GitHub asks for at least a minute if a secondary limit names no time. */
+/** GitHub demands at least a minute if a secondary limit names no time. */
 const SECONDARY_LIMIT_MS = MINUTE_MS
 
 export function providerApi(options: ApiOptions): ProviderApi {
@@ -100,7 +100,7 @@ interface Answered extends ApiAnswer {
   readonly status: number
 }
 
-/** The answer to one request, or why there is none that can be used. */
+/** The answer to one request, or why there is no usable one. */
 async function attempt(url: URL, { headers, signal }: ApiOptions): Promise<Answered | { fault: string }> {
   try {
     const response = await fetch(url, {
@@ -132,13 +132,13 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** How long a rate limit asks to wait. Undefined if the answer is not about one. */
+/** The delay that a rate limit demands. Undefined if the answer is not a rate limit. */
 function rateLimitMs(answered: Answered | { fault: string }): number | undefined {
   if ('fault' in answered || (answered.status !== 429 && answered.status !== 403)) return undefined
   const { status, header, text } = answered
   const given = retryAfterMs(header('retry-after'))
   if (given !== undefined) return given
-  // GitHub's primary limit: when it begins anew, in epoch seconds.
+  // GitHub's primary limit: when it resets, in epoch seconds.
   const reset = Number(header('x-ratelimit-reset'))
   if (header('x-ratelimit-remaining') === '0' && reset > 0)
     return Math.max(0, reset * SECOND_MS - Date.now()) + SECOND_MS

@@ -1,6 +1,6 @@
 import type { ProviderApi } from './api.ts'
 
-/** The headers and the body that a delivery of the event has, as far as the API shows them. */
+/** The headers and the body of the event's delivery, as far as the API shows them. */
 export interface ListedDelivery {
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Uint8Array
@@ -16,13 +16,13 @@ export interface ListedEvent {
   read(): Promise<ListedDelivery | undefined>
 }
 
-/** An object that changed, where the provider lists objects instead of events. */
+/** An object that changed, for providers that list objects instead of events. */
 export interface ChangedObject {
   readonly objectId: string
-  /** The events about this object that count have a type that begins with this text. */
+  /** Only events about this object whose type begins with this text count. */
   readonly typePrefix: string
   readonly changedAtMs: number
-  /** The event that the ledger lacks. Undefined if it lacks none that is wanted. */
+  /** The event that the ledger lacks. Undefined if no wanted event is missing. */
   missing(known: KnownTypes, wants: (type: string) => boolean): ListedEvent | undefined
 }
 
@@ -40,9 +40,9 @@ export interface ListWindow {
 
 /** A list that is being read. Pages are read one at a time. */
 export interface OpenList {
-  /** Facts about this list that the report must contain. */
+  /** Remarks about this list for the report. */
   readonly notes: readonly string[]
-  /** Whether the provider sends this type to this receiver. Undefined if it cannot be known. */
+  /** Whether the provider sends this type to this receiver. Undefined if that is unknown. */
   readonly sends?: ((type: string) => boolean) | undefined
   readonly pages:
     | { readonly of: 'events'; readonly read: () => AsyncIterable<readonly ListedEvent[]> }
@@ -52,14 +52,14 @@ export interface OpenList {
 /** How to read one provider's list of events. */
 export interface ProviderList<Options> {
   readonly name: string
-  /** Where the API is, unless `apiUrl` is given. */
+  /** The URL of the API, unless `apiUrl` is given. */
   apiUrl(options: Options): string
   headers(options: Options): Readonly<Record<string, string>>
   /** How far back the provider lists. Undefined: without a limit. */
   readonly listsMs: number | undefined
   /**
-   * 'record': the list has the keys of the deliveries, so recording is safe. 'report': it has not,
-   * so recording must be asked for.
+   * 'record': the list has the keys of the deliveries, so recording is safe. 'report': it lacks
+   * them, so recording must be requested.
    */
   readonly defaultMode: 'record' | 'report'
   /** A younger change is not recorded, because its delivery may still arrive under another key. */
@@ -69,7 +69,7 @@ export interface ProviderList<Options> {
   open(api: ProviderApi, window: ListWindow, options: Options): Promise<OpenList>
 }
 
-/** A source whose listed events can be recorded. The receiver gives it. */
+/** A source whose listed events can be recorded. The receiver provides it. */
 export interface RecordedSource {
   readonly name: string
   readonly provider: string

@@ -42,7 +42,7 @@ export const githubList: ProviderList<GitHubListOptions> = {
   listsMs: 3 * DAY_MS,
   defaultMode: 'record',
   settlesMs: 0,
-  // The list has the deliveries of one hook, so it has nothing that is not sent.
+  // The list contains only deliveries of one hook, so everything in it was sent here.
   narrowBy: undefined,
   async open(api, window, { hook }) {
     const path = deliveriesPath(hook)

@@ -22,7 +22,7 @@ export function compactJson(text: string): string {
   return compact + text.slice(begin)
 }
 
-/** The values of an object by name, each as its own text. Empty if the text is no object. */
+/** The values of an object by name, each as its own text. Empty if the text is not an object. */
 export function membersOf(text: string): Map<string, string> {
   const members = new Map<string, string>()
   const compact = compactJson(text)
@@ -34,7 +34,7 @@ export function membersOf(text: string): Map<string, string> {
   return members
 }
 
-/** The elements of an array, each as its own text. Empty if the text is no array. */
+/** The elements of an array, each as its own text. Empty if the text is not an array. */
 export function elementsOf(text: string): string[] {
   const compact = compactJson(text)
   return compact.startsWith('[') ? partsOf(compact) : []

@@ -2,13 +2,13 @@ import { HookonceError } from '../model/errors.ts'
 
 interface Page<Item> {
   readonly items: readonly Item[]
-  /** Where the next, older page begins. Undefined: this page is the last of the window. */
+  /** The start of the next, older page. Undefined: this page is the last of the window. */
   readonly next: string | undefined
 }
 
 /**
  * Reads a list that begins with the newest item so that the oldest page comes first: ordered
- * subscribers must get events in the order in which they occurred. The first walk remembers only
+ * subscribers must get events in the order in which they occurred. The first pass remembers only
  * where each page begins; the way back reads each page again. New items do not move a cursor.
  */
 export async function* oldestFirst<Item>(
@@ -25,7 +25,7 @@ export async function* oldestFirst<Item>(
   for (const cursor of [...cursors].slice(0, -1).reverse()) yield (await readPage(cursor)).items.toReversed()
 }
 
-/** A list that leads back to an earlier page would never end. */
+/** A list that returns to an earlier page would never end. */
 export function requireProgress(isNew: boolean, cursor: string): void {
   if (isNew) return
   throw new HookonceError('PROVIDER_API_FAILED', `the list leads back to its page "${cursor}"`)

@@ -5,7 +5,7 @@ import type { CheckedOptions } from './options.ts'
 import { shopifyList } from './shopify.ts'
 import { stripeList } from './stripe.ts'
 
-/** The list of one provider, with the options it is read by. */
+/** The list of one provider, with its options. */
 export interface ConfiguredList extends Omit<ProviderList<never>, 'apiUrl' | 'headers' | 'open'> {
   readonly apiUrl: string
   readonly headers: Readonly<Record<string, string>>

@@ -8,9 +8,9 @@ export interface ReconcileProgress {
   readonly listed: number
   readonly missing: number
   readonly recorded: number
-  /** How much of the window was read, from 0 to 1. Undefined: it is not known. */
+  /** How much of the window was read, from 0 to 1. Undefined: unknown. */
   readonly share?: number
-  /** The run waits for the API. */
+  /** The run is waiting for the API. */
   readonly wait?: ApiWait
 }
 
@@ -30,10 +30,10 @@ const commonFields = {
   limit: z.int().positive().max(MAX_MISSING).default(MAX_MISSING),
   /** Another address of the API: GitHub Enterprise Server, or a test. */
   apiUrl: z.string().refine(isSafeUrl, 'must be an https:// URL; http:// only on this machine').optional(),
-  /** Who runs it, and why. The audit keeps both if anything was recorded. */
+  /** Who runs it, and why. The audit records both if anything was recorded. */
   by: z.string().min(1).default('hooks.reconcile'),
   why: z.string().min(1).default('events that never arrived'),
-  /** Stops the run. The report contains what was done. */
+  /** Stops the run. The report contains the work done so far. */
   signal: z.instanceof(AbortSignal).optional(),
   onProgress: z
     .custom<(progress: ReconcileProgress) => void>(
@@ -51,7 +51,7 @@ const schemas = {
       .string()
       .regex(/^we_\w+$/, 'must be the id of a webhook endpoint, which begins with we_')
       .optional(),
-    /** A connected account, whose events are listed instead. */
+    /** A connected account. Its events are listed instead. */
     account: z
       .string()
       .regex(/^acct_\w+$/, 'must be the id of an account, which begins with acct_')

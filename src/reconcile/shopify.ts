@@ -7,11 +7,11 @@ import { requireProgress } from './newest-first.ts'
 import type { ShopifyListOptions } from './options.ts'
 
 /*
- * Shopify has no list of events or deliveries. Its advice is to read the objects that changed. So a
- * change is found, but not the key of its delivery: an event made of it has a derived key, and a
+ * Shopify has no list of events or deliveries, and advises to read the objects that changed. That
+ * shows a change, but not the key of its delivery: the event of a change has a derived key, and a
  * later delivery of the same change is a second event (docs/reconcile.md).
  *
- * The REST API is read, because webhooks carry its rendering of an object.
+ * Uses the REST API, because webhooks contain the same representation of an object.
  */
 
 const PAGE_SIZE = 250

@@ -14,7 +14,7 @@ import type { StripeListOptions } from './options.ts'
  */
 
 const PAGE_SIZE = 100
-/** More types cannot be given to the API. */
+/** The API accepts no more types. */
 const MAX_TYPES = 20
 
 const pageSchema = z.object({
@@ -52,7 +52,9 @@ export const stripeList: ProviderList<StripeListOptions> = {
   },
 }
 
-/** The list has every event of the account. The endpoint is sent only those that it enables. */
+/**
+ * The list has every event of the account. The endpoint receives only the types that it enables.
+ */
 async function endpointOf(
   api: ProviderApi,
   { endpoint }: StripeListOptions,
@@ -99,7 +101,7 @@ async function readPage(
   return { items, next: page.has_more ? page.data.at(-1)?.id : undefined }
 }
 
-/** Deliveries of a connected account's events name the account. A list of that account may not. */
+/** Deliveries for a connected account name the account. The list of that account may not. */
 function withAccount(event: string, account: string | undefined): string {
   if (account === undefined || membersOf(event).has('account')) return event
   return `{"account":${JSON.stringify(account)},${event.slice(1)}`

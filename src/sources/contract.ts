@@ -18,7 +18,7 @@ export interface Refusal {
   readonly ok: false
   readonly code: ErrorCode
   readonly detail: string
-  /** The header that it is about. */
+  /** The header that caused the rejection. */
   readonly header?: string
 }
 
@@ -127,24 +127,27 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
    */
   readonly mode?: 'enforce' | 'shadow'
   /**
-   * The header that the receiver must set to a unique id, if the sender's events cannot be told
-   * apart.
+   * The header that the receiver must set to a unique id, if the sender's events cannot be
+   * distinguished.
    */
   readonly stampHeader?: string
-  /** Whether every event needs that header, and not only some. */
+  /** Whether every event needs that header, or only some. */
   readonly needsStamp?: boolean
   /**
    * Whether a header contains the secret. Such a header is not recorded and not passed to handlers
    * and destinations.
    */
   withholds?(name: string, value: string): boolean
-  /** Absent without rules. Handlers and destinations get the event as it is stored. */
+  /**
+   * Applies the rules of `redact`. Undefined if there are none. Handlers and destinations get the
+   * event as it is stored.
+   */
   readonly redaction?: Redaction
   /** The methods of its handshakes besides POST. */
   readonly handshakeMethods?: readonly string[]
   /**
-   * Fetches what is missing to verify this delivery: certificates, or secrets from a function or
-   * file. Returns undefined if nothing is missing. Absent on sources that never need it.
+   * Fetches the certificates, or the secrets from a function or file, that this delivery needs.
+   * Returns undefined if nothing is missing. Absent on sources that never need it.
    */
   prepare?(delivery: Delivery): Promise<Refusal | undefined> | undefined
   /** The answer if this request is a handshake. Undefined for a delivery. */

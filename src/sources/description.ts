@@ -19,8 +19,8 @@ const KEY_PLACE = `expected header:<name> or json:<path>, an array of those, { h
 // senders whose envelope changes from attempt to attempt.
 const itemHash = z.literal('item-hash')
 
-// For pings that carry no details ("something changed"). A repeat is a second event, because the
-// two cannot be told apart.
+// For pings without details ("something changed"). A repeat is a second event, because the two
+// cannot be distinguished.
 const eachDelivery = z.literal('each-delivery')
 
 /** A part of the JSON as the sender wrote it. May be an object or an array. */
@@ -119,9 +119,9 @@ const about = strict({
    */
   confidence: z.enum(['verified', 'documented', 'uncertain']),
   evidence: z.array(z.string().min(1)).min(1),
-  /** Which parts the evidence does not show, in words. */
+  /** Which parts the evidence does not cover, in words. */
   unverified: z.array(z.string()).default([]),
-  /** What a user should know before using this provider. */
+  /** Notes for users of this provider. */
   notes: z.array(z.string()).default([]),
 })
 

@@ -55,7 +55,7 @@ describe.each([
 
   it('rejects a secret that ends with a line break, and more than 8 secrets', () => {
     expect(() => make({ secret: 'c2VjcmV0\n' })).toThrow(
-      /CONFIG_INVALID: .*number 1 begins or ends with whitespace/,
+      /CONFIG_INVALID: .*secret 1 begins or ends with whitespace/,
     )
     expect(() => make({ secret: Array<string>(9).fill('c2VjcmV0') })).toThrow(
       /CONFIG_INVALID: .*at most 8 secrets/,

@@ -160,7 +160,7 @@ export function placedSecrets(secret: ResolvedSecret, provider: string): PlacedS
   if (padded !== undefined) {
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: secret: number ${padded.position} begins or ends with whitespace; remove it`,
+      `${provider}: secret ${padded.position} begins or ends with whitespace; remove it`,
     )
   }
   return placed

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /*
- * A place says where one value of a delivery is. `json:` and `form:` read the parsed body, `item:`
- * reads the single event of a batch, `claim:` the JSON Web Token in a header. `const:` is the value
- * itself.
+ * A place is the location of one value in a delivery. `json:` and `form:` read the parsed body,
+ * `item:` reads the single event of a batch, `claim:` the JSON Web Token in a header. `const:` is
+ * the value itself.
  */
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/

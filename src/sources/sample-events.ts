@@ -53,7 +53,7 @@ export function signedSample(
   })
 }
 
-/** Reads a secret that comes from a file: otherwise that happens at the first delivery. */
+/** Reads a secret from its file now instead of at the first delivery. */
 export async function prepareToSign(source: SigningSource): Promise<void> {
   const blank = {
     method: 'POST',

@@ -1,15 +1,21 @@
 import { HookonceError } from '../model/errors.ts'
 
 const CONTROL = /^(begin|start\s+transaction|commit|end|abort|rollback|prepare\s+transaction)\b/i
-/** Of a transaction that is the handler's own: it may go back to a savepoint in it. */
+/** The handler may roll back to a savepoint in its own transaction. */
 const TO_SAVEPOINT = /^rollback\s+(work\s+|transaction\s+)?to\b/i
 const SAVEPOINT = /^(savepoint|release)\b/i
-/** What outlives the statement in its session. NOTIFY does not: it goes out with the commit. */
+/**
+ * Statements whose effect on the session outlives them. NOTIFY is not one: it is sent with the
+ * commit.
+ */
 const OF_SESSION = /^(set|reset|discard|deallocate|prepare|listen|unlisten|declare|fetch|move|close|load)\b/i
 const SESSION_CALL = /\b(set_config|pg_(?:try_)?advisory_(?:un)?lock(?:_shared|_all)?)\s*\(/i
 const COPY = /^(copy)\b.*\b(from\s+stdin|to\s+stdout)\b/is
 
-/** Its end is ours to say: only then do the writes, the record and the fence go together. */
+/**
+ * Only the engine may end the transaction: it commits the writes, the record and the fence
+ * together.
+ */
 export function refuseControl(text: string): void {
   const said = withoutLeadIn(text)
   const [, word] = CONTROL.exec(said) ?? []
@@ -21,30 +27,30 @@ export function refuseControl(text: string): void {
 }
 
 /**
- * A text that the server takes for one statement or not at all: of several, any could end the
- * transaction. Without values pg would send it as a text of any number.
+ * Makes the server accept exactly one statement, because a second one could end the transaction.
+ * Without values, pg would send a text that may hold several statements.
  */
 export function asOneStatement<Query extends { readonly text: string }>(query: Query): Query {
-  // Tags for SQL make objects whose text is a getter of their class.
+  // SQL tags create objects whose text is a getter of their class.
   return { ...query, text: query.text, queryMode: 'extended' }
 }
 
-/** Where the server was given several after all. */
+/** Translates the server's error for several statements in one query. */
 export function refuseSeveral(error: unknown): never {
   const { code, routine } = error as { code?: unknown; routine?: unknown }
-  // Other errors of syntax come from elsewhere in the server.
+  // Other syntax errors come from other parts of the server.
   if (code !== '42601' || routine !== 'exec_parse_message') throw error
   throw new HookonceError(
     'TRANSACTION_MISUSED',
-    'several statements in one query inside a transaction: say them one by one',
+    'several statements in one query inside a transaction: send them one by one',
     { cause: error },
   )
 }
 
 /**
- * Writes share their transaction with those of other jobs, so neither a savepoint nor the session
- * is theirs. This reports mistakes early. What hides in a function or a trigger is undone before
- * the next job's writes: see ledger/sessions.ts.
+ * Writes share their transaction with those of other jobs, so they may change neither a savepoint
+ * nor the session. This reports mistakes early. Changes by a function or a trigger are undone
+ * before the next job's writes: see ledger/sessions.ts.
  */
 export function refuseInWrite(text: string): void {
   const said = withoutLeadIn(text)
@@ -64,16 +70,16 @@ export function refuseInWrite(text: string): void {
   }
   const [, copy, where] = COPY.exec(said) ?? []
   if (copy === undefined) return
-  const fault = `ctx.write(): "copy … ${where}" needs a stream, which a statement has not: use insert`
+  const fault = `ctx.write(): "copy … ${where}" needs a stream, which ctx.write() does not support; use insert`
   throw new HookonceError('CONFIG_INVALID', fault)
 }
 
-/** Comments and texts. What stands between dollars is code where a DO begins it. */
+/** Comments and strings. A dollar-quoted string is code if a DO precedes it. */
 const NOT_CODE = /'(?:[^']|'')*'|--[^\n\r]*|\/\*[\s\S]*?\*\//g
 const DOLLAR_TEXT = /\$(\w*)\$[\s\S]*?\$\1\$/g
 
 function sessionCall(said: string): RegExpExecArray | undefined {
-  // Nearly no statement has one: only such are looked at more closely.
+  // Few statements have one, so only those are examined further.
   if (!SESSION_CALL.test(said)) return undefined
   const code = said.replace(NOT_CODE, ' ')
   return SESSION_CALL.exec(/^do\b/i.test(said) ? code : code.replace(DOLLAR_TEXT, ' ')) ?? undefined
@@ -82,7 +88,7 @@ function sessionCall(said: string): RegExpExecArray | undefined {
 const SPACE = /^[\s;]+/
 const LINE_COMMENT = /^--[^\n\r]*/
 
-/** The statement without the space, the empty statements and the comments before it. */
+/** The statement without leading spaces, empty statements and comments. */
 function withoutLeadIn(text: string): string {
   let rest = text
   for (;;) {
@@ -92,7 +98,7 @@ function withoutLeadIn(text: string): string {
   }
 }
 
-/** How long the comment is that the text begins with. PostgreSQL nests them. */
+/** The length of the comment at the start of the text. PostgreSQL nests comments. */
 function blockComment(text: string): number {
   if (!text.startsWith('/*')) return 0
   let depth = 0

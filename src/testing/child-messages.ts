@@ -1,9 +1,9 @@
 import type { AttemptFact, EffectFact } from '../observe/observer.ts'
 import type { CrashPoint, FaultKind } from './faults.ts'
 
-/* What a test and its real child processes send each other. All of it is JSON. */
+/* Messages between a test and its real child processes. All of them are JSON. */
 
-/** What a child is started with, as its only argument. */
+/** The only argument of a child. */
 export interface ChildSettings {
   readonly module: string
   readonly export: string
@@ -19,21 +19,21 @@ export interface ChildFault {
   readonly id: number
   readonly kind: FaultKind
   readonly point: CrashPoint
-  /** How often the point must still be reached. */
+  /** How many more times the point must be reached. */
   readonly left: number
 }
 
 export type ToChild =
   | { readonly arm: ChildFault }
   | { readonly shiftMs: number }
-  /** The run at a fault may go on. */
+  /** The run at a fault may continue. */
   | { readonly goOn: true }
   | { readonly stop: true }
 
 export type FromChild =
   | { readonly port: number }
   | { readonly failed: string }
-  /** A fault happens now. After it, the child is dead or stopped, or waits. */
+  /** A fault happens now. After it, the child is dead, stopped or waiting. */
   | { readonly hit: number }
   | { readonly attempt: Omit<AttemptFact, 'error'> & { readonly error?: string } }
   | { readonly effectStarted: EffectFact }

@@ -23,7 +23,7 @@ export interface RunningChild {
   arm(fault: ChildSettings['faults'][number]): void
 }
 
-/** Starts a real process for the app. Resolves when it takes deliveries. */
+/** Starts a real process for the app. Resolves when it accepts deliveries. */
 export async function startChild(options: ChildOptions): Promise<RunningChild> {
   const { settings, execArgv, log, onHit } = options
   const script = fileURLToPath(new URL('./child.js', import.meta.url))
@@ -90,7 +90,7 @@ export async function startChild(options: ChildOptions): Promise<RunningChild> {
       if ('trouble' in message) observer.trouble?.(message.trouble)
     })
     void exited.then(() => {
-      const fault = `the process of the test ended before it took deliveries. ${complaint.trim()}`
+      const fault = `the process of the test ended before it accepted deliveries. ${complaint.trim()}`
       reject(new HookonceError('CONFIG_INVALID', `testHooks(): ${fault}`))
       if (state === 'living') state = 'dead'
     })

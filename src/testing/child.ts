@@ -12,8 +12,8 @@ import { noProxy, simulatedProcess } from './process.ts'
 import { movedSource, requireSeat, testOptions } from './test-options.ts'
 
 /*
- * A real process of a test. It runs the app of the user, kills or stops itself at the points that
- * the test has armed, and tells the test what happened.
+ * A real process of a test. It runs the user's app, kills or stops itself at the points that the
+ * test has armed, and reports to the test.
  */
 
 const settings = JSON.parse(argv[2] ?? '{}') as ChildSettings
@@ -21,7 +21,7 @@ const armed = faults()
 let { shiftMs } = settings
 let goOn: () => void = () => undefined
 
-/** Resolves when the message has left: a killed process sends nothing more. */
+/** Resolves when the message has been sent: a killed process sends nothing more. */
 function tell(message: FromChild): Promise<void> {
   return new Promise((resolve) => {
     if (!process.connected || !process.send) return resolve()
@@ -92,6 +92,6 @@ process.on('message', async (message: ToChild) => {
     process.exit()
   }
 })
-// The test is gone: nobody needs this process.
+// The test has ended, so this process is no longer needed.
 process.on('disconnect', () => process.exit())
 await tell({ port: door.port })

@@ -3,7 +3,7 @@ import { moveClock, readClock } from '../ledger/testing/clock.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Duration, durationMs } from './duration.ts'
 
-/** The time of a test: of its database, and of the deliveries that it sends and receives. */
+/** The time of a test: for its database, and for the deliveries that it sends and receives. */
 export interface TestClock {
   now(): Date
   /**
@@ -21,7 +21,7 @@ export interface OpenClock extends TestClock {
 
 export interface ClockOptions {
   readonly pool: Pool
-  /** After the time has moved: what runs by a timer in production. */
+  /** Runs after the time has moved, in place of timers in production. */
   readonly onMoved: (nowMs: number) => Promise<void>
 }
 

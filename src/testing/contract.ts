@@ -13,18 +13,18 @@ import type { Row } from './rows.ts'
 
 /* What a test holds. */
 
-/** What a factory may return instead of hooks alone. */
+/** What a factory may return instead of only the hooks. */
 export interface TestApp<S extends Sources> {
   readonly hooks: Hookonce<S>
   /** Deliveries are sent to this app, instead of to the hooks: an Express app, or any listener. */
   readonly app?: RequestListener | undefined
-  /** Closes what the factory has opened. */
+  /** Closes the resources of the factory. */
   readonly close?: (() => unknown) | undefined
 }
 
 /**
- * Makes the hooks on a database. Called again for each simulated process, as a deployment would
- * start the app again.
+ * Makes the hooks on a database. Called again for each simulated process, like a restart of the
+ * app.
  */
 export type HooksFactory<S extends Sources> = (
   database: string,
@@ -36,7 +36,7 @@ export interface TestHooksOptions {
   readonly server?: string | undefined
   /** Makes your tables. Runs once per server, not once per test. */
   readonly setup?: ((database: string) => unknown) | undefined
-  /** Change it if `setup` reads files: its text alone tells a new version otherwise. */
+  /** Change it if `setup` reads files: otherwise only its source text identifies a version. */
   readonly setupVersion?: string | undefined
   /** The schema of the ledger, if a factory makes hooks that do not use the default. */
   readonly schema?: string | undefined
@@ -49,7 +49,7 @@ export interface TestHooksOptions {
    * imports the factory from this module. The factory must be passed to testHooks() too.
    */
   readonly process?: RealProcess | undefined
-  /** `start: false`: events are recorded, and no worker runs. */
+  /** `start: false`: events are recorded, but no worker runs. */
   readonly start?: boolean | undefined
 }
 
@@ -63,11 +63,11 @@ export interface RealProcess {
 }
 
 export interface FaultOptions {
-  /** At which time that the point is reached. Default: 1. */
+  /** The occurrence of the point, from 1. Default: 1. */
   readonly time?: number
 }
 
-/** hookonce on a database of this test's own, with a clock and with faults. */
+/** hookonce on the test's own database, with a clock and with faults. */
 export interface TestHooks<S extends Sources> {
   /** The hooks under test. After a crash: those of the next process. */
   readonly hooks: Hookonce<S>
@@ -79,14 +79,14 @@ export interface TestHooks<S extends Sources> {
   readonly deliver: Deliver<S>
   /**
    * Waits until everything that was delivered is at rest: processed, failed, or waiting for a
-   * person. Moves the clock to retries that are due later.
+   * person. Moves the clock to scheduled retries.
    */
   settled(options?: WaitOptions): Promise<void>
-  /** Waits for a job in a state, which it may have been in before. Does not move the clock. */
+  /** Waits for a job that is or was in a state. Does not move the clock. */
   waitFor(filter: JobFilter, options?: WaitOptions): Promise<JobView>
   /** All jobs, in the order of their arrival. */
   jobs(): Promise<JobView[]>
-  /** What is recorded of an effect. */
+  /** The records of an effect. */
   effects(key: string): Promise<EffectHistory>
   /** All rows of a table, in a stable order. */
   rows<R = Row>(table: string): Promise<R[]>
@@ -96,7 +96,7 @@ export interface TestHooks<S extends Sources> {
    * Stops the process for longer than its lease, now or at a point. Another process takes over.
    */
   freeze(options?: FaultOptions & { readonly at?: CrashPoint }): Promise<Frozen>
-  /** The lease ends while the handlers go on, now or at a point. Another process takes over. */
+  /** The lease ends while the handlers continue, now or at a point. Another process takes over. */
   loseLease(options?: FaultOptions & { readonly at?: CrashPoint }): Promise<void>
   /** Every order and number of deliveries must lead to the same rows. */
   readonly permutations: Permutations<S>
@@ -105,7 +105,7 @@ export interface TestHooks<S extends Sources> {
 }
 
 export interface Frozen {
-  /** The frozen process goes on, and does not know that time has passed. */
+  /** The frozen process continues, and does not know that time has passed. */
   thaw(): void
 }
 
@@ -117,14 +117,14 @@ export interface ScheduledEvent<S extends Sources = Sources> {
   /** Default: one per event of the list. */
   readonly key?: string
   readonly objectId?: string
-  /** Default: one second after the event before it. */
+  /** Default: one second after the previous event. */
   readonly occurredAt?: Date
 }
 
 export interface PermutationOptions<S extends Sources> {
-  /** Each event is delivered once up to this many times. Default: 2. */
+  /** Each event is delivered from once to this many times. Default: 2. */
   readonly maxTimes?: number
-  /** More schedules than this are sampled. Default: 50. */
+  /** If there are more schedules, a sample is tried. Default: 50. */
   readonly limit?: number
   /** Repeats the sample of an earlier run. Default: random, and part of the error. */
   readonly seed?: number
@@ -132,22 +132,22 @@ export interface PermutationOptions<S extends Sources> {
   readonly tables?: readonly string[]
   /** Columns that may differ. Columns with a default such as `now()` or a sequence always may. */
   readonly ignore?: readonly string[]
-  /** Anything else that must come out the same. */
+  /** Further values that must be equal in all schedules. */
   readonly observe?: (t: TestHooks<S>) => unknown
 }
 
 export interface PermutationReport {
-  /** How many schedules were tried. */
+  /** The number of tried schedules. */
   readonly tried: number
-  /** Whether they were all that there are. */
+  /** Whether these are all possible schedules. */
   readonly isExhaustive: boolean
   readonly seed: number
 }
 
 /**
- * Delivers the events in every order and number, each schedule on a database of its own, and
- * compares the rows with those of the events as given, once each. Throws TEST_DIVERGED with the
- * shortest schedule that leads to other rows.
+ * Delivers the events in every order and number, each schedule on its own database. Compares the
+ * rows with those of the events as given, once each. Throws TEST_DIVERGED with the shortest
+ * schedule that leads to other rows.
  */
 export type Permutations<S extends Sources> = (
   events: readonly ScheduledEvent<S>[],

@@ -11,7 +11,7 @@ import type { OpenClock } from './clock.ts'
 import type { Door, Reply } from './door.ts'
 import { type Duration, durationMs } from './duration.ts'
 
-/** Fields of the body: objects are merged, all else is replaced. */
+/** Fields of the body: objects are merged, all other values are replaced. */
 export type Overrides = Readonly<Record<string, unknown>>
 
 export interface DeliverOptions {
@@ -27,10 +27,10 @@ export interface DeliverOptions {
   /** All copies are sent at the same time. */
   readonly concurrently?: boolean
   /**
-   * Of several types: `true` sends the last first; a list of positions, from 0, gives any order.
+   * With several types: `true` sends the last first; a list of positions, from 0, sets any order.
    */
   readonly reorder?: boolean | readonly number[]
-  /** The clock moves by this before each delivery but the first. */
+  /** The clock moves by this before each delivery except the first. */
   readonly delay?: Duration
   /** The reply to the first delivery never arrives, so the provider sends it again. */
   readonly loseReply?: boolean
@@ -40,20 +40,20 @@ export interface DeliverOptions {
   readonly at?: Date | Duration
 }
 
-/** One event, and what its sender saw. */
+/** One event, and the result for its sender. */
 export interface Delivered {
   readonly source: string
   readonly type: string
   /** The event key. */
   readonly key: string
   readonly objectId: string
-  /** The status of each delivery; undefined where no reply arrived. */
+  /** The status of each delivery; undefined if no reply arrived. */
   readonly statuses: readonly (number | undefined)[]
-  /** Of the last reply that arrived. */
+  /** The status of the last reply that arrived. */
   readonly status: number | undefined
   /** The code of the refusal, if the last reply was one. */
   readonly code: string | undefined
-  /** Of the receipt; undefined if the delivery was refused. */
+  /** The id of the receipt; undefined if the delivery was refused. */
   readonly receiptId: string | undefined
 }
 
@@ -131,7 +131,7 @@ export function deliverer<S extends Sources>({ seat, door, clock, idle, pathOf }
     return options.tamper === undefined ? delivery : tampered(delivery, options.tamper)
   }
 
-  /** As a provider does: no answer, or 503, and it sends the event again. */
+  /** Like a provider: if there is no answer, or a 503, sends the event again. */
   async function untilAnswered(sign: () => SignedDelivery, loseFirst: boolean): Promise<Reply[]> {
     const replies: Reply[] = []
     for (let tries = 0; tries < MAX_RESENDS; tries += 1) {
@@ -194,7 +194,7 @@ function orderOf(count: number, reorder: DeliverOptions['reorder']): readonly nu
   if (reorder === undefined || reorder === false) return given
   if (reorder === true) return given.reverse()
   if (reorder.every((index) => given.includes(index))) return reorder
-  const fault = `reorder: [${reorder.join(', ')}] names a position that is not there; positions go from 0 to ${count - 1}`
+  const fault = `reorder: [${reorder.join(', ')}] contains a position that does not exist; positions are 0 to ${count - 1}`
   throw new HookonceError('CONFIG_INVALID', `deliver(): ${fault}`)
 }
 
@@ -222,7 +222,7 @@ function fieldsOf(overrides: Overrides, parents: readonly string[] = []): Sample
 function tampered(delivery: SignedDelivery, how: NonNullable<DeliverOptions['tamper']>): SignedDelivery {
   if (typeof how === 'function') return how(delivery)
   if (how === 'body') {
-    // A space keeps JSON valid, and any signature over the bytes wrong.
+    // A space keeps JSON valid, but invalidates any signature over the bytes.
     const body = Buffer.concat([delivery.body, Buffer.from(' ')])
     const { 'content-length': _, ...headers } = delivery.headers
     return { ...delivery, body, headers }
@@ -233,7 +233,7 @@ function tampered(delivery: SignedDelivery, how: NonNullable<DeliverOptions['tam
   return { ...delivery, headers: Object.fromEntries(headers) }
 }
 
-/** The last letter or digit is another one. */
+/** Changes the last letter or digit. */
 function flipped(value: string): string {
   return value.replace(/[A-Za-z0-9](?=[^A-Za-z0-9]*$)/, (last) => (last === '0' ? '1' : '0'))
 }

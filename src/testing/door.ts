@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import type { SimulatedProcess } from './process.ts'
 
-/** What a sender sees of its delivery. */
+/** The result of a delivery for its sender. */
 export interface Reply {
   /** Undefined: the connection broke before the reply. */
   readonly status: number | undefined
@@ -24,11 +24,11 @@ export interface OutgoingRequest {
   readonly body: Uint8Array | string
 }
 
-/** Where requests arrive: at a real HTTP server, with the user's app or the hooks behind it. */
+/** A real HTTP server that receives requests, with the user's app or the hooks behind it. */
 export interface Door {
-  /** `loseReply`: the reply is made, and never arrives. */
+  /** `loseReply`: the reply is produced, but never arrives. */
   send(request: OutgoingRequest, loseReply: boolean): Promise<Reply>
-  /** Resolves when the requests that are being answered now have their replies. */
+  /** Resolves when all requests in progress are answered. */
   answered(): Promise<unknown>
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ export async function openDoor(
 
 const BROKEN: Reply = { status: undefined, body: '', headers: {} }
 
-/** Sends a request to a port of this machine, on a connection of its own. */
+/** Sends a request to a port of this machine, on its own connection. */
 export function sendTo(
   port: number,
   { method, url, headers, body }: OutgoingRequest,

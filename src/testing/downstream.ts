@@ -10,13 +10,13 @@ export interface DownstreamCall {
   readonly key: string | undefined
   readonly headers: IncomingMessage['headers']
   readonly body: string
-  /** Whether the service did something, or refused, or knew the key from before. */
+  /** Whether the service acted. False: it refused, or recognised the key. */
   readonly acted: boolean
 }
 
 /**
- * How one request is answered. A status of 400 and more: the service refuses and does nothing.
- * `lose`: it acts, and its reply never arrives. `hang`: it acts, and does not answer. `down`: the
+ * The answer to one request. A status of 400 or more: the service refuses and does nothing. `lose`:
+ * it acts, and its reply never arrives. `hang`: it acts, and does not answer. `down`: the
  * connection breaks before it acts.
  */
 export type DownstreamReply =
@@ -35,9 +35,9 @@ export interface DownstreamCalls {
 }
 
 /**
- * A recording HTTP service in place of the ones that handlers call. Like the API of Stripe, it acts
- * once per Idempotency-Key, and answers a repeated key with its first reply. A request without a key
- * acts each time.
+ * A recording HTTP service that replaces the services that handlers call. Like the API of Stripe,
+ * it acts once per Idempotency-Key, and answers a repeated key with its first reply. A request
+ * without a key acts each time.
  */
 export interface Downstream {
   readonly url: string

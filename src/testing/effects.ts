@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { type EffectRow, readEffects } from '../ledger/testing/progress.ts'
 
-/** What is recorded of one effect. */
+/** The records of one effect. */
 export interface EffectHistory {
   readonly key: string
   /** One record per epoch: a replay with `fresh` begins the next. */
   readonly records: readonly EffectRow[]
-  /** How often its work was called, by all processes. A crash in a call makes it two. */
+  /** How often its work was called, by all processes. A crash during a call makes it two. */
   readonly calls: number
-  /** Records that say that it happened. */
+  /** The number of records that it happened. */
   readonly happened: number
 }
 

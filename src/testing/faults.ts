@@ -15,7 +15,7 @@ export type CrashPoint = `step:${string}` | `effect:${string}` | 'write' | 'comm
 
 export type FaultKind = 'crash' | 'freeze' | 'loseLease'
 
-/** A fault that a test has asked for. It happens once. */
+/** A fault that a test has requested. It happens once. */
 export interface ArmedFault {
   readonly id: number
   readonly kind: FaultKind
@@ -24,17 +24,17 @@ export interface ArmedFault {
 }
 
 export interface Faults {
-  /** `time`: at which time that the point is reached, from 1. */
+  /** `time`: the occurrence of the point, from 1. */
   arm(kind: FaultKind, point: CrashPoint, time: number, id?: number): PendingFault
   /** The fault with this id has happened, in another process. */
   happened(id: number): ArmedFault | undefined
-  /** The fault that happens here, if one does. */
+  /** The fault that happens here, if any. */
   hit(point: CrashPoint): ArmedFault | undefined
   readonly unreached: readonly PendingFault[]
 }
 
 export interface PendingFault extends ArmedFault {
-  /** How often the point must still be reached. */
+  /** How many more times the point must be reached. */
   readonly left: number
 }
 
@@ -45,7 +45,7 @@ export function faults(): Faults {
   return {
     arm(kind, point, time, id = armed.length) {
       if (!POINT.test(point)) {
-        const fault = `"${point}" is no point of a run; pass 'step:NAME', 'effect:KEY', 'write', 'commit' or 'ack'`
+        const fault = `"${point}" is not a point of a run; pass 'step:NAME', 'effect:KEY', 'write', 'commit' or 'ack'`
         throw new HookonceError('CONFIG_INVALID', fault)
       }
       const fault = { id, kind, point, left: time, wasReached: false, matches: patternOf(point) }
@@ -82,13 +82,15 @@ export interface Host {
    * Resolves at once in a living process, after the thaw in a frozen one, and never in a dead one.
    */
   alive(): Promise<void>
-  /** As `alive`, after the fault that a test has asked for here. */
+  /** Like `alive`, but first carries out the fault that a test has requested here. */
   reach(point: CrashPoint): Promise<void>
   /** `commit` is reached when the ledger has the completion of this run. */
   reachWithCompletion(receiptId: string): void
 }
 
-/** The handler, which stops at each call of its context once its process is dead or frozen. */
+/**
+ * Wraps a handler so that it stops at each call of its context once its process is dead or frozen.
+ */
 export function hosted(handler: Handler, host: Host): Handler {
   return async (event, ctx) => {
     let hasWritten = false

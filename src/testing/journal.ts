@@ -6,7 +6,7 @@ import type { JobState } from '../model/job-state.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { AttemptFact, CustomObserver, EffectFact } from '../observe/observer.ts'
 
-/** Chooses jobs. Every value that is given must match. */
+/** Selects jobs. Every given value must match. */
 export interface JobFilter {
   readonly source?: string
   readonly type?: string
@@ -22,20 +22,20 @@ export interface WaitOptions {
   readonly timeoutMs?: number
 }
 
-/** What the processes of one test have reported. */
+/** The reports of all processes of one test. */
 export interface Journal {
   observer(isHeard: () => boolean): CustomObserver
   waitFor(filter: JobFilter, wait: WaitOptions): Promise<JobView>
   /** How often an effect was called, by any process. */
   effectCalls(key: string): number
-  /** The kit itself failed, outside any call of the test. */
+  /** An error of the kit itself, outside any call of the test. */
   fail(error: unknown): void
   throwFailure(): void
   /** How much was reported. */
   readonly reports: number
   /** Resolves when something was reported, or a short time has passed. */
   news(): Promise<unknown>
-  /** A timeout, with what the jobs look like and what went wrong last. */
+  /** A timeout, with the present jobs and the latest errors. */
   timedOut(what: string): Promise<HookonceError>
 }
 

@@ -4,9 +4,9 @@ import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '../ledger/embedded/embedded.ts'
 
 /*
- * A process that holds the embedded test server for one test process. Test runners kill their
- * workers, so a worker cannot stop the server itself. The keeper's input ends when the worker ends,
- * however it ends. The last keeper stops the server.
+ * A process that keeps the embedded test server running for one test process. Test runners kill
+ * their workers, so a worker cannot stop the server itself. The keeper's input ends when the worker
+ * ends, however it ends. The last keeper stops the server.
  */
 
 /** Many test processes use the server at the same time, each with several engines. */
@@ -18,7 +18,7 @@ async function tune(server: EmbeddedServer): Promise<boolean> {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   try {
-    // Tests kill processes, not machines: what was written survives without a sync.
+    // Tests kill processes, not machines: written data survives without a sync.
     await client.query('alter system set fsync = off')
     await client.query('alter system set full_page_writes = off')
     await client.query(`alter system set max_connections = ${MAX_CONNECTIONS}`)
@@ -31,7 +31,7 @@ async function tune(server: EmbeddedServer): Promise<boolean> {
 }
 
 mkdirSync(dir, { recursive: true })
-// As root, the server runs as another user, who must get in.
+// As root, the server runs as another user, who needs access.
 chmodSync(dir, 0o755)
 let server = await startEmbedded({ dir })
 if (!(await tune(server))) {

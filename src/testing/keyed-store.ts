@@ -1,7 +1,7 @@
 import { isTransactional, type KeyStore, type TransactionalKeyStore } from '../keys/store.ts'
 import type { Host } from './faults.ts'
 
-/** The store as one simulated process sees it: a dead process gets no answer, and stores nothing. */
+/** The store for one simulated process: a dead process gets no answer, and stores nothing. */
 export function hostedStore(store: KeyStore, host: Host): KeyStore {
   const between = async <Result>(call: () => Promise<Result>): Promise<Result> => {
     await host.alive()

@@ -3,7 +3,7 @@ import type { Delivered } from './deliver.ts'
 import type { DownstreamCalls } from './downstream.ts'
 import type { EffectHistory } from './effects.ts'
 
-/** What can be asked how often it happened: `await t.effects(key)`, or `t.downstream.at(path)`. */
+/** Something that can be counted: `await t.effects(key)`, or `t.downstream.at(path)`. */
 export type Happening = EffectHistory | DownstreamCalls
 
 interface Verdict {
@@ -38,16 +38,16 @@ export const matchers = {
 
 /** The types of the matchers, for the runners that they are added to. */
 export interface TestMatchers<Returned> {
-  /** Of an effect, or of the calls of a path: exactly one took effect. */
+  /** For an effect, or for the calls of a path: exactly one took effect. */
   toHaveHappenedOnce(): Returned
   toHaveHappenedTimes(times: number): Returned
-  /** Of a delivery: its last reply was 2xx. */
+  /** For a delivery: its last reply was 2xx. */
   toBeAcknowledged(): Returned
-  /** Of a delivery: its last reply was a refusal with this code. */
+  /** For a delivery: its last reply was a refusal with this code. */
   toBeRefusedWith(code: string): Returned
 }
 
-/** The same without a library of matchers: for node:test and others. */
+/** The same without `expect`: for node:test and others. */
 export function assertHappened(received: Happening, times = 1): void {
   const verdict = happened(received, times)
   if (!verdict.pass) throw new HookonceError('TEST_NOT_ONCE', verdict.message())
@@ -61,7 +61,7 @@ function happened(received: unknown, times: number): Verdict {
     message: () => {
       const what = 'path' in happening ? `calls of ${happening.path}` : `the effect "${happening.key}"`
       const expected = `expected ${what} ${pass ? 'not ' : ''}to have happened ${count(times)}`
-      return [`${expected}, and it happened ${count(happening.happened)}`, ...linesOf(happening)].join('\n')
+      return [`${expected}, but it happened ${count(happening.happened)}`, ...linesOf(happening)].join('\n')
     },
   }
 }

@@ -9,7 +9,7 @@ export interface TestProcess {
   die(): void
   freeze(): void
   thaw(): void
-  /** The run at a fault may go on. */
+  /** The run at a fault may continue. */
   goOn(): void
   /** The clock of the test has moved. */
   timeMoved(): Promise<void>
@@ -25,7 +25,7 @@ export interface SimulatedProcess extends TestProcess, Host {
   readonly observer: CustomObserver
   /** Resolves when it has died. */
   readonly died: Promise<void>
-  /** Called once, with what runs in it. */
+  /** Called once, with the engine and app that run in it. */
   run(engine: Engine | undefined, close?: () => unknown): void
 }
 
@@ -35,11 +35,11 @@ export interface ProcessOptions {
   /** The connections that the user's code opens. */
   readonly appProxy: DatabaseProxy
   readonly faults: Faults
-  /** Carries a fault out. Resolves when the run may continue; after a crash it never does. */
+  /** Carries out a fault. Resolves when the run may continue; never after a crash. */
   readonly onFault: (fault: ArmedFault, process: SimulatedProcess) => Promise<void>
 }
 
-/** For a real process, whose connections are its own. */
+/** For a real process, which has its own connections. */
 export const noProxy: DatabaseProxy = {
   url: '',
   die: () => undefined,
@@ -49,7 +49,7 @@ export const noProxy: DatabaseProxy = {
   abandon: () => undefined,
 }
 
-/** A dead engine that still waits for something at the end of a test is left behind after this. */
+/** After this time, a dead engine that still waits at the end of a test is abandoned. */
 const CLOSE_MS = 2_000
 
 export function simulatedProcess({ proxy, appProxy, faults, onFault }: ProcessOptions): SimulatedProcess {
@@ -65,7 +65,7 @@ export function simulatedProcess({ proxy, appProxy, faults, onFault }: ProcessOp
 
   async function alive(): Promise<void> {
     while (state !== 'living') {
-      // Nothing ever calls it in a dead process: the run ends here.
+      // Never resolved in a dead process: the run ends here.
       await new Promise<void>((resolve) => {
         if (state === 'frozen') onThaw.push(resolve)
       })
@@ -90,7 +90,7 @@ export function simulatedProcess({ proxy, appProxy, faults, onFault }: ProcessOp
         if (outcome === 'processed' || outcome === 'stale') void reach('commit')
       },
     },
-    // The promise of `onFault` lets the run go on.
+    // The run continues when the promise of `onFault` resolves.
     goOn: () => undefined,
     wake: () => engine?.wake(),
     /** Jobs may be due, and known receipts may be past their retention. */
@@ -135,7 +135,8 @@ export function simulatedProcess({ proxy, appProxy, faults, onFault }: ProcessOp
       const stopping = engine?.stop(0)
       if (state === 'living') await Promise.all([stopping, closing])
       else {
-        // Its engine gets errors now. Its app never gets an answer, so nobody waits for it.
+        // Its engine gets errors from now on. Its app never gets an answer, so nothing waits for
+        // it.
         proxy.close()
         await within(CLOSE_MS, Promise.allSettled([stopping]))
         void Promise.resolve(closing).catch(() => undefined)

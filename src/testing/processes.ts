@@ -15,15 +15,15 @@ import { type SimulatedProcess, simulatedProcess, type TestProcess } from './pro
 import { startProxy } from './proxy.ts'
 import { movedSource, requireSeat, testOptions } from './test-options.ts'
 
-/** The processes of one test, one after the other or beside each other. */
+/** The processes of one test, in sequence or in parallel. */
 export interface Processes<S extends Sources> {
   /** The newest: deliveries go to it. */
   readonly current: RunningProcess<S>
   readonly all: readonly TestProcess[]
   start(): Promise<void>
-  /** Resolves when the run at fault may go on. */
+  /** Resolves when the run at a fault may continue. */
   carryOut(kind: FaultKind, process: TestProcess): Promise<void>
-  /** A fault was armed: real processes must know it. */
+  /** A fault was armed: informs the real processes. */
   arm(fault: PendingFault): void
   /** Resolves when no process is being replaced. */
   idle(): Promise<void>
@@ -96,7 +96,7 @@ export function processes<S extends Sources>(kit: ProcessesOptions<S>): Processe
     return { hooks, process, door: await openDoor(app ?? (hooks.node() as RequestListener), process) }
   }
 
-  /** The hooks in this process sign deliveries and serve the test; they do not work. */
+  /** The hooks in this process sign deliveries and serve the test; they run no jobs. */
   async function startReal(real: NonNullable<TestHooksOptions['process']>): Promise<RunningProcess<S>> {
     const { hooks, close } = await appOn(kit.database)
     const { process, door, arm } = await startChild({
@@ -133,9 +133,9 @@ export function processes<S extends Sources>(kit: ProcessesOptions<S>): Processe
   }
 
   async function takeOver(process: TestProcess): Promise<void> {
-    // A freeze lasts longer than a transaction may be idle.
+    // A freeze lasts longer than the idle limit of a transaction.
     if (process.state === 'frozen') await endIdleTransactions(pool)
-    // A process whose lease was lost has enlisted again: what no other process owns is its own.
+    // A process that lost its lease has registered again: workers without another owner are its own.
     const others = new Set([...workers].flatMap(([owner, ids]) => (owner === process ? [] : ids)))
     const own = (await livingWorkers(pool)).filter((id) => !others.has(id))
     await endLeases(pool, own)
@@ -145,7 +145,7 @@ export function processes<S extends Sources>(kit: ProcessesOptions<S>): Processe
   }
 
   async function onFault({ kind, point }: ArmedFault, process: SimulatedProcess): Promise<void> {
-    // A run may begin before its delivery is answered. Without this, it would be left to chance
+    // A run may begin before its delivery is answered. Without this, it would depend on chance
     // whether the reply is lost too.
     if (point !== 'ack') await running().door.answered()
     await carryOut(kind, process)

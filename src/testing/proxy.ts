@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, connect as openSocket, Socket } from 'node:net'
 
 /**
- * A TCP proxy between one simulated process and PostgreSQL: what a process loses when it dies or
- * freezes is its connections.
+ * A TCP proxy between one simulated process and PostgreSQL: a process that dies or freezes loses
+ * its connections.
  */
 export interface DatabaseProxy {
   /** The URL of the database, through this proxy. */
   readonly url: string
   /**
-   * As the death of the process: PostgreSQL sees all connections break. The side of the process
-   * stays silent, because code that no longer exists gets no error either.
+   * Simulates the death of the process: PostgreSQL sees all connections break. The side of the
+   * process stays silent, because dead code gets no error either.
    */
   die(): void
   /** Nothing passes in either direction, and no connection breaks. */
@@ -19,8 +19,8 @@ export interface DatabaseProxy {
   /** Ends the connections of both sides. */
   close(): void
   /**
-   * Leaves the silent connections of a dead process as they are. They do not keep this process
-   * running: a driver that saw them end would report that to nobody, as an uncaught error.
+   * Keeps the silent connections of a dead process open, without keeping this process running. If
+   * they ended, the driver would report an uncaught error.
    */
   abandon(): void
 }
@@ -111,7 +111,9 @@ function ignore(): void {
   // PostgreSQL may have ended the connection at the same time.
 }
 
-/** Sockets of drivers, which offer no way to them. Node.js has no documented list of them either. */
+/**
+ * Sockets of drivers, which drivers do not expose. Node.js has no documented list of them either.
+ */
 function socketsTo(port: number): Socket[] {
   const list: unknown = Reflect.get(process, '_getActiveHandles')
   const handles: unknown = typeof list === 'function' ? list.call(process) : []

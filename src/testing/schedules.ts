@@ -1,4 +1,7 @@
-/** The order of deliveries: positions in the list of events. A repeated one is a repeated delivery. */
+/**
+ * The order of deliveries: positions in the list of events. A repeated position is a repeated
+ * delivery.
+ */
 export type Schedule = readonly number[]
 
 /** Every order of every number of deliveries; undefined if there are more than `limit`. */
@@ -30,7 +33,7 @@ function* orders(counts: readonly number[], before: Schedule = []): Generator<Sc
   }
 }
 
-/** Different random schedules, the same for the same seed. */
+/** Distinct random schedules, determined by the seed. */
 export function sampledSchedules(
   events: number,
   maxTimes: number,
@@ -70,8 +73,8 @@ function generator(seed: number): () => number {
 }
 
 /**
- * The shortest schedule that still fails: deliveries are left out one by one, then neighbours are
- * put into the given order, as long as the fault stays.
+ * The shortest schedule that still fails: omits deliveries one by one, then restores the given
+ * order of neighbours, as long as the fault remains.
  */
 export async function shrunk(
   schedule: Schedule,

@@ -17,7 +17,7 @@ export interface Settling {
 /** Rounding must not leave the next job due a moment later. */
 const MARGIN_MS = 1
 
-/** Waits until nothing runs and nothing is due, and moves the clock to what is due later. */
+/** Waits until nothing runs and nothing is due. Moves the clock to work that is due later. */
 export async function settle({ pool, clock, idle, inFlight, log, wait }: Settling): Promise<void> {
   const { timeoutMs = WAIT_MS } = wait
   let end = performance.now() + timeoutMs
@@ -31,7 +31,7 @@ export async function settle({ pool, clock, idle, inFlight, log, wait }: Settlin
       if (later === 0) return
       await clock.advance((nextMs ?? 0) + MARGIN_MS)
     } else await news
-    // Work that goes on is not late, however slow the machine is.
+    // Work in progress is not late, however slow the machine is.
     if (log.reports !== seen) end = performance.now() + timeoutMs
     seen = log.reports
     if (performance.now() > end) throw await log.timedOut(`the events did not settle in ${timeoutMs} ms`)

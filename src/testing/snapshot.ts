@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { userColumns } from '../ledger/testing/user-columns.ts'
 import { type Row, tableRows } from './rows.ts'
 
-/** The rows of the compared tables, by table, and what else must be equal. */
+/** The rows of the compared tables, by table, and the other values that must be equal. */
 export interface Snapshot {
   readonly tables: Readonly<Record<string, readonly Row[]>>
   readonly observed: unknown

@@ -79,7 +79,7 @@ async function assemble<S extends Sources>(parts: Parts<S>): Promise<TestHooks<S
     pool,
     async onMoved(nowMs) {
       for (const process of running.all) await process.timeMoved()
-      // Retention is counted in days; most moves are the delay of a retry.
+      // Retention is counted in days; most moves are as short as the delay of a retry.
       if (nowMs - prunedAtMs < HOUR_MS) return
       prunedAtMs = nowMs
       await prune(tables, NOTHING_COUNTED)
@@ -165,7 +165,7 @@ async function assemble<S extends Sources>(parts: Parts<S>): Promise<TestHooks<S
   return self
 }
 
-/** `prune` only reports its progress by this. */
+/** `prune` uses it only to report progress. */
 const NOTHING_COUNTED = { bodies: 0, receipts: 0, messages: 0, isComplete: false }
 
 function thawFirst(all: readonly TestProcess[], frozen: TestProcess | undefined): void {

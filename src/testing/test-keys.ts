@@ -48,7 +48,7 @@ export interface KeyedReply {
   readonly status: number | undefined
   readonly body: string
   readonly headers: IncomingHttpHeaders
-  /** It is the stored reply of an earlier request. */
+  /** Whether it is the stored reply of an earlier request. */
   readonly isReplayed: boolean
 }
 
@@ -63,11 +63,14 @@ export interface KeyedExchange {
 export interface TestKeys {
   send(request?: KeyedRequest): Promise<KeyedExchange>
   /**
-   * The process dies when a request comes to this point: `handler`: its work is done and nothing is
-   * stored; `reply`: the reply is stored and not sent. The next process starts at once.
+   * The process dies when a request reaches this point. `handler`: its work is done and nothing is
+   * stored. `reply`: the reply is stored and not sent. The next process starts at once.
    */
   crashAt(point: 'handler' | 'reply'): ArmedFault
-  /** Moves the time of the store: locks and keys end. For the memory store and PostgreSQL. */
+  /**
+   * Moves the time of the store, so that locks and keys expire. For the memory store and
+   * PostgreSQL.
+   */
   readonly clock: TestClock
   /** All rows of a table. Only with a store on PostgreSQL. */
   rows<R = Row>(table: string): Promise<R[]>
@@ -80,7 +83,8 @@ export interface TestKeys {
  *
  * ```ts
  * await using k = await testKeys((store) => nodeKeys({ store, tenant: 'global' })(createOrder))
- * const { replies } = await k.send({ path: '/orders', body: { sku: 'a' }, times: 3, concurrently: true })
+ * const order = { path: '/orders', body: { sku: 'a' } }
+ * const { replies } = await k.send({ ...order, times: 3, concurrently: true })
  * ```
  */
 export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Promise<TestKeys> {

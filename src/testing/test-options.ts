@@ -5,7 +5,7 @@ import type { CustomObserver } from '../observe/observer.ts'
 import type { CheckedOptions } from '../options.ts'
 import type { Delivery, Source } from '../sources/contract.ts'
 
-/** Without a pause: a test that waits for a poll waits for this. */
+/** Short, because tests wait for the next poll. */
 const POLL_MS = 20
 
 /** Reports are kept for the errors of the test. */
@@ -36,7 +36,7 @@ export function testOptions(checked: CheckedOptions, place: TestPlace): CheckedO
     durability: 'unsafe',
     migrate: 'off',
     pollMs: Math.min(checked.pollMs, POLL_MS),
-    // A test sends no mail to the people on call.
+    // A test sends no messages to the people on call.
     alerts: undefined,
     logger: silent,
     observers: [...checked.observers, ...place.observers],
@@ -46,7 +46,7 @@ export function testOptions(checked: CheckedOptions, place: TestPlace): CheckedO
   }
 }
 
-/** The source, whose deliveries arrive at the time of the test. */
+/** The source, with arrivals at the time of the test. */
 export function movedSource(source: Source, shiftMs: () => number): Source {
   const late = (delivery: Delivery): Delivery => ({
     ...delivery,

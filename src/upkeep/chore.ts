@@ -7,7 +7,7 @@ export interface Chore {
   readonly everyMs: number
   /** Its timer does not keep the process alive. */
   readonly isBackground?: true
-  /** Returns what it did, as counts by noun. */
+  /** Returns its results, as counts by noun. */
   run(): Promise<NonNullable<ChoreFact['result']>>
 }
 
@@ -16,7 +16,7 @@ export interface RunningChore {
   stop(): Promise<void>
 }
 
-/** Runs a chore now and then until it is stopped, and reports how each run ended. */
+/** Runs a chore periodically until it is stopped, and reports how each run ended. */
 export function startChore({ name, everyMs, isBackground, run }: Chore, observer: Observer): RunningChore {
   let timer: NodeJS.Timeout
   let running: Promise<void> = Promise.resolve()

@@ -2,14 +2,14 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { addUpFailures, failureCountWork, recountFailures } from '../ledger/stats/failure-counts.ts'
 import type { Chore } from './chore.ts'
 
-/** Until then, each reader adds up the new failures by itself. */
+/** Until the next run, each reader adds up the new failures itself. */
 const EVERY_MS = 5_000
 /** Notes per transaction, and transactions per run: 20,000 failures per second and process. */
 const BATCH = 5_000
 const MAX_BATCHES = 20
 /**
- * Counts cannot go wrong while the ledger's triggers work. Counting anew corrects what happened
- * while somebody had turned them off.
+ * The counts are right while the ledger's triggers work. A recount corrects changes made while the
+ * triggers were turned off.
  */
 const RECOUNT_EVERY_HOURS = 24
 /** Some seconds of reading. */
@@ -30,7 +30,7 @@ export interface CountedFailures {
   readonly recounted: number
 }
 
-/** Adds new failures and replays to the counts of failed jobs, and now and then counts anew. */
+/** Adds new failures and replays to the counts of failed jobs, and recounts periodically. */
 export async function countFailures({ pool, shards }: LedgerTables): Promise<CountedFailures> {
   const limits = { everyHours: RECOUNT_EVERY_HOURS, maxJobs: MAX_RECOUNTED }
   const { hasChanges, toRecount } = await failureCountWork(pool, limits)

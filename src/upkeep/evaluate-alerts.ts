@@ -10,7 +10,7 @@ export interface AlertChoreOptions {
   readonly observer: Observer
 }
 
-/** Of all processes that run it, one evaluates at a time. */
+/** Among all processes that run it, one evaluates at a time. */
 export function evaluateAlertsChore(
   ledger: LedgerTables,
   { alerts, openCircuits, observer }: AlertChoreOptions,
@@ -20,7 +20,7 @@ export function evaluateAlertsChore(
     name: 'evaluate-alerts',
     everyMs,
     async run() {
-      // The timer is jittered down to half of its time.
+      // The timer is jittered down to half of its interval.
       const evaluated = await evaluateAlerts(ledger, { alerts, openCircuits, everyMs: everyMs / 2 })
       for (const { alert, became } of evaluated?.transitions ?? []) {
         const { id, rule, source, subscriber, says } = alert

@@ -4,7 +4,7 @@ import { countDeltas, type TenantOf } from '../observe/count-deltas.ts'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import type { Chore } from './chore.ts'
 
-/** A crash loses what was counted since the last flush. One small statement per flush. */
+/** A crash loses the counts since the last flush. One small statement per flush. */
 const EVERY_MS = 10_000
 
 export interface CountFlush {
@@ -30,7 +30,7 @@ export function countFlush(
     const now = snapshot()
     const deltas = countDeltas(flushed, now, tenantOf)
     await addCounts(pool, deltas)
-    // Only now: after a failure, the next flush adds these counts too.
+    // Set only now: after a failure, the next flush includes these counts.
     flushed = now
     return deltas.length
   }

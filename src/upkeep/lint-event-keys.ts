@@ -50,7 +50,7 @@ function findingsOf(numbers: KeyNumbers): KeyFinding[] {
   if (isConstant)
     findings.push({
       finding: 'constant',
-      says: `one key came with ${topDeliveries} of ${deliveries} deliveries, ${topMismatches} times with another body: it does not name the event, and all but the first are dropped as its copies`,
+      says: `one key came with ${topDeliveries} of ${deliveries} deliveries, ${topMismatches} times with another body: it does not identify the event, so all but the first are treated as copies`,
     })
   else if (isOften(mismatches, deliveries))
     findings.push({
@@ -65,7 +65,7 @@ function findingsOf(numbers: KeyNumbers): KeyFinding[] {
   if (duplicates === 0 && receipts >= MIN_DELIVERIES && isOften(repeatedBodies, receipts))
     findings.push({
       finding: 'never-repeated',
-      says: `${repeatedBodies} of ${receipts} events had the body of an earlier one under another key, and no key ever came twice: the key changes with each attempt, so retries are new events`,
+      says: `${repeatedBodies} of ${receipts} events had the body of an earlier one under another key, and no key was ever repeated: the key changes with each attempt, so retries are new events`,
     })
   return findings.map((found) => ({ tenant, source, ...found }))
 }

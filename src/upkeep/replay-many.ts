@@ -18,14 +18,12 @@ import type { Chore } from './chore.ts'
 const EVERY_MS = 1_000
 /** Jobs per commit: few, so that no lock is held for long. */
 const MAX_BATCH = 500
-/** Jobs that are looked at per commit, whether or not the filter wants them. */
+/** Jobs that are read per commit, whether or not they match the filter. */
 const MAX_SEEN = 2_000
 /** Parts of the walk per commit: most have no job. */
 const MAX_PARTS = 64
 
-/**
- * Works on the replays that operators have started. Any process may take the next batch of each.
- */
+/** Runs the replays that operators have started. Any process may take the next batch of each. */
 export function replayManyChore(ledger: LedgerTables): Chore {
   return {
     name: 'replay-many',
@@ -38,7 +36,9 @@ export function replayManyChore(ledger: LedgerTables): Chore {
   }
 }
 
-/** Takes the next batch of a replay, as large as its rate allows by now. Returns how many jobs. */
+/**
+ * Takes the next batch of a replay, as large as its rate currently allows. Returns how many jobs.
+ */
 async function stepReplay(ledger: LedgerTables, id: string): Promise<number> {
   const replayed = await inTransaction(ledger.pool, async (client) => {
     const replay = await lockBulkReplay(client, id)
@@ -90,9 +90,7 @@ async function takeBatch(client: PoolClient, shards: number, { replay, allowed }
 
 const BEGIN = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' } as const
 
-/**
- * The same position, or the beginning of the next part that has a subscriber; undefined: the end.
- */
+/** The same position, or the start of the next part that has a subscriber; undefined: the end. */
 async function settled(
   client: PoolClient,
   shards: number,

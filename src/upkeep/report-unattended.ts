@@ -5,7 +5,7 @@ import type { Chore } from './chore.ts'
 
 const EVERY_MS = 15 * 60_000
 
-/** A deploy leaves subscribers without a worker for a moment: those are not reported. */
+/** A deploy leaves subscribers without a worker for a moment. Shorter times are not reported. */
 const GRACE_MS = 5 * 60_000
 
 export function reportUnattendedChore(ledger: LedgerTables, observer: Observer): Chore {

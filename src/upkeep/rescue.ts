@@ -80,11 +80,11 @@ async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Pr
 /**
  * Rescues the jobs of dead workers in one shard. A job that crashed too many workers, but has an
  * open call, needs a person: its open calls become `unknown`. If this process dies before that, the
- * job is in `attention` all the same, where an operator sees it and can release it.
+ * job is still in `attention`, where an operator can release it.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)
-  const reason = 'it was called, no reply was recorded, and its worker died with it too often'
+  const reason = 'it was called, no reply was recorded, and too many workers died while running its job'
   for (const job of rescued.filter(({ needsPerson }) => needsPerson)) {
     await inTransaction(pool, async (client) => {
       await markOpenCallsUnknown(client, { shards, job, reason })
@@ -108,5 +108,9 @@ function reportLane({ messageId, topic, key, attempt, buried }: RescuedLane, obs
   const fact = { messageId, topic, key, attempt, durationMs: 0 }
   observer.message({ ...fact, outcome: 'crashed' })
   if (buried)
-    observer.message({ ...fact, outcome: 'failed', error: new Error('its relay died with it too often') })
+    observer.message({
+      ...fact,
+      outcome: 'failed',
+      error: new Error('too many relays died while publishing it'),
+    })
 }

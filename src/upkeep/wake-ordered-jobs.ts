@@ -4,7 +4,7 @@ import type { Chore } from './chore.ts'
 
 const BATCH = 500
 
-/** An order key whose next job was not made due when the one before it ended waits this long. */
+/** If a process failed to make the next job of an order key due, the job waits this long. */
 export function wakeOrderedJobsChore(ledger: LedgerTables, leaseMs: number): Chore {
   return {
     name: 'wake-ordered-jobs',
@@ -13,7 +13,7 @@ export function wakeOrderedJobsChore(ledger: LedgerTables, leaseMs: number): Cho
   }
 }
 
-/** Makes the next job of each order key due, where nothing else did. Returns how many jobs. */
+/** Makes the next job of each order key due, if nothing else has. Returns how many jobs. */
 async function wakeOrderedJobs(ledger: LedgerTables): Promise<number> {
   let count = 0
   for (let shard = 0; shard < ledger.shards; shard += 1) {

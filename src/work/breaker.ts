@@ -2,8 +2,8 @@ import { HookonceError } from '../model/errors.ts'
 
 /**
  * Protects a ledger that is down from a flood of attempts. After an attempt has met an outage, one
- * attempt at a time probes the ledger, with growing pauses, and all others are refused at once. A
- * recovering server meets one connection of this process, not thousands.
+ * attempt at a time probes the ledger, with growing pauses, and all others are refused at once. So
+ * a recovering server gets one connection from this process, not thousands.
  */
 export interface Breaker {
   /** Makes an attempt, or throws LEDGER_DOWN without one. */
@@ -12,9 +12,7 @@ export interface Breaker {
 
 /** The first probe comes at once: perhaps only this connection broke. */
 const PAUSES_MS = [0, 100, 200, 400, 800, 1_600]
-/**
- * Less than the Retry-After that senders get (5 s): a probe comes before the next wave of retries.
- */
+/** Less than the Retry-After of senders (5 s): a probe comes before the next wave of retries. */
 const LONGEST_PAUSE_MS = 2_000
 
 export function breaker(isOutage: (error: unknown) => boolean, random: () => number = Math.random): Breaker {
@@ -24,11 +22,11 @@ export function breaker(isOutage: (error: unknown) => boolean, random: () => num
   let isProbing = false
 
   function failed(wasProbe: boolean): void {
-    // Attempts that ran beside the first failure add no information.
+    // Attempts that ran in parallel with the first failure add no information.
     if (failures > 0 && !wasProbe) return
     const pauseMs = PAUSES_MS[failures] ?? LONGEST_PAUSE_MS
     failures += 1
-    // Jitter: processes that lost the server together must not come back together.
+    // Jitter: processes that lost the server together must not reconnect together.
     retryAt = performance.now() + pauseMs * (0.5 + random())
   }
 

@@ -9,11 +9,11 @@ export interface AloneClaimerOptions<Key> {
   /** Hands back whatever is leased to `worker`. */
   readonly returnAll: (worker: number) => Promise<void>
   readonly stopping: AbortSignal
-  /** Other work has had its time: the next suspect may run. */
+  /** Other work has had its turn: the next suspect may run. */
   readonly onRested?: () => void
 }
 
-/** What one stage does with its suspects: jobs, or lanes of the outbox. */
+/** How one stage handles its suspects: jobs, or lanes of the outbox. */
 export interface SuspectClaim<Key, Suspect, Claimed> {
   /** Reserves one due suspect for this process. Undefined: there is none. */
   readonly putOff: () => Promise<Suspect | undefined>
@@ -54,7 +54,7 @@ export function aloneClaimer<Key>(options: AloneClaimerOptions<Key>): AloneClaim
         if (worker === undefined || !slots.take(key)) return
         const claimed = await claim(suspect, worker).catch(async (error) => {
           // The suspect may be leased although the reply was lost. Hand it back before anything
-          // else starts: a crash would be blamed on it.
+          // else starts: otherwise a crash would count against it.
           await returnAll(worker)
           slots.giveBack(key, 1)
           throw error

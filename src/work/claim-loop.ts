@@ -2,11 +2,11 @@ import type { Observer } from '../observe/observer.ts'
 import type { Bell } from './bell.ts'
 import type { Isolation } from './isolation.ts'
 
-/** Under which a stage claims: its lease, and what wakes or stops it. */
+/** The conditions under which a stage claims: its lease, and the signals that wake or stop it. */
 export interface ClaimTerms {
   readonly isolation: Isolation
   readonly observer: Observer
-  /** Rings when there is reason to look again: a freed slot, new work of our own. */
+  /** Rings when there is reason to look again: a freed slot, or new work of this process. */
   readonly nudge: Bell
   readonly stopping: AbortSignal
   /** The worker to lease to; undefined while nothing may be started. */
@@ -28,16 +28,16 @@ export interface ClaimLoopOptions extends Pick<ClaimTerms, 'nudge' | 'observer' 
 export interface Claimer {
   /** Due work may be waiting in the ledger. */
   readonly backlog: boolean
-  /** Forgets which work is due: the next claim asks the ledger first. */
+  /** Forgets the known due work: the next claim queries the ledger first. */
   lookAnew(): void
-  /** Resolves after `stopping`, when no claim is in progress any more. */
+  /** Resolves after `stopping`, when no claim is in progress. */
   readonly ended: Promise<void>
 }
 
 /** While the ledger is down, the pause between claims grows up to this. */
 const LONGEST_PAUSE_MS = 5_000
 
-/** Claims while there is due work, and looks again when it is nudged or when it is time to poll. */
+/** Claims while there is due work, and looks again when the bell rings or the poll is due. */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
   const { pollMs, observer, stopping } = options
   let pauseMs = pollMs

@@ -11,15 +11,17 @@ export interface Isolation {
   join(member: Member): void
   /** A run in flight has ended. */
   changed(): void
-  /** How long everything in flight may take to end before the suspect is put off. */
+  /** How long work in flight may take to end before the suspect is postponed. */
   readonly waitMs: number
-  /** Runs `work` alone; not at all if other runs do not end in time, or `signal` is aborted. */
+  /**
+   * Runs `work` alone. Does not run it if other runs do not end in time, or `signal` is aborted.
+   */
   alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>
 }
 
 export interface Member {
   isIdle(): boolean
-  /** Work may be started again. */
+  /** Called when work may be started again. */
   onOpen(): void
 }
 

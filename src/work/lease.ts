@@ -25,7 +25,7 @@ export interface LeaseOptions {
   /** The subscribers whose jobs this worker runs. */
   readonly serves: readonly number[]
   readonly observer: Observer
-  /** The lease has ended, or the ledger says that it has: everything in flight must stop. */
+  /** The lease has ended, or the ledger reports that it has: everything in flight must stop. */
   readonly onLost: () => void
   /** Called after a successful heartbeat, one call at a time. */
   readonly onBeat: (worker: number) => Promise<void>

@@ -22,7 +22,7 @@ import { withinMs } from './within.ts'
  */
 
 export interface LeasedRunsOptions<Ref> {
-  /** As reports and errors call the holder of the lease. */
+  /** The name of the holder of the lease, in reports and errors. */
   readonly name: 'worker' | 'relay'
   readonly db: Queryable
   readonly leaseMs: number
@@ -32,13 +32,13 @@ export interface LeasedRunsOptions<Ref> {
   readonly isolation: Isolation
   readonly observer: Observer
   /**
-   * Names one lease, with its fence: a run that lost its lease may still be ending while this
+   * Identifies one lease, with its fence: a run that lost its lease may still be ending while this
    * process runs the same work again.
    */
   readonly keyOf: (ref: Ref) => string
-  /** What the ledger says is leased to `worker` for longer than `olderThanMs`. */
+  /** The work that the ledger has leased to `worker` for longer than `olderThanMs`. */
   readonly leasedTo: (question: LeasedQuestion) => Promise<readonly Ref[]>
-  /** Gives work back to the ledger unharmed: the attempt does not count. */
+  /** Returns work to the ledger: the attempt does not count. */
   readonly handBack: (ref: Ref) => Promise<void>
 }
 
@@ -52,11 +52,11 @@ export interface LeasedRuns<Ref> {
   readonly worker: number | undefined
   /** How long heartbeats have been answered without a break. */
   readonly contactMs: number
-  /** Aborted when the process ends although the ledger is down: stop retrying. */
+  /** Aborted when the process must end although the ledger is down: stop retrying. */
   readonly givingUp: AbortSignal
   /** Whether the lease of `worker` still holds, by the clock of this process. */
   isHeld(worker: number): boolean
-  /** Whether work that was leased to `worker` may be started, after so many crashes. */
+  /** Whether work that was leased to `worker` may be started, given its number of crashes. */
   mayStart(worker: number, crashes: number): boolean
   begin<Started extends Claimer>(startClaimer: (terms: ClaimTerms) => Started): Promise<Started>
   /** Claims again soon. */
@@ -64,7 +64,7 @@ export interface LeasedRuns<Ref> {
   /** Returns the key for `remove`. */
   add(ref: Ref, interruption: Interruption): string
   remove(key: string): void
-  /** A slot was given back: there may be work for it. */
+  /** A slot was released: there may be work for it. */
   slotFreed(): void
   drain(ms: number): Promise<void>
   retire(): Promise<void>
@@ -143,7 +143,7 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
   }
 
   async function returnAll(held: number): Promise<void> {
-    const doing = `handing back what is leased to this ${name}`
+    const doing = `handing back the work leased to this ${name}`
     await persistently(() => returnStrays(held, 0), { doing, observer, signal: givingUp.signal })
   }
 

@@ -8,7 +8,8 @@ export interface Persistence {
   readonly doing: string
   readonly observer: Observer
   /**
-   * Stops retrying: the ledger is down and the process wants to end. Leases then end by themselves.
+   * Stops retrying: the ledger is down and the process is stopping. Leases then expire by
+   * themselves.
    */
   readonly signal: AbortSignal
 }
@@ -27,7 +28,7 @@ export async function persistently<Result>(
     } catch (error) {
       observer.trouble({ doing, error })
       if (signal.aborted) return undefined
-      // Jitter: processes that lost the ledger together must not come back together.
+      // Jitter: processes that lost the ledger together must not reconnect together.
       await delay(pauseMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined)
     }
   }

@@ -26,9 +26,9 @@ export interface Failure {
   readonly error: unknown
   readonly attempt: number
   readonly ageMs: number
-  /** The attempt does not count: what it calls is known to be down. */
+  /** The attempt does not count: the called service is known to be down. */
   readonly isUncounted?: boolean
-  /** The next attempt comes no sooner. */
+  /** The next attempt comes no earlier than this. */
   readonly minDelayMs?: number | undefined
 }
 
@@ -75,7 +75,7 @@ function delayFor(
   )
 }
 
-/** Of a scheduled delay, this part is random. */
+/** This part of a scheduled delay is random. */
 const SCHEDULE_JITTER = 0.1
 
 // Jitter, so that jobs that failed together are not retried together. Without a schedule the whole
@@ -91,9 +91,9 @@ function ownDelay(
 }
 
 /**
- * An error that the catalogue calls not retryable is a bug of the program, or its cause is gone for
- * good. Each retry would repeat it, and everything that the handler did before it. After a fix, a
- * replay runs the job again.
+ * An error that the catalogue marks as not retryable is a bug of the program, or its cause is
+ * permanent. Each retry would repeat it, and everything that the handler did before it. After a
+ * fix, a replay runs the job again.
  */
 function isFinal(error: unknown): boolean {
   return error instanceof HookonceError && !errorCatalogue[error.code].retryable

@@ -1,7 +1,7 @@
 /**
- * Makes a read cheap that many callers request. Callers that come while one is in progress share
- * it, and its result (or failure) is served for `freshMs` after it. However many callers there are,
- * one read runs at a time.
+ * Makes a read cheap that many callers request. Callers that arrive during a read share it, and its
+ * result (or failure) is served for `freshMs` after it. However many callers there are, one read
+ * runs at a time.
  */
 export function sharedLook<Result>(look: () => Promise<Result>, freshMs = 0): () => Promise<Result> {
   let latest: Promise<Result> | undefined

@@ -15,8 +15,8 @@ export interface Slots<Key> {
   /** Takes one slot. False: there is no room. */
   take(key: Key): boolean
   /**
-   * Takes free slots for these keys, no more than `most` in all. `rivals` are all keys with work:
-   * the fair share of each is left to it.
+   * Takes free slots for these keys, at most `most` in all. `rivals` are all keys with work: each
+   * is left its fair share.
    */
   share(keys: readonly Key[], most: number, rivals?: readonly Key[]): Shares<Key>
   giveBack(key: Key, count: number): void
@@ -30,14 +30,14 @@ export interface SlotsOptions<Key, Group> {
   /** Undefined: this process has no room for such work. */
   readonly groupOf: (key: Key) => Group | undefined
   readonly limitOf: (group: Group) => number
-  /** Whose share a key uses up. Without it, all keys belong to one tenant. */
+  /** The tenant whose share a key uses. Without it, all keys belong to one tenant. */
   readonly tenantOf?: (key: Key) => string
-  /** All groups. For those that use no slot, some are kept free. */
+  /** All groups. Some slots are kept free for groups that use none. */
   readonly groups?: ReadonlySet<Group>
 }
 
 /**
- * Of the slots, at most this share is kept free for groups that use none. With more groups than
+ * At most this share of the slots is kept free for groups that use none. With more groups than
  * that, the first of them to have work get these slots.
  */
 const KEPT_SHARE = 1 / 4
@@ -74,7 +74,7 @@ export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Ke
     if (options.groups && wasIdle !== isIdle) idleGroups += isIdle ? 1 : -1
   }
 
-  /** The rival that gets the next slot; undefined: none has room. */
+  /** The rival that gets the next slot; undefined: no rival has room. */
   function next(rivals: readonly Key[]): Key | undefined {
     let best: Key | undefined
     for (const key of rivals) {
@@ -142,7 +142,7 @@ function counts<Name>(): { of(name: Name): number; add(name: Name, count: number
     of: (name) => all.get(name) ?? 0,
     add(name, count) {
       const sum = (all.get(name) ?? 0) + count
-      // Topics may have any name: one without a slot is forgotten.
+      // Topics may have any name, so a topic without a slot is forgotten.
       if (sum === 0) all.delete(name)
       else all.set(name, sum)
     },
@@ -154,7 +154,7 @@ export interface ClaimForShares<Key, Claimed> {
   readonly keyOf: (claimed: Claimed) => Key
 }
 
-/** Claims for slots that were taken, and gives back the slots that no claimed work uses. */
+/** Claims work for the taken slots, and releases the slots that no claimed work uses. */
 export async function claimForShares<Key, Claimed>(
   slots: Slots<Key>,
   shares: Shares<Key>,

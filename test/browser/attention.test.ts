@@ -20,7 +20,7 @@ test('each verb says its consequence, takes a reason, and decides', async () => 
     await known.getByText(fact).first().waitFor()
 
   await page.getByRole('button', { name: /^It happened/ }).click()
-  await dialog.getByText('1 waiting job goes on with its result').waitFor()
+  await dialog.getByText('1 waiting job continues with its result').waitFor()
   await dialog.getByLabel('Why?').fill('the bank shows it')
   const confirm = dialog.getByRole('button', { name: 'It happened' })
   await dialog.getByLabel('Its result, as JSON').fill('{"amount":')
@@ -28,7 +28,7 @@ test('each verb says its consequence, takes a reason, and decides', async () => 
   expect(await confirm.isDisabled()).toBe(true)
   await dialog.getByLabel('Its result, as JSON').fill('{"amount":9007199254740993}')
   await confirm.click()
-  await page.getByText('mail:1 is recorded as done. 1 job goes on.').waitFor()
+  await page.getByText('mail:1 is recorded as done. 1 job continues.').waitFor()
 
   const verbs = [
     { key: 'mail:2', press: 'n', says: 'It is called again, with a new key', verb: 'It did not happen' },

@@ -157,7 +157,7 @@ test('what waits for its next attempt runs now, after a plan and with a reason',
   const before = await db.number(waiting)
   expect(before).toBeGreaterThan(1)
   const { page } = await openPage('/events?q=state%3Aretrying+source%3Agithub', { dashboard })
-  await page.getByRole('button', { name: 'Run now what waits' }).click()
+  await page.getByRole('button', { name: 'Run waiting jobs now' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText(new RegExp(`^${before} jobs`)).waitFor()
   await dialog.getByLabel('Why?').fill('the runner is back')

@@ -114,7 +114,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     await writeFile(join(server.dataDir, 'PG_VERSION'), '17\n')
     await expect(startEmbedded({ dir })).rejects.toMatchObject({
       code: 'EMBEDDED_FAILED',
-      message: expect.stringMatching(/made by PostgreSQL 17, .* carries PostgreSQL 18.*pg_dump/),
+      message: expect.stringMatching(/made by PostgreSQL 17, .* contains PostgreSQL 18.*pg_dump/),
     })
     await writeFile(join(server.dataDir, 'PG_VERSION'), '18\n')
     const mended = await startEmbedded({ dir })

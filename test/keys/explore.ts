@@ -7,9 +7,10 @@ import {
 } from '../../src/keys/index.ts'
 
 /*
- * An exhaustive look at the protocol: every interleaving of actors that use one key, where each of them may crash or be
- * delayed before each of its steps, and time may pass at any moment: past the lock, past the record (which may then be
- * swept or not). It explores states over the decision functions themselves, and says which rule broke, and how.
+ * Explores the protocol exhaustively: every interleaving of actors that use one key. Each actor may
+ * crash or be delayed before each of its steps, and time may pass at any moment: past the lock,
+ * past the record (which may then be swept or not). It explores states over the decision functions
+ * themselves, and reports which rule broke, and how.
  */
 export interface Protocol {
   readonly acquire: typeof decideAcquire
@@ -21,7 +22,10 @@ export const protocol: Protocol = { acquire: decideAcquire, settle: decideSettle
 
 export interface World {
   readonly actors: number
-  /** `commit`: the effect happens with the completion, as in a transaction. `before`: it happens outside, before it. */
+  /**
+   * `commit`: the effect happens with the completion, as in a transaction. `before`: it happens
+   * outside, before the completion.
+   */
   readonly effect: 'commit' | 'before'
   readonly onCrash: AcquireRequest['onCrash']
 }
@@ -33,9 +37,9 @@ interface Actor {
   readonly fence: number
   /** How often the key had expired when it was acquired. */
   readonly life: number
-  /** The reply to its acquisition was lost. Once: what comes after a second loss is like what comes after the first. */
+  /** The reply to its acquisition was lost. Once is enough: a second loss is like the first. */
   readonly unheard: boolean
-  /** What it was told: the actor whose result it got. */
+  /** The actor whose result it got. */
   readonly told: string | undefined
 }
 
@@ -99,7 +103,7 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
         { step: `${who}: ${actor.at}`, state: advance(state, who, actor, 'completed') },
         { step: `${who}: crash`, state: withActor(state, who, { ...actor, at: 'crashed' }) },
       ]
-      // It happened, but its reply was lost: it will be asked for again, by the same holder.
+      // It happened, but its reply was lost: the same holder requests it again.
       if (actor.at === 'acquire' && !actor.unheard) {
         const { record } = advance(state, who, actor, 'completed')
         const unheard = withActor({ ...state, record }, who, { ...actor, unheard: true })
@@ -121,7 +125,7 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
     return all
   }
 
-  /** A person who has made sure that its run is over says how it ended. */
+  /** A person who has made sure that its run is over decides how it ended. */
   function findOut(state: State, record: KeyRecord): { step: string; state: State }[] {
     const who = Number(record.holder)
     const at = state.actors[who]?.at
@@ -158,7 +162,7 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
       }
       case 'extend': {
         const next = extend(record, actor.fence, { lockMs: LOCK_MS, ttlMs: TTL_MS }, now)
-        // A handler cannot be stopped: it goes on, whatever its heartbeat learned.
+        // A handler cannot be stopped: it continues, whatever its heartbeat reports.
         return withActor({ ...state, record: next ?? record }, who, { ...actor, at: 'effect' })
       }
       case 'effect': {
@@ -178,14 +182,14 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
           violation: isOthers ? 'a run settled what another one holds' : undefined,
         }
         if (to === 'released') return withActor(after, who, { ...actor, at: 'end' })
-        // The reply to the first one may be lost, so it is asked for twice.
+        // The reply to the first one may be lost, so it is requested twice.
         return withActor(after, who, { ...actor, at: actor.at === 'settle' ? 'settle again' : 'end' })
       }
     }
   }
 }
 
-/** What must hold, whatever happens. */
+/** The rules that must always hold. */
 function brokenRule(before: State, after: State): string | undefined {
   const [was, is] = [before.record, after.record]
   if (after.violation) return after.violation
@@ -204,7 +208,7 @@ function textOf(record: KeyRecord | undefined): string {
   return Buffer.from(record?.result ?? []).toString()
 }
 
-/** States that differ only in when they happen are the same: nothing is decided by anything but differences. */
+/** States that differ only in when they happen are the same: only differences of time decide. */
 function nameOf({ now, record, actors, effects, expiries }: State): string {
   const times = record && [
     record.fence - now,
@@ -217,7 +221,7 @@ function nameOf({ now, record, actors, effects, expiries }: State): string {
   ]
   const people = actors.map(({ at, fence, life, unheard }) => {
     if (at === 'acquire') return [at, unheard]
-    // Of who is through, nothing else decides what can still happen.
+    // For a finished actor, nothing else decides what can still happen.
     return at === 'end' || at === 'crashed' ? at : [at, fence - now, life]
   })
   return JSON.stringify([times, people, effects, expiries])

@@ -7,9 +7,11 @@ export interface Proof {
   readonly evidence: string
   readonly make: (options: { secret: string }) => SigningSource
   readonly secret: fc.Arbitrary<string>
-  /** What its code can take: JSON only, any text, or any bytes. */
+  /** The bodies that its code accepts: JSON only, any text, or any bytes. */
   readonly bodies: keyof typeof BODIES
-  /** Throws or returns false, where the delivery is not genuine; a few can only sign. */
+  /**
+   * Throws or returns false if the delivery is not genuine; a few providers' code can only sign.
+   */
   readonly believes?: (delivery: SignedDelivery, secret: string) => unknown
   /** The headers that the provider's code makes; most can only verify. */
   readonly sign?: (body: Buffer, secret: string, at: Date) => Headers | Promise<Headers>
@@ -24,7 +26,7 @@ export const base64Secret = fc
   .uint8Array({ minLength: 24, maxLength: 64 })
   .map((bytes) => Buffer.from(bytes).toString('base64'))
 
-// Text that UTF-8 can carry: the libraries take strings, and would replace what it cannot.
+// Text that UTF-8 can encode: the libraries take strings, and would replace any other character.
 export const anyText = fc.string({ unit: 'grapheme' })
 export const anyJson = fc
   .dictionary(anyText, fc.jsonValue({ stringUnit: 'grapheme' }))
@@ -56,8 +58,8 @@ export function deliver(
 }
 
 /**
- * What we sign the provider's code believes, and what it signs we believe; what was changed, or signed with another
- * secret, neither.
+ * The provider's code accepts our signatures, and we accept its signatures. Both reject a changed
+ * delivery, and one signed with another secret.
  */
 export function prove(proofs: readonly Proof[]): void {
   describe.each(proofs)('$evidence', ({ make, secret, bodies, believes, sign }) => {
@@ -77,7 +79,7 @@ export function prove(proofs: readonly Proof[]): void {
         await fc.assert(
           fc.asyncProperty(cases, async ([body, secret, other]) => {
             fc.pre(secret !== other)
-            // Their code knows no clock but the machine's.
+            // Their code knows only the clock of the machine.
             const delivery = make({ secret }).deliver({ body, timestampMs: Date.now() })
             await refusing(delivery, secret)
             await expect(refusing(delivery, other)).rejects.toThrow()
@@ -109,7 +111,7 @@ export function prove(proofs: readonly Proof[]): void {
   })
 }
 
-/** JSON gets a field more: some SDKs are given the parsed body, and would not see a space. */
+/** JSON gets one more field: some SDKs receive the parsed body, and would not notice a space. */
 function changed(body: Uint8Array, kind: Proof['bodies']): Buffer {
   if (kind !== 'json') return Buffer.concat([body, Buffer.from(' ')])
   const value: Record<string, unknown> = JSON.parse(Buffer.from(body).toString())

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 
-// `npm run check` leaves this folder out: the types of the SDKs are there only once they are installed.
+// `npm run check` excludes this folder: the types of the SDKs exist only after they are installed.
 it('calls the SDKs as their types say', () => {
   const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'))
   const tsc = spawnSync(process.execPath, [join(typescript, 'bin', 'tsc'), '-p', import.meta.dirname], {

@@ -1,11 +1,11 @@
 import type { Mode, World } from './crash-run.ts'
 
-/** Says what is wrong at the end of a run, or nothing. */
+/** Returns what is wrong at the end of a run; undefined if nothing is. */
 type Oracle = (world: World) => Promise<string | undefined>
 
 const PATHS = ['/shared', '/own']
 
-/** Whatever the mode: every job came to its good end, and no effect is left in the middle. */
+/** In every mode: every job was processed, and no effect is unfinished. */
 async function unfinished({ rows }: World): Promise<string | undefined> {
   const jobs = await rows<{ state: string; reason: string }>(
     `select state::text, reason from hookonce.job where state <> 'processed'`,
@@ -32,7 +32,7 @@ function external(check: (calls: number, acted: number, keys: number) => string 
   }
 }
 
-/** However often it was called: with one key, by which the other side acted once. */
+/** However often it was called: always with one key, with which the called service acted once. */
 const byKey: Oracle = external((_, acted, keys) => {
   if (keys !== 1) return 'more than one key was handed on'
   return acted === 1 ? undefined : `the other side acted ${acted} times`
@@ -55,7 +55,8 @@ const ONE_ROW_AN_EVENT = rowsAre('select type, count(*)::int from effect group b
 
 export const oracles: Readonly<Record<Mode, Oracle>> = {
   keyed: byKey,
-  // What was unknown was decided on by the truth, so it happened once; and no key was ever used twice.
+  // Every unknown effect was decided by its true outcome, so it happened once. No key was used
+  // twice.
   atMostOnce: external((calls, acted, keys) => {
     if (acted !== 1) return `the other side acted ${acted} times`
     return calls === keys ? undefined : 'a key was used for more than one call'
@@ -75,7 +76,8 @@ export const oracles: Readonly<Record<Mode, Oracle>> = {
     { type: 'shared', count: 1 },
   ]),
   last: ONE_ROW_AN_EVENT,
-  // Versions in order of their commits never fall, each is applied once at most, and the last one is there.
+  // In the order of their commits, versions never decrease, each is applied at most once, and the
+  // last one is applied.
   latest: async (world) => {
     const left = await unfinished(world)
     if (left !== undefined) return left

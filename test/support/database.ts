@@ -13,7 +13,7 @@ export interface TestDatabase {
 }
 
 /**
- * A database of this test's own, migrated and empty, with the tables `run` and `effect` for handlers.
+ * The test's own database, migrated and empty, with the tables `run` and `effect` for handlers.
  * Removed at the end of the test.
  */
 export async function freshDatabase(): Promise<TestDatabase> {
@@ -22,7 +22,7 @@ export async function freshDatabase(): Promise<TestDatabase> {
   return database
 }
 
-/** The same, for the tests of one file: whoever made it removes it. */
+/** The same, for the tests of one file: the caller removes it. */
 export async function makeDatabase(): Promise<TestDatabase & { remove(): Promise<void> }> {
   const serverUrl = inject('serverUrl')
   const admin = new pg.Pool({ connectionString: serverUrl, max: 1 })

@@ -11,7 +11,7 @@ import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
 
 /*
- * One server for all the scenarios of a project. Each test gets a database of its own: a clone of a template
+ * One server for all scenarios of a project. Each test gets its own database: a clone of a template
  * that was migrated once, or a clone that another test left empty (idle-databases.ts).
  */
 declare module 'vitest' {
@@ -56,7 +56,7 @@ async function startForTests(): Promise<TestServer> {
   }
 }
 
-/** A cluster of the PostgreSQL that the machine has; on Debian as root it is installed where it is missing. */
+/** A cluster of the installed PostgreSQL; on Debian as root it is installed if it is missing. */
 async function startInstalled(): Promise<TestServer> {
   const cluster = await makeCluster()
   cluster.start()
@@ -75,7 +75,7 @@ export interface Cluster {
   /** Holds its data directory and its log. */
   readonly dir: string
   start(): void
-  /** As a power cut: nothing is flushed, no connection is told. */
+  /** Like a power failure: nothing is flushed, and no connection is closed. */
   stop(): void
   /** Makes a standby the primary. */
   promote(): void
@@ -152,7 +152,7 @@ export function freePort(): Promise<number> {
   })
 }
 
-/** Processes are killed in these tests, and servers, but no machine: what was written is there without a sync. */
+/** These tests kill processes and servers, but no machine: written data survives without a sync. */
 async function spareTheDisk(url: string): Promise<void> {
   await query(url, 'alter system set fsync = off')
   await query(url, 'select pg_reload_conf()')
@@ -170,7 +170,8 @@ export async function makeTemplate(url: string): Promise<void> {
   await admin.connect()
   await admin.query(`create database ${TEMPLATE}`)
   await admin.query('create table idle_database (name text primary key, signature text not null)')
-  // What the migration sets for a role of our schema's name, but for every database: clones do not inherit it.
+  // The migration makes this setting for a role with the name of our schema, in one database. Made
+  // here for every database, because clones do not inherit it.
   await admin.query('alter role current_user set search_path = public')
   await admin.end()
   const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })

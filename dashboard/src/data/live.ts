@@ -3,9 +3,9 @@ import type { StreamedChange } from 'hookonce/client'
 import { client, isAborted, isOffline, session } from '../api.ts'
 
 /*
- * What changes, as it changes. One stream serves all lists of the page. The stream is a bell: a
- * list that hears it reads its newest page again, so nothing is lost if a change is. Where no
- * stream is possible, the bell rings every few seconds.
+ * Notifies lists of changes. One stream serves all lists of the page. After a notification, a list
+ * reads its newest page again, so a lost notification loses no data. If no stream is possible,
+ * lists are notified every few seconds.
  */
 
 export type LiveState = 'off' | 'connecting' | 'streaming' | 'polling' | 'paused'
@@ -36,7 +36,7 @@ export function startLive(): void {
   })
   let wasOffline = false
   effect(() => {
-    // What changed while the gateway could not be reached.
+    // Covers changes while the gateway could not be reached.
     if (wasOffline && !isOffline.value) queueMicrotask(() => ring([SKIPPED]))
     wasOffline = isOffline.value
   })
@@ -54,7 +54,7 @@ export function startLive(): void {
   })
 }
 
-/** No stream was there yet. A pause, or a hidden window, does not make the next one the first. */
+/** True until the first stream opens. A pause or a hidden window does not reset it. */
 let isFirst = true
 
 async function follow(stop: AbortSignal): Promise<void> {
@@ -65,7 +65,7 @@ async function follow(stop: AbortSignal): Promise<void> {
       await readStream(stop, () => {
         failures = 0
         liveState.value = 'streaming'
-        // What changed while there was no stream.
+        // Covers changes while there was no stream.
         if (!isFirst) ring([SKIPPED])
         isFirst = false
       })

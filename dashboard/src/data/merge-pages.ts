@@ -1,4 +1,4 @@
-/* How the newest page of a list meets what was read before. */
+/* Merges the newest page of a list with the items that were read before. */
 
 export interface Page<Item> {
   readonly data: readonly Item[]
@@ -11,7 +11,10 @@ export interface Listed<Item> {
   readonly next: string | null | undefined
 }
 
-/** The newest page before the older items. If they do not meet, the list begins with the page. */
+/**
+ * Puts the newest page before the older items. If there may be a gap between them, the older items
+ * are dropped.
+ */
 export function merged<Item>(
   { items, next }: Listed<Item>,
   page: Page<Item>,
@@ -19,8 +22,7 @@ export function merged<Item>(
 ): Listed<Item> {
   if (page.next === null) return { items: page.data, next: null }
   const last = page.data.at(-1)
-  // The API looked through a part of the history, and nothing in it matched: what is there is
-  // older.
+  // The API searched a part of the history without a match: all older items stay.
   if (last === undefined) return { items, next: next === undefined ? page.next : next }
   const seam = items.findIndex((item) => keyOf(item) === keyOf(last))
   if (seam < 0) return { items: page.data, next: page.next }

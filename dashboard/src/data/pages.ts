@@ -3,20 +3,20 @@ import { isAborted } from '../api.ts'
 import { merged, type Page } from './merge-pages.ts'
 import { useRefresh } from './refresh.ts'
 
-/* Lists that the API gives page by page. */
+/* Lists that the API returns page by page. */
 
 export interface Pages<Item> {
   readonly items: readonly Item[]
-  /** The first page is not there yet. */
+  /** The first page has not arrived yet. */
   readonly isFirstLoading: boolean
   readonly isLoading: boolean
   readonly hasMore: boolean
   readonly error: unknown
-  /** Reads the next page. Does nothing while one is read, or if there is none. */
+  /** Reads the next page. Does nothing during a read or after the last page. */
   more(): void
   /** Begins anew. */
   reload(): void
-  /** Reads the first page again, and puts what is new before what is there. */
+  /** Reads the first page again, and puts new items before the known ones. */
   refresh(): void
 }
 
@@ -24,13 +24,13 @@ export interface PagesOptions<Item> {
   readonly keyOf: (item: Item) => string
   /** Read the first page again when something changes, at most this often. */
   readonly refreshMs?: number
-  /** Read the first page again this often: for lists whose changes the stream does not tell. */
+  /** Read the first page again this often. For lists whose changes are not in the stream. */
   readonly pollMs?: number
 }
 
 /**
- * With a filter that few items match, pages may be empty although there are more. This many empty
- * pages are read in a row before somebody has to ask for more.
+ * With a filter that few items match, pages may be empty although there are more. After this many
+ * empty pages in a row, the user must ask for more.
  */
 const EMPTY_IN_A_ROW = 5
 /** More items than a person scrolls through. They are all in memory. */
@@ -56,7 +56,7 @@ export function usePages<Item>(
   latest.current = load
   const current = useRef(new AbortController())
   const isBusy = useRef(false)
-  /** Something changed while a page was read. */
+  /** Something changed during a read. */
   const isStale = useRef(false)
 
   const put = useCallback((next: State<Item>) => {
@@ -64,7 +64,7 @@ export function usePages<Item>(
     setState(next)
   }, [])
 
-  /** Runs one read at a time. What a newer `reload` has replaced is thrown away. */
+  /** Runs one read at a time. Discards the result of a read that a newer `reload` replaced. */
   const read = useCallback(async (run: (signal: AbortSignal) => Promise<void>) => {
     if (isBusy.current) return
     isBusy.current = true

@@ -6,7 +6,7 @@ import { useRefresh } from './refresh.ts'
 /** Something that is read from the API. While it is read again, the old data stays. */
 export interface Resource<Data> {
   readonly data: Data | undefined
-  /** Of the last read. Old data may be there beside it. */
+  /** The error of the last read. Older data may still be shown. */
   readonly error: unknown
   readonly isLoading: boolean
   reload(): void
@@ -32,7 +32,7 @@ export function useResource<Data>(
   })
   const current = useRef<AbortController>(undefined)
   const isBusy = useRef(false)
-  /** Something changed while it was read. */
+  /** Something changed during the read. */
   const isStale = useRef(false)
   const latest = useRef(load)
   latest.current = load
@@ -62,7 +62,10 @@ export function useResource<Data>(
       })
   }, [])
 
-  /** Lets a read in progress end first: on a slow gateway, none would ever end otherwise. */
+  /**
+   * Lets a read in progress finish. On a slow gateway, restarting it at each change would never
+   * finish.
+   */
   const refresh = useCallback(() => {
     if (isBusy.current) isStale.current = true
     else reload()

@@ -11,7 +11,7 @@ export interface CancelReplayProps {
   readonly onDone: () => void
 }
 
-/** Says what stays and what stops, before it cancels a replay of many jobs. */
+/** Shows what stays and what stops, before a replay of many jobs is cancelled. */
 export function CancelReplay({ replay, onClose, onDone }: CancelReplayProps) {
   const { id, name, replayed, expected } = replay
   async function cancel(why: string): Promise<void> {

@@ -3,7 +3,7 @@ import 'uplot/dist/uPlot.min.css'
 import { formatShort } from '../format.ts'
 import type { ChartProps } from './chart.tsx'
 
-/* The charting library, in a chunk of its own: the page is there before it. */
+/* The charting library, in its own chunk: the page renders before it loads. */
 
 export interface PlotOptions extends Required<Pick<ChartProps, 'times' | 'series' | 'height' | 'format'>> {
   readonly holder: HTMLElement
@@ -50,7 +50,7 @@ export function makePlot({ holder, times, series, height, onPoint }: PlotOptions
   )
 }
 
-/** Counts are whole, so the lines behind them are too. */
+/** Counts are whole numbers, so the grid lines are too. */
 const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })

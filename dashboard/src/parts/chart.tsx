@@ -70,7 +70,7 @@ export function Chart({ label, times, series, format = formatCount, height = 168
   )
 }
 
-/** For those who do not see the lines. */
+/** For screen readers. */
 function summary(label: string, series: readonly ChartSeries[], format: (value: number) => string): string {
   const parts = series.map(({ label: name, values }) => {
     const sum = values.reduce((all, value) => all + value, 0)

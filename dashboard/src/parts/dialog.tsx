@@ -10,7 +10,7 @@ export interface DialogProps {
   readonly foot?: ComponentChildren
 }
 
-/** A modal dialog. The browser keeps the focus inside, and gives it back at the end. */
+/** A modal dialog. The browser keeps the focus inside, and restores it at the end. */
 export function Dialog({ title, onClose, children, foot }: DialogProps) {
   const ref = useModal(onClose)
   const id = useId()
@@ -63,19 +63,21 @@ export function useModal(onClose: () => void) {
 
 export interface PlanDialogProps {
   readonly title: string
-  /** What will happen and what will not, before anything does. */
+  /** What will happen and what will not, shown before the action. */
   readonly children: ComponentChildren
   /** The verb on the button. */
   readonly verb: string
   readonly isDangerous?: boolean
-  /** False while the plan is read, or if there is nothing to do. */
+  /** False while the plan is being read, or if there is nothing to do. */
   readonly isReady?: boolean
-  /** Acts, with the reason for the audit. The dialog closes after it, or shows why it failed. */
+  /**
+   * Performs the action, with the reason for the audit. Then the dialog closes, or shows the error.
+   */
   readonly onConfirm: (why: string) => Promise<void>
   readonly onClose: () => void
 }
 
-/** A dialog in front of a verb: the plan, its consequence, and the reason for the audit. */
+/** A dialog before an action: the plan, its consequence, and the reason for the audit. */
 export function PlanDialog(props: PlanDialogProps) {
   const { title, children, verb, isDangerous = false, isReady = true, onConfirm, onClose } = props
   const [why, setWhy] = useState('')

@@ -10,7 +10,7 @@ export interface EmptyProps {
   readonly command?: string
 }
 
-/** Nothing is there: it says why, and what to do. */
+/** An empty list: why it is empty, and what to do. */
 export function Empty({ title, children, command }: EmptyProps) {
   return (
     <div class="empty">
@@ -21,7 +21,7 @@ export function Empty({ title, children, command }: EmptyProps) {
   )
 }
 
-/** Something could not be read. */
+/** Shown if data could not be read. */
 export function Failure({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   return (
     <div class="empty" role="alert">
@@ -36,7 +36,7 @@ export function Failure({ error, onRetry }: { readonly error: unknown; readonly 
   )
 }
 
-/** Rows that are on their way. */
+/** Placeholders for rows that are loading. */
 export function Skeleton({ rows = 6 }: { readonly rows?: number }) {
   return (
     <div class="skeleton" role="status" aria-label={texts.loading}>

@@ -7,15 +7,15 @@ import { PlanDialog } from './dialog.tsx'
 const words = texts.pause
 
 export interface PauseProps {
-  /** As people call it: a source, or a destination. */
+  /** The word for it: a source, or a destination. */
   readonly name: string
   readonly isPaused: boolean
-  /** What else a pause means here. */
+  /** Further consequences of a pause here. */
   readonly hint: string
   readonly onConfirm: (verb: 'pause' | 'resume', why: string) => Promise<void>
 }
 
-/** The button that holds the jobs of something, or lets them go. */
+/** The button that pauses or resumes the jobs of a source or a subscriber. */
 export function Pause({ name, isPaused, hint, onConfirm }: PauseProps) {
   const [isOpen, setOpen] = useState(false)
   if (!canOperate.value) return null

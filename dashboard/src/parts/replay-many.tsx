@@ -14,22 +14,20 @@ const words = texts.replayMany
 
 export type Replay = ResponseOf<'GET', '/replays/{id}'>
 
-/** Which jobs: as the API plans them. */
+/** The jobs, as the API selects them. */
 export type ReplayFilter = Omit<RequestOf<'POST', '/replays/plan'>['body'], 'perSecond'>
 
 export interface ReplayManyProps {
   readonly filter: ReplayFilter
-  /** What is replayed, in words. */
+  /** A description of the replayed jobs. */
   readonly what: string
-  /** The name of the replay, until somebody types another. */
+  /** The default name of the replay. */
   readonly suggestedName?: string
   readonly onClose: () => void
   readonly onStarted: (replay: Replay) => void
 }
 
-/**
- * A replay of everything that matches: counted first, then carried on in the background at a rate.
- */
+/** A replay of all matching jobs: counted first, then run in the background at a limited rate. */
 export function ReplayManyDialog(props: ReplayManyProps) {
   const { filter, what, suggestedName = '', onClose, onStarted } = props
   const [perSecond, setPerSecond] = useState(50)
@@ -111,7 +109,7 @@ export function ReplayManyDialog(props: ReplayManyProps) {
   )
 }
 
-/** How far a replay is, until it ends. */
+/** The progress of a replay, until it ends. */
 export function ReplayProgress({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const { data, reload } = useResource(
     (signal) => client.get('/replays/{id}', { params: { id }, signal }),

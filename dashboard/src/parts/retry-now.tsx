@@ -10,7 +10,7 @@ import { Time } from './time.tsx'
 
 const words = texts.retryNow
 
-/** Which jobs: as the API plans them. */
+/** The jobs, as the API selects them. */
 export type RetryFilter = RequestOf<'POST', '/retries/plan'>['body']
 
 export interface RetryNowProps {
@@ -21,7 +21,10 @@ export interface RetryNowProps {
   readonly onDone: () => void
 }
 
-/** Runs now what waits for its next attempt: counted first, with what holds it all the same. */
+/**
+ * Runs jobs now that wait for their next attempt. Counts them first, and shows what still holds
+ * them.
+ */
 export function RetryNowDialog({ filter, what, onClose, onDone }: RetryNowProps) {
   const { data: plan, error } = useResource(
     (signal) => client.post('/retries/plan', { body: filter, signal }),

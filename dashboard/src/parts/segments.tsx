@@ -1,4 +1,4 @@
-/** A choice of one out of few. */
+/** A choice among a few values. */
 export interface SegmentsProps<Value extends string> {
   readonly label: string
   readonly options: readonly { readonly value: Value; readonly label: string }[]

@@ -4,11 +4,11 @@ export interface SourceNameProps {
   readonly source: string
   readonly tenant: string
   readonly health: string
-  /** What is wrong, in a word. Empty: nothing is. */
+  /** The fault in one word. Empty: there is none. */
   readonly fault: string
 }
 
-/** A source with the colour of its health. Names begin in one line, so the fault comes last. */
+/** A source with the colour of its health. The fault comes last, so that names are aligned. */
 export function SourceName({ source, tenant, health, fault }: SourceNameProps) {
   return (
     <span class={`pill plain ${colourOf(health)}`}>

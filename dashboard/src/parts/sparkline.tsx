@@ -1,4 +1,4 @@
-/** A small line without axes. What it shows is also in numbers beside it. */
+/** A small line without axes. Its values are also shown as numbers beside it. */
 export function Sparkline({
   values,
   colour = '--accent',

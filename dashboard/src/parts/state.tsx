@@ -28,7 +28,7 @@ export function colourOf(state: string): string {
 
 export interface StateProps {
   readonly state: string
-  /** Instead of the name of the state. */
+  /** Replaces the name of the state. */
   readonly label?: string
   readonly isPlain?: boolean
 }
@@ -41,7 +41,7 @@ export function State({ state, label, isPlain = false }: StateProps) {
   )
 }
 
-/* The state that a person should know of first. */
+/* The state that needs attention first. */
 const WORST = ['attention', 'failed', 'retrying', 'processing', 'received', 'processed']
 
 /** The state of an event, from the states of its jobs. */

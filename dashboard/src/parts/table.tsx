@@ -3,14 +3,14 @@ import type { ComponentChildren } from 'preact'
 export interface Column<Item> {
   readonly name: string
   readonly title: string
-  /** The title is only read aloud. */
+  /** The title is for screen readers only. */
   readonly isTitleHidden?: boolean
   /** Its track in the grid: `90px`, `1fr`, `minmax(0, 2fr)`. */
   readonly width: string
   readonly align?: 'end'
   /** `wide`: not on a phone. `widest`: only on a wide window. */
   readonly shown?: 'wide' | 'widest'
-  /** Its text is the link of the row. Without one, the first column is. */
+  /** The text of this column is the link of the row. The default is the first column. */
   readonly isLink?: boolean
   readonly cell: (item: Item) => ComponentChildren
 }
@@ -38,7 +38,7 @@ export interface TableProps<Item> {
   readonly hrefOf?: (item: Item) => string | undefined
 }
 
-/** A table of few rows. For lists without end there is VirtualTable. */
+/** A table of few rows. For long lists, use VirtualTable. */
 export function Table<Item>({ label, columns, items, keyOf, hrefOf }: TableProps<Item>) {
   return (
     <div class="table" role="table" aria-label={label} style={tracks(columns)}>

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { formatClock, formatFull, formatRelative } from '../format.ts'
 
-/** The time, once a second while somebody looks. */
+/** The current time, updated each second while the page is visible. */
 export const now = signal(Date.now())
 
 setInterval(() => {
@@ -20,7 +20,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
   return (
     <time
       dateTime={at}
-      // Few of the times in a list are ever looked at, and formatting takes its time.
+      // Formatting is slow, and few times in a list are hovered over.
       onMouseEnter={({ currentTarget }) => {
         currentTarget.title = formatFull(date)
       }}

@@ -7,7 +7,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 export const ROW_PX = 34
 const OVERSCAN = 8
 
-/** Keeps the rows in view where they are when new ones come before them. */
+/** Keeps the visible rows in place when new rows are inserted above them. */
 export function useSteady<Item>(
   scroller: { readonly current: HTMLDivElement | null },
   items: readonly Item[],

@@ -16,9 +16,9 @@ export interface VirtualTableProps<Item> {
   readonly items: readonly Item[]
   readonly keyOf: (item: Item) => string
   readonly hrefOf: (item: Item) => string
-  /** Called near the end of the list, perhaps often. */
+  /** Called near the end of the list. May be called often. */
   readonly onEnd?: () => void
-  /** Called when the list comes to its top, or leaves it. */
+  /** Called when the list is scrolled to its top, or away from it. */
   readonly onTop?: (isAtTop: boolean) => void
   /** Below the last row, such as "all read". */
   readonly end?: ComponentChildren
@@ -27,7 +27,7 @@ export interface VirtualTableProps<Item> {
   readonly onActive?: (item: Item | undefined) => void
 }
 
-/** A list of any length: only the rows in view are in the page. Keys move through it. */
+/** A list of any length: only the visible rows are in the page. Keys move through it. */
 export function VirtualTable<Item>(props: VirtualTableProps<Item>) {
   const { label, items, keyOf, hrefOf, onEnd, end, selection, onActive, onTop } = props
   const columns = useMemo(
@@ -173,7 +173,7 @@ interface RowProps<Item> {
   readonly onPress: (event: MouseEvent, index: number) => void
 }
 
-/** Is rendered again only if something in it has changed: scrolling stays smooth. */
+/** Renders again only if something in it has changed, so that scrolling stays smooth. */
 class Row<Item> extends Component<RowProps<Item>> {
   override shouldComponentUpdate(next: Readonly<RowProps<Item>>): boolean {
     const names = Object.keys(next) as (keyof RowProps<Item>)[]
@@ -198,7 +198,7 @@ class Row<Item> extends Component<RowProps<Item>> {
   }
 }
 
-/** Selects a row by mouse or finger. With shift, everything from the last one to it. */
+/** Selects a row by mouse or finger. With shift, also all rows since the last selected one. */
 function pickColumn<Item>(selection: Selection, keyOf: (item: Item) => string): Column<Item> {
   return {
     name: 'pick',

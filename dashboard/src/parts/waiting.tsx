@@ -6,7 +6,7 @@ export interface WaitingProps {
   readonly reload: () => void
 }
 
-/** A card whose data is on its way, or could not be read. */
+/** A card whose data is loading, or could not be read. */
 export function Waiting({ error, rows = 4, reload }: WaitingProps) {
   return (
     <div class="card">

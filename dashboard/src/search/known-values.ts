@@ -2,18 +2,14 @@ import { signal } from '@preact/signals'
 import { client } from '../api.ts'
 import type { KnownValues } from './tokens.ts'
 
-/*
- * What the completion of the search knows: sources and subscribers, and the types of events seen.
- */
+/* Values that the search can complete: sources, subscribers, and the event types seen so far. */
 
 export const knownValues = signal<KnownValues>({})
 const MAX_TYPES = 500
 let readAt = Number.NEGATIVE_INFINITY
 const FRESH_MS = 60_000
 
-/**
- * Reads the names, unless they were read a moment ago. Without them, the search works all the same.
- */
+/** Reads the names, unless they were just read. Without them, the search still works. */
 export async function readKnownValues(): Promise<void> {
   if (performance.now() - readAt < FRESH_MS) return
   readAt = performance.now()

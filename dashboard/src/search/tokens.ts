@@ -47,7 +47,7 @@ function unquoted(text: string): string {
 
 export type SearchFilter = { readonly [Name in TokenName | 'q']?: string | undefined }
 
-/** What the API is asked for. Of a name that is there twice, the last one counts. */
+/** The query for the API. If a name is given twice, the last one counts. */
 export function filterOf(text: string): SearchFilter {
   const filter: Partial<Record<TokenName | 'q', string>> = {}
   for (const { name, value } of wordsOf(text)) {
@@ -62,7 +62,7 @@ function quotedValue(value: string): string {
   return /[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value
 }
 
-/** The search that a filter stands for. */
+/** The search text of a filter. */
 export function searchOf(filter: SearchFilter): string {
   return Object.entries(filter)
     .flatMap(([name, value]) =>
@@ -76,10 +76,10 @@ export type KnownValues = Readonly<Partial<Record<TokenName, readonly string[]>>
 
 export interface Completion {
   readonly label: string
-  /** The whole search after it was taken. */
+  /** The whole search after the completion. */
   readonly text: string
   readonly caret: number
-  /** Whether it is a name that still needs its value. */
+  /** Whether the completion is a name that still needs a value. */
   readonly isName: boolean
 }
 
@@ -90,7 +90,7 @@ const FIXED: KnownValues = {
 }
 const MAX_COMPLETIONS = 10
 
-/** What could come at the caret. */
+/** Completions at the caret. */
 export function completionsAt(text: string, caret: number, known: KnownValues): readonly Completion[] {
   const word = wordsOf(text).find(({ from, to }) => from < caret && caret <= to)
   const typed = text.slice(word?.from ?? caret, caret)

@@ -11,7 +11,7 @@ export interface Counts {
 
 export const counts = signal<Counts>({ failed: 0, attention: 0 })
 
-/** Counting failed jobs costs the ledger something, so it is not done at each change. */
+/** Counting failed jobs costs the ledger time, so it is not repeated at each change. */
 const REFRESH_MS = 5_000
 
 /** Keeps the counts up to date. Used once, by the rail. */
@@ -30,7 +30,7 @@ async function ofLedger(signal: AbortSignal): Promise<Counts> {
   return totals
 }
 
-/** For a token that is bound to a tenant: the status is about all of them. */
+/** For a token of one tenant: the status covers all tenants. */
 async function ofSources(signal: AbortSignal): Promise<Counts> {
   let failed = 0
   let attention = 0

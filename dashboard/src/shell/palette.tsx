@@ -7,7 +7,7 @@ import { routes } from '../routes.ts'
 import { texts } from '../texts.ts'
 import { nextTheme } from './theme.ts'
 
-/* ⌘K: every page, and everything that the page in view can do. */
+/* ⌘K: every page, and every action of the page in view. */
 
 export const isPaletteOpen = signal(false)
 
@@ -69,7 +69,7 @@ function OpenPalette() {
 
   function run(choice: Choice | undefined): void {
     close()
-    // After the dialog has given the focus back.
+    // After the dialog has restored the focus.
     if (choice) setTimeout(choice.run)
   }
 

@@ -6,7 +6,10 @@ import { type Completion, completionsAt, wordsOf } from '../search/tokens.ts'
 import { texts } from '../texts.ts'
 import { isPaletteOpen } from './palette.tsx'
 
-/** The search on top of every page. It leads to the events that match, and is in their address. */
+/**
+ * The search at the top of every page. It opens the list of matching events, and is part of its
+ * URL.
+ */
 export function Search() {
   const { path, query } = place.value
   const inUrl = path === '/events' ? (query.get('q') ?? '') : ''

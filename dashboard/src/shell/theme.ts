@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 
-/* Light, dark, or as the system is. public/theme.js reads the choice before the first paint. */
+/* Light, dark, or the system's theme. public/theme.js reads the choice before the first paint. */
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -13,7 +13,7 @@ prefersDark.addEventListener('change', ({ matches }) => {
 
 export const theme = signal<Theme>(readTheme())
 
-/** What is seen: for canvases, which do not follow CSS. */
+/** The theme in effect, for canvases, which do not follow CSS. */
 export const shownTheme = computed(() => {
   if (theme.value !== 'system') return theme.value
   return systemIsDark.value ? 'dark' : 'light'
@@ -32,7 +32,7 @@ export function setTheme(next: Theme): void {
     if (next === 'system') localStorage.removeItem(STORED)
     else localStorage.setItem(STORED, next)
   } catch {
-    // The browser keeps nothing for this page: the choice lasts until it is closed.
+    // The browser stores nothing for this page: the choice lasts until the page is closed.
   }
 }
 

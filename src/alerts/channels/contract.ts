@@ -1,10 +1,10 @@
 import type { AlertMessage } from '../message.ts'
 
-/** Sends one message to a channel. Throws if the channel did not take it. */
+/** Sends one message to a channel. Throws if the channel did not accept it. */
 export type SendAlert = (
   message: AlertMessage,
   call: {
-    /** The same at every attempt. */
+    /** The same for every attempt. */
     readonly id: string
     readonly signal: AbortSignal
   },

@@ -3,7 +3,7 @@ import { bodyText, headline } from '../message.ts'
 import type { SendAlert } from './contract.ts'
 
 /**
- * Posts text in the format of Slack's incoming webhooks, which Mattermost and Discord also take.
+ * Posts text in the format of Slack's incoming webhooks, which Mattermost and Discord also accept.
  */
 export function slackChannel({ url }: { readonly url: string }): SendAlert {
   // The path of the URL is the secret: it must not get into errors, which are stored and logged.

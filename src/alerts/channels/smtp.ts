@@ -9,7 +9,7 @@ export interface SmtpChannel {
   readonly to: readonly string[]
 }
 
-/** A mail server answers in a second. After this it hangs. */
+/** A mail server answers within a second. After this time it counts as hung. */
 const ANSWER_MS = 15_000
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -21,7 +21,7 @@ export function smtpChannel({ server, from, to }: SmtpChannel): SendAlert {
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (protocol === 'smtps:' ? 465 : 587) : Number(port),
     secure: protocol === 'smtps:',
-    // Otherwise someone between us and the server could switch TLS off, and read the password.
+    // Without this, an attacker on the network could disable TLS and read the password.
     requireTLS: protocol === 'smtp:' && !isLocal,
     ...(username === ''
       ? {}
@@ -41,7 +41,7 @@ export function smtpChannel({ server, from, to }: SmtpChannel): SendAlert {
         to: [...to],
         subject: headline(message),
         text: `${bodyText(message)}\n`,
-        // The same at every attempt: a mail that is sent twice is shown once by many readers.
+        // The same for every attempt: many mail programs show a mail that is sent twice only once.
         messageId: `<${id}@hookonce>`,
         headers: { 'auto-submitted': 'auto-generated' },
       })
@@ -49,7 +49,7 @@ export function smtpChannel({ server, from, to }: SmtpChannel): SendAlert {
       const fault = error instanceof Error ? error.message : String(error)
       throw new HookonceError(
         'PUBLISH_FAILED',
-        `the mail server ${options.host}:${options.port} did not take the alert: ${fault}`,
+        `the mail server ${options.host}:${options.port} did not accept the alert: ${fault}`,
         { cause: error },
       )
     } finally {

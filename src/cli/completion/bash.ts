@@ -1,6 +1,6 @@
 import type { CommandSyntax, OptionSyntax, ValueKind } from './syntax.ts'
 
-/** Works with bash 3.2 too, which macOS has. */
+/** Also works with bash 3.2, the version of macOS. */
 export function bashScript(commands: readonly CommandSyntax[], providers: readonly string[]): string {
   return `# Completion of hookonce for bash. Load it in ~/.bashrc: source <(hookonce completion bash)
 _hookonce() {

@@ -1,15 +1,15 @@
 /*
- * What can follow a command, read from its usage. The usage is what people read, so completions
- * and help cannot differ. A test checks that every option that a command accepts is in its usage.
+ * Parses the usage of a command for completions. The usage is the help text, so completions and
+ * help cannot differ. A test checks that the usage lists every option that the command accepts.
  */
 
-/** What a value is, if something can be offered for it. */
+/** The kind of a value, if completions exist for it. */
 export type ValueKind = 'file' | 'folder' | 'source' | 'provider' | 'text'
 
 export interface OptionSyntax {
   /** With its dashes. */
   readonly name: string
-  /** Undefined: it takes no value. */
+  /** Undefined: the option takes no value. */
   readonly value?: { readonly kind: ValueKind; readonly words: readonly string[] } | undefined
   readonly meaning: string
 }
@@ -19,7 +19,7 @@ export interface CommandSyntax {
   readonly summary: string
   /** Words that may follow the name, such as `list` and `create`. */
   readonly verbs: readonly string[]
-  /** What its first argument is, after the verb if it has verbs. */
+  /** The kind of its first argument, after the verb if there is one. */
   readonly argument: ValueKind
   readonly options: readonly OptionSyntax[]
 }
@@ -30,7 +30,7 @@ export interface DescribedCommand {
   readonly usage: string
 }
 
-/** `STATE` in a usage stands for a word of this list. */
+/** In a usage, `STATE` means a word of this list. */
 export type KnownWords = Readonly<Record<string, readonly string[]>>
 
 export function syntaxOf({ name, summary, usage }: DescribedCommand, known: KnownWords): CommandSyntax {
@@ -74,7 +74,7 @@ function argumentIn(line: string): ValueKind {
 }
 
 function optionsIn(line: string, known: KnownWords): Omit<OptionSyntax, 'meaning'>[] {
-  // A value follows after one blank; the end of a bracket or another option is none.
+  // A value follows after one blank. The end of a bracket or another option is not a value.
   return [...line.matchAll(/--([a-z][a-z-]*)(?: (?![|[]|--|…)([^\s\]]+))?/g)].map(([, name = '', value]) => {
     const option = `--${name}`
     return value === undefined ? { name: option } : { name: option, value: valueSyntax(name, value, known) }
@@ -93,7 +93,7 @@ function kindOf(option: string, value: string): ValueKind {
   return option === 'provider' ? 'provider' : 'text'
 }
 
-/** The first words of what the usage says about an option: `  --since   received at …`. */
+/** The first words of the usage about an option: `  --since   received at …`. */
 function meaningsIn(text: string): Map<string, string> {
   const found = [...text.matchAll(/^ *((?:--[a-z-]+(?:, )?)+)(?::| {2,}) *(\S.*)$/gm)]
   return new Map(

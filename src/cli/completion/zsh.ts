@@ -1,6 +1,6 @@
 import type { CommandSyntax, OptionSyntax, ValueKind } from './syntax.ts'
 
-/** May lie in a folder of $fpath under the name _hookonce, or be sourced after compinit. */
+/** Works as the file _hookonce in a folder of $fpath, or sourced after compinit. */
 export function zshScript(commands: readonly CommandSyntax[], providers: readonly string[]): string {
   return `#compdef hookonce
 # Completion of hookonce for zsh: hookonce completion zsh > a folder of $fpath/_hookonce
@@ -30,7 +30,7 @@ if [[ $funcstack[1] == _hookonce ]]; then _hookonce "$@"; else compdef _hookonce
 `
 }
 
-/** A word and its meaning, as `_describe` takes them. */
+/** A word and its meaning, in the format of `_describe`. */
 function described(word: string, meaning: string): string {
   const text = meaning === '' ? word : `${word}:${meaning}`
   return `'${text.replaceAll("'", "'\\''")}'`

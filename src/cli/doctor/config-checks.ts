@@ -27,7 +27,7 @@ export async function checkConfigFile(named: string | undefined): Promise<Checke
         findings: [ok(check, 'no configuration file in this folder; only `serve` needs one')],
         secrets: [],
       }
-    // Read first: its secrets are checked even if something else is wrong.
+    // Read first, so that its secrets are checked even if the rest is invalid.
     const secrets = secretsIn((await readConfigFile(file)).value)
     try {
       const config = await readConfig(file, process.env)
@@ -73,12 +73,12 @@ function secretsOfEnvironment(env: NodeJS.ProcessEnv): NamedSecret[] {
     .map((name) => ({ place: name, reference: `env:${name}` }))
 }
 
-/** Shorter secrets can be found by trying, once a signed delivery is known. */
+/** Shorter secrets can be found by brute force, once a signed delivery is known. */
 const MIN_CHARS = 16
 const PLACEHOLDER =
   /change.?me|placeholder|example|your.?secret|^(whsec_|sk_test_|shpss_)?(secret|password|passwort|test|testing|todo|none|null|undefined|x+|…|\.+|<.*>|0+|1234\d*)$/i
 
-/** Checks that secrets can be read and are no placeholders. It never prints one. */
+/** Checks that secrets can be read and are not placeholders. Never prints a secret. */
 export function secretFindings({ secrets, config }: CheckedFile, env: NodeJS.ProcessEnv): Finding[] {
   const check = 'secrets'
   const places = new Set(secrets.map(({ reference }) => reference))

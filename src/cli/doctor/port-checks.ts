@@ -10,7 +10,7 @@ export interface Place {
   readonly flag: string
 }
 
-/** Checks that a gateway could listen, or does. */
+/** Checks that a gateway could listen, or is already listening. */
 export async function portFinding({ host, port, flag }: Place): Promise<Finding> {
   const check = `port ${port}`
   if (port === 0) return ok(check, 'any free port will do')
@@ -62,7 +62,7 @@ async function isHookonce(host: string, port: number): Promise<boolean> {
     }
     return (await response.text()) === 'alive\n'
   } catch {
-    // No HTTP server, or one that does not answer: not hookonce.
+    // No HTTP server, or one that does not answer, so not hookonce.
     return false
   }
 }
@@ -71,7 +71,7 @@ const LISTENING = '0A'
 /** The name of a program, without its arguments: they may hold a secret. */
 const MAX_NAME = 60
 
-/** Who listens, on Linux, if this account may see it. */
+/** The program that listens, on Linux, if this account may see it. */
 function ownerOf(port: number): string | undefined {
   if (process.platform !== 'linux') return undefined
   const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => listenersIn(file, port)))
@@ -95,7 +95,7 @@ function listenersIn(file: string, port: number): string[] {
     .flatMap((cells) => cells[9] ?? [])
 }
 
-/* A process may end, or belong to another user, while it is looked at. */
+/* A process may end, or belong to another user, while it is inspected. */
 
 function entriesOf(dir: string): string[] {
   try {

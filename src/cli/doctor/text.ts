@@ -4,7 +4,7 @@ import type { Style } from '../style.ts'
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 
-/** One line per check; what to do is below it. */
+/** One line per check, with the advice below it. */
 export function findingsText(findings: readonly Finding[], style: Style): string {
   const width = Math.max(...findings.map(({ check }) => check.length)) + 2
   const indent = ' '.repeat('fail'.length + 2 + width)

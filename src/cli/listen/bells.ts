@@ -2,12 +2,12 @@ import type { AdminClient } from '../../client/index.ts'
 import { ask, GatewayAway } from './gateway-calls.ts'
 
 /*
- * The stream of the gateway is a bell: it says that the list of events is to be read again. The
- * list is what counts, so nothing is lost if the stream skips a change or breaks off.
+ * Turns the stream of the gateway into notifications to read the list of events again. Events are
+ * taken from the list only, so nothing is lost if the stream skips a change or breaks off.
  */
 
 export interface Bell {
-  /** When the latest event that it told of was received, by the clock of the ledger. */
+  /** When the latest announced event was received, by the clock of the ledger. */
   readonly latest: Date | undefined
 }
 
@@ -15,13 +15,13 @@ export interface Bell {
  * The gateway sends a heartbeat every 15 seconds. A connection that is silent for longer is dead.
  */
 const SILENT_MS = 45_000
-/** Far longer than any change of the gateway. */
+/** Far longer than any entry of the gateway's stream. */
 const MAX_BLOCK_CHARS = 1_000_000
 
 /**
- * Rings when the stream is open, and after each batch of recorded events. While the caller handles
- * a ring, nothing is read: the gateway cuts off a client that is too slow, and the caller connects
- * again. Ends when the gateway ends the stream.
+ * Notifies when the stream is open, and after each batch of recorded events. While the caller
+ * handles a notification, nothing is read: the gateway disconnects a client that is too slow, and
+ * the caller connects again. Ends when the gateway ends the stream.
  */
 export async function* bells(client: AdminClient, from: string, stop: AbortSignal): AsyncGenerator<Bell> {
   const response = await ask(from, () => client.get('/stream', { signal: stop }))
@@ -40,7 +40,7 @@ export async function* bells(client: AdminClient, from: string, stop: AbortSigna
       if (rung.length > 0) yield { latest: latestOf(rung) }
     }
   } finally {
-    // The connection may be broken already, and then there is nothing to cancel.
+    // The connection may be broken already. Then there is nothing to cancel.
     await reader.cancel().catch(() => undefined)
   }
 }

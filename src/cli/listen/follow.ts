@@ -12,9 +12,9 @@ import { type Content, waited } from './send.ts'
 
 export interface Following {
   readonly from: string
-  /** Its requests have a deadline. */
+  /** For requests with a deadline. */
   readonly client: AdminClient
-  /** Its requests may take as long as a stream. */
+  /** For the stream, which has no deadline. */
   readonly streamClient: AdminClient
   readonly position: Position
   readonly filter: Filter
@@ -22,22 +22,22 @@ export interface Following {
   readonly stop: AbortSignal
   /** Called once, when events from now on are found. */
   onReady(): void
-  /** Undefined: it was stopped, and the event is to be sent again. */
+  /** Undefined: sending was stopped, and the event must be sent again. */
   send(event: ListedEvent, content: Content): Promise<Outcome | undefined>
 }
 
 export interface Filter {
   /** Asked of the gateway. */
   readonly query: { readonly source?: string; readonly type?: string }
-  /** The rest, of filters that the gateway cannot combine. */
+  /** The remaining filters, which the gateway cannot combine. */
   matches(event: ListedEvent): boolean
 }
 
 const PAGE = 200
-/** Events that are listed at once. Of more, the oldest are sent first; then it lists again. */
+/** Events per listing. If there are more, the oldest are sent first, and the list is read again. */
 const MAX_LISTED = 10_000
 
-/** Waits between two connections: at least as long as the stream asks for. */
+/** Delays between two connections: at least as long as the stream demands. */
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
 
@@ -70,13 +70,13 @@ function waitAfter(outages: number): number {
   return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.max(0, outages - 1))
 }
 
-/** Takes the latest events as known. Their times are of the ledger, so no other clock counts. */
+/** Marks the latest events as known. Uses the ledger's times, so other clocks do not matter. */
 async function startNow({ from, client, position }: Following): Promise<void> {
   const latest: ListedEvent[] = []
   await ask(from, async () => {
     for await (const event of client.items('/events', { query: { limit: PAGE } })) {
       if (position.isSet() && Date.parse(event.receivedAt) < position.listFrom().getTime()) break
-      // The first one is the newest, and sets the time.
+      // The first one is the newest, and sets the start time.
       position.note(event)
       latest.push(event)
     }
@@ -85,7 +85,7 @@ async function startNow({ from, client, position }: Following): Promise<void> {
   position.save()
 }
 
-/** Sends what the list holds and was not sent yet. */
+/** Sends the listed events that were not sent yet. */
 async function catchUp(following: Following, latest: Date | undefined): Promise<void> {
   const { position, stop } = following
   try {
@@ -112,11 +112,11 @@ async function unsent({ from, client, position, filter }: Following): Promise<Ol
 interface Oldest<Item> {
   /** The oldest first. */
   readonly events: readonly Item[]
-  /** False: there were more, and they are newer. */
+  /** False: there were more events, which are newer. */
   readonly isWhole: boolean
 }
 
-/** The last ones of a list that begins with the newest. However long it is, few are held. */
+/** The oldest events of a list that begins with the newest. Holds only these in memory. */
 export async function oldestOf<Item>(
   list: AsyncIterable<Item>,
   isWanted: (item: Item) => boolean,
@@ -134,7 +134,7 @@ export async function oldestOf<Item>(
   return { events: events.reverse(), isWhole }
 }
 
-/** False: the event is to be sent again. */
+/** False: the event must be sent again. */
 async function handle(following: Following, event: ListedEvent): Promise<boolean> {
   const content = await contentOf(following, event.id)
   if (!('reason' in content)) return (await following.send(event, content)) !== undefined
@@ -142,7 +142,7 @@ async function handle(following: Following, event: ListedEvent): Promise<boolean
   return true
 }
 
-/** The content, or why there is none: past its retention, forgotten, or pruned meanwhile. */
+/** The content, or why there is none: past its retention, forgotten, or just pruned. */
 async function contentOf(
   { from, client }: Following,
   id: string,

@@ -1,9 +1,9 @@
 import { type AdminClient, ApiError } from '../../client/index.ts'
 import { HookonceError } from '../../model/errors.ts'
 
-/* The requests of `listen` to a gateway, and what their failures mean. */
+/* The requests of `listen` to a gateway, and the errors for their failures. */
 
-/** The gateway does not answer, or cannot now. A later request may succeed. */
+/** The gateway does not answer, or is unavailable. A later request may succeed. */
 export class GatewayAway extends HookonceError {
   /** The message without its code. */
   readonly reason: string
@@ -14,7 +14,7 @@ export class GatewayAway extends HookonceError {
   }
 }
 
-/** Which token `listen` needs. */
+/** The token that `listen` needs. */
 const TOKEN_ADVICE =
   'Make a token on the gateway with `hookonce token create laptop --role viewer --bodies`, and pass it in HOOKONCE_TOKEN, or with --token env:NAME or --token file:/path.'
 
@@ -23,7 +23,7 @@ export async function ask<Answer>(from: string, request: () => Promise<Answer>):
   try {
     return await request()
   } catch (error) {
-    // Of the caller itself, such as a position that cannot be saved.
+    // An error of the caller itself, such as a position that cannot be saved.
     if (error instanceof HookonceError) throw error
     if (!(error instanceof ApiError))
       throw new GatewayAway(`${from} does not answer: ${networkFault(error)}`, { cause: error })
@@ -70,7 +70,7 @@ function detailOf({ problem, message }: ApiError): string {
 }
 
 /**
- * `fetch failed` holds the reason in its cause, and for several addresses in the errors of that.
+ * `fetch failed` has the reason in its cause; for several addresses, in the errors of its cause.
  */
 export function networkFault(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error

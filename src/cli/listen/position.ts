@@ -26,7 +26,7 @@ export interface Position {
   /** The time from which events are to be listed. */
   listFrom(): Date
   knows(id: string): boolean
-  /** Starts at this time, and forgets what is known. */
+  /** Starts at this time, and forgets the known events. */
   startAt(time: Date): void
   /** The event needs no further attempt. */
   note(event: Handled): void
@@ -35,11 +35,14 @@ export interface Position {
   save(): void
 }
 
-/** Longer than a commit of the gateway takes. */
+/** Longer than any commit of the gateway. */
 const OVERLAP_MS = 10_000
-/** Events of the overlap. Beyond it the oldest are forgotten, and may be sent again. */
+/**
+ * Known events within the overlap. Above this number the oldest are forgotten, and may be sent
+ * again.
+ */
 const MAX_KNOWN = 50_000
-/** A crash repeats at most the events of this time. Each save writes the whole file. */
+/** After a crash, at most the events of this time are repeated. Each save writes the whole file. */
 const SAVE_EVERY_MS = 100
 
 const stored = z.strictObject({
@@ -47,7 +50,7 @@ const stored = z.strictObject({
   known: z.array(z.tuple([z.string(), z.number()])).max(MAX_KNOWN),
 })
 
-/** `what` is all that makes it another listener: the gateway, the target and the filters. */
+/** `what` identifies this listener: the gateway, the target and the filters. */
 export function openPosition(dir: string, what: unknown): Position {
   const hash = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 16)
   const file = join(dir, `listen-${hash}.json`)
@@ -67,7 +70,7 @@ export function openPosition(dir: string, what: unknown): Position {
     const text = JSON.stringify({ time: new Date(timeMs ?? 0).toISOString(), known: [...known] })
     const next = `${file}.${randomUUID()}`
     usingDir(dir, () => {
-      // A rename replaces a symbolic link, and does not follow it.
+      // A rename replaces a symbolic link instead of following it.
       writeFileSync(next, `${text}\n`, { flag: 'wx', mode: 0o600 })
       renameSync(next, file)
     })

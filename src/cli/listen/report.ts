@@ -1,6 +1,6 @@
 import { print, safe } from '../print.ts'
 
-/* What `listen` prints: one line per attempt, about the connection, and a summary. */
+/* The output of `listen`: one line per attempt, lines about the connection, and a summary. */
 
 export interface ListedEvent {
   readonly id: string
@@ -10,7 +10,10 @@ export interface ListedEvent {
   readonly eventKey: string
 }
 
-/** `refused`: 3xx or 4xx. `failed`: no attempt was answered. `skipped`: its content is gone. */
+/**
+ * `refused`: 3xx or 4xx. `failed`: no attempt was answered. `skipped`: its content no longer
+ * exists.
+ */
 export type Outcome = 'delivered' | 'refused' | 'failed' | 'skipped'
 
 export interface Attempt {
@@ -94,11 +97,11 @@ export function reporter(isJson: boolean): Report {
     lost(reason, retryInMs) {
       line(
         { connection: 'lost', reason, retryInMs },
-        `${time()}  ${reason}; connects again in ${seconds(retryInMs)}`,
+        `${time()}  ${reason}; reconnects in ${seconds(retryInMs)}`,
       )
     },
     restored() {
-      line({ connection: 'restored' }, `${time()}  connected again`)
+      line({ connection: 'restored' }, `${time()}  reconnected`)
     },
     summary() {
       const { retry: retries, ...ended } = counts

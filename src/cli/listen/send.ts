@@ -6,7 +6,7 @@ import { headerRecord } from '../../sources/headers.ts'
 import { networkFault } from './gateway-calls.ts'
 import type { Attempt, ListedEvent, Outcome } from './report.ts'
 
-/* Sends one event to the local app, with the retries of a person who restarts it. */
+/* Sends one event to the local app. Retries while a developer restarts it. */
 
 export interface Content {
   readonly body: Uint8Array<ArrayBuffer>
@@ -16,19 +16,19 @@ export interface Content {
 
 export interface LocalApp {
   readonly url: URL
-  /** Signs as Standard Webhooks says. Undefined: requests are not signed. */
+  /** Signs as defined by Standard Webhooks. Undefined: requests are not signed. */
   readonly secret: string | undefined
-  /** Waits before the next attempt end with it. An attempt in progress does not. */
+  /** Ends the delay before the next attempt. Does not end an attempt in progress. */
   readonly stop: AbortSignal
   onAttempt(attempt: Attempt): void
 }
 
-/** Waits between the attempts: together as long as most apps take to restart. */
+/** Delays between the attempts: together as long as most apps take to restart. */
 const WAITS_MS = [500, 1_000, 2_000, 4_000] as const
 /** As long as a destination may take by default. */
 const ANSWER_WITHIN_MS = 30_000
 
-/** Undefined: it was stopped before an attempt succeeded, so the event is to be sent again. */
+/** Undefined: sending was stopped before an attempt succeeded, so the event must be sent again. */
 export async function sendToApp(
   app: LocalApp,
   event: ListedEvent,
@@ -62,7 +62,7 @@ async function post(url: URL, headers: Record<string, string>, body: Content['bo
   try {
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
     const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
-    // The status is all that counts. An app that breaks off its answer has still answered.
+    // Only the status counts. An app that breaks off its response has still answered.
     await response.body?.cancel().catch(() => undefined)
     return { status: response.status }
   } catch (error) {
@@ -70,7 +70,7 @@ async function post(url: URL, headers: Record<string, string>, body: Content['bo
   }
 }
 
-/** A 4xx is an answer of the app, and is not repeated. */
+/** A 4xx is an answer of the app, and is not retried. */
 function outcomeOf(answer: Answer): 'delivered' | 'refused' | 'failed' {
   if ('error' in answer) return 'failed'
   const { status } = answer
@@ -78,7 +78,9 @@ function outcomeOf(answer: Answer): 'delivered' | 'refused' | 'failed' {
   return status >= 500 || status === 429 ? 'failed' : 'refused'
 }
 
-/** Names of a signature. Of the sender they are kept under another name, as in forwarding. */
+/**
+ * Names of signature headers. Those of the sender are kept under another name, as in forwarding.
+ */
 const SIGNATURE_NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
 
 function headerMaker(
@@ -109,7 +111,7 @@ function headerMaker(
   })
 }
 
-/** fetch() takes no other characters in a header. */
+/** fetch() accepts no other characters in a header. */
 function isSendable(value: string): boolean {
   return /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)
 }

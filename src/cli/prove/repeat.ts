@@ -1,6 +1,6 @@
 import { withoutPassword } from '../print.ts'
 
-/** The command line that repeats one schedule: the same arguments, this seed, `--only` it. */
+/** The command line that repeats one schedule: the same arguments, this seed, and `--only`. */
 export function repeatCommand(
   args: readonly string[],
   { seed, only }: { readonly seed: number; readonly only: string },
@@ -8,14 +8,14 @@ export function repeatCommand(
   const kept: string[] = []
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? ''
-    // Each of these is followed by its value, unless it holds it.
+    // Options that are followed by a value, unless written as --name=value.
     if (/^--(seed|only|report|junit)$/.test(arg)) index += 1
     else if (!/^--(seed|only|report|junit)=/.test(arg) && arg !== '--json') kept.push(shown(arg))
   }
   return ['npx hookonce prove', ...kept.map(quoted), `--seed ${seed}`, `--only ${quoted(only)}`].join(' ')
 }
 
-/** A report is shared, so it holds no password. */
+/** Reports are shared, so they hold no password. */
 function shown(arg: string): string {
   const [, name = '', url = ''] = /^(--database=)?(postgres(?:ql)?:\/\/.*)$/.exec(arg) ?? []
   return url === '' ? arg : `${name}${withoutPassword(url)}`

@@ -10,7 +10,7 @@ interface Beginning {
   readonly seed: number
 }
 
-/** What a person reads while the proof runs and at its end. With --json only the end is printed. */
+/** The output during the proof and at its end. With --json only the end is printed. */
 export interface Reporter {
   begin(beginning: Beginning): void
   baseline(lines: readonly string[]): void
@@ -47,7 +47,7 @@ export function reporter(isJson: boolean): Reporter {
     else if (broken.length > 0) print(style.red(`broken: ${counts}`))
     else if (held === 0) print(style.yellow(`nothing could be tried: ${counts}`))
     else print(style.green(`proven: ${counts}`))
-    print('\nWhat this cannot say:')
+    print('\nLimits of this run:')
     for (const limit of proof.limits) say(`  - ${limit}`)
     if (file !== undefined) print(`\n${safe(`The report is in ${file}`)}`)
   }
@@ -60,8 +60,8 @@ export function reporter(isJson: boolean): Reporter {
         print(style.yellow(safe(`It writes test events into ${database}, and leaves them there.`)))
     },
     baseline(lines) {
-      print('\nOne delivery does this:')
-      for (const line of lines.length > 0 ? lines : ['nothing that can be seen']) say(`  ${line}`)
+      print('\nEffects of one delivery:')
+      for (const line of lines.length > 0 ? lines : ['no visible effect']) say(`  ${line}`)
       print('')
     },
     result({ name, title, outcome, reason, findings, notes }) {
@@ -103,7 +103,10 @@ function findingLines({ where, expected, seen }: Finding): string[] {
   ]
 }
 
-/** A table that records each delivery looks like a doubled effect. Only its owner knows better. */
+/**
+ * A table that records each delivery looks like a doubled effect. Only its owner can know the
+ * difference.
+ */
 function hintFor({ findings }: ScheduleResult): string[] {
   const table = findings.find(({ fault, where }) => fault === 'doubled' && !where.includes(' '))
   return table ? [`  if ${table.where} only records deliveries, pass --ignore ${table.where}`] : []

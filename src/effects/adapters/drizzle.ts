@@ -27,17 +27,14 @@ export function drizzleAdapter<Transaction extends { execute(query: SQL): Promis
   }
 }
 
-/** Drivers differ: the rows, or a result that holds them. */
+/** Drivers differ: they return the rows, or a result that holds them. */
 function rowsOf(result: unknown): readonly unknown[] {
   if (Array.isArray(result)) return result
   const { rows } = result as { rows: readonly unknown[] }
   return rows
 }
 
-/**
- * Drizzle numbers its parameters itself, so the statement is put together from what is between
- * them.
- */
+/** Drizzle numbers parameters itself, so the statement is built from the text between them. */
 function composed(text: string, values: readonly unknown[]): SQL {
   const parts = text.split(/\$(\d+)/)
   return sql.join(

@@ -18,7 +18,7 @@ export function knexAdapter(
       knex.transaction(
         (trx) =>
           work(trx, async (text, values) => {
-            // Knex knows parameters by their place only.
+            // Knex knows positional parameters only.
             const places = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
             const bindings = places.map((place) => values[place]) as Knex.RawBinding[]
             const { rows } = await trx.raw<{ rows: unknown[] }>(text.replaceAll(/\$\d+/g, '?'), bindings)

@@ -9,12 +9,11 @@ interface PrismaTransaction {
 }
 
 /**
- * A client of Prisma. Its interactive transactions end after five seconds unless the options say
- * otherwise.
+ * A client of Prisma. Its interactive transactions end after five seconds unless you set `timeout`.
  *
- * ```ts
- * const on = prismaAdapter(prisma) await ctx.transaction(async (tx, db) => void (await
+ * ```ts const on = prismaAdapter(prisma) await ctx.transaction(async (tx, db) => void (await
  * db.payment.create({ data: { invoice } })), { on })
+ *
  * ```
  */
 export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
@@ -24,7 +23,7 @@ export function prismaAdapter<Transaction extends PrismaTransaction, Options>(
   return {
     transaction: (work) =>
       client.$transaction(
-        // Awaited: a promise of Prisma does nothing until somebody waits for it.
+        // Awaited here, because a promise of Prisma does nothing until it is awaited.
         (tx) => work(tx, async (text, values) => (await tx.$queryRawUnsafe(text, ...values)) as unknown[]),
         options,
       ),

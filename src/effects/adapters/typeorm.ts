@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import type { TransactionAdapter } from './contract.ts'
 
-/** As TypeORM names them, in whichever of its versions. */
+/** The names that TypeORM uses, in any of its versions. */
 type IsolationLevel = Extract<Parameters<DataSource['transaction']>[0], string>
 
 /**

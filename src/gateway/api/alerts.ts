@@ -14,7 +14,7 @@ const alert = z.object({
   tenant: z.string(),
   source: z.string(),
   subscriber: z.string().meta({ description: 'Empty: it is about the whole source.' }),
-  says: z.string().meta({ description: 'How bad it is, in one sentence.' }),
+  says: z.string().meta({ description: 'The extent of the problem, in one sentence.' }),
   next: z.string().meta({ description: 'The command that shows more.' }),
   openedAt: time,
   lastSeenAt: time,
@@ -28,7 +28,7 @@ const alert = z.object({
   times: count.meta({ description: 'How often it was opened.' }),
 })
 
-/** More alerts than a person reads at once. The oldest beyond it are left out. */
+/** More alerts than a person can read at once. Older alerts beyond it are omitted. */
 const MOST = 1_000
 
 const list = route({
@@ -57,7 +57,7 @@ const acknowledge = route({
   path: '/alerts/{id}/acknowledge',
   access: { role: 'operator', scope: 'tenant' },
   tag,
-  summary: 'Say who looks after an open alert, and mute it if asked to',
+  summary: 'Acknowledge an open alert, and optionally mute it',
   body: z.strictObject({
     why,
     tenant: name.optional(),

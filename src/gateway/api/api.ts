@@ -19,8 +19,8 @@ import { findRoute, routes } from './routes.ts'
 import { answerSession, isSessionPath } from './session.ts'
 
 /*
- * The admin API: find the route → who calls, may they → check the input → answer. It knows paths
- * only from `/api/v1` on, so it works under any mount path.
+ * The admin API: find the route → authenticate and authorise → check the input → answer. It knows
+ * paths only from `/api/v1` on, so it works under any mount path.
  */
 
 export interface ApiOptions extends Pick<AdminAddress, 'token'> {
@@ -29,20 +29,20 @@ export interface ApiOptions extends Pick<AdminAddress, 'token'> {
   /** On the operators' connections. */
   readonly ledger: () => Promise<LedgerTables>
   readonly gateway: GatewayFacts
-  /** Gets errors that are nobody's fault but ours. */
+  /** Receives unexpected errors, which are faults of hookonce. */
   readonly onTrouble: (error: unknown) => void
 }
 
 export interface Api {
   readonly gate: Gate
-  /** `path` begins after `/api/v1`; `mount` is what comes before and with it. */
+  /** `path` begins after `/api/v1`; `mount` is the part up to and including it. */
   answer(request: IncomingMessage, response: ServerResponse, at: { path: string; mount: string }): void
   close(): Promise<void>
 }
 
-/** Requests in progress. More than this would only wait for the few connections of operators. */
+/** Requests in progress. More would only wait for the few connections of operators. */
 const MAX_IN_PROGRESS = 64
-/** Log-ins come from strangers, who may send them slowly: they take no room from other requests. */
+/** Strangers can send log-ins, and slowly, so log-ins have a separate limit. */
 const MAX_LOG_INS = 16
 
 export function adminApi(options: ApiOptions): Api {
@@ -66,7 +66,7 @@ export function adminApi(options: ApiOptions): Api {
     return answerRoute({ ...found, request, entry, isAllowed, keyed, feed, options })
   }
 
-  /** Asks again what let the caller in. */
+  /** Repeats the authentication of the caller. */
   async function isStillAllowed(request: IncomingMessage, { access }: Route, entry: Entry): Promise<boolean> {
     try {
       const { caller } = await door.identify(request)
@@ -83,7 +83,7 @@ export function adminApi(options: ApiOptions): Api {
     gate: door,
     answer(request, response, at) {
       const isLogIn = isSessionPath(at.path) && request.method === 'POST'
-      // A stream is not in progress: it waits for changes, not for a connection.
+      // A stream does not count: it waits for changes, and holds no connection.
       const inRoom = isLogIn ? logIns : requests
       inRoom(() => reply(request, at))
         .then((answer) => sendReply(response, answer))
@@ -92,7 +92,7 @@ export function adminApi(options: ApiOptions): Api {
           if (!(told instanceof HookonceError)) options.onTrouble(error)
           sendError(response, told)
         })
-        // What was not read of a refused request.
+        // The unread part of a refused request.
         .finally(() => request.resume())
         .catch(options.onTrouble)
     },
@@ -103,7 +103,7 @@ export function adminApi(options: ApiOptions): Api {
   }
 }
 
-/** Runs work, unless so much runs already. */
+/** Runs work, unless the limit is reached. */
 function room(most: number, noun: string): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let inProgress = 0
   return async (work) => {
@@ -151,7 +151,7 @@ async function answerRoute({
   const answer = async (): Promise<Reply> => {
     const result = await route.answer(context, { params, query, body: body?.value })
     if (!route.response) return rawReply(result as RawReply)
-    // Leaves out whatever the schema does not name, so that nothing is shown by accident.
+    // Omits everything that the schema does not name, so that nothing is shown by accident.
     return { status: route.status, json: route.response.parse(result) }
   }
   if (!route.isKeyed) return answer()

@@ -3,18 +3,18 @@ import { HookonceError } from '../../model/errors.ts'
 
 /*
  * Limits how often an address may present a wrong token or session. 256 random bits cannot be
- * guessed anyway; the limit keeps strangers from making the ledger look for tokens all day.
+ * guessed anyway; the limit protects the ledger from endless lookups by strangers.
  */
 
 export interface Attempts {
-  /** Throws TOO_MANY_ATTEMPTS if the address has failed too often lately. */
+  /** Throws TOO_MANY_ATTEMPTS if the address has recently failed too often. */
   check(address: string): void
   failed(address: string): void
 }
 
 const MAX_FAILURES = 10
 const WINDOW_MS = 60_000
-/** Addresses in memory. The oldest is forgotten for a new one. */
+/** Addresses in memory. A new one replaces the oldest. */
 const MAX_ADDRESSES = 1_000
 
 export function attempts(nowMs: () => number = () => performance.now()): Attempts {
@@ -50,7 +50,7 @@ export class TooManyAttempts extends HookonceError {
   }
 }
 
-/** Whoever has one IPv6 address has 2^64 of them. */
+/** The owner of one IPv6 address has 2^64 of them. */
 function networkOf(address: string): string {
   return isIPv6(address) ? address.split(':').slice(0, 4).join(':') : address
 }

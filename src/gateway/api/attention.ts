@@ -15,9 +15,9 @@ const unknownEffect = z.object({
   key: z.string(),
   epoch: z.int(),
   mode: z.string(),
-  downstreamKey: z
-    .string()
-    .meta({ description: 'The idempotency key that the called service got: look the call up by it.' }),
+  downstreamKey: z.string().meta({
+    description: 'The idempotency key that the called service received: search for the call by it.',
+  }),
   startedAt: time.meta({ description: 'When it was called first, with this key.' }),
   endedAt: time.nullable().meta({ description: 'When its outcome became unknown.' }),
   inputHash: z
@@ -62,7 +62,7 @@ const list = route({
 const decision = { key: text.meta({ description: 'The key of the effect.' }), tenant: name.optional(), why }
 const decided = z.object({
   key: z.string(),
-  jobs: count.meta({ description: 'How many jobs go on, or failed.' }),
+  jobs: count.meta({ description: 'How many jobs continue, or failed.' }),
 })
 
 interface VerbSchema<Path extends string> {
@@ -94,13 +94,13 @@ const confirmDone = route({
   path: '/attention/confirm-done',
   access: { role: 'operator', scope: 'tenant' },
   tag,
-  summary: 'The call happened: the waiting jobs go on with its result',
+  summary: 'The call happened: the waiting jobs continue with its result',
   body: z.strictObject({
     ...decision,
     result: z
       .unknown()
       .optional()
-      .meta({ description: 'What the handler gets. Integers beyond 2^53 are refused.' }),
+      .meta({ description: 'The result for the handler. Integers beyond 2^53 are refused.' }),
     resultText: z
       .string()
       .max(60_000)
@@ -122,7 +122,7 @@ const confirmDone = route({
   },
 })
 
-/** JavaScript has rounded such a number already: the handler would get another one. */
+/** JavaScript has already rounded such a number: the handler would get a different one. */
 function requireSafeIntegers(value: unknown): void {
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
     throw new HookonceError(
@@ -144,7 +144,7 @@ export const attentionRoutes = [
   verbRoute({
     path: '/attention/retry-same-key',
     verb: 'retry-same-key',
-    summary: 'The call is made again with the same key: the other side must still know it',
+    summary: 'The call is made again with the same key: the called service must still know the key',
   }),
   verbRoute({
     path: '/attention/abandon',

@@ -14,7 +14,7 @@ const entry = z.object({
   tenant: z.string().meta({ description: '`*`: it is about all tenants.' }),
   subject: z.string(),
   detail: z.record(z.string(), z.unknown()).readonly(),
-  address: z.string().nullable().meta({ description: 'From where. Null: not over HTTP.' }),
+  address: z.string().nullable().meta({ description: 'The address of the client. Null: not over HTTP.' }),
 })
 
 export const auditRoutes = [
@@ -23,7 +23,7 @@ export const auditRoutes = [
     path: '/audit',
     access: { role: 'viewer', scope: 'tenant' },
     tag: 'audit',
-    summary: 'List what operators did, newest first: who, what, why and from where',
+    summary: 'List the actions of operators, newest first, with their reasons',
     query: z.strictObject({ ...listFields, ...tenantField }),
     response: pageOf(entry),
     async answer({ ledger, caller }, { query: { limit, cursor, tenant } }) {

@@ -3,7 +3,7 @@ import { HookonceError } from '../../model/errors.ts'
 
 /** Far more than any request of the API needs. */
 const MAX_BODY_BYTES = 64 * 1024
-/** Whoever sends so slowly only wants to keep others out. The connection is closed then. */
+/** A slower sender is probably an attacker. Its connection is closed. */
 const BODY_WITHIN_MS = 5_000
 
 /** Reads a JSON body. */
@@ -30,10 +30,12 @@ export async function readJsonBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/* JSON.stringify writes a NUL and half a character as escapes. A backslash is doubled. */
+/*
+ * JSON.stringify writes NUL characters and unpaired surrogates as escapes. A backslash is doubled.
+ */
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/
 
-/** PostgreSQL holds neither a NUL nor half a character. `at` names the value. */
+/** PostgreSQL stores neither NUL characters nor unpaired surrogates. `at` names the value. */
 export function parseStorable(text: string, at: string): unknown {
   let value: unknown
   try {
@@ -42,6 +44,6 @@ export function parseStorable(text: string, at: string): unknown {
     throw new HookonceError('REQUEST_INVALID', `${at} is not JSON`)
   }
   if (UNSTORABLE.test(JSON.stringify(value)))
-    throw new HookonceError('REQUEST_INVALID', `${at} holds a NUL or half a character`)
+    throw new HookonceError('REQUEST_INVALID', `${at} contains a NUL or an unpaired surrogate`)
   return value
 }

@@ -2,10 +2,10 @@ import { HookonceError } from '../../model/errors.ts'
 import type { DecisionReason } from '../../operate/audit.ts'
 import { type Role, roles } from '../../operate/tokens.ts'
 
-/** Who calls, with which rights. */
+/** The caller and its rights. */
 export interface Caller {
   /**
-   * Never used again: a new token has another one, whatever its name. The keys of `Idempotency-Key`
+   * Never reused: a new token gets a new id, even with the same name. The keys of `Idempotency-Key`
    * belong to it.
    */
   readonly id: string
@@ -33,27 +33,27 @@ export function requireAccess({ role, scope }: RouteAccess, caller: Caller): voi
   if (roles.indexOf(caller.role) < roles.indexOf(role))
     throw new HookonceError(
       'FORBIDDEN',
-      `this needs the role ${role}, and "${caller.name}" has the role ${caller.role}`,
+      `this needs the role ${role}, but "${caller.name}" has the role ${caller.role}`,
     )
   if (scope === 'ledger' && caller.tenant !== undefined)
     throw new HookonceError(
       'FORBIDDEN',
-      `this is about all tenants, and "${caller.name}" is bound to the tenant "${caller.tenant}"`,
+      `this covers all tenants, but "${caller.name}" is limited to the tenant "${caller.tenant}"`,
     )
 }
 
-/** The tenant to which a list is limited: the caller's own, or the one it asked for. */
+/** The tenant to which a list is limited: the caller's own, or the requested one. */
 export function tenantFor({ tenant, name }: Caller, asked: string | undefined): string | undefined {
   if (tenant === undefined || asked === undefined || asked === tenant) return tenant ?? asked
-  throw new HookonceError('FORBIDDEN', `"${name}" is bound to the tenant "${tenant}"`)
+  throw new HookonceError('FORBIDDEN', `"${name}" is limited to the tenant "${tenant}"`)
 }
 
-/** Of something that carries its tenant: to others it does not exist. */
+/** Whether the caller may see an object of this tenant. For other callers it does not exist. */
 export function isVisible({ tenant }: Caller, owner: string): boolean {
   return tenant === undefined || tenant === owner
 }
 
-/** For the audit: who decides, why and from where. */
+/** For the audit: who decides, why, and from which address. */
 export function reasonOf({ name, address }: Caller, why: string): DecisionReason {
   return { by: name, why, address }
 }

@@ -74,7 +74,7 @@ const body = rawRoute({
   },
 })
 
-/** Headers may hold secrets of the sender, so they are for those who may read bodies. */
+/** Headers may hold secrets of the sender, so they require the right to read bodies. */
 function requestOf(
   { gateway, caller }: ApiContext & { readonly caller: Caller },
   id: string,

@@ -2,19 +2,20 @@ import { createHash } from 'node:crypto'
 import { HookonceError } from '../../model/errors.ts'
 
 /*
- * Opaque cursors: a direction, a position, and a checksum over both and over what was asked for.
- * The checksum is no secret. It recognises a cursor that was cut, edited, or taken from another
- * list or filter. Whoever forges one gets another position of the list that they may read anyway.
+ * Opaque cursors: a direction, a position, and a checksum over both and over the query. The
+ * checksum is no secret. It detects a cursor that was truncated, edited, or taken from another list
+ * or filter. A forged cursor only leads to another position of a list that the caller may read
+ * anyway.
  */
 
-/** What a page is asked for, besides its position. */
+/** The parameters of a page, besides its position. */
 export interface Asked {
   readonly list: string
   readonly filter: Readonly<Record<string, unknown>>
 }
 
 export interface Place {
-  /** The list goes on after this position. */
+  /** The list continues after this position. */
   readonly after?: string
   /** The list ends before this position. */
   readonly before?: string
@@ -69,7 +70,7 @@ export interface Pageable<Item> {
   readonly limit: number
 }
 
-/** A page of a list that is read as a whole, because it is short by its nature. */
+/** A page of a list that is read as a whole, because it is always short. */
 export function sliceOf<Item>(
   { items, keyOf, limit }: Pageable<Item>,
   { after, before }: Place,
@@ -88,7 +89,7 @@ export function sliceOf<Item>(
   }
 }
 
-/** An item that is gone by now is taken to be where it was. */
+/** If the item no longer exists, its former position is used. */
 function indexOf(keys: readonly string[], position: string): number {
   const [, index = '', key = ''] = /^(-?\d{1,6}):(.*)$/s.exec(position) ?? []
   const found = keys.indexOf(key)

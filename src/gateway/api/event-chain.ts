@@ -26,7 +26,7 @@ export const eventChain = z.object({
     bodySha256: z.string(),
     bodyBytes: z.int().nullable().meta({ description: 'Null: the body is past its retention.' }),
     headers: z.string().nullable().meta({
-      description: 'Lines of `name: value`. Null: past retention, or not asked for with `payloads`.',
+      description: 'Lines of `name: value`. Null: past retention, or not requested with `payloads`.',
     }),
     unreadable: z
       .object({ code: z.string(), message: z.string() })
@@ -101,7 +101,7 @@ export const eventChain = z.object({
         resultText: z
           .string()
           .nullable()
-          .meta({ description: 'As JSON text. Null: it has none, or it was not asked for with `payloads`.' }),
+          .meta({ description: 'As JSON text. Null: it has none, or it was not requested with `payloads`.' }),
         subscriber: z.string(),
       }),
     )

@@ -24,7 +24,7 @@ const listedEvent = z.object({
   objectId: z.string().nullable(),
   duplicates: count.meta({ description: 'Further deliveries of this event.' }),
   mismatches: count.meta({ description: 'Further deliveries with another body.' }),
-  states: z.array(z.string()).readonly().meta({ description: 'Of its jobs, one per subscriber.' }),
+  states: z.array(z.string()).readonly().meta({ description: 'The states of its jobs, one per subscriber.' }),
   attempts: z.int().nullable(),
 })
 
@@ -44,7 +44,7 @@ const list = route({
     type: name.optional().meta({ description: 'An event type, or a pattern such as `invoice.*`.' }),
     state: z.enum(jobStates).optional().meta({ description: 'Events with a job in this state.' }),
     key: text.optional().meta({ description: 'The provider’s key of the event.' }),
-    object: text.optional().meta({ description: 'The id of the object that the event speaks of.' }),
+    object: text.optional().meta({ description: 'The id of the object that the event is about.' }),
     error: text
       .optional()
       .meta({ description: 'A part of the error, or the fingerprint of a group of failures.' }),
@@ -58,7 +58,7 @@ const list = route({
   async answer({ ledger, caller }, { query }) {
     const { limit, cursor, ...given } = query
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
-    // A relative time moves between two pages, so it is not part of what a cursor belongs to.
+    // A relative time changes between two pages, so it is not part of a cursor's checksum.
     const { since: _, until: __, ...fixed } = filter
     const asked = { list: 'events', filter: fixed }
     const { events, next, previous } = await listEvents(ledger, {
@@ -77,7 +77,7 @@ const show = route({
   tag,
   summary: 'Show the whole chain of one event',
   description:
-    'Deliveries, jobs, attempts, steps, effects, messages and decisions. The body has its own route. Headers and results of effects may hold personal data, so they are shown only if asked for.',
+    'Deliveries, jobs, attempts, steps, effects, messages and decisions. The body has its own route. Headers and results of effects may hold personal data, so they are shown only on request.',
   query: z.strictObject({
     payloads: z.boolean().default(false).meta({
       description:
@@ -113,7 +113,7 @@ async function recordHeaders(
   await recordLook(ledger, look, reasonOf(caller, 'read the headers and results'))
 }
 
-/** An event of a tenant that the caller may not see does not exist for it. */
+/** For the caller, an event of another tenant does not exist. */
 async function visibleEvent({ ledger, caller }: ApiContext, id: string): Promise<EventChain> {
   return visible(caller, id, (tenant) => readEvent(ledger, id, { tenant }))
 }
@@ -125,7 +125,7 @@ async function visible<Found>(
   read: (tenant: string | undefined) => Promise<Found>,
 ): Promise<Found> {
   if (!/^[0-9a-f-]{1,36}$/i.test(id))
-    throw new HookonceError('RECEIPT_UNKNOWN', `"${id}" is not an id of a receipt`)
+    throw new HookonceError('RECEIPT_UNKNOWN', `"${id}" is not a receipt id`)
   return read(caller.tenant)
 }
 
@@ -155,7 +155,7 @@ const replayBody = z.strictObject({
   why,
   subscriber: name
     .optional()
-    .meta({ description: 'Only this one; without it, every subscriber that wants the event.' }),
+    .meta({ description: 'Only this subscriber. Default: every subscriber that wants the event.' }),
   fresh: z
     .boolean()
     .default(false)
@@ -169,7 +169,7 @@ const replay = route({
   tag,
   summary: 'Process an event again',
   description:
-    'Finished jobs are received again. What is recorded as done is not repeated, unless `fresh` is true: look at the plan first.',
+    'Finished jobs are received again. Work that is recorded as done is not repeated, unless `fresh` is true: read the plan first.',
   body: replayBody,
   response: z.object({ receiptId: z.string(), jobs: count }),
   async answer(context, { params, body }) {
@@ -216,7 +216,7 @@ const plan = route({
         }),
       )
       .readonly()
-      .meta({ description: 'What is done, and would only be repeated with `fresh`.' }),
+      .meta({ description: 'Finished work, which is repeated only with `fresh`.' }),
   }),
   async answer(context, { params, query }) {
     const { receipt } = await visibleEvent(context, params.id)

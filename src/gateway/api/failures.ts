@@ -12,7 +12,7 @@ const failureGroup = z.object({
   fingerprint: z
     .string()
     .meta({ description: 'Names the error: pass it as `error` to /events and /replays.' }),
-  error: z.string().meta({ description: 'Of the latest job in the group.' }),
+  error: z.string().meta({ description: 'The error of the latest job in the group.' }),
   jobs: count.meta({ description: 'Jobs that are failed now.' }),
   firstAt: time.meta({
     description: 'When the error was first seen, also in jobs that were replayed since.',

@@ -5,9 +5,8 @@ import type { LedgerTables } from '../../operate/tables.ts'
 import type { LiveBody } from './reply.ts'
 
 /*
- * Server-sent events of what changes. However many clients there are, the process looks at the
- * ledger once in a while, and not at all without clients. Clients, buffers and durations are
- * bounded.
+ * Server-sent events about changes. The process polls the ledger at the same rate for any number of
+ * clients, and not at all without clients. Clients, buffers and durations are bounded.
  */
 
 export interface Feed {
@@ -17,37 +16,46 @@ export interface Feed {
 }
 
 export interface FeedClient {
-  /** The only tenant whose changes it gets; undefined: all of them. */
+  /** The only tenant whose changes it gets; undefined: all tenants. */
   readonly tenant: string | undefined
-  /** The id of the last event that it got. */
+  /** The id of the last event that it received. */
   readonly lastId: string | undefined
-  /** Whether the client may still have the stream: its token may have been revoked. */
+  /** Whether the client may still read the stream: its token may have been revoked. */
   isAllowed(): Promise<boolean>
 }
 
-/** A change is sent at most this long, and the time of a look, after its commit. */
+/** A change is sent at most this long after its commit, plus the duration of a poll. */
 const LOOK_EVERY_MS = 500
-/** Changes of one look. Of more, the newest are sent, after a change that says so. */
+/**
+ * Changes per poll. If there are more, the newest are sent, after a change of the kind `skipped`.
+ */
 const MAX_PER_LOOK = 1_000
-/** Changes that are kept for clients that come back. */
+/** Changes that are kept for clients that reconnect. */
 const MAX_KEPT = 2 * MAX_PER_LOOK
-/** Changes that wait for a slow client. Then it is cut off, and comes back with its last id. */
+/**
+ * Changes that wait for a slow client. Above this number it is disconnected, and reconnects with
+ * its last id.
+ */
 const MAX_WAITING = 4 * MAX_PER_LOOK
 const MAX_CLIENTS = 50
 /** Proxies close connections that are silent for a minute. */
 const HEARTBEAT_MS = 15_000
-/** Then the client connects again. */
+/** After this time the client reconnects. */
 const MAX_STREAM_MS = 5 * 60_000
-/** How often it is checked whether the clients are still allowed. */
+/** The interval at which the access of the clients is checked. */
 const CHECK_EVERY_MS = 2_000
 /**
- * A stream that is over ends with its last event. A client that does not read it is cut off then.
+ * A finished stream ends with its last event. A client that does not read it within this time is
+ * disconnected.
  */
 const CUT_AFTER_MS = 1_000
 /** A client that was away for longer should read its lists again. */
 const MAX_AWAY_MS = 60 * 60_000
 
-/** Between this process and the ledger. Some changes are sent twice instead of none. */
+/**
+ * Tolerated clock difference between this process and the ledger. Changes may be sent twice, but
+ * none is lost.
+ */
 const CLOCKS_APART_MS = 5_000
 
 interface Sent {
@@ -67,13 +75,13 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
   const clients = new Set<Client>()
   let kept: Sent[] = []
   let watch: ReturnType<typeof watchChanges> | undefined
-  /** Where a new watch goes on. */
+  /** The position from which a new watch continues. */
   let lookedAt: Date | undefined
   let looking: Promise<void> | undefined
   let checkedAt = performance.now()
   let number = 0
 
-  /** Ids rise, also over a restart: the time, then a number for changes of one look. */
+  /** Ids increase, even across restarts: the time, then a number for the changes of one poll. */
   function nextId(): string {
     number += 1
     return `${Date.now()}-${number}`
@@ -93,7 +101,7 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
     client.ring()
   }
 
-  /** Gives up its place at once, whether or not the client still reads. */
+  /** Frees the place at once, whether or not the client still reads. */
   function end(client: Client): void {
     if (client.isOver) return
     client.isOver = true
@@ -109,7 +117,7 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
       try {
         if (!(await client.isAllowed())) end(client)
       } catch (error) {
-        // Not known: the ledger cannot be read, so there is nothing to send either.
+        // Unknown: the ledger cannot be read, so there is nothing to send either.
         onTrouble(error)
       }
     }
@@ -123,13 +131,16 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
       send(await watch.look())
       lookedAt = new Date(startedAt - CLOCKS_APART_MS)
     } catch (error) {
-      // A reload has closed this ledger's connections. The next look uses those of the new one.
+      // A reload has closed this ledger's connections. The next poll uses those of the new one.
       watch = undefined
       onTrouble(error)
     }
   }
 
-  /** Looks while there are clients. Without any, nothing is watched: the next one begins anew. */
+  /**
+   * Polls while there are clients. Without clients nothing is watched: the next client starts a new
+   * watch.
+   */
   async function lookOn(): Promise<void> {
     while (clients.size > 0) {
       await delay(LOOK_EVERY_MS, undefined, { ref: false })
@@ -142,13 +153,13 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
     looking = undefined
   }
 
-  /** Resolves after the first look: what is committed from then on is found. */
+  /** Resolves after the first poll: it finds everything that is committed from then on. */
   function begin(): Promise<void> {
     looking ??= look().finally(() => void lookOn())
     return looking
   }
 
-  /** What a client that comes back has missed. */
+  /** The changes that a reconnecting client has missed. */
   async function missed({ tenant, lastId }: FeedClient): Promise<string[]> {
     if (lastId === undefined) return []
     const place = kept.findIndex(({ id }) => id === lastId)
@@ -160,8 +171,8 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
     const since = Number(/^(\d{13})-\d+$/.exec(lastId)?.[1] ?? 0) - CLOCKS_APART_MS
     const reset = sentOf(nextId(), skipped())
     if (since < Date.now() - MAX_AWAY_MS) return [reset.text]
-    // Of another process, or older than what is kept: read from the ledger, with some changes
-    // twice.
+    // The id is from another process, or older than the kept changes: reads from the ledger, which
+    // repeats some changes.
     const changes = await watchChanges(await ledger(), { since: new Date(since) }).look()
     const skips = changes.length > MAX_PER_LOOK ? [skipped()] : []
     const sent = [...skips, ...changes.slice(-MAX_PER_LOOK)].map((change) => sentOf(nextId(), change))
@@ -174,7 +185,7 @@ export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (erro
     clients.add(client)
     try {
       await begin()
-      // Without an id the client begins now; `retry` is how soon it comes back.
+      // A client without an id starts now; `retry` is its delay before it reconnects.
       yield `retry: 1000\nid: ${client.lastId ?? nextId()}\ndata: {"type":"open"}\n\n`
       for (const text of await missed(client)) yield text
       while (!client.isOver) {
@@ -215,12 +226,12 @@ function sentOf(id: string, change: Change): Sent {
   return { id, tenant, text: `id: ${id}\nevent: ${change.type}\ndata: ${data}\n\n` }
 }
 
-/** Changes without a tenant are about the whole ledger, except that something was skipped. */
+/** Changes without a tenant concern the whole ledger, except `skipped`. */
 function isFor(tenant: string | undefined, { tenant: owner, text }: Sent): boolean {
   return tenant === undefined || tenant === owner || text.includes('\nevent: skipped\n')
 }
 
-/** Waits for the next change. False: none came for a while. */
+/** Waits for the next change. False: none came in time. */
 function rung(client: Client): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => done(false), HEARTBEAT_MS)

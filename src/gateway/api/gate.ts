@@ -15,13 +15,13 @@ import { attempts } from './attempts.ts'
 import type { Caller } from './caller.ts'
 
 /*
- * Finds out who sent a request. There are three ways in: a token in the header `authorization`, a
+ * Authenticates a request. There are three ways in: a token in the header `authorization`, a
  * session in a cookie, and on a loopback listener without HOOKONCE_ADMIN_TOKEN, being local, as far
  * as `LocalAccess` allows.
  */
 
 export interface Gate {
-  /** Throws UNAUTHENTICATED, unless the request has access. `wanted` is what it asks for. */
+  /** Throws UNAUTHENTICATED, unless the request has access. `wanted` is the requested route. */
   identify(request: IncomingMessage, wanted?: 'api' | 'metrics'): Promise<Entry>
   /** Throws CROSS_SITE if another site may have made the browser send this. */
   requireSameSite(request: IncomingMessage, entry: Entry | undefined): void
@@ -83,7 +83,7 @@ export function gate({ token: environmentToken, local = 'nothing', ledger }: Gat
     if (!isLocalName(request.headers.host)) throw notLocal()
     if (isForwarded(request)) throw notThroughProxy()
     if (local !== 'everything' && local !== wanted) throw unauthenticated(NO_TOKEN)
-    // Whoever is local needs no secret, so also reads of other sites are refused.
+    // Local callers need no secret, so reads caused by other sites are refused too.
     if (!isSameSite(request)) throw crossSite()
     return { caller: { ...FULL, id: LOCAL, name: LOCAL, address }, byHeader: false }
   }
@@ -102,7 +102,7 @@ export function gate({ token: environmentToken, local = 'nothing', ledger }: Gat
     throw unauthenticated('the token is unknown, expired or revoked')
   }
 
-  /** Undefined: it has ended. Where no token is needed, the caller is then a local one. */
+  /** Undefined: the session has ended. If no token is needed, the caller is then a local one. */
   async function ofSession(secret: string, address: string): Promise<Entry | undefined> {
     if (!recent.has(secret)) limit.check(address)
     const found = await readSession(await ledger(), secret, environmentToken)
@@ -145,8 +145,8 @@ export function gate({ token: environmentToken, local = 'nothing', ledger }: Gat
 const MAX_RECENT = 200
 
 /**
- * Tokens and sessions that were good when last seen, as digests. They are looked up all the same,
- * but wrong tokens of others behind the same proxy do not lock them out.
+ * Digests of tokens and sessions that were valid when last used. They are still looked up, but
+ * failures of others behind the same proxy do not lock them out.
  */
 function recentlyGood() {
   const good = new Set<string>()
@@ -170,8 +170,8 @@ function callerOf({ id, name, role, tenant, bodies }: Token, address: string): C
 }
 
 /**
- * Another token in the environment is another caller. The id is stored, and people may choose a
- * token that can be guessed: so it is a slow hash.
+ * A new token in the environment is a new caller. The id is stored, and people may choose a
+ * guessable token, so the id is a slow hash.
  */
 function environmentId(token: string | undefined): string {
   if (token === undefined) return 'env'
@@ -221,7 +221,7 @@ function isSameSite({ headers }: IncomingMessage): boolean {
   return /^https?:\/\/(.+)$/.exec(origin)?.[1] === host
 }
 
-/** Compares digests, so that the time tells nothing about the secret, not even its length. */
+/** Compares digests, so that the duration reveals nothing about the secret, not even its length. */
 function isSame(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted))
 }
@@ -250,8 +250,8 @@ const PROXY_HEADERS =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-.*|x-envoy-.*|x-original-.*|x-amzn-.*|x-azure-.*)$/
 
 /**
- * A proxy on this machine lets others in, whatever the name in its request is. By default nginx adds
- * no header, but speaks HTTP/1.0.
+ * A proxy on this machine lets others in, whatever the name in its request is. By default nginx
+ * adds no header, but uses HTTP/1.0.
  */
 function isForwarded({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.0' || Object.keys(headers).some((name) => PROXY_HEADERS.test(name))

@@ -22,16 +22,16 @@ interface DestinationRoute {
   readonly types: readonly string[]
 }
 
-/** What the API knows of the gateway that it belongs to, besides the ledger. */
+/** The facts about its gateway that the API needs, besides the ledger. */
 export interface GatewayFacts {
   readonly destinations: () => readonly DestinationFacts[]
   /** Requests to sources that are not configured. Undefined: none are kept. */
   readonly captured?: Pick<CaptureRing, 'list' | 'find'> | undefined
   /** A command that sends a signed event. Undefined: only `hookonce dev` has one. */
   readonly firstEvent?: () => string | undefined
-  /** Where this gateway receives deliveries. Undefined: it does not, or not yet. */
+  /** The URL where this gateway receives deliveries. Undefined: it does not, or not yet. */
   readonly deliveryUrl: () => string | undefined
-  /** Whether each look at a body is recorded in the audit. */
+  /** Whether each view of a body is recorded in the audit. */
   readonly auditBodies: () => boolean
   /** Prepares a signed sample event for the gateway's own listener. */
   readonly prepareTest: PrepareTest

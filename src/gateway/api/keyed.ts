@@ -40,7 +40,8 @@ export function keyedReplies(ledger: () => Promise<LedgerTables>): Keyed {
       const { pool } = await ledger()
       store ??= postgresKeys({ database: pool, prepare: 'off' })
       const reply = await once(store, key, () => settled(answer), {
-        // Keys of different callers never meet. A name can be given to another token later.
+        // Keys of different callers never collide. The name of a token can be reused later, so its
+        // id is used.
         tenant: `admin api: ${caller.id} ${caller.tenant ?? '*'}`,
         input: [route.method, route.path, params, body],
         handler: 'opaque',
@@ -55,7 +56,7 @@ export function keyedReplies(ledger: () => Promise<LedgerTables>): Keyed {
   }
 }
 
-/** A refusal is a result too: the same request would be refused again. */
+/** A refusal is also a result: the same request would be refused again. */
 async function settled(answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer()

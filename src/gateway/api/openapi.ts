@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorCatalogue } from '../../model/errors.ts'
 import type { Route } from './route.ts'
 
-/* The OpenAPI 3.1 document, made of the same routes that the dispatcher answers. */
+/* The OpenAPI 3.1 document, generated from the routes of the dispatcher. */
 
 type Json = Record<string, unknown>
 
@@ -21,7 +21,7 @@ const problemSchema = z
   .meta({ description: 'Problem details (RFC 9457).' })
 
 const TAGS: Readonly<Record<string, string>> = {
-  events: 'What was received, and what became of it.',
+  events: 'Received events, and their results.',
   failures: 'Failed jobs, grouped by their error.',
   attention: 'Effects whose outcome is unknown, and the decisions on them.',
   rejections: 'Deliveries that were refused, and why.',
@@ -30,11 +30,11 @@ const TAGS: Readonly<Record<string, string>> = {
   retries: 'Jobs that wait for their next attempt.',
   sources: 'Who sends.',
   subscribers: 'Who wants the events.',
-  destinations: 'Where this gateway forwards events to.',
-  workers: 'Who works on the ledger.',
+  destinations: 'The destinations to which this gateway forwards events.',
+  workers: 'The running workers and relays.',
   stats: 'Counts over time.',
-  stream: 'What changes, as it is committed.',
-  alerts: 'Rules that hold now, and who looks after them.',
+  stream: 'Changes, as they are committed.',
+  alerts: 'Open alerts, and who handles them.',
   captured: 'Requests to sources that are not configured. Only `hookonce dev` keeps them.',
   gateway: 'What this gateway is.',
   audit: 'What operators did.',
@@ -54,7 +54,7 @@ export function openApi(routes: readonly Route[], mount: string): Json {
     info: {
       title: 'hookonce admin API',
       version: VERSION,
-      description: 'What operators of a hookonce gateway ask and do.',
+      description: 'The admin API of a hookonce gateway.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: mount }],
@@ -73,13 +73,13 @@ export function openApi(routes: readonly Route[], mount: string): Json {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'Of `hookonce token create`, or HOOKONCE_ADMIN_TOKEN.',
+          description: 'A token of `hookonce token create`, or HOOKONCE_ADMIN_TOKEN.',
         },
         session: {
           type: 'apiKey',
           in: 'cookie',
           name: '__Host-hookonce',
-          description: 'Of POST /session. On a loopback address the name is `hookonce`.',
+          description: 'The session cookie of POST /session. On a loopback address the name is `hookonce`.',
         },
       },
     },
@@ -140,7 +140,7 @@ function parametersOf({ path, query, isKeyed }: Route): Json[] {
           name: 'Idempotency-Key',
           in: 'header',
           required: false,
-          description: 'The same key gets the same reply, and nothing happens twice.',
+          description: 'A repeated request with the same key gets the same reply, and has no further effect.',
           schema: { type: 'string', maxLength: 255 },
         },
       ]

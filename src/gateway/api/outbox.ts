@@ -68,15 +68,17 @@ const lanes = route({
       tenant: z.string(),
       topic: z.string(),
       key: z.string().nullable(),
-      messageId: z.string().meta({ description: 'The message that holds the lane up.' }),
+      messageId: z.string().meta({ description: 'The message that blocks the lane.' }),
       receiptId: z.string(),
       attempts: z.int(),
       crashes: z.int().meta({ description: 'Relays that died while publishing it.' }),
       reason: z.string().nullable(),
       dueAt: time.meta({ description: 'When it is tried again.' }),
-      isPublishing: z.boolean().meta({ description: 'Whether a relay tries it now.' }),
+      isPublishing: z.boolean().meta({ description: 'Whether a relay is trying it.' }),
       oldestAt: time,
-      waiting: count.meta({ description: 'Messages in the lane, with the first one; counted up to 1,000.' }),
+      waiting: count.meta({
+        description: 'Messages in the lane, including the first one; counted up to 1,000.',
+      }),
     }),
   ),
   async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
@@ -90,7 +92,7 @@ const lanes = route({
 
 function requireId(id: string): void {
   if (!/^[0-9a-f-]{1,36}$/i.test(id))
-    throw new HookonceError('MESSAGE_UNKNOWN', `"${id}" is not an id of a message`)
+    throw new HookonceError('MESSAGE_UNKNOWN', `"${id}" is not a message id`)
 }
 
 const show = route({
@@ -144,13 +146,13 @@ const retry = route({
   access: { role: 'operator', scope: 'tenant' },
   tag,
   summary: 'Try the lane of a waiting message now',
-  description: 'The order of the lane and the attempts that were counted stay.',
+  description: 'The order of the lane and its counted attempts do not change.',
   body: z.strictObject({ why }),
   response: z.object({
     messageId: z.string(),
     retried: z
       .boolean()
-      .meta({ description: 'False: a relay tries it already, it is due, or it does not wait.' }),
+      .meta({ description: 'False: a relay is already trying it, it is due, or it is not waiting.' }),
   }),
   async answer({ ledger, caller }, { params: { id }, body }) {
     requireId(id)
@@ -159,7 +161,7 @@ const retry = route({
   },
 })
 
-/** A person waits for the answer. */
+/** Limited, because a person waits for the answer. */
 const MAX_REPLAYED = 1_000
 
 const replayFailed = route({

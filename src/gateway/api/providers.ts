@@ -21,7 +21,7 @@ const provider = z.object({
 
 let listed: Promise<readonly z.infer<typeof provider>[]> | undefined
 
-/** All providers. They are loaded once, when somebody asks. */
+/** All providers. They are loaded once, at the first request. */
 function catalogue(): Promise<readonly z.infer<typeof provider>[]> {
   listed ??= Promise.all(
     providerIds.map(async (id) => {

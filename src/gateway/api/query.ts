@@ -8,7 +8,7 @@ const NONE = z.strictObject({})
 /** Checks the parameters of a URL. Unknown and repeated ones are errors. */
 export function parseQuery(schema: z.ZodObject = NONE, url: string): Record<string, unknown> {
   const given = new Map<string, unknown>()
-  // A value may hold a question mark too.
+  // A value may also contain a question mark.
   const [, search = ''] = /^[^?]*\?(.*)$/s.exec(url) ?? []
   for (const [name, text] of new URLSearchParams(search)) {
     if (given.has(name))
@@ -23,7 +23,7 @@ export function parseQuery(schema: z.ZodObject = NONE, url: string): Record<stri
 }
 
 /**
- * A URL holds text. What is neither a number nor a boolean stays text, for the schema to refuse.
+ * A URL holds text. Text that is neither a number nor a boolean is left to the schema to refuse.
  */
 function fromText(field: z.core.$ZodType, text: string): unknown {
   const { def } = field._zod

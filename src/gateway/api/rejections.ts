@@ -8,19 +8,17 @@ import { count, listFields, name, pageOf, tenantField, time } from './schemas.ts
 
 const rejection = z.object({
   source: z.string(),
-  code: z.string().meta({ description: 'Of the catalogue of errors.' }),
+  code: z.string().meta({ description: 'A code of the error catalogue.' }),
   count,
   firstAt: time,
   lastAt: time,
   lastDetail: z.string(),
-  diagnosis: z
-    .string()
-    .meta({ description: 'Why the last case that was looked into was refused. May be empty.' }),
+  diagnosis: z.string().meta({ description: 'The diagnosis of the last diagnosed case. May be empty.' }),
   header: z
     .string()
     .nullable()
-    .meta({ description: 'The header that the last case was about. Null: it was not about one.' }),
-  advice: z.string().meta({ description: 'What to do about this code.' }),
+    .meta({ description: 'The header that caused the last refusal. Null: no header did.' }),
+  advice: z.string().meta({ description: 'The advice for this code.' }),
 })
 
 export const rejectionRoutes = [
@@ -29,7 +27,7 @@ export const rejectionRoutes = [
     path: '/rejections',
     access: { role: 'viewer', scope: 'tenant' },
     tag: 'rejections',
-    summary: 'List what was refused, by source and reason, the latest first',
+    summary: 'List refused deliveries by source and reason, latest first',
     query: z.strictObject({ ...listFields, ...tenantField, source: name.optional() }),
     response: pageOf(rejection),
     async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {

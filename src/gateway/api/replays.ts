@@ -47,10 +47,10 @@ const plan = route({
     effects: z
       .object({
         count,
-        ofJobs: count.meta({ description: 'Of how many jobs the effects were counted.' }),
+        ofJobs: count.meta({ description: 'The number of jobs whose effects were counted.' }),
         keys: z.array(z.string()).readonly(),
       })
-      .meta({ description: 'Effects that are done, and do not happen again.' }),
+      .meta({ description: 'Effects that are done, and will not happen again.' }),
     estimatedSeconds: z.number(),
     unattended: z
       .array(z.object({ source: z.string(), subscriber: z.string(), since: time, othersRun: z.boolean() }))
@@ -75,7 +75,7 @@ const replay = z.object({
     .record(z.string(), z.unknown())
     .meta({ description: 'Which jobs; patterns are those of SQL’s LIKE.' }),
   expected: count.meta({ description: 'Jobs that matched at the start.' }),
-  seen: count.meta({ description: 'Jobs that were looked at so far.' }),
+  seen: count.meta({ description: 'Jobs that were read so far.' }),
   replayed: count,
   createdAt: time,
   endedAt: time.nullable(),
@@ -87,11 +87,11 @@ const start = route({
   access: { role: 'operator', scope: 'tenant' },
   tag,
   summary: 'Start a replay of many jobs',
-  description: 'It goes on in the background, at most as fast as `perSecond`, also after a restart.',
+  description: 'It continues in the background, at most at the rate `perSecond`, even after a restart.',
   status: 201,
   body: z.strictObject({
     ...wanted,
-    name: text.max(200).meta({ description: 'For people: the incident that it mends.' }),
+    name: text.max(200).meta({ description: 'For people: the incident that it repairs.' }),
     why,
   }),
   response: replay,
@@ -123,7 +123,7 @@ const show = route({
   path: '/replays/{id}',
   access: { role: 'viewer', scope: 'tenant' },
   tag,
-  summary: 'Show how far a replay is',
+  summary: 'Show the progress of a replay',
   response: replay,
   answer: async ({ ledger, caller }, { params }) => shown(await readReplay(ledger, params.id, caller)),
 })
@@ -133,7 +133,7 @@ const cancel = route({
   path: '/replays/{id}/cancel',
   access: { role: 'operator', scope: 'tenant' },
   tag,
-  summary: 'Cancel a replay; jobs that were replayed stay so',
+  summary: 'Cancel a replay; jobs already replayed are not undone',
   body: z.strictObject({ why }),
   response: replay,
   async answer({ ledger, caller }, { params, body }) {

@@ -4,16 +4,18 @@ import { HookonceError } from '../../model/errors.ts'
 import { TooManyAttempts } from './attempts.ts'
 import { PROBLEM_MEDIA, problemOf } from './problem.ts'
 
-/** A body that is sent as it comes into being. */
+/** A body that is sent while it is being produced. */
 export interface LiveBody {
   readonly texts: AsyncIterable<string>
-  /** The client has gone away. */
+  /** The client has disconnected. */
   end(): void
-  /** Aborted if the body is over and the client does not read the rest: it is disconnected. */
+  /**
+   * Aborted if the body is over and the client does not read the rest: the client is disconnected.
+   */
   readonly cut: AbortSignal
 }
 
-/** A response. `json` or `body`: without both it is empty. */
+/** A response. Has `json` or `body`; without both it is empty. */
 export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -21,7 +23,7 @@ export interface Reply {
   readonly body?: string | Buffer | LiveBody
 }
 
-/* Answers are for one caller at one time, and are never to be taken for a page. */
+/* Responses are for one caller at one time: never cached, and never rendered as a page. */
 const ALWAYS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -42,16 +44,16 @@ export async function sendReply(response: ServerResponse, reply: Reply): Promise
     response.end(body)
     return
   }
-  // Not left to the pipeline: it would wait for the next text, to find that nobody reads it.
+  // Ends the body here: the pipeline would notice a closed connection only at the next chunk.
   response.once('close', body.end)
   if (response.destroyed) body.end()
-  // A client that goes away ends its stream: that is no failure.
+  // A client that disconnects ends its stream: that is not a failure.
   await pipeline(body.texts, response, { signal: body.cut }).catch((error) => {
     if (!response.destroyed) throw error
   })
 }
 
-/** Seconds after which a client may try again, where the error does not say it. */
+/** The Retry-After in seconds, unless the error has its own. */
 const RETRY_AFTER = '1'
 
 export function sendError(response: ServerResponse, error: unknown): void {
@@ -65,7 +67,7 @@ export function sendError(response: ServerResponse, error: unknown): void {
   if (error instanceof TooManyAttempts) headers['retry-after'] = String(error.retryAfterSeconds)
   else if (found.status === 503) headers['retry-after'] = RETRY_AFTER
   if (error instanceof MethodUnsupported) headers.allow = error.allowed.join(', ')
-  // The rest of a body that is too large is not read.
+  // The rest of an oversized body is not read.
   if (found.code === 'REQUEST_TOO_LARGE') headers.connection = 'close'
   response.writeHead(found.status, headers).end(JSON.stringify(found))
 }

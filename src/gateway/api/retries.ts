@@ -11,7 +11,7 @@ const tag = 'retries'
 const wanted = {
   event: z
     .string()
-    .regex(/^[0-9a-f-]{1,36}$/i, 'is not an id of a receipt')
+    .regex(/^[0-9a-f-]{1,36}$/i, 'is not a receipt id')
     .optional()
     .meta({ description: 'Only the jobs of this event: the id of its receipt, or its beginning.' }),
   source: name.optional(),
@@ -21,7 +21,7 @@ const wanted = {
 
 const wantedJobs = z.strictObject(wanted)
 
-/** Jobs that one request takes: a person waits for the answer. */
+/** Jobs per request, because a person waits for the answer. */
 const MAX_JOBS = 5_000
 const SAMPLE = 10
 
@@ -47,15 +47,15 @@ const plan = route({
     unattended: z
       .array(z.object({ source: z.string(), subscriber: z.string(), since: time, othersRun: z.boolean() }))
       .readonly()
-      .meta({ description: 'Their jobs wait all the same: no running worker serves them.' }),
+      .meta({ description: 'Subscribers whose jobs still wait: no running worker serves them.' }),
     paused: z
       .array(z.object({ source: z.string(), subscriber: z.string().nullable() }))
       .readonly()
-      .meta({ description: 'Pauses that hold some of the jobs all the same.' }),
+      .meta({ description: 'Pauses that still hold some of the jobs.' }),
     circuits: z
       .array(z.object({ source: z.string(), subscriber: z.string(), state: z.string() }))
       .readonly()
-      .meta({ description: 'Circuits that hold some of the jobs all the same.' }),
+      .meta({ description: 'Circuits that still hold some of the jobs.' }),
   }),
   async answer(context, { body }) {
     const { jobs, unattended, paused, circuits } = await planned(context, body)
@@ -68,7 +68,7 @@ const plan = route({
       lastDueAt: due.length === 0 ? null : new Date(Math.max(...due)),
       unattended,
       paused,
-      // Without the reason: a circuit may be shared with other tenants.
+      // Omits the reason: a circuit may be shared with other tenants.
       circuits: circuits.map(({ source, subscriber, circuit }) => ({
         source,
         subscriber,
@@ -94,10 +94,12 @@ const run = route({
   access: { role: 'operator', scope: 'tenant' },
   tag,
   summary: 'Run now the jobs that wait for their next attempt',
-  description: `At most ${MAX_JOBS} per request. Their attempts stay counted, and what is done is not repeated.`,
+  description: `At most ${MAX_JOBS} per request. Their attempts stay counted, and finished work is not repeated.`,
   body: z.strictObject({ ...wanted, why }),
   response: z.object({
-    jobs: count.meta({ description: 'Jobs that are due now. Jobs that run or ended meanwhile are not.' }),
+    jobs: count.meta({
+      description: 'Jobs that are due now. Jobs that have started or ended meanwhile are not counted.',
+    }),
     isComplete,
   }),
   async answer(context, { body: { why, ...jobs } }) {

@@ -6,23 +6,23 @@ import type { GatewayFacts } from './gateway-facts.ts'
 import type { LiveBody } from './reply.ts'
 
 /*
- * A route is data: its path, who may call it, the schemas of what it takes and gives, and the
- * function that answers. The dispatcher, the OpenAPI document and the types of the client all read
- * it.
+ * A route is data: its path, the role that may call it, the schemas of its input and output, and
+ * the function that answers. The dispatcher, the OpenAPI document and the types of the client all
+ * read it.
  */
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
-/** What a handler works with. */
+/** The input of a route's handler. */
 export interface ApiContext {
   /** On the operators' connections. */
   readonly ledger: LedgerTables
   readonly caller: Caller
   readonly gateway: GatewayFacts
   readonly feed: Feed
-  /** The header `last-event-id`: where a stream goes on. */
+  /** The header `last-event-id`: the position from which a stream continues. */
   readonly lastEventId: string | undefined
-  /** Whether the caller would still be let in: for answers that last. */
+  /** Whether the caller still has access: for responses that last. */
   isAllowed(): Promise<boolean>
 }
 
@@ -44,7 +44,7 @@ export interface RouteInput {
   readonly body: unknown
 }
 
-/** The types of a route, for the client. They exist in the compiler only. */
+/** The types of a route, for the client. They exist only in the compiler. */
 export interface RouteTypes<Query, Body, Response> {
   readonly query: Query
   readonly body: Body
@@ -60,7 +60,7 @@ export interface Route<
   /** With `{name}` for the parts that vary. */
   readonly path: Path
   readonly access: RouteAccess
-  /** The subject: its folder in the document. */
+  /** The subject: the tag in the OpenAPI document. */
   readonly tag: string
   readonly summary: string
   readonly description?: string | undefined
@@ -124,7 +124,7 @@ export function route<
     description,
     query,
     body,
-    // The dispatcher has checked the input by the schemas of this very definition.
+    // The dispatcher has checked the input with the schemas of this definition.
     answer: (context, input) => answer(context, input as Parameters<typeof answer>[1]),
   }
 }
@@ -143,7 +143,7 @@ interface RawRoute<Path extends string, Query extends z.ZodRawShape> {
   ): Promise<RawReply>
 }
 
-/** A route that answers bytes or a stream. The client gives its Response as it is. */
+/** A route that answers with bytes or a stream. The client returns the Response unchanged. */
 export function rawRoute<const Path extends string, Query extends z.ZodRawShape = Record<never, never>>(
   definition: RawRoute<Path, Query>,
 ): Route<'GET', Path, RouteTypes<z.input<z.ZodObject<Query>>, undefined, Response>> {

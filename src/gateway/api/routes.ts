@@ -22,7 +22,9 @@ import { subscriberRoutes } from './subscribers.ts'
 import { tokenRoutes } from './tokens.ts'
 import { workerRoutes } from './workers.ts'
 
-/** Every route of the API. The document, the client and the test of access read this list. */
+/**
+ * Every route of the API. The OpenAPI document, the client and the test of access read this list.
+ */
 export const routes = [
   ...eventRoutes,
   ...failureRoutes,
@@ -50,7 +52,7 @@ export const routes = [
     tag: 'document',
     summary: 'This document',
     response: z.record(z.string(), z.unknown()),
-    // The dispatcher answers it, because only it knows the mount path.
+    // Answered by the dispatcher, because only it knows the mount path.
     answer: () => Promise.reject(new Error('the document is answered by the dispatcher')),
   }),
 ] as const satisfies readonly Route[]
@@ -98,7 +100,7 @@ function decoded(part: string): string | undefined {
     const text = decodeURIComponent(part)
     return text.includes('\0') ? undefined : text
   } catch {
-    // Not a text in UTF-8, so it names nothing.
+    // Not valid UTF-8, so it names nothing.
     return undefined
   }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/* Parts that the schemas of several subjects share. */
+/* Schemas that several subjects share. */
 
-/** A time in an answer: a Date inside, ISO 8601 outside. */
+/** A time in a response: a Date inside, ISO 8601 outside. */
 export const time = z.codec(z.date(), z.iso.datetime(), {
   decode: (date) => date.toISOString(),
   encode: (text) => new Date(text),
@@ -11,7 +11,7 @@ export const time = z.codec(z.date(), z.iso.datetime(), {
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const AGO = /^(\d{1,6})([smhd])$/
 
-/** A time in a request: ISO 8601, or how long ago. */
+/** A time in a request: ISO 8601, or a duration before now. */
 export const moment = z
   .string()
   .regex(
@@ -23,12 +23,12 @@ export const moment = z
     const ago = count === undefined ? undefined : Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
     const date = ago === undefined ? new Date(text) : new Date(Date.now() - ago)
     if (!Number.isNaN(date.getTime())) return date
-    context.addIssue({ code: 'custom', message: `there is no such time: "${text}"` })
+    context.addIssue({ code: 'custom', message: `"${text}" is not a valid time` })
     return z.NEVER
   })
   .meta({ description: 'ISO 8601, or how long ago: 90s, 15m, 2h, 7d.', example: '2h' })
 
-/** PostgreSQL's text holds no NUL, and longer texts name nothing in a ledger. */
+/** PostgreSQL's text holds no NUL, and no name in a ledger is longer. */
 export const text = z
   .string()
   .min(1)
@@ -37,7 +37,9 @@ export const text = z
 
 export const name = text.max(512)
 
-export const why = text.meta({ description: 'Why: the audit keeps it, with who and from where.' })
+export const why = text.meta({
+  description: 'The reason. The audit records it, with the caller and its address.',
+})
 
 const MAX_LIMIT = 200
 

@@ -55,7 +55,7 @@ export const pauseResponse = z.object({
   source: z.string(),
   subscriber: z.string().nullable(),
   paused: z.boolean(),
-  changed: z.boolean().meta({ description: 'False: it was so before, and nothing was done.' }),
+  changed: z.boolean().meta({ description: 'False: it was already in this state, and nothing changed.' }),
 })
 export const resumeResponse = pauseResponse.extend({
   probes: count.meta({ description: 'Open circuits whose next probe is due now instead of later.' }),

@@ -22,7 +22,7 @@ export const statRoutes = [
     access: { role: 'viewer', scope: 'tenant' },
     tag: 'stats',
     summary: 'Show counts over the last hour, day or week',
-    description: 'From rollups that are some seconds behind: no row is counted for it.',
+    description: 'From rollups, which are some seconds behind. No rows are counted.',
     query: z.strictObject({ ...tenantField, period: period.default('1h'), source: name.optional() }),
     response: z.object({
       period,

@@ -36,7 +36,7 @@ const status = route({
   path: '/status',
   access: { role: 'viewer', scope: 'ledger' },
   tag,
-  summary: 'Show what waits, what failed and who works on it',
+  summary: 'Show waiting and failed jobs, and the running workers',
   response: z.object({
     schema: z.object({ version: z.int(), name: z.string(), appliedAt: time }).optional(),
     totals: z.object({

@@ -6,14 +6,14 @@ import { headerIn } from '../../sources/headers.ts'
 import { type CapturedRequest, CaptureRing } from './ring.ts'
 
 /*
- * `hookonce dev` keeps requests to sources that are not configured, so that a developer can see
- * what a provider sends before writing any configuration. They are never recorded in the ledger, so
+ * `hookonce dev` keeps requests to sources that are not configured, so that a developer can inspect
+ * a provider's requests before writing any configuration. They are never recorded in the ledger, so
  * they are not acknowledged: the answer is 404, as in `hookonce serve`, which keeps nothing.
  */
 
-/** Larger bodies are cut: a developer wants to see the shape. */
+/** Larger bodies are truncated: a developer only needs to see the shape. */
 const MAX_BODY_BYTES = 256 * 1024
-/** A sender that stalls is given up. The listener has a longer limit of its own. */
+/** After this time a stalled sender is dropped. The limit of the listener is longer. */
 const BODY_TIMEOUT_MS = 10_000
 /** Requests that are read at the same time. */
 const MAX_READING = 20
@@ -33,7 +33,7 @@ export function capture(onCaptured: (request: CapturedRequest) => void): Capture
     const begun = performance.now()
     const { body, isCut } = await bodyOf(request)
     const durationMs = performance.now() - begun
-    // Answered before the guess, which loads all providers the first time.
+    // Answers before guessing the provider, because the first guess loads all providers.
     const answer = { error: 'SOURCE_UNKNOWN', captured: true }
     response.writeHead(404, { 'content-type': 'application/json' }).end(`${JSON.stringify(answer)}\n`)
     const guess = await guessSender({ header: headerIn(request.headers) })
@@ -64,7 +64,7 @@ export function capture(onCaptured: (request: CapturedRequest) => void): Capture
       }
       reading += 1
       keep(request, response)
-        // The sender went away before the end of its body: there is nothing to show.
+        // The sender disconnected before the end of its body: there is nothing to show.
         .catch(() => response.destroy())
         .finally(() => {
           reading -= 1
@@ -79,7 +79,7 @@ async function bodyOf(request: IncomingMessage): Promise<{ body: Buffer; isCut: 
   let size = 0
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
-      // The rest is read and dropped, so that the sender gets its answer.
+      // Reads and drops the rest, so that the sender gets its answer.
       if (size < MAX_BODY_BYTES) chunks.push(chunk.subarray(0, MAX_BODY_BYTES - size))
       size += chunk.length
     }
@@ -96,7 +96,7 @@ function pairs(raw: readonly string[]): [string, string][] {
   ])
 }
 
-/** What to configure so that the next such request is received. */
+/** The configuration that would receive the next such request. */
 function adviceFor([provider]: readonly string[], url: string): string {
   const name = /^\/in\/(?:[^/?]+\/)?([A-Za-z0-9][\w-]{0,63})/.exec(url)?.[1] ?? 'acme'
   if (provider === undefined)

@@ -5,24 +5,26 @@ export interface CapturedRequest {
   readonly method: string
   /** With the query. */
   readonly url: string
-  /** As they came, in their order. */
+  /** In the order in which they arrived. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Buffer
-  /** Whether the body was longer than what is kept. */
+  /** Whether the body was truncated. */
   readonly isCut: boolean
   /** From the headers to the end of the body. */
   readonly durationMs: number
-  /** Who may have sent it, best guess first. */
+  /** Providers that may have sent it, best guess first. */
   readonly looksLike: readonly string[]
-  /** What to add to the configuration, and how. */
+  /** The lines to add to the configuration, and how. */
   readonly advice: string
 }
 
-/* A developer looks at the newest few. Strangers may reach `dev` through a tunnel. */
+/*
+ * A developer looks at the newest few. Bounded, because strangers may reach `dev` through a tunnel.
+ */
 const MAX_REQUESTS = 100
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** The newest requests, within a number and a size. */
+/** The newest requests, limited in number and size. */
 export class CaptureRing {
   readonly #requests: CapturedRequest[] = []
   #bytes = 0

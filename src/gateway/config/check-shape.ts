@@ -5,17 +5,17 @@ import type { ReadFile } from './read-file.ts'
 import { type CheckedConfig, configSchema } from './schema.ts'
 
 /*
- * The shape of a configuration. A fault does not hide what else is wrong: the rest is checked
- * further, as if the faulty value were not there. Nothing of it is used, because of the fault.
+ * Checks the shape of a configuration. A fault does not hide other faults: the rest is checked as
+ * if the faulty value were absent. With a fault, the configuration is never used.
  */
 
 export interface Shape {
   readonly faults: readonly Fault[]
-  /** Without the parts that have faults. Undefined: nothing is left to check. */
+  /** Without the faulty parts. Undefined: nothing is left to check. */
   readonly config: CheckedConfig | undefined
-  /** Every name in the file, so that a route to a faulty part is no second fault. */
+  /** Every name in the file, so that a route to a faulty part is not a second fault. */
   readonly names: { readonly sources: readonly string[]; readonly destinations: readonly string[] }
-  /** Which route of the file a route of `config` is. */
+  /** The index in the file of each route of `config`. */
   readonly routeNumbers: readonly number[]
 }
 
@@ -35,7 +35,7 @@ interface Parts extends Pick<Shape, 'names' | 'routeNumbers'> {
   readonly value: Values
 }
 
-/** What is left of a configuration without the parts that have faults. */
+/** Returns a configuration without its faulty parts. */
 function partsOf(given: unknown, faults: readonly Fault[]): Parts {
   const value = valuesOf(given)
   const isWhole = (top: string): boolean =>
@@ -79,7 +79,10 @@ function without(values: Values, names: ReadonlySet<PropertyKey | undefined>): V
   return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
 }
 
-/** What each kind of part cannot be checked without, and what its faulty values are replaced by. */
+/**
+ * The options that each kind of part needs for further checks, and the replacements of faulty
+ * values.
+ */
 const REPAIRS = {
   sources: { needed: ['provider'], instead: {}, known: undefined },
   destinations: {
@@ -89,13 +92,15 @@ const REPAIRS = {
   },
 } as const
 
-/** The sources or destinations without their faulty values: the others may have faults as well. */
+/**
+ * The sources or destinations without their faulty values: the other values may have faults too.
+ */
 function repaired(top: keyof typeof REPAIRS, parts: Values, faults: readonly Fault[]): Values {
   const { needed, instead, known } = REPAIRS[top]
   const entries = Object.entries(parts).flatMap(([name, part]): [string, Values][] => {
     const own = faults.filter(({ path }) => path[0] === top && path[1] === name)
     const keys = new Set(own.map(({ path }) => path[2]))
-    // Of an unknown key, the part itself is the place, and the key is named.
+    // For an unknown key, the fault is placed at the part itself, and names the key.
     const isLost = own.some(({ path, key }) => path.length === 2 && (key === undefined || key === name))
     if (isLost || needed.some((key) => keys.has(key))) return []
     const kept = Object.entries(valuesOf(part)).filter(

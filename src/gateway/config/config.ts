@@ -12,8 +12,9 @@ import type { CheckedConfig, ConfiguredAdmin, ConfiguredLimits } from './schema.
 import { secretPlace } from './secrets.ts'
 
 /*
- * The configuration of a gateway is a file that any tool can write. It is checked as a whole: every
- * fault is reported at once, with its place. It refers to secrets by `env:NAME` or `file:/path`.
+ * The configuration of a gateway is a file that any tool can write. It is checked as a whole: all
+ * faults are reported at once, each with its place. It refers to secrets by `env:NAME` or
+ * `file:/path`.
  */
 
 /** Limits of one source. */
@@ -23,7 +24,7 @@ export interface GatewayConfig {
   readonly sources: Readonly<Record<string, SigningSource>>
   readonly sourceLimits: Readonly<Record<string, SourceLimits>>
   readonly destinations: readonly Destination[]
-  /** From which the routes were made. */
+  /** The input from which the routes were made. */
   readonly routing: Omit<Routing, 'sources'>
   readonly routes: readonly Route[]
   readonly host?: string | undefined
@@ -41,8 +42,8 @@ export interface GatewayConfig {
 
 export interface ReadTerms {
   /**
-   * Also refuses what `hookonce serve` cannot serve: destinations that no request may reach, and
-   * sources without a destination.
+   * Also refuses a configuration that `hookonce serve` cannot serve: destinations that no request
+   * may reach, and sources without a destination.
    */
   readonly serves?: boolean
 }
@@ -111,7 +112,7 @@ export async function gatewayConfig(
   return result
 }
 
-/** Names of parts with faults are known names: that they are faulty is reported already. */
+/** Names of faulty parts count as known names, because their faults are already reported. */
 function routesIn(
   { destinations, routes }: Omit<Routing, 'sources'>,
   { names, routeNumbers, faults }: Shape,
@@ -133,7 +134,9 @@ function routesIn(
   return found.routes
 }
 
-/** Addresses in URLs that the policy refuses. Names are looked up at each connection. */
+/**
+ * Checks addresses in URLs against the policy. Names are resolved and checked at each connection.
+ */
 function reportRefused({ destinations }: CheckedConfig, reader: FaultCollector): void {
   for (const [name, destination] of Object.entries(destinations)) {
     const message = refusedAddress({ ...destination, name })
@@ -146,7 +149,7 @@ function reportIdle(
   { sources, routes }: Pick<GatewayConfig, 'sources' | 'routes'>,
   reader: FaultCollector,
 ): void {
-  // A route with a fault may be the one of such a source.
+  // A faulty route may be the missing one of such a source.
   if (reader.hasFaultIn('routes')) return
   for (const [name, { unwanted }] of Object.entries(sources)) {
     if (unwanted === 'record' || routes.some(({ source }) => source === name)) continue
@@ -169,7 +172,7 @@ async function sourcesOf(config: CheckedConfig, reader: FaultCollector) {
       return text === undefined ? undefined : secretPlace(reference, text)
     })
     const tenant = tenantOf(name) ?? options.tenant
-    // The fault of a secret is reported; the provider would report it as a missing one.
+    // The fault of the secret is already reported; the provider would report it as missing.
     const hasSecrets = !secrets.includes(undefined)
     const attempt = hasSecrets ? reader.attempt : reader.onlyOptions
     const source = await attempt(path, () =>

@@ -19,7 +19,7 @@ function configError({ file, placeOf }: ReadFile, faults: readonly Fault[]): Hoo
   return new HookonceError(codeOf(faults), text)
 }
 
-/** The code of all faults, if they have the same. */
+/** The common code of all faults, if there is one. */
 function codeOf(faults: readonly Partial<FileFault>[]): ErrorCode {
   const codes = new Set(faults.map(({ code }) => code ?? 'CONFIG_INVALID'))
   const [only, ...others] = codes
@@ -36,7 +36,7 @@ export function faultCollector(env: NodeJS.ProcessEnv) {
     faults.push({ ...fault, code })
   }
 
-  /** Undefined: it was refused. Reports the faults of options; `other` gets any other refusal. */
+  /** Undefined: `make` refused. Reports the faults of options; `other` gets any other error. */
   async function reporting<Result>(
     path: Path,
     make: () => Promise<Result>,
@@ -55,7 +55,7 @@ export function faultCollector(env: NodeJS.ProcessEnv) {
 
   return {
     report,
-    /** A secret of a source. Undefined: its fault is reported. */
+    /** A secret of a source. Undefined: its fault was reported. */
     sourceSecret(reference: string, path: Path): string | undefined {
       const read = readSecret(reference, env)
       if ('text' in read) return read.text
@@ -69,12 +69,12 @@ export function faultCollector(env: NodeJS.ProcessEnv) {
       report({ path, message: read.code === 'SECRET_MISSING' ? `${read.message}: ${use}` : read.message })
       return undefined
     },
-    /** Reports what a provider refuses. */
+    /** Reports the faults that a provider finds. */
     attempt: <Result>(path: Path, make: () => Promise<Result>): Promise<Result | undefined> =>
       reporting(path, make, (error) =>
         report({ path, message: error.message.replace(`${error.code}: `, '') }, error.code),
       ),
-    /** Reports options that a provider refuses, and nothing else, such as a missing secret. */
+    /** Reports options that a provider refuses, but no other fault, such as a missing secret. */
     onlyOptions: <Result>(path: Path, make: () => Promise<Result>): Promise<Result | undefined> =>
       reporting(path, make, () => undefined),
     hasFaults: (): boolean => faults.length > 0,

@@ -35,9 +35,7 @@ const conditionFields = {
 
 const GROUPS = ['all', 'any', 'not'] as const
 
-/**
- * The names of groups are none of a condition. Otherwise a group would pass for an odd condition.
- */
+/** A condition has no keys of groups. Otherwise a group would pass as an odd condition. */
 const noGroup = z.never().optional()
 
 const condition = strict({ ...conditionFields, all: noGroup, any: noGroup, not: noGroup })
@@ -75,7 +73,7 @@ export const filterSchema: z.ZodType<Filter, Filter> = z
   )
   .meta({ id: 'filter' })
 
-/** What is wrong with a filter of the right shape, and where. Undefined: nothing. */
+/** The fault of a well-formed filter, and its place. Undefined: there is none. */
 export function filterFault(filter: Filter): Fault | undefined {
   const conditions = conditionsOf(filter, [])
   const tooDeep = conditions.find(({ path }) => path.filter(isGroup).length >= MAX_DEPTH)
@@ -152,7 +150,7 @@ function segmentsOf(path: string | readonly string[]): readonly string[] {
   return typeof path === 'string' ? path.split('.') : path
 }
 
-/** Only what was sent: no event has a "constructor", and no array a "length". */
+/** Own properties only: no event has a "constructor", and no array a "length". */
 function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !isEnumerable.call(value, name)) return undefined
   return Reflect.get(value, name)
@@ -178,7 +176,7 @@ function testsOf({ equals, in: among, exists, prefix, ...bounds }: Condition): T
   return tests.filter((test) => test !== undefined)
 }
 
-/** Amounts are often texts ("12.50"). NaN, which no comparison accepts, for anything else. */
+/** Amounts are often texts ("12.50"). Anything else becomes NaN, which fails every comparison. */
 function numberOf(value: unknown): number {
   if (typeof value === 'number') return value
   return typeof value === 'string' && /^-?\d{1,30}(\.\d{1,30})?$/.test(value) ? Number(value) : Number.NaN

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 
-/** Names under which a configuration is found. The last one is that of earlier versions. */
+/** File names under which a configuration is found. The last one is from earlier versions. */
 const CONFIG_FILES = [
   ...['ts', 'mjs', 'js', 'json', 'yaml', 'yml'].map((ending) => `hookonce.config.${ending}`),
   'hookonce.json',

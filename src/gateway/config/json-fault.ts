@@ -1,4 +1,4 @@
-/** Where a text stops being JSON, and what should be there. */
+/** Finds the place where a text stops being JSON, and what is expected there. */
 export interface JsonFault {
   readonly offset: number
   readonly expected: string
@@ -22,8 +22,8 @@ const TEXTS = {
 } as const
 
 /**
- * Undefined for valid JSON. JSON.parse decides what is valid; this finds the place. The message of
- * JSON.parse has no place in it, or quotes the file, which may hold a secret.
+ * Undefined for valid JSON. JSON.parse decides about validity; this finds the place. The message of
+ * JSON.parse has no place, or quotes the file, which may hold a secret.
  */
 export function jsonFault(text: string): JsonFault | undefined {
   const open: ('{' | '[')[] = []

@@ -1,7 +1,7 @@
 import { type Document, isMap, isNode, isPair, isScalar, type LineCounter, type Node } from 'yaml'
 import type { Fault } from '../../input/checked.ts'
 
-/** Where a fault is in the file: `hookonce.yaml:7:5`, or only the file if lines are not known. */
+/** The place of a fault in the file: `hookonce.yaml:7:5`, or only the file if lines are unknown. */
 export type PlaceOf = (fault: Pick<Fault, 'path' | 'key'>) => string
 
 /** Places in a file of YAML or JSON. */
@@ -24,7 +24,7 @@ function offsetOf(document: Document, path: readonly PropertyKey[], key: string 
   return 0
 }
 
-/** The key of the value at `path`, where the fault is the name itself. */
+/** The key at `path`, for a fault in the key itself. */
 function keyAt(
   document: Document,
   path: readonly PropertyKey[],

@@ -13,7 +13,7 @@ export interface ReadFile {
   readonly placeOf: PlaceOf
 }
 
-/** Configuration is written by people: a larger file is another one. */
+/** People write configurations: a larger file is the wrong file. */
 const MAX_CHARS = 4 * 1024 * 1024
 
 export async function readConfigFile(file: string): Promise<ReadFile> {
@@ -42,7 +42,7 @@ function readText(file: string): string {
   throw new HookonceError('CONFIG_INVALID', `${file} is larger than ${MAX_CHARS} characters`)
 }
 
-/** JSON is parsed as YAML too, which keeps the places of all values. */
+/** JSON is also parsed as YAML, which keeps the places of all values. */
 export function parseText(file: string, text: string, format: 'YAML' | 'JSON'): ReadFile {
   const lines = new LineCounter()
   // Pretty errors quote the file, which may hold a secret by mistake.

@@ -15,7 +15,7 @@ export interface Route {
   readonly filter?: ((event: Event) => boolean) | undefined
 }
 
-/** What routes are made from. */
+/** The input from which routes are made. */
 export interface Routing {
   readonly sources: readonly string[]
   /** `sources` and `types` of a destination are a short form of a route. */
@@ -27,7 +27,7 @@ export interface Routing {
   readonly routes: readonly CheckedRoute[]
 }
 
-/** What a destination wants of a source, by one route. */
+/** The types and filter of one route from a source to a destination. */
 interface Wish {
   readonly source: string
   readonly destination: string
@@ -63,7 +63,9 @@ function joined(wishes: readonly Wish[]): Route[] {
   return [{ source, destination, types, filter }]
 }
 
-/** The routes that destinations declare themselves. One that no route names gets everything. */
+/**
+ * The routes that destinations declare themselves. A destination without any route gets everything.
+ */
 function shortForms({ sources, destinations, routes }: Routing, faults: Fault[]): Wish[] {
   const routed = new Set(routes.flatMap(({ to }) => to))
   return destinations.flatMap(({ name, sources: wanted, types }) => {
@@ -99,7 +101,7 @@ function longForms({ sources, destinations, routes }: Routing, faults: Fault[]):
   })
 }
 
-/** The sources that names and patterns stand for. */
+/** The sources that match names and patterns. */
 function named(
   wanted: string | readonly string[],
   sources: readonly string[],

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { HookonceError } from '../../model/errors.ts'
 
-/* Secrets are named in the configuration as `env:NAME` or `file:/path`, and never written in it. */
+/* The configuration refers to secrets as `env:NAME` or `file:/path`, and never contains them. */
 
 /** Why a reference to a secret is wrong. It never quotes the reference, which may be a secret. */
 export interface SecretFault {

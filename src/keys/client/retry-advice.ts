@@ -3,13 +3,12 @@ import { SECOND_MS } from '../../model/durations.ts'
 export interface RetryAdvice {
   /** Whether a retry may get a different response. */
   readonly retryable: boolean
-  /** The minimum delay that the server asked for. */
+  /** The minimum delay that the server requested. */
   readonly afterMs?: number
 }
 
 /**
- * Temporary conditions. Server failures are retried too: with a key, a retry is the way to learn
- * the outcome.
+ * Temporary conditions. Server failures are retried too: with a key, a retry reveals the outcome.
  */
 const TEMPORARY = new Set([408, 425, 429])
 /** Permanent server errors. */

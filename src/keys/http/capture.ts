@@ -201,7 +201,8 @@ export function capture(captured: ServerResponse): Capture {
       showClose()
       releaseHead(answer.headers)
       releaseBody()
-      // Event streams may never end, so their handler must learn at once that the client is gone.
+      // Event streams may never end, so their handler must be notified at once when the client
+      // disconnects.
       if (isEvents(answer)) emitHeldClose()
       if (response.statusCode !== answer.status) response.statusMessage = ''
       response.statusCode = answer.status

@@ -2,7 +2,9 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { headerOf, isEvents, type Reply } from './message.ts'
 
-/** A body that ended within the limit, or one that goes on: `body` then repeats the read bytes. */
+/**
+ * A body that ended within the limit, or a longer one: `body` then repeats the bytes already read.
+ */
 export type Collected =
   | { readonly whole: true; readonly bytes: Uint8Array }
   | { readonly whole: false; readonly body: Uint8Array | AsyncIterable<Uint8Array> }

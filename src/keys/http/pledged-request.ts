@@ -67,7 +67,7 @@ const optionsSchema = strict({
 type Headers_ = Readonly<Record<string, string>>
 export type RequestsToOptions = z.input<typeof optionsSchema>
 
-/** Tells a completer to send abandoned requests to a server whose keys use this `pledge` name. */
+/** Makes a completer send abandoned requests to a server whose keys use this `pledge` name. */
 export function requestsTo(options: RequestsToOptions): Completable {
   const { store, name, origin, headers, timeoutMs } = check(optionsSchema, options, 'requestsTo()')
   return {

@@ -1,9 +1,9 @@
 import { isEvents, type Reply } from './message.ts'
 
 /**
- * The body of a reply for a reader that may leave. It is read to its end anyway, because the
+ * The body of a reply for a reader that may disconnect. It is read to its end anyway, because the
  * handler is still writing it. Event streams are the exception: they may never end, and their
- * handler must learn that the client is gone.
+ * handler must be notified when the client disconnects.
  */
 export function readToEnd(reply: Reply): Uint8Array | AsyncIterable<Uint8Array> {
   const { body } = reply

@@ -37,7 +37,7 @@ export async function sendBody(
   const pace = paceOf(response, wire)
   try {
     for await (const chunk of body) {
-      // Read to the end even if the client is gone: the handler is still writing.
+      // Read to the end even if the client has disconnected: the handler is still writing.
       if (!pace.isClosed() && !wire.write(chunk)) await pace.drained()
     }
     wire.end()

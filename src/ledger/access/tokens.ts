@@ -3,7 +3,7 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 const TOKEN = `t.id, t.name, t.role, t.tenant, t.bodies, t.created_at as "createdAt", t.created_by as "createdBy",
      t.expires_at as "expiresAt", t.revoked_at as "revokedAt", t.used_at as "usedAt"`
 
-/* A revoked or expired token is the same as none. */
+/* A revoked or expired token counts as absent. */
 const IS_LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`
 
 export interface TokenRow {
@@ -36,7 +36,7 @@ export interface NewToken
   readonly hash: Buffer
 }
 
-/** Undefined: a token of this name exists already. */
+/** Undefined: a token of this name already exists. */
 export async function addToken(db: Queryable, token: NewToken): Promise<TokenRow | undefined> {
   const { name, role, tenant, bodies, createdBy, expiresAt, hash } = token
   const [added] = await rows<TokenRow>(db, ADD_TOKEN, [
@@ -104,7 +104,7 @@ export async function revokeToken(db: Queryable, idOrName: string): Promise<Toke
   return revoked
 }
 
-/* Expired sessions are removed by the way: each log-in makes one, and removes what is over. */
+/* Each log-in adds a session, and also removes expired sessions. */
 const ADD_SESSION = statement(
   'add_session',
   `with over as (
@@ -118,7 +118,7 @@ const ADD_SESSION = statement(
 
 export interface NewSession {
   readonly hash: Buffer
-  /** Undefined: of the token in the gateway's environment. */
+  /** Undefined: the token in the gateway's environment. */
   readonly token: string | undefined
   readonly lifeMs: number
 }

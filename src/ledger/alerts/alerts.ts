@@ -3,7 +3,7 @@ import { idRange } from '../read/id-prefix.ts'
 
 /* Alerts: one row per case of a rule. src/alerts/lifecycle.ts decides how a row changes. */
 
-/** What an alert is about. An alert about a source has an empty subscriber. */
+/** The subject of an alert. An alert about a source has an empty subscriber. */
 export interface AlertSubject {
   readonly rule: string
   readonly tenant: string
@@ -15,10 +15,10 @@ export interface Alert extends AlertSubject {
   readonly id: string
   readonly openedAt: Date
   readonly lastSeenAt: Date
-  /** When the condition was first gone; null while it lasts. */
+  /** When the condition first became false; null while it holds. */
   readonly clearSince: Date | null
   readonly resolvedAt: Date | null
-  /** When its channels were last told that it is open. */
+  /** When its channels were last notified that it is open. */
   readonly notifiedAt: Date | null
   readonly mutedUntil: Date | null
   readonly acknowledgedAt: Date | null
@@ -26,9 +26,9 @@ export interface Alert extends AlertSubject {
   readonly acknowledgedWhy: string | null
   /** How often it was opened. */
   readonly times: number
-  /** Whether the last message about it says that it is open. */
+  /** Whether the last message announced it as open. */
   readonly announced: boolean
-  /** How bad it is, in one sentence. */
+  /** The extent of the problem, in one sentence. */
   readonly says: string
 }
 
@@ -52,7 +52,7 @@ export interface AlertRun {
   readonly sent: number
 }
 
-/** Undefined: another process evaluates now, or did so less than `everyMs` ago. */
+/** Undefined: another process is evaluating, or did so less than `everyMs` ago. */
 export async function beginAlertRun(db: Queryable, everyMs: number): Promise<AlertRun | undefined> {
   const [row] = await rows<{ now: Date; isSameHour: boolean; sent: number }>(db, BEGIN_RUN, [everyMs])
   return row && { now: row.now, sent: row.isSameHour ? row.sent : 0 }
@@ -80,7 +80,7 @@ const CURRENT_ALERTS = statement(
    where resolved_at is not null and announced and resolved_at <= now() - $1::integer * interval '1 minute'`,
 )
 
-/** Those that are open, may be opened again, or whose end was not announced yet. */
+/** Alerts that are open, may be opened again, or whose end was not announced yet. */
 export async function currentAlerts(db: Queryable, reopenMinutes: number): Promise<Alert[]> {
   return rows(db, CURRENT_ALERTS, [reopenMinutes])
 }
@@ -118,12 +118,12 @@ const LIST_ALERTS = statement(
 
 export interface AlertQuestion {
   readonly tenant?: string | undefined
-  /** Also those that are resolved. */
+  /** Includes resolved alerts. */
   readonly isAll: boolean
   readonly limit: number
 }
 
-/** Open ones first, the newest of them first; then the ones resolved last. */
+/** Open alerts first, newest first; then resolved alerts, latest first. */
 export async function listAlerts(db: Queryable, { tenant, isAll, limit }: AlertQuestion): Promise<Alert[]> {
   return rows(db, LIST_ALERTS, [tenant ?? null, isAll, limit])
 }
@@ -160,7 +160,7 @@ export interface Acknowledgement {
   readonly muteMs?: number | undefined
 }
 
-/** Undefined: the alert is not open any more. */
+/** Undefined: the alert is no longer open. */
 export async function acknowledgeAlert(
   db: Queryable,
   { id, by, why, muteMs }: Acknowledgement,
@@ -180,7 +180,7 @@ const SWEEP_ALERTS = statement(
    delete from ledger.alert where ctid = any(array(select place from due))`,
 )
 
-/** Returns how many alerts that were resolved long ago were deleted. */
+/** Returns the number of deleted alerts, which were resolved long ago. */
 export async function sweepAlerts(
   db: Queryable,
   { keepDays, limit }: { readonly keepDays: number; readonly limit: number },

@@ -3,7 +3,7 @@ import { CLAIMABLE } from '../jobs/states.ts'
 import type { Counts } from '../stats/rollups.ts'
 
 /*
- * What the rules of alerts read. Every statement reads an index range whose length does not depend
+ * The input of the alert rules. Every statement reads an index range whose length depends neither
  * on history nor on the backlog.
  */
 
@@ -37,7 +37,7 @@ export async function windowCounts(db: Queryable, minutes: readonly number[]): P
   return minutes.length === 0 ? [] : rows(db, WINDOW_COUNTS, [minutes])
 }
 
-/* What is paused waits on purpose. */
+/* Paused jobs wait on purpose. */
 const OLDEST_DUE = statement(
   'alert_oldest_due',
   `select s.tenant, s.source, s.name as subscriber,
@@ -60,7 +60,7 @@ export async function oldestDue(db: Queryable, shards: number): Promise<OldestDu
   return rows(db, OLDEST_DUE, [shards])
 }
 
-/* More than this many do not change what an operator has to do. */
+/* Stops counting here: a larger number would not change what an operator has to do. */
 const MAX_ATTENTION = 10_000
 
 const IN_ATTENTION = statement(
@@ -77,7 +77,7 @@ export async function inAttention(db: Queryable): Promise<InAttention[]> {
   return rows(db, IN_ATTENTION)
 }
 
-/* Without the last two hours: a spike is not its own baseline. */
+/* Excludes the last two hours: a spike is not its own baseline. */
 const USUAL_DUPLICATES = statement(
   'alert_usual_duplicates',
   `select p.tenant, p.source, coalesce(sum(r.received), 0)::float8 as received,
@@ -92,7 +92,7 @@ const USUAL_DUPLICATES = statement(
 export type UsualDuplicates = Place & {
   readonly received: number
   readonly duplicate: number
-  /** How long ago the first of the buckets began. */
+  /** The age of the first bucket. */
   readonly historyHours: number
 }
 
@@ -115,11 +115,11 @@ const LAST_HEARD = statement(
 )
 
 export type LastHeard = Place & {
-  /** At least this long nothing came; to ten minutes. */
+  /** The time without deliveries, accurate to ten minutes. */
   readonly silentSeconds: number
 }
 
-/** Of every source that sent anything in the last week. */
+/** For every source with a delivery in the last week. */
 export async function lastHeard(db: Queryable): Promise<LastHeard[]> {
   return rows(db, LAST_HEARD)
 }
@@ -140,7 +140,7 @@ const USUAL_GAPS = statement(
 
 export type UsualGaps = Place & {
   readonly longestGapSeconds: number
-  /** How many buckets of ten minutes held a delivery. */
+  /** The number of ten-minute buckets with a delivery. */
   readonly buckets: number
   readonly historyHours: number
 }

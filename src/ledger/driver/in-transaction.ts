@@ -38,7 +38,7 @@ export async function withConnection<Result>(
 }
 
 /**
- * Between two statements of the engine lies one turn of the event loop. A process that needs longer
+ * The engine needs one turn of the event loop between two statements. A process that needs longer
  * than this is frozen.
  */
 export const IDLE_MS = 5_000

@@ -1,7 +1,10 @@
 import { SilentServer } from './silent-server.ts'
 import { sqlStateOf } from './sql-state.ts'
 
-/** A wrong number of values (08P01); a statement that timed out or was cancelled (57014). */
+/**
+ * Codes that look like an outage but are not: a wrong number of values (08P01), and a statement
+ * that timed out or was cancelled (57014).
+ */
 const OF_A_STATEMENT = new Set(['08P01', '57014'])
 
 /** Whether the server is unreachable or cannot continue. A rejected statement is not an outage. */

@@ -9,7 +9,7 @@ import { DEFAULT_SCHEMA } from '../../model/schema-name.ts'
 
 const schemas = new WeakMap<object, string>()
 
-/** The schema of a pool or connection. Pools that nobody has marked use the default. */
+/** The schema of a pool or connection. Unmarked pools use the default. */
 export function schemaOf(db: object): string {
   return schemas.get(db) ?? DEFAULT_SCHEMA
 }
@@ -33,7 +33,7 @@ export function viewOf(pool: Pool, schema: string): Pool {
   return setSchema(view, schema)
 }
 
-/** The text with the name of the schema in place of `ledger`. */
+/** Replaces `ledger` in the text by the name of the schema. */
 export function inSchemaText(text: string, schema: string): string {
   return text.replaceAll(/\bledger\.(?=\w)/g, `"${schema}".`)
 }

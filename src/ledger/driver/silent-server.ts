@@ -28,8 +28,8 @@ export interface EndedSilence {
 
 /**
  * Terminates the backend that stopped responding. Otherwise it would continue and keep its locks,
- * although nothing waits for it any more. Returns undefined if the server does not respond to this
- * query either.
+ * although nothing waits for it. Returns undefined if the server does not respond to this query
+ * either.
  */
 export async function endSilent(pool: Pool, { processId }: SilentServer): Promise<EndedSilence | undefined> {
   try {

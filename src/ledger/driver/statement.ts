@@ -61,7 +61,7 @@ export async function change(db: Queryable, statement: Statement, values: unknow
 /** By schema. A process has few of them, so nothing is ever removed. */
 const preparedIn = new Map<string, WeakMap<Statement, PreparedStatement>>()
 
-/** The statement as it is sent to this schema. */
+/** The statement for this schema. */
 function prepared(statement: Statement, schema: string): PreparedStatement {
   let known = preparedIn.get(schema)
   if (known === undefined) {

@@ -9,10 +9,10 @@ import type { JobRef } from '../jobs/job-ref.ts'
 
 export type EffectState = 'started' | 'done' | 'failed' | 'unknown'
 
-/** `tx`: committed with the business write. The others are calls to the outside. */
+/** `tx`: committed with the business write. The other modes are calls to other services. */
 export type EffectMode = 'tx' | 'keyed' | 'atMostOnce' | 'atLeastOnce'
 
-/** An effect as its key names it. */
+/** The identity of an effect. */
 export interface EffectId {
   readonly shard: number
   readonly id: string
@@ -112,8 +112,8 @@ export async function takeOverEffect(
 }
 
 /*
- * The fence here is the effect's. A worker that lost its job still knows the outcome of its call,
- * and may record it as long as no other run has taken the effect over.
+ * Checks the fence of the effect, not of the job. A worker that lost its job still knows the
+ * outcome of its call, and may record it until another run takes the effect over.
  */
 const END = statement(
   'end_effect',

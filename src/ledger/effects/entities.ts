@@ -43,7 +43,7 @@ const APPLIED = statement(
 
 export async function lockVersion(db: Queryable, { shard, id }: EntityId): Promise<EntityVersion> {
   const [row] = await rows<EntityVersion>(db, APPLIED, [shard, id])
-  if (!row) throw new Error(`entity ${id} was there a moment ago`)
+  if (!row) throw new Error(`entity ${id} no longer exists, although it did a moment ago`)
   return row
 }
 

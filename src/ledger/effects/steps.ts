@@ -28,7 +28,7 @@ export async function findStep(db: Queryable, { job, epoch, name }: StepId): Pro
   return row
 }
 
-/* Fails where the fence is stale, as every statement before a COMMIT does: see jobs/fence.ts. */
+/* Fails if the fence is stale, like every statement before a COMMIT: see jobs/fence.ts. */
 const RECORD_STEP = statement(
   'record_step',
   `with live as materialized (
@@ -63,7 +63,7 @@ export async function recordStep(db: Queryable, step: StepRecord): Promise<void>
   ])
 }
 
-/* The steps that record what a run handed over with its completion: writes, messages, or both. */
+/* The steps that record the hand-over of a run: writes, messages, or both. */
 export const WRITTEN = '(write)'
 export const PUBLISHED = '(publish)'
 export const WRITTEN_AND_PUBLISHED = '(write, publish)'
@@ -81,7 +81,7 @@ export interface StepDone {
   readonly at: Date
 }
 
-/** The steps that an epoch of a job has done, in their order. */
+/** The finished steps of an epoch of a job, in their order. */
 export async function stepsDone(
   db: Queryable,
   { job, epoch }: { job: Omit<JobRef, 'fence'>; epoch: number },

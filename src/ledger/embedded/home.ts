@@ -15,10 +15,13 @@ import {
 import { join, resolve } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 
-/** Root's files for the server: its unprivileged account cannot reach root's own directories. */
+/**
+ * The directory of root's embedded servers: the unprivileged account cannot reach root's own
+ * directories.
+ */
 export const systemRoot = '/var/lib/hookonce'
 
-/** The directory of one embedded server, and what lies in it. */
+/** The directory of one embedded server, and its files. */
 export interface Home {
   readonly dir: string
   /** The data directory, or a symbolic link to it. */
@@ -29,8 +32,8 @@ export interface Home {
   readonly lock: string
 }
 
-// A dev server that runs for weeks should not fill the disk with its log: at a start, a log beyond
-// this moves to postgres.log.1, so two of them at most.
+// A dev server that runs for weeks should not fill the disk with its log. At a start, a larger log
+// is renamed to postgres.log.1, so there are two at most.
 const maxLogBytes = 10 * 1024 * 1024
 
 export async function openHome(path: string): Promise<Home> {
@@ -48,7 +51,7 @@ export async function openHome(path: string): Promise<Home> {
   }
 }
 
-/** It holds a password and a database: neither belongs into a repository. */
+/** The directory holds a password and a database, which must not be committed to a repository. */
 async function keepOutOfGit(dir: string): Promise<void> {
   try {
     await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' })
@@ -58,8 +61,8 @@ async function keepOutOfGit(dir: string): Promise<void> {
 }
 
 /**
- * Undefined when there is none. A symbolic link is not followed: root may be reading in a directory
- * of somebody else.
+ * Undefined if there is none. Does not follow a symbolic link: root may be reading in another
+ * user's directory.
  */
 export async function readSmallFile(path: string): Promise<string | undefined> {
   try {
@@ -71,7 +74,7 @@ export async function readSmallFile(path: string): Promise<string | undefined> {
 }
 
 async function readUnlinked(path: string): Promise<Buffer> {
-  // Undefined on Windows, where links need an administrator.
+  // Undefined on Windows, where creating links needs an administrator.
   const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error) => {
     throw hasCode(error, 'ELOOP') ? linkRefused(path, error) : error
   })
@@ -91,7 +94,7 @@ function linkRefused(path: string, cause: unknown): HookonceError {
   )
 }
 
-/** Writes a file of the home whole or not at all, readable by its owner alone. */
+/** Writes a file of the home atomically, readable only by its owner. */
 export async function writeSmallFile(home: Home, path: string, text: string): Promise<void> {
   const temporary = `${path}.new-${randomBytes(6).toString('hex')}`
   const file = await open(temporary, 'wx', 0o600)
@@ -105,11 +108,11 @@ export async function writeSmallFile(home: Home, path: string, text: string): Pr
   await rename(temporary, path)
 }
 
-/** Opens the server's log for appending; `from` is where the words of this start begin. */
+/** Opens the server's log for appending; `from` is where the lines of this start begin. */
 export async function openLog(home: Home): Promise<{ file: FileHandle; from: number }> {
   const before = await sizeOf(home.log)
   if (before > maxLogBytes) await rename(home.log, `${home.log}.1`)
-  // NOFOLLOW: root may be writing into a directory of somebody else.
+  // NOFOLLOW: root may be writing into another user's directory.
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
   const file = await open(home.log, flags, 0o600)
   await giveToOwner(home, home.log)
@@ -123,7 +126,8 @@ export async function logSince(home: Home, from: number): Promise<string> {
 }
 
 export function lastLines(text: string): string {
-  // 15 lines hold the FATAL, its DETAIL and HINT and what led to them, and still fit on a screen.
+  // 15 lines hold the FATAL, its DETAIL and HINT and the lines before it, and still fit on a
+  // screen.
   return text.trimEnd().split('\n').slice(-15).join('\n')
 }
 
@@ -138,7 +142,7 @@ export async function isThere(path: string): Promise<boolean> {
 }
 
 export async function removeIfThere(path: string): Promise<void> {
-  // Retries: an initdb whose parent was killed may for a moment still be writing below.
+  // Retries, because an initdb whose parent was killed may still be writing for a moment.
   await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
 }
 
@@ -149,8 +153,8 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
 }
 
 /**
- * An error that says so, where a folder cannot be made or written; undefined where something else
- * went wrong.
+ * An error that names the folder, if it cannot be created or written; undefined for any other
+ * error.
  */
 export function unusableDir(dir: string, error: unknown): HookonceError | undefined {
   if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOENT', 'ENOSPC')) return undefined
@@ -166,21 +170,22 @@ export function isRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-/** The person behind sudo, if there is one. */
+/** The user behind sudo, if there is one. */
 export function sudoUser(): { uid: number; gid: number } | undefined {
   const uid = Number(process.env.SUDO_UID)
   const gid = Number(process.env.SUDO_GID)
   return Number.isInteger(uid) && Number.isInteger(gid) && uid > 0 ? { uid, gid } : undefined
 }
 
-/** A home made under sudo belongs to the person, so that the next start needs no sudo. */
+/** A home created under sudo belongs to that user, so that the next start needs no sudo. */
 async function giveToSudoUser(dir: string): Promise<void> {
   const user = isRoot() ? sudoUser() : undefined
   if (user !== undefined) await chown(dir, user.uid, user.gid)
 }
 
 /**
- * What root writes into somebody's home belongs to its owner: the next start may be without root.
+ * Files that root writes into another user's home belong to its owner, because the next start may
+ * be without root.
  */
 async function giveToOwner(home: Home, path: string): Promise<void> {
   if (!isRoot()) return

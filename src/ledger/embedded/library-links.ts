@@ -3,9 +3,9 @@ import { basename, join } from 'node:path'
 import { hasCode, isThere, readSmallFile } from './home.ts'
 
 /**
- * Makes the library links that npm packages cannot carry. The package has an install script for it,
- * which does not run under --ignore-scripts. Returns false if links are missing and cannot be made
- * here.
+ * Creates the library links that npm packages cannot contain. The package has an install script for
+ * them, which does not run under --ignore-scripts. Returns false if links are missing and cannot be
+ * created here.
  */
 export async function makeLinks(root: string): Promise<boolean> {
   const list = await readSmallFile(join(root, 'native', 'pg-symlinks.json'))
@@ -19,7 +19,7 @@ export async function makeLinks(root: string): Promise<boolean> {
       await symlink(basename(source), path)
     } catch (error) {
       if (hasCode(error, 'EACCES', 'EPERM', 'EROFS')) return false
-      // EEXIST: another process makes them at this moment.
+      // EEXIST: another process has just created them.
       if (!hasCode(error, 'EEXIST')) throw error
     }
   }

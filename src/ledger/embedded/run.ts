@@ -6,11 +6,11 @@ import type { Account } from './account.ts'
 import { hasCode, lastLines } from './home.ts'
 
 /**
- * How every PostgreSQL program is started.
+ * Starts the PostgreSQL programs.
  *
- * The environment is a short list of what the programs need. The user's PGPORT, PGDATA, PGOPTIONS…
- * would steer them, and the server outlives us: it must not carry our caller's secrets in its
- * environment. `/` because the account may not be allowed into our current directory.
+ * The environment is a short list of variables that the programs need. The user's PGPORT, PGDATA,
+ * PGOPTIONS… would affect them. The server outlives us, so it must not keep our caller's secrets in
+ * its environment. The working directory is `/`, because the account may have no access to ours.
  */
 export function spawnOptions(account: Account | undefined, extra: Record<string, string> = {}) {
   const env: Record<string, string> = { LC_ALL: 'C', ...extra }
@@ -22,7 +22,7 @@ export function spawnOptions(account: Account | undefined, extra: Record<string,
 }
 
 /**
- * Runs a program to its end, with `input` on its standard input; a failure carries its last words.
+ * Runs a program to its end, with `input` on its standard input. An error contains its last output.
  */
 export async function run(
   command: readonly [program: string, ...args: string[]],
@@ -34,8 +34,8 @@ export async function run(
 }
 
 /**
- * Asks the kernel whether the account can search these directories and run these programs: it knows
- * ACLs too.
+ * Checks through the kernel whether the account can search these directories and run these
+ * programs, which includes ACLs.
  */
 export async function canReach(account: Account | undefined, paths: readonly string[]): Promise<boolean> {
   if (account === undefined) return true
@@ -49,7 +49,7 @@ async function outcomeOf(
   options: { account: Account | undefined; input?: string },
 ): Promise<{ code: number | string; output: string }> {
   const child = spawn(program, args, spawnOptions(options.account))
-  // A program that ends without reading its input breaks the pipe; its exit code says why it ended.
+  // A program that ends without reading its input breaks the pipe; its exit code explains why.
   child.stdin.on('error', (error) => {
     if (!hasCode(error, 'EPIPE', 'ECONNRESET')) child.kill()
   })
@@ -63,10 +63,9 @@ async function outcomeOf(
   }
 }
 
-/** A program that could not even be started. */
+/** The error of a program that could not be started. */
 export function cannotRun(program: string, error: unknown): HookonceError {
-  // The file is there (we found it), so what is missing is the loader that it names: another C
-  // library.
+  // The file exists, so the loader that it names is missing: it needs another C library.
   if (hasCode(error, 'ENOENT') && process.platform === 'linux') {
     return new HookonceError(
       'EMBEDDED_UNSUPPORTED',

@@ -6,14 +6,13 @@ import { hasCode, readSmallFile } from './home.ts'
 import { identityOf } from './processes.ts'
 
 /**
- * A lock file that dies with its process: it names its holder, and whoever finds the holder dead
- * takes it over.
+ * A lock file that names its holder. A process that finds the holder dead takes the lock over.
  *
  * Taking over is where such locks go wrong: two waiters see the same dead holder, the first
- * replaces the lock, the second removes the first one's. So every lock carries a token, and a dead
- * lock with token T may only be removed under a second lock that is named after T, and only if it
- * still carries T. That second lock is one of the same kind, so a process that dies while taking
- * over is taken over in turn.
+ * replaces the lock, the second removes the lock of the first. So every lock carries a token. A
+ * dead lock with token T may only be removed under a second lock named after T, and only if it
+ * still carries T. The second lock is of the same kind, so a process that dies while taking over is
+ * taken over in turn.
  */
 interface Holder {
   readonly pid: number
@@ -21,7 +20,7 @@ interface Holder {
   readonly token: string
 }
 
-/** Takes the lock, waiting for a live holder; returns what releases it. */
+/** Takes the lock, waiting for a live holder. Returns a function that releases it. */
 export async function takeLock(path: string, waitMs: number): Promise<() => Promise<void>> {
   const deadline = performance.now() + waitMs
   const token = randomBytes(8).toString('hex')
@@ -55,8 +54,8 @@ async function removeDead(path: string, dead: Holder, waitMs: number): Promise<v
 }
 
 /**
- * False when somebody holds it. link(2) makes name and content appear at once: no reader sees a
- * lock half written.
+ * False if another process holds it. link(2) makes name and content appear at once: no reader sees
+ * a half-written lock.
  */
 async function create(path: string, token: string): Promise<boolean> {
   const identity = await identityOf(process.pid)
@@ -83,7 +82,7 @@ function holderIn(text: string): Holder {
     return JSON.parse(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    // The machine lost power before the lock reached the disk: its holder is dead too.
+    // The machine lost power before the lock reached the disk, so its holder is dead too.
     return { pid: 0, identity: '', token: 'unreadable' }
   }
 }
@@ -92,7 +91,7 @@ async function removeFile(path: string): Promise<void> {
   try {
     await unlink(path)
   } catch (error) {
-    // Somebody removed the whole directory while we worked in it: then there is no lock either.
+    // The whole directory was removed meanwhile, so there is no lock either.
     if (!hasCode(error, 'ENOENT')) throw error
   }
 }

@@ -99,9 +99,10 @@ interface KeyGuard {
 const NO_GUARD: KeyGuard = { before: '', where: '', after: '' }
 
 /*
- * A payload is not recorded under a data key that was forgotten: it could never be read. Then
- * nothing of the batch is recorded, and the statement returns a row without an id. A key that is
- * forgotten after this snapshot takes the payload along, as any payload recorded before.
+ * A payload must not be recorded under a forgotten data key: it could never be read. If that
+ * happens, nothing of the batch is recorded, and the statement returns a row without an id. A key
+ * that is forgotten after this snapshot makes this payload unreadable, like any payload recorded
+ * before.
  */
 const guardOf = (dataKeys: string): KeyGuard => ({
   before: `alive as materialized (
@@ -132,7 +133,7 @@ interface AcceptStatements {
 function acceptStatements(name: string, payload: Record<string, Parameter>): AcceptStatements {
   const parameters: Record<string, Parameter> = { ...RECEIPT, ...payload, ...JOBS }
   const names = Object.keys(parameters)
-  /** Each parameter as it stands in a text: `$1::smallint[]`. */
+  /** Each parameter as it is written in a text: `$1::smallint[]`. */
   const at = Object.fromEntries(
     Object.entries(parameters).map(([each, { type }], index) => [each, `$${index + 1}::${type}`]),
   ) as Readonly<Record<keyof typeof RECEIPT | keyof typeof JOBS, string>> & Readonly<Record<string, string>>

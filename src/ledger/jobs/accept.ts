@@ -2,7 +2,7 @@ import { type Queryable, rows } from '../driver/statement.ts'
 import { ACCEPT, ACCEPT_SEALED, type Batch } from './accept-statements.ts'
 import type { NewJob, NewReceipt, NewWork } from './new-work.ts'
 
-/** A receipt or a job of the batch that is an exception. */
+/** A receipt of the batch that already existed, or a job that was not born leased. */
 export interface Unusual {
   readonly id: string
   /** The subscriber whose job was not born leased; null: the receipt already existed. */

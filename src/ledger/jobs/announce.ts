@@ -5,12 +5,12 @@ import type { DueShard } from './claim.ts'
 import type { JobRef } from './job-ref.ts'
 
 /*
- * A process that leaves due jobs in the ledger announces their places to the workers of other
- * processes. They then need not wait for their next poll, nor look for the jobs. Nothing depends on
- * it: the poll finds work whose announcement was lost.
+ * A process that leaves due jobs in the ledger announces their shards to the workers of other
+ * processes. The workers then need not wait for their next poll, nor search all shards. Correctness
+ * does not depend on it: the poll finds work whose announcement was lost.
  */
 
-/** Each ledger has a channel of its own: others have no use for its places. */
+/** Each ledger has its own channel, because its shards mean nothing to other ledgers. */
 function channelOf(schema: string): string {
   return `${schema}_work`
 }
@@ -24,7 +24,7 @@ const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
 const GOODBYE_MS = 1_000
 
-/** A payload holds 8,000 bytes. With more places than this, workers are told to look everywhere. */
+/** A payload holds 8,000 bytes. With more shards than this, workers search all of them. */
 const MOST_PLACES = 256
 const EVERYWHERE = ''
 
@@ -48,7 +48,7 @@ export function announcer(db: Queryable): (job?: DueJob) => void {
     const payload = isAnywhere ? EVERYWHERE : [...places].join(' ')
     places = new Set()
     isPausing = true
-    // The poll finds the work. Statements that matter report a ledger that is down.
+    // The poll finds the work. Other statements report that the ledger is down.
     await rows(db, ANNOUNCE, [channel, payload]).catch(() => undefined)
     setTimeout(() => {
       isPausing = false
@@ -84,7 +84,7 @@ export interface WorkListener {
   stop(): Promise<void>
 }
 
-/** Calls back for each announcement, over a connection of its own, until it is stopped. */
+/** Calls back for each announcement, over its own connection, until it is stopped. */
 export function listen(config: pg.ClientConfig, schema: string, onWork: OnWork): WorkListener {
   let client: (pg.Client & { readonly connection?: pg.Connection }) | undefined
   let timer: NodeJS.Timeout | undefined
@@ -130,7 +130,8 @@ export function listen(config: pg.ClientConfig, schema: string, onWork: OnWork):
       clearTimeout(timer)
       if (!client) return
       const { connection } = client
-      // A server that is gone does not answer the goodbye, and this connection holds no state.
+      // A server that is down does not answer the termination message, and this connection holds no
+      // state.
       const patience = setTimeout(() => connection?.stream.destroy(), GOODBYE_MS)
       await client.end().catch(() => undefined)
       clearTimeout(patience)

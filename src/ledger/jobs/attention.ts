@@ -19,7 +19,7 @@ export async function jobsWaitingFor(
   return rows(db, WAITING, [effect.id, effect.shard])
 }
 
-/* The job starts again as by a replay: its age counts from the decision. */
+/* The job starts again as after a replay: its age counts from the decision. */
 const LET_GO = statement(
   'let_go_decided',
   `with waiting as (
@@ -142,7 +142,7 @@ export interface UnknownEffect {
   readonly key: string
   readonly epoch: number
   readonly mode: string
-  /** The idempotency key that the called service got: look the call up by it. */
+  /** The idempotency key that the called service received: search for the call by it. */
   readonly downstreamKey: string
   readonly startedAt: Date
   /** When it became unknown. */

@@ -18,12 +18,12 @@ export interface BulkFilter {
   readonly typeLike?: string | undefined
   /** A pattern of LIKE, or a fingerprint. */
   readonly error?: string | undefined
-  /** Of the failure; with `processed`, of the receipt. ISO 8601. */
+  /** The time of the failure; with `processed`, of the receipt. ISO 8601. */
   readonly since?: string | undefined
   readonly until?: string | undefined
 }
 
-/** Where a walk goes on: after this job of this shard and subscriber. */
+/** The position of a walk: it continues after this job of this shard and subscriber. */
 export interface BulkPosition {
   readonly shard: number
   readonly subscriber: number
@@ -41,7 +41,7 @@ export interface BulkReplayRow {
   readonly filter: BulkFilter
   readonly perSecond: number
   readonly expected: number
-  /** Jobs that were looked at. */
+  /** The number of jobs that were read. */
   readonly seen: number
   readonly replayed: number
   readonly createdAt: Date
@@ -62,7 +62,7 @@ const ADD = statement(
 
 export interface NewBulkReplay
   extends Pick<BulkReplayRow, 'name' | 'tenant' | 'actor' | 'why' | 'filter' | 'perSecond' | 'expected'> {
-  /** How many may run at once. */
+  /** How many replays may run at once. */
   readonly most: number
 }
 
@@ -74,7 +74,7 @@ const START: BulkPosition = {
   id: '00000000-0000-0000-0000-000000000000',
 }
 
-/** Undefined: as many as may run do so already. */
+/** Undefined: the maximum number of replays is already running. */
 export async function addBulkReplay(db: Queryable, given: NewBulkReplay): Promise<BulkReplayRow | undefined> {
   const [added] = await rows<BulkReplayRow>(db, ADD, [
     given.name,
@@ -99,7 +99,7 @@ export async function runningBulkReplays(db: Queryable): Promise<string[]> {
   return (await rows<{ id: string }>(db, RUNNING)).map(({ id }) => id)
 }
 
-/* SKIP LOCKED: another process is at it. */
+/* SKIP LOCKED: another process is working on it. */
 const LOCK = statement(
   'lock_bulk_replay',
   `select ${BULK}, b.position,
@@ -128,7 +128,7 @@ const NEXT_SUBSCRIBER = statement(
    order by id limit 1`,
 )
 
-/** The first subscriber from this number on whose jobs the replay wants. */
+/** The first subscriber from this number on that the replay includes. */
 export async function nextSubscriber(
   db: Queryable,
   from: number,
@@ -142,7 +142,7 @@ export async function nextSubscriber(
 const AT = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at`
 
-/* Along `job_failed`. A job that fails again since the replay began is not taken twice. */
+/* Along `job_failed`. A job that failed again after the replay began is not taken twice. */
 const FAILED_BATCH = statement(
   'bulk_failed_batch',
   `select j.receipt_id as id, ${AT('j.finished_at')}, ${HAS_ERROR('j.reason', '$6')}
@@ -179,11 +179,11 @@ const PROCESSED_BATCH = statement(
 export interface BulkJob {
   readonly id: string
   readonly at: string
-  /** Whether the filter wants it. */
+  /** Whether the filter matches. */
   readonly wanted: boolean
 }
 
-/** The jobs after the position in its shard and subscriber, wanted or not. */
+/** The jobs after the position in its shard and subscriber, whether or not they match. */
 export async function nextJobs(
   db: Queryable,
   {
@@ -235,7 +235,7 @@ const CANCEL = statement(
    where b.id = $1::uuid and b.state = 'running' returning ${BULK}`,
 )
 
-/** Undefined: it does not run. A batch in progress is committed first. */
+/** Undefined: it is not running. A batch in progress is committed first. */
 export async function cancelBulkReplay(db: Queryable, id: string): Promise<BulkReplayRow | undefined> {
   const [cancelled] = await rows<BulkReplayRow>(db, CANCEL, [id])
   return cancelled
@@ -262,7 +262,7 @@ export async function readBulkReplays(
   return rows(db, LIST, [tenant ?? null, limit])
 }
 
-/* Ended ones, beyond the newest. */
+/* Ended replays, except the newest. */
 const PRUNE = statement(
   'prune_bulk_replays',
   `delete from ledger.bulk_replay where state <> 'running' and id not in (
@@ -273,7 +273,7 @@ export async function pruneBulkReplays(db: Queryable, keep: number): Promise<voi
   await change(db, PRUNE, [keep])
 }
 
-/* For a plan: effects of these receipts that are done, and so do not happen again. */
+/* For a plan: effects of these receipts that are done, and so will not happen again. */
 const DONE_EFFECTS = statement(
   'done_effects_of_receipts',
   `select e.key, e.receipt_id as "receiptId", count(*) over ()::float8 as total
@@ -286,7 +286,7 @@ const DONE_EFFECTS = statement(
 export interface DoneEffect {
   readonly key: string
   readonly receiptId: string
-  /** Of all of them, listed or not. */
+  /** The number of all such effects, listed or not. */
   readonly total: number
 }
 

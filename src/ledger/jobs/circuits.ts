@@ -42,7 +42,7 @@ const OPEN = statement(
 
 export interface Opening {
   readonly limiter: number
-  /** The generation in which the runs have failed. */
+  /** The generation in which the runs failed. */
   readonly generation: number
   readonly reason: string
   /** Until the first probe. */
@@ -110,7 +110,7 @@ export interface ProbePlace {
   readonly subscriber: number
 }
 
-/** Where the oldest due job of a limiter is. Undefined: none is due. */
+/** The place of the oldest due job of a limiter. Undefined: none is due. */
 export async function dueProbe(db: Queryable, question: ProbeQuestion): Promise<ProbePlace | undefined> {
   const { shards, limiter, subscribers } = question
   const [place] = await rows<ProbePlace>(db, DUE_PROBE, [shards, limiter, binary.integers(subscribers)])
@@ -118,8 +118,8 @@ export async function dueProbe(db: Queryable, question: ProbeQuestion): Promise<
 }
 
 /*
- * Claims one job as a probe, and the right to probe, in one commit. Of two workers that try, the
- * second waits for the limiter's row, finds that its probe is not due any more, and leaves its job.
+ * Claims one job as a probe, and the right to probe, in one commit. If two workers try, the second
+ * waits for the limiter's row, finds that its probe is no longer due, and leaves its job.
  */
 const CLAIM_PROBE: Statement = claimOf(
   'claim_probe',
@@ -157,7 +157,7 @@ export interface Probe {
   readonly failedProbes: number
 }
 
-/** Undefined: the job is gone, or another worker probes. */
+/** Undefined: the job is gone, or another worker is probing. */
 export async function claimProbe(db: Queryable, claim: ProbeClaim): Promise<Probe | undefined> {
   const { shard, subscriber, limiter, worker, withinMs } = claim
   const [row] = await rows<Omit<ClaimedJob, 'shard'> & Omit<Probe, 'job'>>(db, CLAIM_PROBE, [
@@ -213,7 +213,10 @@ export interface EndedProbe {
   readonly generation: number
 }
 
-/** Closes the circuit after so many probes in a row. Undefined: the probe had been given up. */
+/**
+ * Closes the circuit after this many successful probes in a row. Undefined: the probe was no longer
+ * valid.
+ */
 export async function passProbe(
   db: Queryable,
   { limiter, generation }: EndedProbe,
@@ -249,7 +252,7 @@ export async function releaseProbe(
   return changed
 }
 
-/* Locks in key order: of two that resume the same source, one waits for the other. */
+/* Locks in key order: if two processes resume the same source, one waits for the other. */
 const PROBE_NOW = statement(
   'probe_now',
   `with waiting as materialized (
@@ -265,8 +268,8 @@ const PROBE_NOW = statement(
 )
 
 /**
- * Makes the next probe due: of one subscriber, or of all subscribers of a source. Returns of how
- * many circuits it was not due yet.
+ * Makes the next probe due, of one subscriber or of all subscribers of a source. Returns the number
+ * of circuits whose probe was not due yet.
  */
 export async function probeNow(
   db: Queryable,

@@ -24,11 +24,11 @@ export interface ClaimedJob extends JobRef {
   readonly occurredAtMs: number | null
   readonly receivedAtMs: number
   readonly headers: string | null
-  /** Format of `encode(…, 'escape')`: see escaped-bytes.ts. Null if it is large, or gone. */
+  /** Format of `encode(…, 'escape')`: see escaped-bytes.ts. Null if it is large, or deleted. */
   readonly body: string | null
   /**
-   * Without headers, it is an encrypted payload: four bytes with the number of its data key, and
-   * the sealed bytes. So a claim of plain receipts returns no further column.
+   * If there are no headers, this is an encrypted payload: four bytes with the number of its data
+   * key, and the sealed bytes. So a claim of plain receipts needs no further column.
    */
   readonly largeBody: Buffer | null
   /** Why an encrypted payload cannot be read. */
@@ -44,7 +44,7 @@ export function sealedPayloadOf(job: ClaimedJob): SealedPayload | undefined {
 
 /**
  * As text, a body takes up to four times its size in the heap: fifty of the largest would fill it
- * before any of their jobs has started. Larger bodies come as bytes, which are held outside the
+ * before any of their jobs has started. Larger bodies are read as bytes, which are held outside the
  * heap.
  */
 const LARGE_BYTES = 64 * 1024
@@ -87,7 +87,7 @@ export interface DueQuestion {
   readonly subscribers: readonly number[]
 }
 
-/** Without jobs that were in flight in several crashes: see `dueSuspects`. */
+/** Excludes jobs that were in flight in several crashes: see `dueSuspects`. */
 export async function dueShards(db: Queryable, question: DueQuestion): Promise<DueShard[]> {
   return rows(db, DUE, [question.shards, binary.integers(question.subscribers)])
 }
@@ -117,9 +117,9 @@ export async function dueSuspects(db: Queryable, subscribers: readonly number[])
 }
 
 /*
- * Puts a due suspect off for the calling process, which needs time until nothing else runs in it.
+ * Postpones a due suspect for the calling process, which waits until nothing else runs in it.
  * Otherwise other processes would stop their own work for the same job. This is not a lease: if the
- * process dies meanwhile, the job is not to blame.
+ * process dies meanwhile, the job does not count as the cause.
  */
 const PUT_OFF_SUSPECT = statement(
   'put_off_suspect',
@@ -155,7 +155,7 @@ export async function putOffSuspect(
   return suspect
 }
 
-/** What a claim needs besides: circuits.ts uses it. */
+/** Further inputs of a claim, which circuits.ts also uses. */
 const ANY_CLAIM = { before: '', condition: '', columns: '' }
 
 /*
@@ -219,7 +219,7 @@ const CLAIM = claimOf(
      ) j`,
 )
 
-/** Ignores the due time: the suspect was put off for this process. */
+/** Ignores the due time: the suspect was postponed for this process. */
 const CLAIM_SUSPECT = claimOf(
   'claim_suspect',
   `select d.ctid as at from hurried cross join ledger.job d
@@ -249,7 +249,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
   return claimed.map((job) => Object.assign(job, { shard: claim.shard }))
 }
 
-/** Leases a suspect that was put off. Undefined: it is gone, or another process has it. */
+/** Leases a suspect that was postponed. Undefined: it is gone, or another process has it. */
 export async function claimSuspect(
   db: Queryable,
   { shard, receiptId, subscriber }: Suspect,

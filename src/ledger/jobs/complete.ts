@@ -9,7 +9,7 @@ import { byKey, type JobRef } from './job-ref.ts'
  * Completions without writes are in settle.ts.
  */
 
-/** Fails where the fence is stale: see fence.ts. */
+/** Fails if the fence is stale: see fence.ts. */
 const COMPLETE_WITH_STEP = statement(
   'complete_with_step',
   `with done as (
@@ -63,13 +63,13 @@ const COMPLETE_WRITTEN = statement(
    returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
 )
 
-/** A job to complete, and the step that records what it handed over. */
+/** A job to complete, and the step that records its hand-over. */
 export interface CompletedJob {
   readonly job: JobRef
   readonly step: string
 }
 
-/** Returns for each job, in order, whether it was completed. False: the lease was lost before. */
+/** Returns for each job, in order, whether it was completed. False: the lease had been lost. */
 export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
   const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
   const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [

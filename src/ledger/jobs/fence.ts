@@ -3,9 +3,9 @@ import { type Queryable, rows, statement } from '../driver/statement.ts'
 import type { JobRef } from './job-ref.ts'
 
 /*
- * A statement that guards a transaction by the fence of its run (`require_live`, `record_step`,
- * `complete_with_step`) must fail when the fence is stale. To change nothing is not enough: the
- * COMMIT travels right behind it, in the same round trip, and only a failed transaction commits as
+ * Some statements guard a transaction by the fence of its run (`require_live`, `record_step`,
+ * `complete_with_step`). They must fail if the fence is stale. Changing nothing is not enough: the
+ * COMMIT is sent right behind, in the same round trip, and only a failed transaction turns it into
  * a rollback. Hence these statements divide by the number of live rows. The job's row stays locked
  * until the commit, so that no rescuer can take the job in between. The commit waits for the disk,
  * whatever the handler set before.
@@ -25,7 +25,7 @@ const REQUIRE_LIVE = statement(
    select 1 / count(*), ${DURABLE} from live`,
 )
 
-/** Begins a transaction that may only happen under a live fence. */
+/** Begins a transaction that requires a live fence. */
 export async function requireLive(db: Queryable, job: JobRef): Promise<void> {
   await rows(db, REQUIRE_LIVE, [job.shard, job.receiptId, job.subscriber, job.fence])
 }
@@ -37,7 +37,7 @@ const IS_LIVE = statement(
      and state = 'processing'`,
 )
 
-/** Whether this run may still be at work, as far as the ledger knows. */
+/** Whether this run may still be in progress, as far as the ledger knows. */
 export async function isLive(db: Queryable, run: JobRef): Promise<boolean> {
   const found = await rows(db, IS_LIVE, [run.shard, run.receiptId, run.subscriber, run.fence])
   return found.length === 1

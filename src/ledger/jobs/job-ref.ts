@@ -1,5 +1,5 @@
 /**
- * What names one run of a job. Every write about the run carries it; with a stale fence it changes
+ * Identifies one run of a job. Every write about the run carries it; with a stale fence it changes
  * nothing.
  */
 export interface JobRef {

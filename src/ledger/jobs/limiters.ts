@@ -6,8 +6,8 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
  */
 
 /*
- * Registers a limiter as the calling process configures it. Without a circuit, one that was open
- * closes: nobody would probe it.
+ * Registers a limiter as the calling process configures it. If it has no circuit, an open circuit
+ * is closed, because no worker would probe it.
  */
 const REGISTER = statement(
   'register_limiter',
@@ -79,7 +79,7 @@ const TAKE = statement(
 
 export interface Tokens {
   readonly granted: number
-  /** If fewer were granted than wanted: when the next one comes. */
+  /** If fewer tokens were granted than requested: when the next one is available. */
   readonly nextMs: number
 }
 
@@ -98,7 +98,7 @@ const GIVE_BACK = statement(
 )
 
 /**
- * Gives back tokens for which no job was found. Those above the burst are lost at the next take.
+ * Returns tokens for which no job was found. Those above the burst are dropped at the next take.
  */
 export async function giveBackTokens(db: Queryable, limiter: number, count: number): Promise<void> {
   await change(db, GIVE_BACK, [limiter, count])

@@ -13,9 +13,12 @@ export interface NewReceipt {
   readonly body: Uint8Array
   /** The hash of the body, if the payload will be encrypted. */
   readonly keyedHash?: Uint8Array | undefined
-  /** The encrypted payload: then headers and body are not stored. */
+  /** The encrypted payload. With it, headers and body are not stored. */
   readonly seal?: ReceiptSeal | undefined
-  /** How long the key is kept. An older receipt with this key has expired, swept or not. */
+  /**
+   * How long the key is kept. An older receipt with this key counts as expired, whether or not it
+   * was deleted.
+   */
   readonly keySeconds: number
 }
 
@@ -27,7 +30,7 @@ export interface NewWork {
 
 export interface NewJob {
   readonly subscriber: number
-  /** Asks for the job to be born leased to the worker of this process. */
+  /** Requests that the job is born leased to the worker of this process. */
   readonly bornLeased: boolean
   /** The id of its order key, if its subscriber is ordered. Such a job waits for its turn. */
   readonly lane?: string | undefined

@@ -12,11 +12,11 @@ import { UNFINISHED } from './states.ts'
  * ledger.lane, and the columns `lane` and `lane_seq` of a job.
  *
  * All jobs of a key are recorded waiting (due at infinity), numbered under the lock of their key:
- * that is the order of their receipts. To release a job makes it due. From then on it is claimed,
+ * that is the order of their receipts. Releasing a job makes it due. From then on it is claimed,
  * retried and rescued like any other. While it is unfinished, no other job of its key is released.
  *
- * The jobs themselves tell whether the next may be released. So any process may release it, twice
- * or late: after an accept, after a run, and by a chore if a process died in between.
+ * The state of the jobs alone decides whether the next may be released. So any process may release
+ * it, twice or late: after an accept, after a run, and by a chore if a process died in between.
  */
 
 const LOCK_KEYS = statement(
@@ -25,7 +25,7 @@ const LOCK_KEYS = statement(
 )
 
 /*
- * A statement of its own, because it needs a snapshot from after the lock: the locking statement
+ * A separate statement, because it needs a snapshot from after the lock: the locking statement
  * would miss a job that was added or finished while it waited. A key without jobs is deleted.
  */
 const RELEASE = statement(
@@ -100,7 +100,7 @@ const JOIN = statement(
    from job e where j.shard = $1::smallint and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber`,
 )
 
-/** False: the lease was lost before. */
+/** False: the lease had been lost. */
 export async function joinOrderKey(
   db: Queryable,
   { shard, receiptId, subscriber, fence }: JobRef,
@@ -111,8 +111,8 @@ export async function joinOrderKey(
 }
 
 /*
- * Order keys of which no job is released: the process that should have released the next one died,
- * or a person has finished the released one.
+ * Order keys without a released job: the process that should have released the next one died, or an
+ * operator has finished the released one.
  */
 const IDLE_KEYS = statement(
   'resting_lanes',

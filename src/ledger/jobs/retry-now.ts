@@ -74,7 +74,7 @@ const RETRY_NOW = statement(
    where j.shard = $1::smallint and j.ctid = any(array(select at from picked))`,
 )
 
-/** Makes jobs due. Returns how many: those that run or ended meanwhile stay as they are. */
+/** Makes jobs due. Returns the count: jobs that have started or ended meanwhile do not change. */
 export async function retryNow(
   db: Queryable,
   shard: number,

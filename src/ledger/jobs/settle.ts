@@ -7,14 +7,13 @@ import { byKey, type JobRef } from './job-ref.ts'
 
 /*
  * Every statement by which a worker ends a run is in this file or in complete.ts.
- * process/settle/settle-run.ts says which of them is used when. The runs of dead workers are ended
- * by rescue.ts.
+ * process/settle/settle-run.ts chooses among them. rescue.ts ends the runs of dead workers.
  */
 
 /** How one run ended. */
 export interface Settlement extends JobRef {
   readonly state: Extract<JobState, 'processed' | 'retrying' | 'failed' | 'received'>
-  /** Until the next run, for `retrying`. */
+  /** The delay before the next run, for `retrying`. */
   readonly delayMs: number
   /** The attempt does not count: the job was handed back, or deferred. */
   readonly returnAttempt: boolean
@@ -94,7 +93,7 @@ const SETTLE = statement(
 )
 
 /**
- * Returns for each settlement, in order, whether it was applied. False: the lease was lost before.
+ * Returns for each settlement, in order, whether it was applied. False: the lease had been lost.
  */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)
@@ -130,9 +129,9 @@ function outcomesOf(batch: readonly Settlement[]): Buffer[] {
 }
 
 /*
- * A job stops for attention in the commit that finds its effect unknown. It goes on in the commit
+ * A job stops for attention in the commit that finds its effect unknown. It continues in the commit
  * that decides on the effect (attention.ts). Both lock the effect first, so that a job cannot stop
- * for an effect that was decided on meanwhile, and wait forever.
+ * for an effect that has just been decided, and wait forever.
  */
 const STOP = statement(
   'stop_for_attention',
@@ -150,7 +149,7 @@ const STOP = statement(
    select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
 )
 
-/** False: the lease was lost before. */
+/** False: the lease had been lost. */
 export async function stopForAttention(
   db: Queryable,
   { job, effect, reason }: { job: JobRef; effect: EffectId; reason: string },

@@ -18,8 +18,8 @@ export async function registerSource(db: Queryable, source: SourceRow): Promise<
 }
 
 /*
- * A subscriber whose circuit is not closed is registered as held. The lock keeps the circuit as it
- * is until then: whoever changes it next finds the subscriber.
+ * A subscriber whose circuit is not closed is registered as held. The lock keeps the circuit
+ * unchanged until then, so the next change of the circuit includes the subscriber.
  */
 const REGISTER_SUBSCRIBER = statement(
   'register_subscriber',
@@ -56,8 +56,8 @@ export async function registerSubscriber(
 }
 
 /*
- * A pause keeps the time and the reason of the first one. The row is locked before it is read, so
- * that of several pauses at the same time one is the first.
+ * A repeated pause keeps the time and the reason of the first. The row is locked before it is read,
+ * so that exactly one of several concurrent pauses is the first.
  */
 const pauseOf = (name: string, table: string, where: string): Statement =>
   statement(
@@ -91,7 +91,7 @@ export interface Pause {
 }
 
 /**
- * Paused: deliveries are recorded, their jobs wait. Returns whether it was paused before.
+ * Pauses: deliveries are recorded, their jobs wait. Returns whether it was paused before.
  * Undefined: no such source or subscriber.
  */
 export async function setPaused(
@@ -137,7 +137,7 @@ export async function sourcesNamed(db: Queryable, name: string): Promise<SourceR
   return rows(db, READ_SOURCES, [name])
 }
 
-/* Whether a subscriber is ordered is known only to its app. Its jobs have an order key. */
+/* Only the app knows whether a subscriber is ordered. Its jobs have an order key. */
 const ORDERED_SUBSCRIBERS = statement(
   'ordered_subscribers',
   `select s.name from ledger.subscriber s

@@ -32,7 +32,7 @@ export interface WaitingBatch {
 /** A job that was discarded or moved. */
 export interface SettledJob {
   readonly receiptId: string
-  /** It ran before, and no other job continues it: the outcome of its calls may be unknown. */
+  /** The job ran before, and no other job continues it: the outcome of its calls may be unknown. */
   readonly isGivenUp: boolean
 }
 

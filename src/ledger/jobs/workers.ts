@@ -47,7 +47,10 @@ const RETIRE = statement(
   `update ledger.worker set dead_at = now() where id = $1::integer and dead_at is null`,
 )
 
-/** A clean stop. Jobs that it still holds are rescued at once, not after the end of its lease. */
+/**
+ * A clean stop. Jobs that the worker still holds are rescued at once, not after the end of its
+ * lease.
+ */
 export async function retireWorker(db: Queryable, worker: number): Promise<void> {
   await change(db, RETIRE, [worker])
 }

@@ -10,11 +10,11 @@ import type { Migration } from './numbered-files.ts'
  *
  * One transaction holds a lock while a second connection builds the index; then it records the
  * migration and commits. If the process dies before that, the next migrator repeats the statement.
- * A build that was interrupted leaves an invalid index of the same name, which is dropped first.
+ * An interrupted build leaves an invalid index of the same name, which is dropped first.
  *
- * The lock is not the one under which migrators take turns. Building waits for every older
- * transaction, and a migrator that waits for its turn is in one: the two would wait for each other
- * forever. Here nobody waits inside a transaction.
+ * This lock differs from the one that serialises migrators. Building waits for every older
+ * transaction, and a waiting migrator is in one: the two would wait for each other forever. Here no
+ * process waits inside a transaction.
  */
 
 /** "index" in ASCII, cut to 31 bits. */
@@ -23,7 +23,7 @@ const INDEX_LOCK = 0x69_6e_64_65
 /** Records an applied migration. */
 export const RECORD = 'insert into ledger.migration (id, name, oldest_binary) values ($1, $2, $3)'
 
-/** False: another migrator builds it now, or has just built it. */
+/** False: another migrator is building it, or has just built it. */
 export function applyConcurrentIndex(
   pool: Pool,
   migration: Migration & { readonly concurrentIndex: string },
@@ -51,7 +51,7 @@ export function applyConcurrentIndex(
       await client.query('commit')
       return before.rowCount === 0
     },
-    // This transaction has nothing to say for as long as the index takes.
+    // This transaction is idle for as long as the index takes.
     { idleMs: 0 },
   )
 }
@@ -60,7 +60,7 @@ const IS_INVALID = `
   select from pg_index i join pg_class c on c.oid = i.indexrelid
   where c.relname = $1 and c.relnamespace = to_regnamespace($2) and not i.indisvalid`
 
-/** By a connection beside the pool, which may have room for a single one. */
+/** Uses a connection outside the pool, which may be limited to one. */
 async function runAlone(
   pool: Pool,
   { concurrentIndex, sql }: { readonly concurrentIndex: string; readonly sql: string },

@@ -21,11 +21,11 @@ import { MIGRATIONS, type Migration, migrationsIn } from './numbered-files.ts'
  */
 /** Any fixed number: "hookonce" in ASCII, cut to 31 bits. */
 const MIGRATION_LOCK = 0x68_6f_6f_6b
-/** Parts of the work that are claimed apart from each other. Fixed once data exists. */
+/** Shards, which are claimed separately. Fixed once data exists. */
 const DEFAULT_SHARDS = 16
 const OLDEST_POSTGRES = 140_000
 
-/* Not statements: a migrator sends each of them once, before there is anything to prepare. */
+/* Not prepared statements: a migrator sends each of them once. */
 const FIRST_TABLES = `
   create table if not exists ledger.migration (
     id integer primary key,
@@ -54,14 +54,14 @@ const MAX_TRIES = 75
 export interface MigrateOptions {
   readonly lockTimeoutMs?: number
   readonly pauseMs?: number
-  /** Where the numbered files are; without it, those of this package. */
+  /** The folder of the numbered files. The default is that of this package. */
   readonly folder?: URL
 }
 
 /**
  * Brings the schema up to date. Returns the names of the migrations that this call applied. The
- * pool must not close connections that receive nothing: a migration of a large table is silent
- * until it is done.
+ * pool must not close silent connections: the migration of a large table returns nothing until it
+ * is done.
  */
 export async function migrate(pool: Pool, options: MigrateOptions = {}): Promise<string[]> {
   const known = await migrationsIn(options.folder ?? MIGRATIONS)
@@ -75,7 +75,7 @@ export async function migrate(pool: Pool, options: MigrateOptions = {}): Promise
   }
 }
 
-/** Applies the first migration that is missing; undefined: none is. */
+/** Applies the first missing migration; undefined: none is missing. */
 async function applyNext(
   pool: Pool,
   known: readonly Migration[],
@@ -106,7 +106,7 @@ export async function isMigrated(pool: Pool): Promise<boolean> {
   return isUpToDate(pool, await migrationsIn(MIGRATIONS))
 }
 
-/* A lock that was not to be had in time, and a deadlock: the tables are busy, not broken. */
+/* A lock timeout, or a deadlock: the tables are busy, not broken. */
 const BLOCKED = new Set(['55P03', '40P01'])
 
 async function whileBlocked<Result>(
@@ -137,7 +137,7 @@ async function isUpToDate(pool: Pool, known: readonly Migration[]): Promise<bool
   })
 }
 
-/** The first migration that is missing, under the lock that makes migrators take turns. */
+/** Applies the first missing migration, under the lock that serialises migrators. */
 async function lockFirstMissing(
   client: PoolClient,
   known: readonly Migration[],
@@ -157,8 +157,8 @@ async function lockFirstMissing(
 }
 
 /**
- * Checks that this binary can work on the schema as it is, and reads what was fixed when it was
- * made.
+ * Checks that this binary can work on the schema, and reads the values that were fixed at its
+ * creation.
  */
 export async function checkSchema(pool: Pool): Promise<SchemaState> {
   const known = await migrationsIn(MIGRATIONS)

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Where the migrations of this package are. */
+/** The folder of this package's migrations. */
 export const MIGRATIONS = new URL('./', import.meta.url)
 
-/** One numbered .sql file. docs/upgrades.md tells how to write one. */
+/** One numbered .sql file. docs/upgrades.md explains how to write one. */
 export interface Migration {
   readonly id: number
   readonly name: string

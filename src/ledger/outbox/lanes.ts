@@ -140,7 +140,7 @@ export async function claimLanes(db: Queryable, claim: LaneClaim): Promise<Claim
   ])
 }
 
-/* Puts a suspect off, as for jobs: see jobs/claim.ts. */
+/* Postpones a suspect, as for jobs: see jobs/claim.ts. */
 const PUT_OFF_LANE = statement(
   'put_off_lane',
   `with picked as materialized (
@@ -170,7 +170,7 @@ export async function putOffLane(
   return lane
 }
 
-/** Leases a lane that was put off. Undefined: it is gone, or another process has it. */
+/** Leases a lane that was postponed. Undefined: it is gone, or another process has it. */
 export async function claimSuspectLane(
   db: Queryable,
   { shard, lane }: SuspectLane,
@@ -182,7 +182,7 @@ export async function claimSuspectLane(
 
 /** How one lease of a lane ended. */
 export interface LaneSettlement extends LaneRef {
-  /** The place up to which its messages are finished; 0: none is. */
+  /** The place up to which its messages are finished; 0: none. */
   readonly doneTo: number
   /** The place of the first message of this lease, and its attempts. The others were tried once. */
   readonly first: number
@@ -195,7 +195,7 @@ export interface LaneSettlement extends LaneRef {
 
 /*
  * Settles leases: marks messages as published or failed, and releases the lanes, or deletes them if
- * they are empty. The tail, read under the lock, tells whether a lane is empty: a message that was
+ * they are empty. The tail, read under the lock, shows whether a lane is empty: a message that was
  * added meanwhile is not in the snapshot of this statement. Leases that are not returned were lost:
  * nothing was changed for them.
  */
@@ -233,7 +233,7 @@ const SETTLE = statement(
 )
 
 /**
- * Returns for each settlement, in order, whether it was applied. False: the lease was lost before.
+ * Returns for each settlement, in order, whether it was applied. False: the lease had been lost.
  */
 export async function settleLanes(db: Queryable, settlements: readonly LaneSettlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byLane).map((s) => ({
@@ -352,7 +352,7 @@ export async function rescueLanes(db: Queryable, rescue: LaneRescue): Promise<Re
   ])
 }
 
-/* A lane that a relay holds is being tried already. */
+/* A relay is already trying a lane that it holds. */
 const RETRY_LANE = statement(
   'retry_lane_now',
   `update ledger.outbox_lane l set due_at = now()

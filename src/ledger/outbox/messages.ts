@@ -104,7 +104,7 @@ export async function firstWaiting(
 
 /*
  * Replay: a finished message waits again, under its old id, at the end of its lane. Later messages
- * that are published already cannot be taken back.
+ * that are already published cannot be taken back.
  */
 const REPLAY_MESSAGES = statement(
   'replay_messages',

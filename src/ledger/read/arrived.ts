@@ -60,7 +60,7 @@ export interface ObjectQuestion {
   readonly objectIds: readonly string[]
 }
 
-/** What the ledger has about these objects: one row for each object and type of event. */
+/** The known events about these objects: one row for each object and event type. */
 export async function knownObjects(
   db: Queryable,
   { shards, since, tenant, source, objectIds }: ObjectQuestion,

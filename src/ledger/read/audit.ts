@@ -1,6 +1,6 @@
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
-/** The tenant of a decision about the whole ledger: a token of one tenant does not see it. */
+/** The tenant of a decision about the whole ledger. Tokens of one tenant cannot see it. */
 export const ALL_TENANTS = '*'
 
 /** An operator's decision. The audit keeps it forever. */
@@ -14,7 +14,7 @@ export interface AuditEntry {
   /** An effect's key, a receipt's id, or a source and its subscriber. */
   readonly subject: string
   readonly detail: Readonly<Record<string, unknown>>
-  /** From where: the address of an HTTP client. */
+  /** The address of an HTTP client. */
   readonly address?: string | undefined
 }
 
@@ -64,9 +64,9 @@ export type ListedAudit = Omit<AuditEntry, 'address'> & {
 }
 
 export interface AuditQuestion {
-  /** The id of the entry that the page begins after; the newest entries without it. */
+  /** The id of the entry before the page. Without it, the page has the newest entries. */
   readonly after?: string | undefined
-  /** Instead of `after`: the newer entries next to this one. */
+  /** Replaces `after`: the page has the newer entries next to this one. */
   readonly before?: string | undefined
   readonly tenant?: string | undefined
   readonly limit: number

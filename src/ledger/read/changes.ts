@@ -2,8 +2,8 @@ import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { NEEDS_OPERATOR } from '../jobs/states.ts'
 
 /*
- * What changed lately, along existing indexes: no trigger, and nothing on the path of a delivery.
- * Each read is bounded per shard.
+ * Recent changes, read along existing indexes: no trigger, and no cost for deliveries. Each read is
+ * bounded per shard.
  */
 
 export interface RecordedChange {
@@ -50,7 +50,7 @@ export interface JobChange {
   readonly subscriber: string
   readonly receiptId: string
   readonly state: string
-  /** Tells apart two times at which one job came into one state. */
+  /** Distinguishes two times at which one job reached the same state. */
   readonly fence: number
   readonly attempt: number
   readonly reason: string | null
@@ -102,7 +102,7 @@ export async function jobsOfReceipts(
 
 const NOW = statement('change_clock', `select clock_timestamp() as now`)
 
-/** The server's clock, by which everything is dated. */
+/** The server's clock, which dates everything. */
 export async function ledgerClock(db: Queryable): Promise<Date> {
   const [row] = await rows<{ now: Date }>(db, NOW)
   if (!row) throw new Error('the ledger did not return its time')

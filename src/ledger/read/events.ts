@@ -14,7 +14,7 @@ export type WalkDirection = 'older' | 'newer'
 /** How a direction is written in SQL. Positions are ordered by time, newest first, then by id. */
 interface Spelling {
   order(at: string, id: string): string
-  /** Whether a row lies beyond a position. */
+  /** Whether a row is beyond a position. */
   beyond(at: string, id: string, position: readonly [string, string]): string
 }
 
@@ -42,7 +42,7 @@ const NEAREST_END = ({ order }: Spelling): string =>
 const WITHIN_END = ({ beyond }: Spelling): string =>
   `not exists (select from ending e where ${beyond('w.at', 'w.id', ['e.at', 'e.id'])})`
 
-/* What is listed of the events in `matched`. */
+/* The listed columns of the events in `matched`. */
 const page = (order: string): string => `
    select (select ${cursorOf('ending')} from ending) as "walkedTo", ${cursorOf('m')} as cursor,
      m.id, m.received_at as "receivedAt", m.tenant, m.source, m.event_key as "eventKey", m.event_type as "eventType",
@@ -152,15 +152,15 @@ export interface EventRow {
   readonly objectId: string | null
   readonly duplicates: number
   readonly mismatches: number
-  /** Of its jobs, one per subscriber. */
+  /** The states of its jobs, one per subscriber. */
   readonly states: readonly string[]
   readonly attempts: number | null
-  /** The event's position: another page begins after it. */
+  /** The event's position, after which another page can begin. */
   readonly cursor: string
 }
 
 export interface EventPosition {
-  /** As PostgreSQL writes it, with microseconds. */
+  /** In PostgreSQL's format, with microseconds. */
   readonly at: string
   readonly id: string
 }
@@ -184,7 +184,7 @@ export interface EventQuestion extends EventFields {
   readonly order: EventOrder
   readonly direction: WalkDirection
   readonly shards: number
-  /** How many rows of each part of the index are read at most. */
+  /** The maximum number of rows that are read from each part of the index. */
   readonly walk: number
   readonly limit: number
   readonly from?: EventPosition | undefined
@@ -195,11 +195,11 @@ export interface EventQuestion extends EventFields {
 export interface EventRows {
   /** In the direction of the walk. */
   readonly events: readonly EventRow[]
-  /** Where reading stopped; undefined: at the last event of this direction. */
+  /** Where reading stopped; undefined: it reached the last event in this direction. */
   readonly walkedTo: string | undefined
 }
 
-/** Where a walk begins without a position: before everything. */
+/** The start of a walk without a position: before all events. */
 const START: Readonly<Record<WalkDirection, EventPosition>> = {
   older: { at: 'infinity', id: '00000000-0000-0000-0000-000000000000' },
   newer: { at: '-infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' },
@@ -260,7 +260,7 @@ export interface NamedEvents extends EventFields {
   readonly shards: number
   readonly limit: number
   readonly ids: readonly string[]
-  /** Also the events with an id from the first to the last of these. */
+  /** Also finds the events with an id in this range. */
   readonly idRange?: readonly [string, string] | undefined
 }
 

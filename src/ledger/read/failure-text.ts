@@ -3,7 +3,9 @@
  * them too. The groups of `failures` and the filter `error` must agree.
  */
 
-/** Of a job's reason; the same for all failures of one kind: 16 hexadecimal digits. */
+/**
+ * The fingerprint of a job's reason, the same for all failures of one kind: 16 hexadecimal digits.
+ */
 export const FINGERPRINT = (reason: string): string =>
   `ledger.failure_fingerprint(ledger.failure_text(${reason}))`
 

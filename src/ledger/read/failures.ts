@@ -4,8 +4,8 @@ import { FINGERPRINT } from './failure-text.ts'
 
 /*
  * Failed jobs, grouped by their error. Without a filter on types and times, the groups are read
- * from the counts (stats/failure-counts.ts): every failure is in them, and the cost depends on the
- * number of groups only. With such a filter, the newest failed jobs are read and grouped, up to a
+ * from the counts (stats/failure-counts.ts): they include every failure, and the cost depends only
+ * on the number of groups. With such a filter, the newest failed jobs are read and grouped, up to a
  * limit.
  */
 
@@ -13,18 +13,18 @@ export interface FailureGroup {
   readonly tenant: string
   readonly source: string
   readonly subscriber: string
-  /** Names the error without the ids of a case: the same for all jobs of the group. */
+  /** Identifies the error without the ids of a case: the same for all jobs of the group. */
   readonly fingerprint: string
-  /** Of the latest job in the group. */
+  /** The error of the latest job in the group. */
   readonly error: string
   /** That are failed now. */
   readonly jobs: number
-  /** When the error was first and last seen, also in jobs that were replayed since. */
+  /** When the error was first and last seen, including jobs that were replayed since. */
   readonly firstAt: Date
   readonly lastAt: Date
   /** Some of the latest jobs that are failed now. */
   readonly receiptIds: readonly string[]
-  /** The failed jobs by hour, for the latest hours with any. `at` is ISO 8601. */
+  /** The failed jobs per hour, for the latest hours with failures. `at` is ISO 8601. */
   readonly hours: readonly { readonly at: string; readonly jobs: number }[]
 }
 
@@ -46,14 +46,14 @@ interface SubscriberFilter {
   readonly hours: number
 }
 
-/** The subscribers `s` of a question. */
+/** Selects the subscribers `s` of a query. */
 const WANTED = `($2::text is null or s.tenant = $2::text) and ($3::text is null or s.source = $3::text)
        and ($4::text is null or s.name = $4::text)`
 
 /*
- * Of each subscriber, the largest groups and the latest ones: a new error is listed, however small
- * its group is. The notes that upkeep has not added up yet are added here. A receipt is named only
- * if its job is still failed, with this error.
+ * The largest and the latest groups of each subscriber: a new error is listed, however small its
+ * group is. Includes the notes that upkeep has not added up yet. A receipt is named only if its job
+ * is still failed, with this error.
  */
 const COUNTED_GROUPS = statement(
   'counted_failure_groups',
@@ -134,7 +134,7 @@ const COUNTED_GROUPS = statement(
 )
 
 export interface CountedQuestion extends SubscriberFilter {
-  /** How many groups are listed: the largest, and beside them the latest. */
+  /** The number of listed groups: the largest, and in addition the latest. */
   readonly largest: number
   readonly latest: number
 }
@@ -158,8 +158,8 @@ export async function countedGroups(db: Queryable, question: CountedQuestion): P
 }
 
 /*
- * Reads the newest failed jobs along `job_failed`, as many of each shard and subscriber. Where a
- * shard has more, its subscriber is complete up to the nearest such end. A type is compared
+ * Reads the newest failed jobs along `job_failed`, the same number for each shard and subscriber.
+ * If a shard has more, its subscriber is complete up to the nearest such end. Types are compared
  * afterwards: a type without failures must not make it read all failed jobs.
  */
 const NEWEST_GROUPS = statement(

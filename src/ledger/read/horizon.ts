@@ -1,8 +1,8 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
- * What keeps vacuum from removing dead rows: the oldest transaction that may still need them. It
- * may be of any session of this database, a prepared transaction, or a replication slot.
+ * Finds what keeps vacuum from removing dead rows: the oldest transaction that may still need them.
+ * It may belong to any session of this database, a prepared transaction, or a replication slot.
  */
 
 const OLD_SESSIONS = statement(
@@ -24,7 +24,7 @@ export interface OldSession {
   readonly seconds: number
 }
 
-/** Sessions whose transaction is open for longer than `seconds`, the oldest first. */
+/** Sessions with a transaction that has been open for longer than `seconds`, oldest first. */
 export function oldSessions(db: Queryable, seconds: number): Promise<OldSession[]> {
   return rows(db, OLD_SESSIONS, [seconds])
 }
@@ -60,11 +60,11 @@ const SLOTS = statement(
 export interface ReplicationSlot {
   readonly name: string
   readonly isActive: boolean
-  /** Such as `reserved`, `extended`, `unreserved` or `lost`. */
+  /** For example `reserved`, `extended`, `unreserved` or `lost`. */
   readonly status: string
-  /** Transactions that it holds back. */
+  /** The age of the oldest transaction that it holds, in transactions. */
   readonly age: number
-  /** Of the write-ahead log that the server keeps for it. */
+  /** The size of the write-ahead log that the server keeps for it. */
   readonly bytes: number
 }
 

@@ -3,10 +3,10 @@ import { IS_SERVED } from '../jobs/served.ts'
 import { CLAIMABLE } from '../jobs/states.ts'
 
 /*
- * Gauges. Jobs that wait or run are counted along partial indexes, so that the cost does not grow
- * with history. Failed jobs are not counted here: their number is kept (stats/failure-counts.ts),
- * and the notes that upkeep has not added up yet are added. Unfinished jobs of workers whose lease
- * is over are `stranded` until they are rescued.
+ * Gauges. Waiting and running jobs are counted along partial indexes, so that the cost does not
+ * grow with history. Failed jobs are not counted here: their number is stored
+ * (stats/failure-counts.ts), and the notes that upkeep has not added up yet are added. Unfinished
+ * jobs of workers whose lease has ended are `stranded` until they are rescued.
  */
 const backlogBy = (tenant: string): string => `with noted as materialized (
      select c.subscriber, sum(c.change) filter (where c.state = 'failed') as failed,
@@ -77,7 +77,7 @@ export async function backlog(db: Queryable, shards: number): Promise<Backlog[]>
 
 export type TenantBacklog = Backlog & { readonly tenant: string }
 
-/** The same, apart for each tenant. */
+/** The same, separately for each tenant. */
 export async function tenantBacklog(db: Queryable, shards: number): Promise<TenantBacklog[]> {
   return rows(db, TENANT_BACKLOG, [shards])
 }

@@ -1,7 +1,7 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import type { CircuitState } from '../jobs/circuits.ts'
 
-/* What limits the runs of each subscriber. One row per subscriber: cheap, whatever the backlog. */
+/* Circuits and rates of the subscribers. One row per subscriber: cheap, whatever the backlog. */
 const LIMITED = statement(
   'limited_subscribers',
   `select s.id, s.tenant, s.source, s.name as subscriber, l.name as limiter, l.has_circuit as "hasCircuit",

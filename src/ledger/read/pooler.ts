@@ -3,8 +3,8 @@ import { UnpreparedClient } from '../driver/unprepared.ts'
 import { backendPid } from './server.ts'
 
 /**
- * What stands between this machine and the server. `session` keeps one server connection for each
- * client, `transaction` lends one for each transaction, `statement` for each statement.
+ * The kind of pooler between this machine and the server. `session` keeps one server connection for
+ * each client, `transaction` lends one for each transaction, `statement` for each statement.
  */
 export type PoolerMode = 'none' | 'session' | 'transaction' | 'statement'
 
@@ -12,9 +12,9 @@ export type PoolerMode = 'none' | 'session' | 'transaction' | 'statement'
 const ROUNDS = 10
 
 /**
- * Finds a pooler and its mode by what two clients see; no pooler reports it. A pooler sends its own
- * process id at the log-in. In transaction mode, two clients that are both connected get the same
- * server connection, or one client gets another one for its next transaction.
+ * Detects a pooler and its mode by comparing what two clients see, because no pooler reports it. A
+ * pooler sends its own process id at the log-in. In transaction mode, two connected clients get the
+ * same server connection, or one client gets another one for its next transaction.
  */
 export async function poolerMode(config: pg.ClientConfig): Promise<PoolerMode> {
   const clients = [new UnpreparedClient(config), new UnpreparedClient(config)] as const

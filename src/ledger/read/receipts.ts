@@ -81,20 +81,20 @@ export interface JobRow {
   readonly finishedAt: Date | null
   readonly worker: number | null
   readonly reason: string | null
-  /** The worker that runs it. Null: none does. */
+  /** The worker that runs it. Null: it is not running. */
   readonly holder: JobHolder | null
 }
 
 export interface JobHolder {
   readonly host: string
   readonly pid: number
-  /** False: its lease is over or it stopped, and nobody has taken over the job yet. */
+  /** False: its lease has ended or it stopped, and no worker has taken over the job yet. */
   readonly isAlive: boolean
 }
 
 /*
  * The run in progress and the successful one are in the job's row. So is a run that was handed
- * back, because its process stopped or it was deferred: it does not count, and the next one gets
+ * back, because its process stopped or it was deferred: it does not count, and the next run gets
  * its number. A moved job ended without a run.
  */
 const RECEIPT_ATTEMPTS = statement(
@@ -126,8 +126,8 @@ export interface AttemptRow {
   readonly fence: number
   readonly startedAt: Date
   /**
-   * Of a crashed run: when the crash was noticed. Null: it runs, or it was handed back, which does
-   * not count as an attempt.
+   * For a crashed run: when the crash was noticed. Null: it is running, or it was handed back,
+   * which does not count as an attempt.
    */
   readonly endedAt: Date | null
   readonly outcome: string
@@ -149,7 +149,7 @@ export interface DuplicateRow {
   readonly lastAt: Date
 }
 
-/** What became of one receipt. */
+/** The jobs, attempts and effects of one receipt. */
 export interface ReceiptHistory {
   readonly jobs: readonly JobRow[]
   readonly attempts: readonly AttemptRow[]

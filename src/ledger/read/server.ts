@@ -1,6 +1,6 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 
-/* What the doctor reads about the server itself. Sizes are in bytes. */
+/* Facts about the server itself, for the doctor. Sizes are in bytes. */
 
 const SERVER_FACTS = statement(
   'server_facts',

@@ -1,8 +1,8 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
- * The latest event of each source and secret, among the newest receipts of each shard. Bounded: a
- * quiet source beside a busy one is not in it.
+ * The latest event of each source and secret, among the newest receipts of each shard. Bounded, so
+ * it may miss a quiet source beside a busy one.
  */
 const LATEST = statement(
   'latest_of_sources',

@@ -32,7 +32,7 @@ export interface StuckLane {
   readonly tenant: string
   readonly topic: string
   readonly key: string | null
-  /** The message that holds the lane up. */
+  /** The message that blocks the lane. */
   readonly messageId: string
   readonly receiptId: string
   readonly attempts: number
@@ -43,7 +43,7 @@ export interface StuckLane {
   /** A relay tries it now. */
   readonly isPublishing: boolean
   readonly oldestAt: Date
-  /** Messages in the lane, with the first one. */
+  /** Messages in the lane, including the first one. */
   readonly waiting: number
 }
 
@@ -58,7 +58,7 @@ export interface StuckLaneQuestion {
   readonly limit: number
 }
 
-/** The lanes that are stuck for the longest time first. */
+/** Lanes that have been stuck longest come first. */
 export async function stuckLanes(db: Queryable, question: StuckLaneQuestion): Promise<StuckLane[]> {
   const { shards, walk, counted, tenant, topic, limit } = question
   return rows(db, STUCK_LANES, [shards, walk, counted, tenant ?? null, topic ?? null, limit])

@@ -1,6 +1,6 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 
-/* Counts along the index of leased jobs, so it costs as much as is in progress. */
+/* Counts along the index of leased jobs, so its cost depends only on the jobs in progress. */
 const LIVE_WORKERS = statement(
   'live_workers',
   `select w.id, w.host, w.pid, w.started_at as "startedAt", w.lease_until as "leaseUntil",
@@ -19,7 +19,7 @@ export interface LiveWorker {
   readonly jobs: number
 }
 
-/** Workers and relays whose lease lasts. */
+/** Workers and relays whose lease is valid. */
 export async function liveWorkers(db: Queryable, shards: number): Promise<LiveWorker[]> {
   return rows(db, LIVE_WORKERS, [shards])
 }
@@ -38,9 +38,9 @@ const STRANDED = statement(
    order by w.id`,
 )
 
-/** A worker that is gone, and whose jobs no other worker has taken over yet. */
+/** A worker that has ended, and whose jobs no other worker has taken over yet. */
 export interface StrandedWorker extends LiveWorker {
-  /** Whether its process stopped by itself. False: it died, or its lease ran out. */
+  /** Whether its process stopped by itself. False: it died, or its lease expired. */
   readonly isCleanStop: boolean
 }
 

@@ -34,6 +34,6 @@ export async function countDuplicates(db: Queryable, counts: readonly DuplicateC
     binary.integers(counts.map((c) => c.mismatches)),
     binary.byteas(counts.map((c) => c.mismatchSha256)),
   ])
-  if (!row) throw new Error('the ledger did not answer which server counted the duplicates')
+  if (!row) throw new Error('the ledger did not return the server that counted the duplicates')
   return row.server
 }

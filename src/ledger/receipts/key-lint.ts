@@ -1,8 +1,8 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 
 /**
- * Numbers about the event keys of each source, over its latest receipts. Computed when asked for:
- * the receiver counts nothing for it. Large bodies are not compared, because hashing them costs too
+ * Numbers about the event keys of each source, over its latest receipts. Computed on request: the
+ * receiver counts nothing for it. Large bodies are not compared, because hashing them costs too
  * much.
  */
 const KEY_NUMBERS = statement(
@@ -42,7 +42,7 @@ export interface KeyNumbers {
   readonly receipts: number
   /** Further deliveries of those receipts. */
   readonly duplicates: number
-  /** Those of them with a different body. */
+  /** Deliveries among them with a different body. */
   readonly mismatches: number
   readonly mismatchedKeys: number
   /** Receipts with the same body as an earlier receipt under another key. */
@@ -54,7 +54,7 @@ export interface KeyNumbers {
   readonly missing: number
 }
 
-/** Per shard. Some thousand receipts in all: enough to see a share of one percent. */
+/** Per shard. Some thousand receipts in all: enough to detect a share of one percent. */
 const LATEST_A_SHARD = 250
 
 export async function keyNumbers(db: Queryable, shards: number): Promise<KeyNumbers[]> {

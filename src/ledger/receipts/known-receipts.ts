@@ -10,20 +10,21 @@ import { dropReceipts } from './retention.ts'
 
 /**
  * Identifies the server by the start time of its process. Behind a pooler, our connections survive
- * a failover and cannot tell. Every role may read it on every hosted PostgreSQL; not so the
- * timeline.
+ * a failover and do not show it. On every hosted PostgreSQL, every role may read the start time,
+ * but not the timeline.
  */
 export const SERVER = 'extract(epoch from pg_postmaster_start_time())::float8'
 
 /*
- * Looks up receipts that already exist. If one is gone meanwhile, the caller records it.
+ * Looks up receipts that already exist. If one was deleted meanwhile, the caller records it.
  *
  * A duplicate is acknowledged on the result of this statement, so the receipt must be as durable as
  * its accept promised. If a commit's wait for a synchronous standby was interrupted, its rows are
  * visible here before they are on the standby, and a statement that writes nothing does not wait.
  * So with synchronous standbys, this statement writes an empty message to the log: its own commit
- * then waits until the standbys have everything before it. Not with `synchronous_commit = local`,
- * which an operator sets while a standby is down: the accept did not wait either.
+ * then waits until the standbys have everything before it. It does not do so with
+ * `synchronous_commit = local`, which an operator sets while a standby is down: the accept did not
+ * wait either.
  */
 const KNOWN = statement(
   'known',
@@ -47,11 +48,11 @@ const KNOWN = statement(
 /** A receipt that already exists. */
 export interface KnownReceipt {
   readonly bodySha256: Uint8Array
-  /** The provider's API listed it. Its body is another rendering of what a delivery has. */
+  /** The provider's API listed it. Its body may differ in form from that of a delivery. */
   readonly reconciled: boolean
-  /** Left of its key's retention; not positive if only unfinished work keeps the receipt. */
+  /** The remaining retention of its key; not positive if only unfinished work keeps the receipt. */
   readonly secondsLeft: number
-  /** Which server reported it; another number after a failover or a restart. */
+  /** The server that reported it; a different number after a failover or a restart. */
   readonly server: number
 }
 

@@ -19,7 +19,7 @@ export interface RejectionCount {
   lastDetail: string
   /** The diagnosis of one of them; empty if none was diagnosed. */
   diagnosis: string
-  /** The header that the last of them was refused for; null if it was not about one. */
+  /** The header that caused the last refusal; null if no header did. */
   header: string | null
 }
 
@@ -45,7 +45,7 @@ export interface Rejection {
   readonly lastAt: Date
   readonly lastDetail: string
   readonly diagnosis: string
-  /** The header that the last case was about. */
+  /** The header that caused the last refusal. */
   readonly header: string | null
 }
 

@@ -163,7 +163,10 @@ const SWEEP_KEYS = statement(
    delete from ledger.receipt where shard = $1::smallint and id = any(array(select id from due))`,
 )
 
-/** Returns the number of removed receipts. Their jobs, attempts, steps and duplicates go too. */
+/**
+ * Returns the number of removed receipts. Their jobs, attempts, steps and duplicates are removed
+ * too.
+ */
 export function sweepKeys(pool: Pool, shard: number, limit: number): Promise<number> {
   return sweep(pool, async (client) => {
     const ids = await lockKeys(client, shard, limit)

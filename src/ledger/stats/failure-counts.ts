@@ -4,17 +4,17 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import { NEEDS_OPERATOR } from '../jobs/states.ts'
 
 /*
- * Counts of failed jobs. A trigger of ledger.job leaves a note in `failure_change` for each job
- * that comes into `failed` or `attention`, or leaves it, in the same commit. Here the notes are
- * added to three tables: totals by subscriber, groups by error, and hours of a group. Readers add
- * the notes that are left, so that their numbers are exact at any time.
+ * Counts of failed jobs. A trigger of ledger.job adds a note to `failure_change` for each job that
+ * enters or leaves `failed` or `attention`, in the same commit. Here the notes are added to three
+ * tables: totals by subscriber, groups by error, and hours of a group. Readers add the remaining
+ * notes, so that their numbers are exact at any time.
  */
 
 /*
- * One process at a time. The lock is of the transaction, so that it works behind a pooler, and of
- * the table, so that ledgers of one database do not share it. The first number is any fixed one:
- * "fail" in ASCII. What follows must be a statement of its own, with a snapshot from after the
- * lock.
+ * Allows one process at a time. The lock belongs to the transaction, so that it works behind a
+ * pooler, and to the table, so that ledgers of one database do not share it. The first number is
+ * any fixed one: "fail" in ASCII. The next statement must be a separate one, with a snapshot from
+ * after the lock.
  */
 const LOCK = statement(
   'lock_failure_counts',
@@ -70,10 +70,10 @@ const DROP_EMPTY_HOURS = statement(
   `delete from ledger.failure_hour where subscriber = any($1::integer[]) and jobs <= 0`,
 )
 
-/** Receipts that are remembered for each group: more than are shown, because some are replayed. */
+/** Receipts that are stored for each group: more than are shown, because some are replayed. */
 const KEPT_RECEIPTS = 10
 
-/** Adds up to `limit` notes. Returns how many; 0 also if another process is at it. */
+/** Adds up to `limit` notes. Returns how many; 0 also if another process is doing so. */
 export function addUpFailures(pool: Pool, limit: number): Promise<number> {
   return inTransaction(pool, async (client) => {
     if (!(await isLocked(client))) {
@@ -90,9 +90,9 @@ export function addUpFailures(pool: Pool, limit: number): Promise<number> {
 }
 
 /*
- * Counts the jobs of one subscriber one by one. It needs no stop of writers: one statement has one
+ * Counts the jobs of one subscriber one by one. Writers need not stop: one statement has one
  * snapshot, so the notes that it deletes are of changes that its count contains, and every later
- * change leaves a note that it does not see.
+ * change adds a note that it does not see.
  */
 const RECOUNT = statement(
   'recount_failures',
@@ -135,7 +135,7 @@ const RECOUNT = statement(
        and date_trunc('hour', c.at, 'UTC') = h.at)`,
 )
 
-/** False: another process adds up or counts at the moment. */
+/** False: another process is adding up or counting. */
 export function recountFailures(pool: Pool, shards: number, subscriber: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const isOurs = await isLocked(client)
@@ -145,7 +145,7 @@ export function recountFailures(pool: Pool, shards: number, subscriber: number):
   })
 }
 
-/* Not those with more failed jobs than a statement should read. */
+/* Excludes subscribers with more failed jobs than a statement should read. */
 const WORK = statement(
   'failure_count_work',
   `select exists (select from ledger.failure_change) as "hasChanges", (
@@ -159,7 +159,7 @@ const WORK = statement(
 
 export interface FailureCountWork {
   readonly hasChanges: boolean
-  /** The subscriber whose jobs were counted longest ago, if it is time for it. */
+  /** The subscriber whose jobs were counted longest ago, if a recount is due. */
   readonly toRecount: number | null
 }
 

@@ -5,7 +5,7 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
  * once, so nothing is aggregated later and no bucket depends on another.
  */
 
-/** What is counted. The names are those of the columns. */
+/** The counted facts. The names are those of the columns. */
 export const countNames = [
   'received',
   'duplicate',
@@ -28,7 +28,7 @@ export type Counts = Readonly<Record<CountName, number>>
 export const rollupSizes = [1, 10, 60] as const
 export type RollupSize = (typeof rollupSizes)[number]
 
-/** What one process counted since its last flush. */
+/** The counts of one process since its last flush. */
 export interface CountDelta extends Counts {
   readonly tenant: string
   readonly source: string
@@ -101,7 +101,7 @@ const READ_TRENDS = statement(
    group by 1, 2, 3`,
 )
 
-/** Of one source in one part of the window, from 0. Parts without a delivery are left out. */
+/** One source in one part of the window, from 0. Parts without a delivery are omitted. */
 export interface TrendRow {
   readonly tenant: string
   readonly source: string
@@ -109,7 +109,7 @@ export interface TrendRow {
   readonly received: number
 }
 
-/** Of one source and subscriber over the whole window, or of all of them in one bucket. */
+/** One source and subscriber over the whole window, or all of them in one bucket. */
 export type RollupRow = Counts &
   (
     | { readonly at: Date; readonly source: null }
@@ -155,7 +155,7 @@ const PRESENT_BUCKET = statement(
 /** The database's time, and the beginning of its present bucket. */
 export async function presentBucket(db: Queryable, size: RollupSize): Promise<{ now: Date; at: Date }> {
   const [row] = await rows<{ now: Date; at: Date }>(db, PRESENT_BUCKET, [size])
-  if (!row) throw new Error('the ledger did not answer which bucket is the present one')
+  if (!row) throw new Error('the ledger did not return the current bucket')
   return row
 }
 

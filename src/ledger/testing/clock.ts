@@ -5,8 +5,8 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 /*
  * A clock that tests can move. PostgreSQL finds `now()` along the search path. A test database has
  * the schema `hookonce_clock` before `pg_catalog` in its path, so every statement, column default
- * and trigger gets the moved time, those of the user too. `current_timestamp` is no function and
- * stays on the real time.
+ * and trigger gets the moved time, including those of the user. `current_timestamp` is no function
+ * and keeps the real time.
  */
 
 export const CLOCK_SCHEMA = 'hookonce_clock'
@@ -18,7 +18,7 @@ const FUNCTIONS = MOVED.map((name) => {
     as 'select pg_catalog.${name}() + (select by from ${CLOCK_SCHEMA}.shift)';`
 })
 
-/** Run once in a new database, before anything else is made there. */
+/** Runs once in a new database, before any other object is created there. */
 export const INSTALL_CLOCK = `
   create schema ${CLOCK_SCHEMA};
   grant usage on schema ${CLOCK_SCHEMA} to public;
@@ -28,8 +28,8 @@ export const INSTALL_CLOCK = `
   ${FUNCTIONS.join('\n  ')}`
 
 /**
- * Puts the clock into a search path. The tables that a user makes must not land in its schema, so it
- * comes after all others. `"$user"` is left out if it means the ledger's own schema.
+ * Adds the clock to a search path. Tables that a user creates must not land in its schema, so it
+ * comes last. `"$user"` is omitted if it means the ledger's own schema.
  */
 export function pathWithClock(path: string, ledgerIsUser: boolean): string {
   const names = path.split(',').map((name) => name.trim())
@@ -44,7 +44,7 @@ const READ = `select (extract(epoch from now()) * 1000)::float8 as "nowMs", now(
 
 /*
  * Leases of living workers and of probes move with the clock: time travel alone must not end them,
- * because the processes that hold them did not sleep.
+ * because the processes that hold them were not asleep.
  */
 const KEEP_LEASES = statement(
   'test_keep_leases',
@@ -83,7 +83,7 @@ const LOSE_LEASE = statement(
    where id = any($1::integer[]) and dead_at is null`,
 )
 
-/** What the rescue writes when a lease has ended: other workers may take the jobs over. */
+/** Writes the same as a rescue after a lease has ended: other workers may take the jobs over. */
 export async function endLeases(db: Queryable, workers: readonly number[]): Promise<number> {
   return change(db, LOSE_LEASE, [workers])
 }
@@ -94,11 +94,14 @@ export async function livingWorkers(db: Queryable): Promise<number[]> {
   return (await rows<{ id: number }>(db, LIVING)).map(({ id }) => id)
 }
 
-/* Not a statement of a ledger: it is about the sessions of the server. */
+/* Not a statement of a ledger: it concerns the sessions of the server. */
 const END_IDLE = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and state like 'idle in transaction%' and pid <> pg_backend_pid()`
 
-/** What PostgreSQL does to a process that is frozen in a transaction: ends it, and frees its locks. */
+/**
+ * Simulates what PostgreSQL does to a process that is frozen in a transaction: ends its session,
+ * and releases its locks.
+ */
 export async function endIdleTransactions(pool: Pool): Promise<void> {
   await pool.query(END_IDLE)
 }

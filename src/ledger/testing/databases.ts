@@ -9,13 +9,15 @@ import { INSTALL_CLOCK, pathWithClock } from './clock.ts'
 /*
  * Databases for tests. A template is migrated once per server; each test gets a clone of it, in
  * milliseconds. Names contain a number of the process that made them. The process holds an advisory
- * lock on that number for as long as it lives, so any other process can tell whose databases are
- * left over, on whatever host they were made.
+ * lock on that number while it lives, so any other process can recognise leftover databases,
+ * whatever host they were made on.
  */
 
 const PREFIX = 'hookonce_test'
 const TEMPLATE_PREFIX = 'hookonce_template'
-/** "hook" in ASCII, and the next number: the locks of owners, and of who makes templates. */
+/**
+ * "hook" in ASCII, and the next number: the locks of owners, and of processes that make templates.
+ */
 const OWNER_LOCK = 0x68_6f_6f_6b
 const TEMPLATE_LOCK = OWNER_LOCK + 1
 const MAX_OWNER = 2 ** 31 - 1
@@ -24,7 +26,7 @@ export interface TemplateRequest {
   readonly schema: string
   /** Runs in the template after the ledger's migrations. */
   readonly setup?: ((url: string) => unknown) | undefined
-  /** Changes if the setup does: another version makes another template. */
+  /** Changes with the setup: another version makes another template. */
   readonly setupVersion: string
 }
 
@@ -36,7 +38,7 @@ export interface TestDatabases {
 
 /** The test databases of this process on one server. */
 export async function openTestDatabases(serverUrl: string): Promise<TestDatabases> {
-  // One connection, which holds the lock of the owner. It alone keeps no process running.
+  // One connection, which holds the lock of the owner. It does not keep the process running.
   const socket = new Socket()
   const admin = new pg.Client({
     connectionString: serverUrl,
@@ -118,7 +120,7 @@ async function dropDatabase(admin: pg.Client, name: string): Promise<void> {
   await admin.query(`drop database if exists ${name} with (force)`)
 }
 
-/** The name of the migrated template, which is made if the server has none. */
+/** The name of the migrated template. Creates it if the server has none. */
 async function requireTemplate(
   admin: pg.Client,
   serverUrl: string,
@@ -136,7 +138,7 @@ async function requireTemplate(
   }
 }
 
-/** The tables of a template depend on these alone. */
+/** The tables of a template depend only on these files. */
 async function templateName({ schema, setupVersion }: TemplateRequest): Promise<string> {
   const hash = createHash('sha256').update(`${schema}\0${setupVersion}\0${INSTALL_CLOCK}`)
   for (const { name, sql } of await migrationsIn(MIGRATIONS)) hash.update(`\0${name}\0${sql}`)
@@ -149,7 +151,9 @@ interface NewTemplate {
   readonly request: TemplateRequest
 }
 
-/** Renamed when it is complete, so that a process that dies meanwhile leaves no half template. */
+/**
+ * Renamed when it is complete, so that a process that dies meanwhile leaves no incomplete template.
+ */
 async function makeTemplate(admin: pg.Client, { serverUrl, name, request }: NewTemplate): Promise<void> {
   const unfinished = `${name}_new`
   await admin.query(`drop database if exists ${unfinished} with (force)`)
@@ -163,7 +167,7 @@ async function makeTemplate(admin: pg.Client, { serverUrl, name, request }: NewT
   } finally {
     await pool.end()
   }
-  // A migration may have set the path of a role that has the name of the schema.
+  // A migration may have set the search path of a role that has the name of the schema.
   await setPath(admin, { database: unfinished, schema: request.schema })
   await request.setup?.(url)
   await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [unfinished])
@@ -171,7 +175,7 @@ async function makeTemplate(admin: pg.Client, { serverUrl, name, request }: NewT
   await admin.query(`alter database ${name} allow_connections false`)
 }
 
-/** For this role in this database: that overrides the settings of the role and of the database. */
+/** For this role in this database, which overrides the settings of the role and of the database. */
 async function setPath(
   admin: pg.Client,
   { database, schema }: { readonly database: string; readonly schema: string },

@@ -2,7 +2,10 @@ import type { JobState } from '../../model/job-state.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { UNFINISHED } from '../jobs/states.ts'
 
-/* What a test waits for: the jobs and messages that are not at rest, and when the next is due. */
+/*
+ * The state that a test waits for: the jobs and messages that are not at rest, and when the next is
+ * due.
+ */
 
 /*
  * A paused subscriber holds its jobs, and an ordered job at `infinity` waits for the one before it.
@@ -36,7 +39,7 @@ export interface Progress {
   readonly running: number
   readonly due: number
   readonly later: number
-  /** Until the next of the later ones is due. */
+  /** The time until the next scheduled job is due. */
   readonly nextMs: number | null
 }
 

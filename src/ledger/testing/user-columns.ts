@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { schemaOf } from '../driver/schema.ts'
 import { CLOCK_SCHEMA } from './clock.ts'
 
-/* Not a statement of a ledger: it reads the tables beside it. */
+/* Not a statement of a ledger: it reads the user's tables. */
 const COLUMNS = `select n.nspname || '.' || c.relname as table, a.attname as name,
     (a.attidentity <> '' or coalesce(pg_get_expr(d.adbin, d.adrelid), '') ~* '(nextval|now|timestamp|random|uuid)')
       as "isMade"
@@ -18,7 +18,9 @@ export interface UserColumn {
   /** With its schema. */
   readonly table: string
   readonly name: string
-  /** Its default is a time, a sequence or random: it differs between two equal runs. */
+  /**
+   * The default of the column is a time, a sequence or random: it differs between two equal runs.
+   */
   readonly isMade: boolean
 }
 

@@ -3,7 +3,7 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 export type KeyPurpose = 'payload' | 'hash'
 
-/** A data key as it is stored. */
+/** A stored data key. */
 export interface DataKeyRow {
   readonly id: number
   readonly tenant: string
@@ -58,8 +58,9 @@ export async function addDataKey(
 }
 
 /*
- * The row stays, so that readers can tell a forgotten key from a damaged ledger. To be called in a
- * transaction of the ledger, whose commit waits for the disk: a crash must not bring the key back.
+ * The row stays, so that readers can distinguish a forgotten key from a damaged ledger. Call it in
+ * a transaction of the ledger, whose commit waits for the disk: a crash must not bring the key
+ * back.
  */
 const FORGET_KEYS = statement(
   'forget_data_keys',
@@ -88,7 +89,9 @@ export async function listDataKeys(db: Queryable, after: number, limit: number):
   return rows(db, LIST_KEYS, [after, limit])
 }
 
-/* Only while it is wrapped as it was read: a key that was forgotten meanwhile stays forgotten. */
+/*
+ * Only if it is still wrapped as it was read: a key that was forgotten meanwhile stays forgotten.
+ */
 const REWRAP_KEY = statement(
   'rewrap_data_key',
   `update ledger.data_key set master = $2, wrapped = $3 where id = $1::integer and wrapped = $4`,

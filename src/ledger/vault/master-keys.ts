@@ -19,7 +19,7 @@ export function parseMasterKeys(texts: readonly string[], where: string): Master
   return texts.map((text, index) => {
     const bytes = keyBytes(text.trim())
     if (bytes?.length !== KEY_BYTES) {
-      // Without the text: it may be most of a key.
+      // Omits the text, which may be most of a key.
       throw new HookonceError(
         'CONFIG_INVALID',
         `${where}: key ${index + 1} is not 32 bytes in base64 or hex; make one with \`hookonce encryption key\``,

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, type KeyObject, randomBytes } from 'node:crypto'
 
 /*
- * The format of what is encrypted, with AES-256-GCM:
+ * The format of encrypted payloads and keys, with AES-256-GCM:
  *
  *   version (1 byte) · nonce (12 bytes) · ciphertext · tag (16 bytes)
  *
@@ -53,7 +53,7 @@ function payloadContext(receiptId: string, { id }: DataKey): string {
   return `hookonce receipt ${VERSION}\n${receiptId}\n${id}`
 }
 
-/** Which key it is: bound to it, so that no key can stand in for another. */
+/** The tenant and the number of the key: authenticated, so that no key can replace another. */
 export interface WrapContext {
   readonly tenant: string
   readonly purpose: string
@@ -73,9 +73,9 @@ function wrapContext({ tenant, purpose }: WrapContext): string {
 }
 
 /**
- * The hash by which another body under the same key is recognised. Keyed, because a short body
- * could be guessed by its plain hash. With the receipt's id, so that equal bodies do not show. Its
- * first byte tells it from a plain SHA-256, which is one byte shorter.
+ * The hash that detects another body under the same key. Keyed, because a short body could be
+ * guessed from its plain hash. Includes the receipt's id, so that equal bodies do not show. Its
+ * first byte distinguishes it from a plain SHA-256, which is one byte shorter.
  */
 export function keyedHash(body: Uint8Array, receiptId: string, key: Buffer): Buffer {
   const digest = createHmac('sha256', key).update(`${receiptId}\n`).update(body).digest()
@@ -98,7 +98,7 @@ function encrypt(parts: readonly Uint8Array[], key: Buffer | KeyObject, context:
 
 function decrypt(bytes: Uint8Array, key: Buffer | KeyObject, context: string): Buffer {
   if (bytes[0] !== VERSION || bytes.length < 1 + NONCE_BYTES + TAG_BYTES)
-    throw new Error(`unknown format ${bytes[0]}, of ${bytes.length} bytes`)
+    throw new Error(`the encrypted bytes have the unknown format ${bytes[0]} (${bytes.length} bytes)`)
   const nonce = bytes.subarray(1, 1 + NONCE_BYTES)
   const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
   decipher.setAAD(Buffer.from(context))

@@ -5,14 +5,14 @@ import { addDataKey, currentDataKeys, type DataKeyRow, dataKeysById, type KeyPur
 import type { MasterKey } from './master-keys.ts'
 import { type DataKey, type OpenedPayload, openPayload, unwrapKey, wrapKey } from './seal.ts'
 
-/** A payload as it is stored. */
+/** A stored payload. */
 export interface SealedPayload {
   readonly receiptId: string
   readonly dataKey: number
   readonly bytes: Uint8Array
 }
 
-/** What a tenant's new payloads are sealed and hashed with. */
+/** The keys that seal and hash a tenant's new payloads. */
 export interface TenantKeys {
   readonly payload: DataKey
   readonly hash: Buffer
@@ -30,13 +30,13 @@ export interface Vault {
    * Each payload, or the reason why it cannot be read. Throws only if the ledger does not answer.
    */
   open(payloads: readonly SealedPayload[]): Promise<(OpenedPayload | HookonceError)[]>
-  /** Throws if new payloads of a tenant could not be sealed with the key that it has. */
+  /** Throws if new payloads of a tenant could not be sealed with its key. */
   requireKeys(tenants: readonly string[]): Promise<void>
 }
 
 /**
- * How long an opened key stays in memory. So long after a key was forgotten, another process may
- * still read payloads with it. docs/privacy.md states the number.
+ * How long an opened key stays in memory. For this time after a key was forgotten, another process
+ * may still read payloads with it. docs/privacy.md states the number.
  */
 const KEY_MS = 10_000
 /** For each of the two maps. A key takes some hundred bytes. */
@@ -52,7 +52,7 @@ export function openVault(
   const byId = new Map<number, { readonly key: Buffer; readonly untilMs: number }>()
 
   function loadTenantKeys(tenant: string): Promise<TenantKeys> {
-    // Deliveries that come together share one read.
+    // Simultaneous deliveries share one read.
     const before = loading.get(tenant)
     if (before) return before
     const load = readTenantKeys(tenant).finally(() => loading.delete(tenant))
@@ -85,7 +85,7 @@ export function openVault(
     if (!master) throw missingKey(`tenant "${tenant}" cannot get a data key without a master key`)
     const wrapped = wrapKey(randomBytes(32), master.key, { tenant, purpose })
     await addDataKey(db, { tenant, purpose, master: master.id, wrapped })
-    // Another process may have been first: its key counts.
+    // Another process may have been faster: its key counts.
     const row = await findCurrent(tenant, purpose)
     if (!row) throw missingKey(`the data key of tenant "${tenant}" was forgotten while it was created`)
     return row
@@ -136,7 +136,7 @@ export function openVault(
     },
     async requireKeys(tenants) {
       const current = await currentDataKeys(db, tenants)
-      // Without any master key, a tenant that was forgotten may go on unencrypted.
+      // Without any master key, a forgotten tenant may continue unencrypted.
       const needed = current.filter(({ purpose }) => masters.length > 0 || purpose === 'payload')
       const locked = needed.find((row) => !masters.some(({ id }) => id === row.master))
       if (locked) throw missingKey(whichKey(locked, masters))
@@ -166,13 +166,13 @@ function missingKey(detail: string): HookonceError {
   return new HookonceError('ENCRYPTION_KEY_MISSING', detail)
 }
 
-/** Names keys by their ids: those are hashes, and no secret. */
+/** Names keys by their ids: those are hashes, not secrets. */
 function whichKey({ tenant, master }: DataKeyRow, masters: readonly MasterKey[]): string {
   const given = masters.map(({ id }) => id).join(', ') || 'none'
   return `the payloads of tenant "${tenant}" need the encryption key ${master} (given: ${given})`
 }
 
-/** The oldest entry makes room. */
+/** Removes the oldest entry. */
 function remember<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
   map.delete(key)
   map.set(key, value)

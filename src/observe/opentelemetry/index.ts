@@ -7,13 +7,13 @@ import { tracing } from './tracing.ts'
 
 export const openTelemetrySchema = strict({
   /**
-   * `messaging`: names by OpenTelemetry's semantic conventions for messaging, which may still
-   * change. `hookonce`: names of ours only.
+   * `messaging`: names of OpenTelemetry's semantic conventions for messaging, which may still
+   * change. `hookonce`: only our own names.
    */
   names: z.enum(['messaging', 'hookonce']).default('messaging'),
   /**
-   * How the trace that a sender sends along is used. `link`: a delivery begins a trace of its own,
-   * and links to the sender's. `parent`: it continues the sender's trace, and obeys its sampling.
+   * How the sender's trace context is used. `link`: a delivery begins its own trace, and links to
+   * the sender's. `parent`: it continues the sender's trace, and follows its sampling.
    */
   sender: z.enum(['link', 'parent']).default('link'),
 })
@@ -57,7 +57,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): CustomObserve
 /** Its only member is called at most once, so that nothing is prepared for it. */
 const NOTHING: CustomObserver = { warning: () => undefined }
 
-/** An SDK that is started in the same turn, or soon after it, was meant for us too. */
+/** Warns about an SDK that starts within this time: it was probably meant for hookonce too. */
 const LATE_MS = 5_000
 
 function warnOfLateSdk(api: Api): void {

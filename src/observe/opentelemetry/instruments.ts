@@ -3,13 +3,13 @@ import { topicLimit } from '../topic-limit.ts'
 import type { Api } from './load-api.ts'
 import { errorType, type Naming, operation } from './names.ts'
 
-/** Seconds: the boundaries that the semantic conventions advise for durations. */
+/** Seconds: the boundaries that the semantic conventions recommend for durations. */
 const BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 type Instruments = Required<Pick<CustomObserver, 'delivery' | 'attempt' | 'message'>>
 
 /**
- * Durations and counts for SDKs that take metrics. Attributes are names of the configuration,
+ * Durations and counts for SDKs that accept metrics. Attributes are names of the configuration,
  * outcomes and codes: never an id.
  */
 export function instruments(api: Api, names: Naming): Instruments {
@@ -25,14 +25,14 @@ export function instruments(api: Api, names: Naming): Instruments {
     description: 'Deliveries that were answered.',
     unit: '{delivery}',
   })
-  const accepts = seconds('hookonce.accept.duration', 'From the whole body read to the answer.')
+  const accepts = seconds('hookonce.accept.duration', 'Time from the end of the body to the answer.')
   const attempts = seconds(
     isNamed ? 'messaging.process.duration' : 'hookonce.attempt.duration',
     'Time of one run of a handler.',
   )
   const processing = seconds(
     'hookonce.processing.duration',
-    'From the arrival of an event to the end of the handler that completed its job.',
+    'Time from the arrival of an event to the end of the handler that completed its job.',
   )
   const publishing = seconds(
     isNamed ? 'messaging.client.operation.duration' : 'hookonce.publish.duration',

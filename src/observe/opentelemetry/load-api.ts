@@ -11,7 +11,7 @@ const PACKAGE = '@opentelemetry/api'
  * share their state, so it does not matter which copy the application uses.
  */
 export function loadApi(): Api | undefined {
-  // A gateway that is installed globally finds the copy of the folder in which it is started.
+  // A globally installed gateway uses the copy in its working directory.
   const places = [import.meta.url, pathToFileURL(join(process.cwd(), 'package.json')).href]
   for (const place of places) {
     try {
@@ -27,15 +27,15 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND'
 }
 
-/** Whether an SDK takes spans. Without one, the API has a tracer that records nothing. */
+/** Whether an SDK accepts spans. Without one, the API has a tracer that records nothing. */
 export function takesSpans({ trace }: Api): boolean {
   const provider = trace.getTracerProvider()
-  // By its shape: the provider may be of another copy of the API.
+  // Checked by its shape: the provider may come from another copy of the API.
   if (!('getDelegateTracer' in provider) || typeof provider.getDelegateTracer !== 'function') return true
   return provider.getDelegateTracer('hookonce') !== undefined
 }
 
-/** Whether an SDK takes metrics. */
+/** Whether an SDK accepts metrics. */
 export function takesMetrics({ metrics, createNoopMeter }: Api): boolean {
   return metrics.getMeter('hookonce').constructor.name !== createNoopMeter().constructor.name
 }

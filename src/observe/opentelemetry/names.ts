@@ -3,11 +3,11 @@ import { HookonceError } from '../../model/errors.ts'
 import type { Span, SpanEnd } from '../span.ts'
 
 /*
- * What spans are called, and their attributes. `hookonce.*` attributes are always there. The names
- * of the semantic conventions for messaging, which are not stable yet, can be left out.
+ * Names of spans, and their attributes. `hookonce.*` attributes are always present. The names of
+ * the semantic conventions for messaging, which are not stable yet, can be omitted.
  */
 
-/** `messaging`: names by the semantic conventions. `hookonce`: names that only we change. */
+/** `messaging`: names of the semantic conventions. `hookonce`: names that only we change. */
 export type Naming = 'messaging' | 'hookonce'
 
 export interface SpanName {
@@ -141,7 +141,7 @@ export function endName(span: Span, end: SpanEnd, naming: Naming): EndName {
   const { outcome } = end
   const status = span.kind === 'delivery' || span.kind === 'forward' ? Number(outcome) : Number.NaN
   const hasFailed = 'error' in end && !EXPECTED.has(outcome)
-  // As for HTTP: what the client did wrong is no error of its server.
+  // As for HTTP: a fault of the client is not an error of its server.
   const isError = hasFailed || status >= (span.kind === 'delivery' ? 500 : 400)
   const isNamed = naming === 'messaging'
   return {
@@ -154,7 +154,7 @@ export function endName(span: Span, end: SpanEnd, naming: Naming): EndName {
   }
 }
 
-/** The code of our own errors, the class of others. */
+/** The code of our own errors, the class name of others. */
 export function errorType(error: unknown): string {
   if (error instanceof HookonceError) return error.code
   return error instanceof Error && typeof error.name === 'string' ? error.name : '_OTHER'

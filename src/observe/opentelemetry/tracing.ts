@@ -12,7 +12,7 @@ export interface TracingOptions {
 
 type Tracing = Required<Pick<CustomObserver, 'span' | 'traceparent' | 'tracestate' | 'delivery' | 'attempt'>>
 
-/** A span of ours, for the facts that are reported inside it. */
+/** A span that hookonce opened, for the facts that are reported inside it. */
 interface Held {
   readonly span: OpenSpan
   facts: number
@@ -31,7 +31,7 @@ export function tracing(api: Api, { names, sender }: TracingOptions): Tracing {
     return tracestate === undefined ? found : { ...found, traceState: api.createTraceState(tracestate) }
   }
 
-  /** Where the span begins: inside another one, after one of another process, or anew. */
+  /** The parent of the span: another span, a span of another process, or none. */
   function placeOf(span: Span): { readonly parent: Context; readonly links: Link[] } {
     const active = context.active()
     switch (span.kind) {
@@ -68,7 +68,7 @@ export function tracing(api: Api, { names, sender }: TracingOptions): Tracing {
     const current = context.active().getValue(held) as Held | undefined
     if (!current) return
     const attributes = identifiers(fact)
-    // One delivery may carry a batch of events: its further events are events of the span.
+    // One delivery may carry a batch of events: further events become span events.
     if (current.facts === 0) current.span.setAttributes(attributes)
     else if (current.facts < MAX_EVENTS) current.span.addEvent(fact.outcome, attributes)
     current.facts += 1
@@ -114,7 +114,7 @@ function identifiers(fact: DeliveryFact | AttemptFact): Attributes {
 }
 
 /**
- * Without the message: spans leave for other systems, and the message of a handler's error may
+ * Omits the message: spans are sent to other systems, and the message of a handler's error may
  * quote a payload. Logs and the ledger have it, under the receipt's id.
  */
 function exceptionOf(error: unknown): Attributes {

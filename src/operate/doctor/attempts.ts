@@ -1,14 +1,14 @@
 import { HookonceError } from '../../model/errors.ts'
 import { type Finding, fail, warn } from './finding.ts'
 
-/** A statement that takes longer is given up. */
+/** The timeout of a statement. */
 export const QUERY_MS = 5_000
-/** Checks that have not begun by then are left out. */
+/** Checks that have not begun by then are skipped. */
 const BUDGET_MS = 20_000
 
 export type Attempt = <Result>(check: string, work: () => Promise<Result>) => Promise<Result | undefined>
 
-/** Runs a check. One that fails is a finding too, and the next ones still run. */
+/** Runs a check. A check that throws is a finding too, and the next checks still run. */
 export function attempts(findings: Finding[], startedAt: number): Attempt {
   return async (check, work) => {
     if (performance.now() - startedAt > BUDGET_MS) {

@@ -47,7 +47,7 @@ export interface DiagnoseOptions {
   /** Processes that are planned to share the database. */
   readonly processes: number
   readonly maxConnections: number
-  /** The database is meant to be behind a pooler in transaction mode. */
+  /** The database is expected to be behind a pooler in transaction mode. */
   readonly isPooled: boolean
   /** The keys that encrypt payloads. Undefined: they are faulty, so they are not tried. */
   readonly encryptionKeys: readonly string[] | undefined
@@ -57,7 +57,7 @@ export interface DiagnoseOptions {
 
 export interface Diagnosis {
   readonly findings: readonly Finding[]
-  /** Of all tables of the ledger. Undefined: it could not be read. */
+  /** The size of all tables of the ledger. Undefined: it could not be read. */
   readonly ledgerBytes?: number | undefined
   /** The data directory of an embedded server. */
   readonly dataDir?: string | undefined
@@ -176,7 +176,7 @@ interface LedgerExam extends Examined {
   readonly attempt: Attempt
 }
 
-/** What needs the tables is read only if this build can work on them. */
+/** Data in the tables is read only if this build supports their schema. */
 async function examineLedger(pool: pg.Pool, exam: LedgerExam): Promise<void> {
   const { schema, isEmbedded, facts, findings, attempt } = exam
   const canUse = await attempt('rights', async () => {

@@ -5,9 +5,9 @@ export type Level = 'ok' | 'warn' | 'fail'
 export interface Finding {
   readonly check: string
   readonly level: Level
-  /** What was seen. Never holds a secret. */
+  /** The observation. Never holds a secret. */
   readonly seen: string
-  /** What to do. Undefined: nothing. */
+  /** The advice. Undefined: nothing to do. */
   readonly advice?: string
 }
 
@@ -26,7 +26,7 @@ export function fail(check: string, seen: string, advice: string): Finding {
 export const MEGABYTE = 1024 ** 2
 export const GIGABYTE = 1024 ** 3
 
-/** As PostgreSQL writes sizes: `128 MB`, `1.5 GB`. */
+/** In the style of PostgreSQL: `128 MB`, `1.5 GB`. */
 export function sizeText(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const
   let size = bytes

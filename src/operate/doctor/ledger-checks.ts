@@ -7,7 +7,7 @@ import type { DataKeyRow } from '../../ledger/vault/data-keys.ts'
 import type { MasterKey } from '../../ledger/vault/master-keys.ts'
 import { durationText, type Finding, fail, GIGABYTE, ok, sizeText, warn } from './finding.ts'
 
-/* Judges what is read from the ledger and about its tables. */
+/* Judges the contents of the ledger and the statistics of its tables. */
 
 const ROLE_PAGE = 'see docs/reference/database-role.md'
 const MAX_NAMED = 3
@@ -99,15 +99,15 @@ export function peopleFinding(jobs: readonly Backlog[]): Finding {
   return warn('failures', seen, advice)
 }
 
-/** A transaction that is open this many times longer than it may be is a failure. */
+/** A transaction that has been open this many times longer than the limit is a failure. */
 const FAIL_TRANSACTION_FACTOR = 6
-/** A slot that nobody reads keeps this much log before it is worth a warning. */
+/** A replication slot without a reader may keep this much log before it causes a warning. */
 const WARN_SLOT_BYTES = GIGABYTE
-/** Transactions that a slot may hold back: some minutes of a busy ledger. */
+/** Transactions that a slot may hold: some minutes of a busy ledger. */
 const WARN_SLOT_AGE = 1_000_000
 
 export interface Horizon {
-  /** Transactions that are open for longer were read. */
+  /** The limit above which open transactions were read. */
   readonly maxSeconds: number
   readonly sessions: readonly OldSession[]
   readonly prepared: readonly PreparedTransaction[]

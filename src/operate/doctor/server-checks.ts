@@ -3,7 +3,7 @@ import type { PoolerMode } from '../../ledger/read/pooler.ts'
 import type { Checkpoints, ServerFacts } from '../../ledger/read/server.ts'
 import { type Finding, fail, GIGABYTE, MEGABYTE, ok, sizeText, warn } from './finding.ts'
 
-/* Judges what the server reports about itself. */
+/* Judges the server's own settings and statistics. */
 
 const OLDEST_POSTGRES = 140_000
 
@@ -82,12 +82,12 @@ export function buffersFinding({ sharedBuffers }: ServerFacts, { ledgerBytes }: 
   )
 }
 
-/** Fewer say nothing: a restart or a backup also requests checkpoints. */
+/** Fewer checkpoints prove nothing: a restart or a backup also requests checkpoints. */
 const MANY_CHECKPOINTS = 10
 
 /**
  * After a checkpoint, the first change of each page writes the whole page to the log. With random
- * ids these are most of the log, so checkpoints should be rare on a large ledger.
+ * ids these pages are most of the log, so checkpoints should be rare on a large ledger.
  */
 export function walFinding(
   { maxWalSize }: ServerFacts,
@@ -109,7 +109,7 @@ export function walFinding(
 export interface PoolPlan {
   /** Processes that share the database. */
   readonly processes: number
-  /** Of each process, for handlers. */
+  /** Connections of each process for handlers. */
   readonly maxConnections: number
   readonly pooler: PoolerMode
 }
@@ -170,7 +170,7 @@ export interface ClockReading {
 }
 
 export function clockFinding({ skewMs, roundTripMs }: ClockReading): Finding {
-  // Anything within the round trip may be the network.
+  // A difference within the round trip may come from the network.
   const certainMs = Math.max(0, Math.abs(skewMs) - roundTripMs / 2)
   const side = skewMs > 0 ? 'behind' : 'ahead of'
   const seen =

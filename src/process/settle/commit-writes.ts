@@ -16,7 +16,7 @@ export interface WrittenJob extends HandedOver {
 
 export type CommitOutcome =
   | { readonly kind: 'committed' }
-  /** The lease was lost before: nothing was written. */
+  /** The lease had been lost: nothing was written. */
   | { readonly kind: 'lost' }
   /** One of its own writes failed: nothing was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
@@ -28,7 +28,8 @@ export type SharedOutcome = CommitOutcome | typeof ALONE
 /** After this many failures of one batch, its remaining jobs are committed one by one. */
 const MAX_FAILURES = 3
 /**
- * A job during which the connection broke this often, each time but the first alone, is to blame.
+ * If the connection broke this often during a job, each time but the first alone, the job is the
+ * cause.
  */
 const MAX_BREAKS = 3
 /**
@@ -38,9 +39,9 @@ const MAX_HARMFUL = 100
 
 export interface WriteCommitter {
   /**
-   * Commits the writes and completions of many jobs in one transaction: they share the cost of a
-   * commit, and nothing else. There are no savepoints: when a job fails, the batch is rolled back
-   * and committed without it.
+   * Commits the writes and completions of many jobs in one transaction: they share only the cost of
+   * a commit. There are no savepoints: when a job fails, the batch is rolled back and committed
+   * without it.
    */
   together(batch: readonly WrittenJob[]): Promise<SharedOutcome[]>
   alone(member: WrittenJob): Promise<CommitOutcome>
@@ -49,7 +50,7 @@ export interface WriteCommitter {
 export interface WriteConnections {
   /** For the writes only: user code never runs in a session of the engine. */
   readonly writes: Pool
-  /** The engine's pool, to find out whether the ledger answers. */
+  /** The engine's pool, to check whether the ledger answers. */
   readonly pool: Pool
 }
 
@@ -83,7 +84,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
       for (const { text } of member.writes) harmful.delete(text)
       return committed[0] ?? { kind: 'lost' }
     }
-    // An administrator may have ended the connection or the server: the job is not to blame.
+    // An administrator may have ended the connection or the server, so the job is not the cause.
     if (failure.fault.of !== 'statement' && breaksOf(member) < MAX_BREAKS) throw failure.error
     blame([member], failure)
     return { kind: 'refused', error: failure.error }

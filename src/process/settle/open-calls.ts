@@ -9,7 +9,7 @@ import { HookonceError } from '../../model/errors.ts'
 
 /**
  * Stops a job for attention if the outcome of one of its calls is open, whichever of its runs made
- * the call. Returns the reason; undefined if no call is open, or the lease was lost before.
+ * the call. Returns the reason; undefined if no call is open, or the lease had been lost.
  */
 export async function stopAtOpenCall(
   { pool, shards }: LedgerTables,

@@ -37,12 +37,12 @@ export interface SettledRun {
 }
 
 export interface SettleDeps {
-  /** Commits the end of a run, as a rule together with others. */
+  /** Commits the end of a run, usually together with others. */
   readonly settle: (ending: Ending) => Promise<CommitOutcome>
   readonly observer: Observer
-  /** Stops retrying: the ledger is down and the process wants to end. */
+  /** Stops retrying: the ledger is down and the process is stopping. */
   readonly signal: AbortSignal
-  /** The run was settled; undefined if nobody wants to know. */
+  /** Called when the run was settled. */
   readonly onSettled?: ((run: Run, settled: SettledRun) => void) | undefined
 }
 
@@ -59,7 +59,7 @@ export async function settleRun(ended: EndedRun, deps: SettleDeps): Promise<Sett
 async function settleOutcome(ended: EndedRun, deps: SettleDeps): Promise<SettledRun> {
   const settlement = settlementOf(ended)
   const outcome = settlement.state === 'failed' ? await stopForAttention(ended, deps) : ended.outcome
-  // The ledger did not answer: the lease runs out, and the job is tried again.
+  // The ledger did not answer: the lease expires, and the job is retried.
   if (!outcome) return { outcome: ended.outcome, settlement, commit: { kind: 'lost' } }
   if (outcome.isSettled) return { outcome, settlement, commit: { kind: 'committed' } }
   const handedOver = outcome.isSuccess ? outcome.handedOver : NOTHING_HANDED_OVER

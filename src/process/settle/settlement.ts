@@ -12,11 +12,11 @@ export interface EndedRun {
   readonly durationMs: number
 }
 
-/** The state that a job gets by the outcome of its run, and when it is due again. */
+/** The state of a job after its run, and when it is due again. */
 export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement {
   const { job, attempt } = run
   if (outcome.isSuccess) {
-    // Field by field: spreading the job costs as much as all the rest.
+    // Field by field: spreading the job would cost as much as all the rest.
     const { shard, receiptId, subscriber, fence } = job
     const reason = outcome.staleReason ?? undefined
     return {

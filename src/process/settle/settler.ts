@@ -6,7 +6,7 @@ import { type GroupCommit, groupCommit } from '../../work/group-commit.ts'
 import { persistently } from '../../work/persistently.ts'
 import { type CommitOutcome, type WrittenJob, writeCommitter } from './commit-writes.ts'
 
-/** How a run ended, and what its handler handed over to be committed with that. */
+/** How a run ended, and its hand-over to be committed with it. */
 export interface Ending {
   readonly settlement: Settlement
   readonly handedOver: HandedOver
@@ -23,7 +23,8 @@ export interface SettlerOptions {
   readonly writes: Pool
   readonly observer: Observer
   /**
-   * Stops retrying: the ledger is down and the process wants to end. Leases then end by themselves.
+   * Stops retrying: the ledger is down and the process is stopping. Leases then expire by
+   * themselves.
    */
   readonly signal: AbortSignal
 }
@@ -38,7 +39,7 @@ export function settler({
   observer,
   signal,
 }: SettlerOptions): GroupCommit<Ending, CommitOutcome> {
-  // Two in flight: while one waits for the disk, the next is sent.
+  // Two in flight: the next is sent while one waits for the disk.
   const plain = groupCommit(
     keepTrying(async (endings) => {
       const areOurs = await settleJobs(
@@ -83,7 +84,7 @@ export function settler({
     },
     async idle() {
       await Promise.all([plain.idle(), together.idle()])
-      // Jobs of `together` may have been passed on to `alone`.
+      // Jobs may have moved from `together` to `alone`.
       await alone.idle()
     },
   }

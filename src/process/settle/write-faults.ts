@@ -3,20 +3,20 @@ import { endSilent, SilentServer } from '../../ledger/driver/silent-server.ts'
 import { HookonceError } from '../../model/errors.ts'
 
 /*
- * Decides who is to blame when a transaction of writes fails. Only an outage of the ledger is
- * retried forever. A bad statement that is mistaken for an outage would block the writes of all
- * other jobs.
+ * Finds the cause when a transaction of writes fails. Only an outage of the ledger is retried
+ * forever. A bad statement that is mistaken for an outage would block the writes of all other jobs.
  */
 
 export type Fault =
-  /** The ledger does not answer: no statement is to blame, retry. */
+  /** The ledger does not answer: no statement is the cause, so retry. */
   | { readonly of: 'ledger' }
   /** Only this connection broke: an administrator, or one of the statements, may have ended it. */
   | { readonly of: 'connection' }
   | {
       readonly of: 'statement'
       /**
-       * It fails slowly, or by using up shared resources: it must not share a transaction again.
+       * The statement fails slowly, or by using up shared resources: it must not share a
+       * transaction again.
        */
       readonly isHarmful: boolean
       /** The beginning of the running statement, if the server reported no error by itself. */
@@ -33,7 +33,7 @@ const LIKE_AN_OUTAGE = /^(08|53|57|58)/
  * session without its prepared statements.
  */
 const ENDS_CONNECTION = /^(57P0[1-5]|25P03|26000)$/
-/** Too few or too many values: the fault of a statement, although the class is 08. */
+/** Too few or too many values: a fault of the statement, although the class is 08. */
 const WRONG_VALUES = '08P01'
 /** A statement or a lock timed out. */
 const TIMED_OUT = /^(57014|55P03)$/

@@ -3,7 +3,7 @@ import { FAULTS, type Finding } from '../judge.ts'
 import { faultsOf, type Proof, type ScheduleResult } from '../result.ts'
 import { escaped } from './xml.ts'
 
-/* One file that can be sent to somebody: no script, nothing from the network. */
+/* One self-contained file: no script, nothing from the network. */
 
 export function htmlReport(proof: Proof): string {
   const { results, verdict } = proof
@@ -30,7 +30,7 @@ export function htmlReport(proof: Proof): string {
 ${facts(proof)}
 </dl>
 ${section('What broke it', broken.map(brokenCard))}
-${section('What one delivery does', [list(proof.baseline.length > 0 ? proof.baseline : ['nothing that can be seen'], 'code')])}
+${section('Effects of one delivery', [list(proof.baseline.length > 0 ? proof.baseline : ['no visible effect'], 'code')])}
 ${section(
   'What held',
   [
@@ -51,7 +51,7 @@ ${section(
   ],
   untried.length,
 )}
-${section('What this cannot say', [list(proof.limits)])}
+${section('Limits of this run', [list(proof.limits)])}
 ${section('What was watched', [
   list([...proof.watched, ...proof.unwatched.map((each) => `not watched: ${each}`)]),
   proof.masked.length > 0

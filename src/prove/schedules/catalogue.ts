@@ -1,7 +1,7 @@
 import type { Random } from '../random.ts'
 import { type BadDelivery, deliver, restart, type Schedule, type Step, settle } from './steps.ts'
 
-/* What production does to a receiver. */
+/* The faults that production causes: retries, races, crashes, reordering, forgeries. */
 
 export interface Possible {
   readonly random: Random
@@ -11,11 +11,11 @@ export interface Possible {
   readonly boundaries: readonly string[]
   /** The type of a second event of the same object. */
   readonly relatedType: string | undefined
-  /** How many random schedules, and rounds of copies. */
+  /** The number of random schedules, and of rounds of copies. */
   readonly rounds: number
 }
 
-/** More boundaries than this are drawn by the seed. */
+/** If there are more boundaries, the seed chooses among them. */
 const MAX_KILLS = 24
 
 const one = (name: string, title: string, ...variants: (readonly Step[])[]): Schedule => ({
@@ -81,7 +81,9 @@ function pair(name: string, title: string): Schedule {
   return { name, title, events: 2, variants: [[deliver(1), settle, deliver(0)]] }
 }
 
-/** The order in which the events of a pair happened: what the reverse order must lead to. */
+/**
+ * The order in which the events of a pair happened. The reverse order must have the same result.
+ */
 export const IN_ORDER: readonly Step[] = [deliver(0), settle, deliver(1)]
 
 const BAD_TITLES: readonly (readonly [BadDelivery, string])[] = [
@@ -111,7 +113,7 @@ function killPoints({ mayKill, boundaries }: Possible): readonly string[] {
   return mayKill ? [...new Set(boundaries)] : []
 }
 
-/** At most so many, in their order. Those that come many times are left out first. */
+/** At most this many, in their order. Frequent ones are dropped first. */
 function drawn(points: readonly string[], random: Random): string[] {
   const left = [...points]
   while (left.length > MAX_KILLS) {
@@ -141,6 +143,6 @@ function mixed(possible: Possible): Step[] {
         return at === undefined ? restart : { kind: 'kill', event: 0, at }
     }
   })
-  // The provider goes on until the event is accepted.
+  // The provider continues until the event is accepted.
   return [...steps, deliver()]
 }

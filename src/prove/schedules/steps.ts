@@ -1,6 +1,6 @@
 /* A schedule is data: it can be played, described, shortened and repeated. */
 
-/** What must not be accepted, by name (`forge.ts`). */
+/** Deliveries that must be refused, by name (`forge.ts`). */
 export type BadDelivery = 'forged' | 'unsigned' | 'tampered' | 'rewritten' | 'outdated'
 
 export type Step =
@@ -45,7 +45,7 @@ const BAD: Readonly<Record<BadDelivery, string>> = {
   outdated: 'send it with a genuine signature that is hours old',
 }
 
-/** For a person: what is done, in order. */
+/** A description for people, in order. */
 export function describeSteps(steps: readonly Step[], eventNames: readonly string[]): string[] {
   const delivered = new Set<number>()
   return steps.flatMap((step) => {

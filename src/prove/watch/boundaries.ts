@@ -5,15 +5,15 @@
  */
 
 export interface Boundaries {
-  /** A new delivery: counts anew, and kills at this boundary if one is named. */
+  /** Starts a new delivery: resets the counts, and kills at the given boundary, if any. */
   begin(killAt?: string): void
   before(label: string): Promise<'go' | 'killed'>
   after(label: string): Promise<'go' | 'killed'>
-  /** Those that were reached since `begin`, in order: `before call POST /emails`. */
+  /** The boundaries since `begin`, in order: `before call POST /emails`. */
   readonly reached: readonly string[]
   /** Resolves when the receiver was killed at the boundary. */
   readonly killed: Promise<void>
-  /** How the receiver is killed. */
+  /** The function that kills the receiver. */
   onKill(kill: () => void): void
 }
 
@@ -30,7 +30,7 @@ export function watchBoundaries(): Boundaries {
   let killed = new Promise<void>(() => undefined)
 
   async function pass(moment: string): Promise<'go' | 'killed'> {
-    // A killed process sends nothing more, but what it sent may still be on its way.
+    // A killed process sends nothing more, but its last bytes may still arrive.
     if (isDead) return 'killed'
     const count = (counts.get(moment) ?? 0) + 1
     counts.set(moment, count)

@@ -5,7 +5,7 @@ import { parseJsonText } from '../../sources/schemes/payload.ts'
 import { type Alias, aliased, type Change, leaves } from '../changes.ts'
 import type { Boundaries } from './boundaries.ts'
 
-/** A call that reached the recording server, and that it acted on. */
+/** A call that the recording server received and answered. */
 interface Call {
   readonly method: string
   readonly path: string
@@ -13,19 +13,19 @@ interface Call {
   readonly key: string | undefined
 }
 
-/** Stands for the services that the receiver calls. It records every call and answers 200. */
+/** Replaces the services that the receiver calls. It records every call and answers 200. */
 export interface CallRecorder {
-  /** Forgets the calls so far. */
+  /** Forgets the previous calls. */
   begin(): void
   changes(aliases: readonly Alias[]): Change[]
-  /** Holds every reply for this long. */
+  /** Delays every reply by this time. */
   delay(ms: number): void
   close(): void
 }
 
-/** More is not kept of a body, and not compared. */
+/** The rest of a larger body is neither kept nor compared. */
 const MAX_BODY_BYTES = 1_000_000
-/** A receiver that calls more often in one schedule calls in a loop. */
+/** A receiver with more calls in one schedule is in a loop. */
 const MAX_CALLS = 2_000
 
 export async function recordCalls(port: number, boundaries: Boundaries): Promise<CallRecorder> {
@@ -83,7 +83,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Ids in the path differ between events, and would make a name of their own each time. */
+/** Ids in the path differ between events, and would give each call a new name. */
 function pathName(path: string): string {
   return path.replace(/\?.*/, '').replaceAll(/[^/]*\d{4,}[^/]*/g, '…')
 }

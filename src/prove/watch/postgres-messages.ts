@@ -3,7 +3,7 @@
 export interface Frame {
   /** One letter; empty for the first message of a connection. */
   readonly type: string
-  /** The whole frame as it travels. */
+  /** The whole frame, as sent. */
   readonly bytes: Buffer
   readonly payload: Buffer
 }
@@ -24,7 +24,7 @@ export function frameReader(isFirstUntyped: boolean): (chunk: Buffer) => Frame[]
       const frame = { type, bytes: rest.subarray(0, end), payload: rest.subarray(head + 4, end) }
       frames.push(frame)
       rest = rest.subarray(end)
-      // Requests for encryption are untyped too, and the start follows them.
+      // Requests for encryption also have no type, and the startup message follows them.
       if (isUntyped && !isEncryptionRequest(frame)) isUntyped = false
     }
   }

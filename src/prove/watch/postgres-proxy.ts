@@ -5,7 +5,7 @@ import type { Boundaries } from './boundaries.ts'
 import { frameReader, isEncryptionRequest } from './postgres-messages.ts'
 import { type Batch, followTransactions } from './transactions.ts'
 
-/** Stands between the receiver and its database, and reports each commit before and after it. */
+/** A proxy between the receiver and its database. Reports each commit before and after it. */
 export interface PostgresProxy {
   /** The same database, through this proxy. */
   readonly url: string
@@ -68,7 +68,7 @@ function throughPort(databaseUrl: string, { user, password, database }: pg.Clien
 
 /** Ends when either side does, or when the receiver is killed at a boundary. */
 async function relay(client: Socket, upstream: Socket, boundaries: Boundaries): Promise<void> {
-  /** Batches that the server has not finished yet, in the order in which it will. */
+  /** Batches that the server has not finished yet, in order. */
   const pending: Batch[] = []
   await Promise.all([toServer(client, upstream), toClient(client, upstream)])
 

@@ -4,20 +4,20 @@ import { textOfThrown } from '../../model/thrown.ts'
 import { type Alias, aliased, type Change } from '../changes.ts'
 
 /*
- * Which rows changed. A transaction that stays open keeps the view of the database from before. At
- * the end both views are read, but only rows that may have changed: those whose version is new, or
- * that a transaction replaced, deleted or locked since. Rows that are equal in both views drop out.
- * So the size of a table costs a scan, and no transfer.
+ * Finds the rows that changed. An open transaction keeps the earlier view of the database. At the
+ * end both views are read, but only for rows that may have changed: those with a new version, and
+ * those that a transaction replaced, deleted or locked since. Rows that are equal in both views are
+ * dropped. So a large table costs a scan, but no transfer.
  */
 
-/** The rows of every user's table, before and after. */
+/** The rows of every user table, before and after. */
 export interface RowWatcher {
-  /** From now on changes count. */
+  /** Starts to watch changes. */
   begin(): Promise<void>
   changes(aliases: readonly Alias[]): Promise<Change[]>
   /** Runs the user's statement for a new object. */
   prepare(sql: string, objectId: string): Promise<void>
-  /** Tables that are watched, and those that are not with the reason. */
+  /** The watched tables, and the others with the reason. */
   readonly tables: readonly string[]
   readonly unwatched: readonly string[]
   close(): Promise<void>
@@ -27,7 +27,7 @@ interface Table {
   readonly name: string
   readonly quoted: string
   readonly keys: readonly string[]
-  /** Columns of dates and times: their values count only if they are the date of an event. */
+  /** Columns of dates and times: a value counts only if it is the date of an event. */
   readonly dates: ReadonlySet<string>
 }
 
@@ -44,9 +44,9 @@ const TABLES = `
   where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema$)'
   order by 1`
 
-/** More tables than this are a multi-tenant server, not a database to prove a receiver on. */
+/** A database with more tables is not one to prove a receiver on. */
 const MAX_TABLES = 1_000
-/** One delivery that changes more rows of one table than this is not compared. */
+/** If one delivery changes more rows of a table than this, they are not compared. */
 const MAX_ROWS = 5_000
 
 const horizonSql = `select txid_snapshot_xmin(txid_current_snapshot()) % 4294967296 as xid`
@@ -70,7 +70,7 @@ export async function watchRows(
     })
   const [past, present] = [open(), open()]
   for (const client of [past, present]) {
-    // A query that runs reports the same.
+    // Ignored: a running query reports the same error.
     client.on('error', () => undefined)
     await client.connect().catch((error) => {
       const fault = `--database cannot be reached: ${textOfThrown(error)}`
@@ -167,7 +167,7 @@ function changesOf(table: Table, before: readonly Row[], after: readonly Row[], 
   ].filter(({ kind, fields }) => kind !== 'updated' || Object.keys(fields).length > table.keys.length)
 }
 
-/** The rows of one list that are not in the other, each as often as it is missing there. */
+/** The rows of one list that are missing in the other, each as often as it is missing. */
 function without(rows: readonly Row[], others: readonly Row[], text: (row: Row) => string): Row[] {
   const counts = new Map<string, number>()
   for (const row of others) counts.set(text(row), (counts.get(text(row)) ?? 0) + 1)
@@ -178,7 +178,7 @@ function without(rows: readonly Row[], others: readonly Row[], text: (row: Row) 
   })
 }
 
-/** Of an updated row: its key and what changed, numbers as the difference. */
+/** For an updated row: its key and the changes, with numbers as differences. */
 function fieldsOf(
   table: Table,
   row: Row,
@@ -192,7 +192,7 @@ function fieldsOf(
     const old = previous?.[column]
     if (previous && !isKey && JSON.stringify(old) === JSON.stringify(value)) continue
     const text = aliased(value, aliases)
-    // A date that is no date of an event is the time of this run.
+    // A date that belongs to no event is the time of this run.
     if (table.dates.has(column) && value !== null && !text.startsWith('<')) continue
     const isCount = previous && !isKey && typeof value === 'number' && typeof old === 'number'
     fields[column] = isCount ? signed(value - old) : text
@@ -200,7 +200,7 @@ function fieldsOf(
   return fields
 }
 
-/** Counters of deliveries and attempts. A correct receiver may keep them. */
+/** Counters of deliveries and attempts, which a correct receiver may keep. */
 const BOOKKEEPING =
   /^(attempts?|attempt_count|tries|retries|retry_count|deliveries|delivery_count|seen_count|duplicates|duplicate_count)$/i
 

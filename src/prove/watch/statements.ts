@@ -1,6 +1,6 @@
 /*
- * What a statement of the receiver means for its transaction, read from its text. Functions that
- * write are not recognised when a plain SELECT calls them.
+ * The effect of a receiver's statement on its transaction, judged by its text. A plain SELECT that
+ * calls a writing function is not recognised as a write.
  */
 
 const WRITES =

@@ -1,10 +1,10 @@
 import { type Frame, textsOf } from './postgres-messages.ts'
 import { beginsTransaction, commits, rollsBack, writesOf } from './statements.ts'
 
-/** Messages that the server acts on together: up to a Sync, a Flush or a simple query. */
+/** Messages that the server processes together: up to a Sync, a Flush or a simple query. */
 export interface Batch {
   readonly bytes: Buffer
-  /** Named if this batch commits something: `commit of insert into payments`. */
+  /** The name, if this batch commits something: `commit of insert into payments`. */
   readonly commit: string | undefined
   /** Whether the server ends it with ReadyForQuery. */
   readonly isAnswered: boolean
@@ -33,7 +33,7 @@ export function followTransactions(): (frames: readonly Frame[]) => Batch[] {
     }
   }
 
-  /** What was written so far is committed by this batch. */
+  /** This batch commits all writes so far. */
   function seal(): void {
     if (writes.length > 0) commit = `commit of ${[...new Set(writes)].join(', ')}`
     writes = []
@@ -65,10 +65,12 @@ export function followTransactions(): (frames: readonly Frame[]) => Batch[] {
   }
 }
 
-/** Parse, Bind, Describe, Execute, Close: the server acts on them at once, so they wait here. */
+/**
+ * Parse, Bind, Describe, Execute, Close: the server processes them at once, so they are held here.
+ */
 const HELD = new Set(['P', 'B', 'D', 'E', 'C'])
 
-/** The statements of a simple query. Semicolons in texts are no ends. */
+/** The statements of a simple query. Ignores semicolons inside strings. */
 function parts(sql: string): string[] {
   return sql
     .replaceAll(/'(?:[^']|'')*'/g, "''")

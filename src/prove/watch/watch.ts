@@ -6,7 +6,7 @@ import type { Boundaries } from './boundaries.ts'
 import type { CallRecorder } from './calls.ts'
 import type { RowWatcher } from './rows.ts'
 
-/* Everything that is seen of a receiver from outside, as one list of changes. */
+/* All observations of a receiver from outside, as one list of changes. */
 
 export interface Watchers {
   readonly rows: RowWatcher | undefined
@@ -16,17 +16,17 @@ export interface Watchers {
 }
 
 export interface Patience {
-  /** Nothing may change for this long before the outcome is compared. */
+  /** The quiet time before the outcome is compared. */
   quietMs: number
-  /** How long an effect that is missing is waited for. */
+  /** How long to wait for a missing effect. */
   readonly patienceMs: number
 }
 
-/** What became of the events of one schedule, from `watch` on. */
+/** The effects of the events of one schedule, from `watch` on. */
 export interface Watch {
-  /** Waits until nothing changes any more, and while `isMissing` says so. */
+  /** Waits until nothing changes any more, and longer while `isMissing` returns true. */
   settled(isMissing?: (changes: readonly Change[]) => boolean): Promise<Change[]>
-  /** Ends it: what comes from now on is late. */
+  /** Ends it: later changes count as late. */
   end(changes: readonly Change[]): PastPlay
   /** From the beginning to the last change that was seen. */
   readonly lagMs: number
@@ -76,7 +76,7 @@ export async function watch(
         }
         const isQuiet = now - changedAt >= patience.quietMs
         if (isQuiet && (now >= deadline || !isMissing(changes))) return changes
-        // A receiver that never rests is compared as it is.
+        // A receiver that never becomes quiet is compared in its present state.
         if (now >= deadline + patience.patienceMs) return changes
         await sleep(POLL_MS)
       }

@@ -22,7 +22,7 @@ let known: Promise<readonly ProviderHeaders[]> | undefined
 export interface Guess {
   /** The providers of which most headers are present, at most three. */
   readonly providers: readonly string[]
-  /** How many more have as many. */
+  /** The number of further providers with as many matches. */
   readonly more: number
   /** The headers that tell. */
   readonly headers: readonly string[]

@@ -2,10 +2,10 @@ import type { CheckedDescription } from '../description.ts'
 
 /*
  * Headers that are computed from the body: signatures, digests, checksums, its length. Next to a
- * redacted body they give a hidden value away: whoever knows the rest of the body can try all card
- * numbers. For a signature with a public key, or a plain hash, no secret is needed. The length of the
- * original body, less that of the stored one, is the length of what is hidden. They are of no use
- * either, because they do not fit the redacted body.
+ * redacted body they reveal a hidden value: an attacker who knows the rest of the body can try all
+ * card numbers. For a signature with a public key, or a plain hash, no secret is needed. The
+ * original length minus the stored length is the length of the hidden value. These headers are also
+ * useless, because they do not fit the redacted body.
  */
 
 /** `x-hub-signature-256`, `content-digest`, `plaid-verification`, `content-length`, … */

@@ -10,8 +10,8 @@ export interface FormRules {
 }
 
 /**
- * Replaces the values of fields of a urlencoded form. All other bytes stay as they are. Undefined:
- * it is not such a form.
+ * Replaces the values of fields of a urlencoded form. All other bytes stay unchanged. Undefined:
+ * the body is not such a form.
  */
 export function redactForm(body: Uint8Array, { fields, json }: FormRules): Uint8Array | undefined {
   if (!buffer.isUtf8(body)) return undefined
@@ -27,14 +27,14 @@ export function redactForm(body: Uint8Array, { fields, json }: FormRules): Uint8
       const redacted = json.redact(Buffer.from(value))
       if (redacted === undefined) return undefined
       const text = textOf(redacted)
-      // The sender's own spelling, if nothing was replaced.
+      // Keeps the sender's own spelling if nothing was replaced.
       pairs.push(text === value ? pair : `${rawName}=${encodeURIComponent(text)}`)
     } else pairs.push(pair)
   }
   return Buffer.from(pairs.join('&'))
 }
 
-/** As the parser of forms decodes it: `+` is a space, and a broken escape stays. */
+/** Decodes like the parser of forms: `+` is a space, and a broken escape stays. */
 function decoded(text: string): string {
   return new URLSearchParams(`x=${text}`).get('x') ?? ''
 }

@@ -6,9 +6,9 @@ import { Matcher } from './matcher.ts'
 import type { Rules } from './rules.ts'
 
 /*
- * The identity of an event is stored in columns of its own, and parts of it are read again from the
- * stored body when a job runs. A rule that hides it would promise what cannot be kept. Only the id
- * of the object can be left out.
+ * The identity of an event is stored in separate columns, and parts of it are read again from the
+ * stored body when a job runs. A rule that hides it could not be kept. Only the id of the object
+ * can be hidden.
  */
 
 const WHAT = {
@@ -30,7 +30,9 @@ export function refuseIdentityRules({ provider, event, batch }: CheckedDescripti
   }
 }
 
-/** Whether a rule hides a place of the object's id: then it is not stored in its column either. */
+/**
+ * Whether a rule hides a place of the object's id. Then the id is not stored in its column either.
+ */
 export function hidesObjectId({ event, batch }: CheckedDescription, rules: Rules): boolean {
   return placesIn(event.objectId).some((place) => hides(rules, place, batch))
 }
@@ -39,7 +41,7 @@ export function hidesObjectId({ event, batch }: CheckedDescription, rules: Rules
 function placesIn(declared: unknown): string[] {
   if (typeof declared === 'string') return /^(json|item|form|header):/.test(declared) ? [declared] : []
   if (typeof declared !== 'object' || declared === null) return []
-  // Conditions have their places in the names. Only a hash is stored of hashed values.
+  // The names of conditions are places. Hashed values are stored as a hash only.
   return Object.entries(declared)
     .filter(([name]) => name !== 'hash' && name !== 'optional')
     .flatMap(([name, value]) => [...placesIn(name), ...placesIn(value)])

@@ -7,17 +7,16 @@ import type { Path } from './rules.ts'
 const JSON_MARKER = Buffer.from(JSON.stringify(MARKER))
 
 /**
- * Deeper than any provider nests. Only `**` follows a sender that deep, and each level takes a
- * frame of the stack.
+ * Deeper than any provider nests. Only `**` searches that deep, and each level takes a stack frame.
  */
 const MAX_DEPTH = 256
 
 export type RedactJson = (body: Uint8Array) => Uint8Array | undefined
 
 /**
- * Replaces the values at these paths in the bytes of a JSON document. All other bytes stay as they
- * are. Of duplicate names every value is replaced. Undefined: the body is not JSON in UTF-8, or too
- * deep to search.
+ * Replaces the values at these paths in the bytes of a JSON document. All other bytes stay
+ * unchanged. If a name occurs twice, both values are replaced. Undefined: the body is not JSON in
+ * UTF-8, or too deep to search.
  */
 export function jsonRedactor(paths: readonly Path[]): RedactJson {
   const matcher = new Matcher(paths)
@@ -30,7 +29,7 @@ export function jsonRedactor(paths: readonly Path[]): RedactJson {
   }
 }
 
-/** Positions are -1 when the text is not JSON, as in outline.ts. */
+/** Positions are -1 if the text is not JSON, as in outline.ts. */
 class Walk {
   readonly #body: Buffer
   readonly #matcher: Matcher

@@ -1,2 +1,2 @@
-/** Stands in the place of a hidden value. */
+/** Replaces a hidden value. */
 export const MARKER = '[redacted]'

@@ -1,8 +1,8 @@
 import type { Path, Step } from './rules.ts'
 
 /*
- * Follows many paths through a document at once. How far each path has come is a set of its steps,
- * kept as bits: bit N says that step N is the next to match. So the work per member is bounded by
+ * Follows many paths through a document at once. The progress of each path is a set of its steps,
+ * kept as bits: bit N means that step N is the next to match. So the work per member is bounded by
  * the rules, whatever the sender nests.
  */
 
@@ -50,7 +50,7 @@ function advanced(path: Path, bits: number, key: Key): number {
   return closed(path, next)
 }
 
-/** `**` may also stand for no level, so the step after it is next as well. */
+/** `**` may also match no level, so the step after it is next as well. */
 function closed(path: Path, bits: number): number {
   let next = bits
   for (const [at, step] of path.entries())
@@ -58,7 +58,7 @@ function closed(path: Path, bits: number): number {
   return next
 }
 
-/** `items.0` and `items[0]` are the same: a rule that is spelled otherwise must still hide. */
+/** `items.0` and `items[0]` are the same: a rule in another spelling must still hide the value. */
 function matches(step: Step, key: Key): boolean {
   if (step.is === 'any') return true
   if (step.is === 'name') return step.name === String(key)

@@ -13,7 +13,7 @@ type Body = CheckedDescription['body']
 
 const WHOLE = Buffer.from(JSON.stringify(MARKER))
 
-/** Undefined if there are no rules. Refuses rules that this source could not obey. */
+/** Undefined if there are no rules. Refuses rules that this source cannot apply. */
 export function redactionOf(
   description: CheckedDescription,
   texts: readonly string[],
@@ -30,7 +30,7 @@ export function redactionOf(
   }
 }
 
-/** A signature of the original body would let others test guesses of what the body hides. */
+/** With a signature of the original body, others could test guesses of the hidden values. */
 function headerRule(description: CheckedDescription, rules: Rules): Redaction['hidesHeader'] {
   const { paths, fields, headers } = rules
   const hidesBody = paths.length > 0 || fields.size > 0

@@ -21,7 +21,7 @@ export type Step =
   | { readonly is: 'index'; readonly index: number }
   /** Any member or element. */
   | { readonly is: 'any' }
-  /** Any number of levels, or none. Another step follows. */
+  /** Any number of levels, including none. Another step follows. */
   | { readonly is: 'deep' }
 
 export type Path = readonly Step[]
@@ -36,7 +36,7 @@ export interface Rules {
 
 /** The matcher keeps the steps of a path in the bits of one number. */
 const MAX_STEPS = 30
-/** Each rule is compared with each member on its path. No list of personal data is longer. */
+/** Each rule is compared with each member on its path. Real lists of personal data are shorter. */
 const MAX_RULES = 64
 
 const EXPECTED =

@@ -6,7 +6,7 @@ import type { Keyring } from './keyring.ts'
 import type { ParseBody } from './payload.ts'
 import type { Verify } from './verify.ts'
 
-/** What a scheme verifies with. */
+/** The input of a scheme's verification. */
 export interface SchemeInput {
   readonly description: CheckedDescription
   readonly keyring: Keyring

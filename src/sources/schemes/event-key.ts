@@ -49,7 +49,9 @@ function conditionalReader({ when, key }: ConditionalKey, shape: Shape): Read<st
 
 const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
 
-/** Set by the receiver if the sender's events cannot be told apart. Recorded with the headers. */
+/**
+ * Set by the receiver if the sender's events cannot be distinguished. Recorded with the headers.
+ */
 export const STAMP_HEADER = 'hookonce-delivery'
 
 const stampHash: Read<string> = (delivery, payload) => {

@@ -143,7 +143,7 @@ async function passOnSecret(
 interface Matcher {
   /** Whether this can be the handshake, judged without parsing the body. */
   mayBe(delivery: Delivery): boolean
-  /** Whether this is the handshake, if only the parsed body can tell. */
+  /** Whether this is the handshake, if only the parsed body shows it. */
   readonly isMeant: ((delivery: Delivery, parsed: Parsed) => boolean) | undefined
 }
 

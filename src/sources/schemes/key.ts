@@ -42,7 +42,7 @@ export function signingKey(description: CheckedDescription, secret: PlacedSecret
     const written = secretPrefix === '' ? secretEncoding : `${secretPrefix}<${secretEncoding}>`
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: secret: number ${secret.position} is not ${written}; copy it as the provider shows it`,
+      `${provider}: secret ${secret.position} is not ${written}; copy it as the provider shows it`,
     )
   }
   return {
@@ -76,7 +76,7 @@ function ed25519Key(provider: string, asymmetric: Asymmetric, secret: PlacedSecr
   if (bytes?.length !== 32 && !(isPrivate && bytes?.length === 64))
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: secret: number ${position} is not ${isPrivate ? privatePrefix : publicPrefix}<base64> of an Ed25519 key; copy it as the provider shows it`,
+      `${provider}: secret ${position} is not ${isPrivate ? privatePrefix : publicPrefix}<base64> of an Ed25519 key; copy it as the provider shows it`,
     )
   if (!isPrivate) return { key: spkiKey(Buffer.concat([ED25519_SPKI, bytes])), position }
   const der = Buffer.concat([ED25519_PKCS8, bytes.subarray(0, 32)])
@@ -119,7 +119,7 @@ function publicKey(provider: string, wanted: KeyKind, secret: PlacedSecret): Sig
   const kind = [type, details?.namedCurve].filter(Boolean).join(' ')
   throw new HookonceError(
     'CONFIG_INVALID',
-    `${provider}: secret: number ${secret.position} is a key of the kind ${kind}; this provider signs with ${wanted}: copy its public key`,
+    `${provider}: secret ${secret.position} is a key of the kind ${kind}; this provider signs with ${wanted}: copy its public key`,
   )
 }
 
@@ -149,7 +149,7 @@ function readPublicKey(provider: string, { text, position }: PlacedSecret): Sign
   } catch (error) {
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${provider}: secret: number ${position} is not a public key; copy it as the provider shows it`,
+      `${provider}: secret ${position} is not a public key; copy it as the provider shows it`,
       { cause: error },
     )
   }

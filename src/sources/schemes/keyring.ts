@@ -94,6 +94,6 @@ function refuseApiKey({ provider, apiKeys }: CheckedDescription, { text, positio
   if (apiKeys === undefined || prefix === undefined) return
   throw new HookonceError(
     'CONFIG_INVALID',
-    `${provider}: secret: number ${position} begins with "${prefix}": that is an API key or token; ${apiKeys.advice}`,
+    `${provider}: secret ${position} begins with "${prefix}": that is an API key or token; ${apiKeys.advice}`,
   )
 }

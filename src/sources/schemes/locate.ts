@@ -135,8 +135,8 @@ export function itemSteps(payload: unknown, path: readonly string[]): string[] {
 
 export function itemPaths(batch: Batch): string[][] {
   if (batch === undefined) return [[]]
-  // A line is the event itself. Depending on their configuration, the same senders also send
-  // arrays.
+  // In a body of lines, each line is an event. Depending on their configuration, the same senders
+  // also send arrays.
   if (batch === 'lines') return [['[]']]
   return [batch].flat().map(arraySteps)
 }

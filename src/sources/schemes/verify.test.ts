@@ -125,7 +125,7 @@ describe('the secret', () => {
     [{ secretEncoding: 'hex' }, 'zz'],
     [{ secretPrefix: 'k_' }, 'k_'],
   ] as const)('fails at construction if it cannot be decoded: %o', (signature, secret) => {
-    expect(() => plain(signature, secret)).toThrow(/^CONFIG_INVALID: custom: secret: number 1 is not/)
+    expect(() => plain(signature, secret)).toThrow(/^CONFIG_INVALID: custom: secret 1 is not/)
   })
 
   it('never appears in an error message', () => {

@@ -94,7 +94,7 @@ test('a password is not sent to another machine without TLS', async () => {
   const send = smtpChannel({ server: server.url, from: 'a@example.com', to: ['b@example.com'] })
   const call = { id: 'x', signal: AbortSignal.timeout(10_000) }
   await expect(send(testMessage('t', new Date()), call)).rejects.toThrow(
-    /PUBLISH_FAILED: the mail server 127\.0\.0\.2:\d+ did not take the alert: .*TLS/,
+    /PUBLISH_FAILED: the mail server 127\.0\.0\.2:\d+ did not accept the alert: .*TLS/,
   )
   expect(server.logins()).toBe(0)
   expect(server.mails).toEqual([])
@@ -109,7 +109,7 @@ test('a wrong password is an error that does not quote it', async () => {
     () => undefined,
     (thrown: unknown) => String(thrown),
   )
-  expect(error).toContain('did not take the alert')
+  expect(error).toContain('did not accept the alert')
   expect(error).not.toContain('not-the-password')
 })
 

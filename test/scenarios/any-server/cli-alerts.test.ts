@@ -64,7 +64,9 @@ test('alerts acknowledge records who looks after it', async () => {
   expect((await cli(['alerts', 'acknowledge', '0000', '--why', 'x'], env)).stderr).toContain(
     'ALERT_NOT_OPEN: no alert has an id that begins with "0000"',
   )
-  expect((await cli(['alerts', 'close'], env)).stderr).toContain('give acknowledge and one alert, or test')
+  expect((await cli(['alerts', 'close'], env)).stderr).toContain(
+    'give "acknowledge" and one alert id, or "test"',
+  )
 })
 
 test('alerts test sends a message to every channel, and says which one did not take it', async () => {

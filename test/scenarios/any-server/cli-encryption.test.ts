@@ -105,7 +105,7 @@ test.each([
 
 test('a mistyped command says what it takes', async () => {
   const cases: [string[], string][] = [
-    [['encryption', 'drop'], 'unexpected argument "drop": give key, rotate, forget'],
+    [['encryption', 'drop'], 'unexpected argument "drop": give key, rotate or forget'],
     [['encryption', 'forget', '--why', 'x', '--yes'], 'give the tenant with --tenant'],
     [['encryption', 'forget', '--tenant', 'a', '--yes'], 'give the reason with --why'],
     [['encryption', 'rotate'], 'give the reason with --why'],

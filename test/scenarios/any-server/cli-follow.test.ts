@@ -49,7 +49,7 @@ test('follow prints the latest events, then each new one once, and Ctrl-C says w
 
   const told = await interrupt(running)
   const [, after = ''] =
-    /^4 events; to go on here, pass the same filters and --after (\S+)$/m.exec(told) ?? []
+    /^4 events; to continue here, pass the same filters and --after (\S+)$/m.exec(told) ?? []
   expect(after).toBe(seen().at(-1)?.cursor)
   const missed = await seedJobs(db, 1, { source: 'shop' })
   expect(missed).toBeGreaterThan(0)
@@ -126,7 +126,7 @@ test('follow goes on after its connections were cut, and misses nothing', async 
 test.each([
   { args: ['--key', 'evt_1'], says: '--key names one event' },
   { args: ['--until', '2h'], says: '--until and --follow exclude each other' },
-  { args: ['--state', 'retrying'], says: 'with --follow, --state is failed or attention' },
+  { args: ['--state', 'retrying'], says: 'with --follow, --state must be failed or attention' },
 ])('follow $args is refused: $says', async ({ args, says }) => {
   const ended = await cli(['events', '--follow', ...args], {
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',

@@ -102,7 +102,7 @@ describe('hookonce prune', () => {
     await release()
     expect(await terminal.ended()).toBe(130)
     const [, bodies] = /deleted (\d+) bod/.exec(terminal.output()) ?? []
-    expect(terminal.output()).toContain('run `hookonce prune` again to go on')
+    expect(terminal.output()).toContain('run `hookonce prune` again to continue')
     // The shard that it was at, and no other.
     const left = await db.number(BODIES)
     expect(left).toBe(200 - Number(bodies))
@@ -135,7 +135,7 @@ describe('hookonce replay --failed', () => {
     expect(await terminal.ended()).toBe(130)
     expect(terminal.output()).toContain('5 failed jobs received again')
     expect(terminal.output()).toContain(
-      'stopped before the end: 4 are left; run the same command again to go on',
+      'stopped before the end: 4 are left; run the same command again to continue',
     )
     expect(await db.number(FAILED)).toBe(4)
 

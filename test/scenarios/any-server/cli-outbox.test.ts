@@ -9,7 +9,7 @@ import { seedJobs } from '../../support/seed.ts'
 test('outbox lists what waits and what failed, shows a message and publishes it again', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
-  expect((await cli(['outbox'], env)).stdout).toBe('nothing waits, nothing failed\n')
+  expect((await cli(['outbox'], env)).stdout).toBe('no message waits, and none has failed\n')
 
   let broken = true
   const { relay } = await relayOn(db, ({ topic }) => {

@@ -30,7 +30,7 @@ test('pause without a name lists what is paused, and events and show say whose j
     paused: true,
     changed: true,
   })
-  expect((await look('pause', 'demo')).stdout).toBe('demo was paused already: nothing was changed\n')
+  expect((await look('pause', 'demo')).stdout).toBe('demo was already paused: nothing changed\n')
   expect((await look('pause', '--json')).json()).toEqual([
     {
       tenant: 'default',
@@ -41,7 +41,7 @@ test('pause without a name lists what is paused, and events and show say whose j
     },
   ])
   expect((await look('pause')).stdout).toMatch(/^default +demo +all +\d{4}-/m)
-  const line = /^demo is paused since .*: its jobs wait until it is resumed \(hookonce resume demo\)$/m
+  const line = /^demo has been paused since .*: its jobs wait until it is resumed \(hookonce resume demo\)$/m
   expect((await look('events')).stdout).toMatch(line)
   expect((await look('events', '--source', 'other')).stdout).not.toContain('paused')
   expect((await look('show', id)).stdout).toMatch(line)
@@ -52,7 +52,7 @@ test('pause without a name lists what is paused, and events and show say whose j
     paused: false,
     changed: true,
   })
-  expect((await look('resume', 'demo')).stdout).toBe('demo was not paused: nothing was changed\n')
+  expect((await look('resume', 'demo')).stdout).toBe('demo was not paused: nothing changed\n')
   expect((await look('pause', 'demo', 'app', '--json')).json()).toMatchObject({
     subscriber: 'app',
     paused: true,
@@ -81,7 +81,7 @@ test('what belongs to another tenant is named with it', async () => {
   expect((await look('pause', '--tenant', 'default', '--json')).json()).toEqual([])
   expect((await look('pause', '--tenant', 'a b', '--json')).json()).toMatchObject([{ tenant: 'a b' }])
   expect((await look('events')).stdout).toContain("(hookonce resume demo --tenant 'a b')")
-  expect((await look('events')).stdout).toMatch(/^a b\/demo is paused since /m)
+  expect((await look('events')).stdout).toMatch(/^a b\/demo has been paused since /m)
   expect(await look('resume', 'a b/demo')).toMatchObject({ stdout: 'demo of tenant a b is running\n' })
 })
 

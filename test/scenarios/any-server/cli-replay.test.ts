@@ -80,7 +80,7 @@ test.each([
     DATABASE_URL: db.url,
   })
   expect(ended).toMatchObject({ code: 1, stdout: '' })
-  expect(ended.stderr).toContain('no subscriber "nosuch" of source "test" is known (there are: app)')
+  expect(ended.stderr).toContain('source "test" has no subscriber "nosuch" (there are: app)')
   expect(await allJobs(db)).toEqual(before)
 })
 
@@ -135,7 +135,7 @@ test('a replay warns when no worker runs at all, and not of one that a worker se
   await seedJobs(db, 1, { state: 'failed' })
   const id = await onlyReceipt(db)
   const nobody = await cli(['replay', id, '--dry-run'], env)
-  expect(nobody.stderr).toContain('warning: no worker runs now')
+  expect(nobody.stderr).toContain('warning: no worker is running')
 
   // An older binary does not record whom it serves: it may serve everybody.
   await seedWorker(db)
@@ -174,7 +174,7 @@ test('replay --retrying makes waiting jobs due, keeps their attempts, and touche
   const plan = await run('--retrying', '--dry-run')
   expect(plan.stdout).toContain('5 jobs would be due now')
   expect(plan.stdout).toMatch(/ shop +app +3 +60 min +Error: down$/m)
-  expect(plan.stderr).toContain('warning: no worker runs now')
+  expect(plan.stderr).toContain('warning: no worker is running')
   expect(await allJobs(db)).toEqual(before)
 
   const bank = await run('--retrying', '--source', 'bank', '--limit', '1')
@@ -215,7 +215,7 @@ test('a worker runs at once what replay --retrying made due; a pause and a circu
   )
   await cli(['pause', 'test'], env)
   const held = await cli(['replay', 'evt_1', '--retrying', '--dry-run'], env)
-  expect(held.stderr).toContain('warning: test is paused since')
+  expect(held.stderr).toContain('warning: test has been paused since')
   await cli(['resume', 'test'], env)
   expect(await cli(['replay', id, '--retrying'], env)).toMatchObject({ code: 0, stderr: '' })
   await until('it is processed', () =>

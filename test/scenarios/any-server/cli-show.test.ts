@@ -87,14 +87,14 @@ test('show says who runs a job, and when its worker is gone', async () => {
   const db = await freshDatabase()
   const { id, claim } = await oneJob(db)
   const text = async () => (await looking(db)('show', id)).stdout
-  expect(await text()).toMatch(/^mail +received +0 +0 +attempt 1 is due for /m)
+  expect(await text()).toMatch(/^mail +received +0 +0 +attempt 1 has been due for /m)
   await claim()
   const running = await text()
   expect(running).toMatch(/^mail +processing +1 +0 +runs on test 1 for /m)
   expect(running).toMatch(/^1 +mail +\S+ \S+ +\S+ \S+ so far +processing$/m)
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 second'`)
   expect(await text()).toMatch(
-    /^mail +processing +1 +0 +its worker test 1 is gone: another one takes it over$/m,
+    /^mail +processing +1 +0 +its worker test 1 has ended: another worker takes the job over$/m,
   )
   const [held] = (await looking(db)('show', id, '--json')).json<Shown>().jobs
   expect(held?.holder).toEqual({ host: 'test', pid: 1, isAlive: false })
@@ -136,7 +136,7 @@ test('show says that a pause or an order holds a job, and that a moved job never
   const [receipt] = await db.rows<{ id: string }>('select id from hookonce.receipt')
   const text = async () => (await look('show', receipt?.id ?? '')).stdout
   await db.rows(`update hookonce.job set due_at = 'infinity'`)
-  expect(await text()).toMatch(/^mail +received +0 +0 +after the earlier events with its order key$/m)
+  expect(await text()).toMatch(/^mail +received +0 +0 +waits for earlier events with its order key$/m)
   await look('pause', 'shop')
   expect(await text()).toMatch(/^mail +received +0 +0 +held: paused$/m)
   await db.rows(

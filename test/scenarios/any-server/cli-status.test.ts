@@ -33,7 +33,7 @@ test('status shows the schema, workers, backlog and pauses, and --json the same 
   expect(stdout).toMatch(/^paused +1$/m)
   expect(stdout).toMatch(/^shop +mail +3 +0 +2 +0 +[\d.]+ m?s$/m)
   expect(stdout).toContain('(hookonce resume shop mail)')
-  expect(stdout).toMatch(/^no running worker serves "mail" of shop since .*: 3 waiting/m)
+  expect(stdout).toMatch(/^no running worker has served "mail" of shop since .*: 3 waiting/m)
   const status = (await run('status', '--json')).json<Status>()
   expect(status).toMatchObject({
     schema: { name: newest?.name },

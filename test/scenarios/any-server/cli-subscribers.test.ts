@@ -177,7 +177,7 @@ test('a subscriber that a running worker serves, and names that the ledger does 
   await seedJobs(db, 1, { subscriber: 'gone' })
   for (const [args, says] of [
     [['discard', 'test', 'here', '--why', 'x'], 'a running worker serves "here"'],
-    [['discard', 'test', 'nobody', '--why', 'x'], 'no subscriber "nobody" of source "test" is known'],
+    [['discard', 'test', 'nobody', '--why', 'x'], 'source "test" has no subscriber "nobody"'],
     [['move', 'test', 'gone', '--to', 'nobody', '--why', 'x'], 'no subscriber "nobody"'],
     [['move', 'test', 'gone', '--to', 'gone', '--why', 'x'], 'cannot get its own jobs'],
     [['move', 'test', 'gone', '--why', 'x'], '--to'],

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest'
 import { crashRun, modes } from '../../support/crash-run.ts'
 
 /*
- * Real processes killed and frozen at random points of the protocol, against a real database and a recording server.
- * `npm run crash -- --runs 500 [--mode keyed] [--seed 1]` runs more of them; a failure names the command that repeats it.
+ * Real processes are killed and frozen at random points of the protocol, against a real database
+ * and a recording server. `npm run crash -- --runs 500 [--mode keyed] [--seed 1]` makes more runs.
+ * A failure prints the command that repeats it.
  */
 const runs = Number(process.env.CRASH_RUNS ?? 1)
 const firstSeed = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 1e9))
@@ -41,6 +42,6 @@ test(
     expect(failures).toEqual([])
     expect(crashes.size).toBeGreaterThan(0)
   },
-  // Far more than it takes: a machine that is busy with other tests loses leases, and a run then goes round once more.
+  // Far more than usual: on a busy machine leases are lost, and a run is then repeated.
   60_000 + runs * wanted.length * 30_000,
 )

@@ -75,7 +75,7 @@ test('two jobs that want one effect at once: one runs it, the other waits its tu
   await deliver(hooks, { id: 'evt_2', type: 'a' })
   await until('the other waits', () =>
     db.number(`select count(*) from hookonce.job where state = 'retrying' and attempt = 0
-      and reason like '%another job is at effect "shared"%'`),
+      and reason like '%another job is running the effect "shared"%'`),
   )
   finish()
   await jobsAre(db, 'processed', 2)

@@ -33,7 +33,9 @@ test('410 pauses the destination with a notice; its jobs wait, and a resume send
   expect(notices).toMatchObject([
     { source: 'test', destination: 'app', detail: expect.stringContaining(why) },
   ])
-  expect((await cli(['status'], env)).stdout).toMatch(/test app is paused since .* \(.* answered 410 Gone\)/)
+  expect((await cli(['status'], env)).stdout).toMatch(
+    /test app has been paused since .* \(.* answered 410 Gone\)/,
+  )
   expect((await cli(['subscribers'], env)).stdout).toContain('answered 410 Gone')
   expect(await db.rows('select actor, action, why, subject from hookonce.audit')).toEqual([
     { actor: 'hookonce', action: 'pause', why, subject: 'test app' },

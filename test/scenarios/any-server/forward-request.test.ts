@@ -188,7 +188,7 @@ test.each([
   {
     name: 'breaks a header',
     transform: () => ({ headers: { 'x-a': 'a\r\nb: c' } }),
-    says: 'a header cannot hold',
+    says: 'headers do not allow',
   },
   {
     name: 'names no URL',

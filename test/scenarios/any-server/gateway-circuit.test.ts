@@ -161,7 +161,7 @@ test('a destination that is down loses no attempts, and gets everything when two
   ).toBe(0)
   const status = await cli(['status'], { DATABASE_URL: db.url })
   expect(status.stdout).toMatch(
-    /the circuit of "crm" of stripe is (open|half-open) since .*: its jobs wait; /,
+    /the circuit of "crm" of stripe has been (open|half-open) since .*: its jobs wait; /,
   )
   expect(status.stdout).toContain('FORWARD_FAILED')
   const [listed] = (await cli(['subscribers', '--json'], { DATABASE_URL: db.url })).json<

@@ -272,7 +272,7 @@ test('a handshake is answered and leaves nothing behind; a source of batches is 
   expect((await hooks.fetch(new Request('http://app.test/'))).status).toBe(405)
   expect(handled).toEqual([])
   expect(() => inline(sendgrid({ secret: PUBLIC_KEY }), () => undefined, { store })).toThrow(
-    /many events in one request/,
+    /several events in one request/,
   )
 })
 

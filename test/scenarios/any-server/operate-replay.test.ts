@@ -166,7 +166,7 @@ test('a replay for a subscriber that nobody knows is refused, with those that ar
   const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
   await inState(db, 'processed')
 
-  const unknown = 'no subscriber "three" of source "test" is known (there are: one, two)'
+  const unknown = 'source "test" has no subscriber "three" (there are: one, two)'
   await expect(hooks.replay(id, { subscriber: 'three' })).rejects.toThrow(unknown)
   await expect(hooks.planFresh(id, { subscriber: 'three' })).rejects.toThrow(unknown)
   expect(await db.rows(JOBS)).toMatchObject([{ state: 'processed', fence: 1 }])

@@ -3,7 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-/* Polls so seldom that no test lives to see one: what is found is found by announcement. */
+/* Polls so rarely that no poll happens during a test: jobs are found by announcement only. */
 const NEVER_MS = 600_000
 
 const listeners = (db: TestDatabase): Promise<number> =>
@@ -39,7 +39,7 @@ test('none is overheard, however announcements and claims fall together', async 
   const { receiver, handled } = await apart(db)
   for (let n = 0; n < 2_000; n += 1) {
     const delivered = deliver(receiver, { id: `evt_${n}`, type: 'a' })
-    // Now and then one waits for an answer, so that those after it come into another commit.
+    // Now and then one delivery waits for its answer, so that the next ones are in another commit.
     if (n % 7 === 0) await delivered
   }
   await until('all are handled', () => handled.length === 2_000)
@@ -53,8 +53,8 @@ test('what others say on the channel is not believed', async () => {
   for (const payload of ['0/99999999', '-1/1', 'x'.repeat(7_000), '0/1 ']) await say(payload)
   await deliver(receiver, { id: 'evt_1', type: 'a' })
   await until('it is handled', () => handled.length === 1)
-  // Well said, but of a shard that is not there: whoever believed it would fail at it, and get no further. More than once,
-  // as what is said during a look is forgotten.
+  // A well-formed announcement of a shard that does not exist: a worker that claimed there would
+  // fail. Sent more than once, because announcements during a look are forgotten.
   for (let n = 0; n < 50; n += 1) await say(`99999999/${subscriber}`)
   await deliver(receiver, { id: 'evt_2', type: 'a' })
   await until('the next one as well', () => handled.length === 2)

@@ -31,7 +31,7 @@ interface Recorded {
   readonly n: number
 }
 
-/** A server outside of everything that crashes: what it got, in the order in which it came. */
+/** A server that never crashes: it records messages in the order in which they arrive. */
 async function recorder(): Promise<{ url: string; got: Recorded[] }> {
   const got: Recorded[] = []
   const server = createServer(async (request, response) => {
@@ -48,7 +48,7 @@ async function recorder(): Promise<{ url: string; got: Recorded[] }> {
 
 interface Crash {
   readonly at: (typeof POINTS)[number]['at']
-  /** The how-manieth time that the point is reached. */
+  /** The occurrence of the point, from 1. */
   readonly nth: number
   readonly signal: 'SIGKILL' | 'SIGSTOP'
 }
@@ -113,7 +113,8 @@ test.each(['inside', 'after'])(
     const killed = await startApp(db, { options })
     await killed.send({ id: 'evt_1', type: `publishcrash.${at}` })
     await killed.exited()
-    // What was committed is carried on, although its job has crashed; what was not, is not there.
+    // Committed messages are published, although their job has crashed. Messages that were not
+    // committed do not exist.
     const committed = await db.rows<{ topic: string }>('select topic from hookonce.outbox')
     expect(committed).toEqual(at === 'after' ? [{ topic: 'transaction' }] : [])
     await startRelay(db, url)
@@ -122,7 +123,7 @@ test.each(['inside', 'after'])(
     await until('both are published', async () => {
       return (await db.number(`select count(*) from hookonce.outbox where state = 'published'`)) === 2
     })
-    // By id: a relay that a busy machine kept silent past its short lease is one that died, too.
+    // By id: a relay that lost its short lease on a busy machine counts as dead too.
     expect(new Set(got.map(({ id }) => id)).size).toBe(2)
     expect(await db.number('select count(*) from effect')).toBe(1)
     await until('the job is processed', () =>
@@ -154,7 +155,8 @@ test.each(POINTS)(
     await allPublished(db)
     await expectWhole(db, got, at)
     const published = await db.rows(OUTBOX)
-    // All may be published before its lease ends: it is frozen past its lease only when it counts as dead.
+    // All messages may be published before its lease ends: it is frozen beyond its lease only if it
+    // counts as dead.
     await until('it counts as dead', () =>
       db.number('select count(*) from hookonce.worker where pid = $1 and dead_at is not null', [frozen.pid]),
     )
@@ -186,7 +188,7 @@ test('a message that kills its relay is given up after five crashes, and its nei
   for (let crash = 1; crash <= 5; crash += 1) {
     const killed = await startRelay(db, url, { poison: '-1' })
     await until('its relay dies', async () => {
-      // The wait after a crash doubles: move the clock on.
+      // The delay after a crash doubles: move the clock.
       await db.rows(`update hookonce.outbox_lane set due_at = now() where due_at > now()`)
       return killed.process.signalCode
     })

@@ -79,7 +79,7 @@ test('200 copies of which half carry another body: the first stands and the othe
 async function inOppositeOrders(db: TestDatabase, batch: readonly NewWork[]): Promise<Accepted[]> {
   const pools = [batch, [...batch].reverse()].map((order) => ({
     order,
-    // A connection that is closing may still hear that its database is dropped.
+    // A closing connection may still get the error that its database was dropped.
     pool: new pg.Pool({ connectionString: db.url, max: 1 }).on('error', () => undefined),
   }))
   try {
@@ -123,7 +123,8 @@ test('two receivers that record the same events in opposite order do not deadloc
     const batch = Array.from({ length: BATCH }, (_, n) => workOf(`evt_${round}_${n}`))
     const outcomes = await inOppositeOrders(db, batch)
     expect(outcomes.filter(({ outcome }) => outcome === 'recorded')).toHaveLength(BATCH)
-    // The loser was told of the body that stands, although it was committed after its own statement began.
+    // The losing receiver got the hash of the recorded body, although that was committed after its
+    // own statement began.
     const known = outcomes.filter((outcome) => outcome.outcome === 'known')
     expect(known).toHaveLength(BATCH)
     expect(new Set(known.map(({ bodySha256 }) => Buffer.from(bodySha256).toString('hex')))).toEqual(

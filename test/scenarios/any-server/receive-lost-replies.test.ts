@@ -4,7 +4,10 @@ import { freshDatabase } from '../../support/database.ts'
 import { proxyTo } from '../../support/proxy.ts'
 import { until } from '../../support/until.ts'
 
-/* The commit was made, but its reply was lost: the sender must not be told 2xx, and the event must run once. */
+/*
+ * The commit was made, but its reply was lost: the sender must not get a 2xx, and the event must
+ * run once.
+ */
 
 const EVENT = { id: 'evt_1', type: 'count.a' }
 
@@ -51,7 +54,7 @@ test('a connection cut between commit and reply: the sender gets 503, and the pr
   expect((await app.send(EVENT)).status).toBe(200)
   expect(await db.rows('select state from hookonce.job')).toEqual([{ state: 'processing' }])
 
-  // Half a minute is how long a stray lease is left alone: the clock of leases is the database's, so move it there.
+  // A stray lease is ignored for half a minute. Leases use the database's clock, so move it there.
   await db.pool.query(`update hookonce.job set started_at = started_at - interval '1 minute'`)
   await until('it is processed', () =>
     db.number(`select count(*) from hookonce.job where state = 'processed'`),

@@ -254,7 +254,7 @@ test('an observer that breaks its spans neither loses nor repeats work', async (
   expect(runs.sort()).toEqual(['evt_1', 'evt_2'])
   expect(await db.number(`select count(*) from hookonce.receipt where headers like '%traceparent%'`)).toBe(0)
   await until('the faults are reported', () =>
-    ['before', 'after', 'rejected', 'no W3C traceparent'].every((word) =>
+    ['before', 'after', 'rejected', 'not a W3C traceparent'].every((word) =>
       warnings.mock.calls.some(([warning]) => String(warning).includes(word)),
     ),
   )

@@ -53,6 +53,6 @@ test('a real process that is stopped in a transaction wakes up too late to chang
 
 test('a module that cannot be loaded is named, with what it printed', async () => {
   await expect(realKit('/nowhere/app.mjs')).rejects.toThrow(
-    /ended before it took deliveries.*\/nowhere\/app.mjs/s,
+    /ended before it accepted deliveries.*\/nowhere\/app.mjs/s,
   )
 })

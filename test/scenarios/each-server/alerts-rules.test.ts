@@ -191,7 +191,7 @@ test('silence: a source with little history is not told of, and one that left is
   await evaluateUntilOver(db)
   expect(await alertsOf(db)).toEqual(resolved('silence', 'github'))
   expect((await toldTo(db)).at(-1)?.resolved).toMatchObject([
-    { says: 'no delivery for a week: the source is not watched any more' },
+    { says: 'no delivery for a week: the source is no longer watched' },
   ])
 })
 

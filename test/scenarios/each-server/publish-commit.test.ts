@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const MESSAGES = `select topic, key, state::text, attempts, headers, payload from hookonce.outbox order by seq, topic`
 
-/** hookonce with one publisher for everything, which remembers. */
+/** hookonce with one publisher for all topics, which records the messages. */
 function publishing(db: TestDatabase): { hooks: TestHooks; got: Message[] } {
   const got: Message[] = []
   const hooks = testHooks(db, {
@@ -76,7 +76,8 @@ test.each(['transaction', 'completion'])('to throw is to drop the message of a %
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await inState(db, 'failed')
-  // What an earlier transaction of the same job committed is carried on, although the job failed.
+  // Messages that an earlier transaction of the same job committed are published, although the job
+  // failed.
   const committed = kind === 'completion' ? [] : ['a']
   await published(db, committed.length)
   expect(await db.rows('select topic from hookonce.outbox')).toEqual(committed.map((topic) => ({ topic })))
@@ -227,7 +228,7 @@ test('writes, effect keys, versions and messages of a transaction are one commit
     })
     faults.push(await work.catch((error: unknown) => error))
     if (ctx.attempt === 1) throw new Error('again')
-    // The lease that was taken away is given back to somebody.
+    // The lease that was taken away is returned.
     if (ctx.attempt === 2) await db.rows(`update hookonce.job set state = 'retrying', worker = null`)
   })
   await hooks.start()
@@ -240,7 +241,8 @@ test('writes, effect keys, versions and messages of a transaction are one commit
   ])
   expect(await counted()).toEqual([{ writes: 1, keys: 1, versions: 1, messages: 1, steps: 1 }])
 
-  // Another event, with the same effect and the same version but skipped: neither writes nor publishes.
+  // Another event with the same effect and the same version is skipped: it neither writes nor
+  // publishes.
   await hooks.stop()
   const later = testHooks(db, { outbox: { publishers: 'elsewhere' } })
   later.on('test', '*', (event, ctx) =>

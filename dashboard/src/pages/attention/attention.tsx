@@ -30,7 +30,7 @@ export default function Attention() {
   const [decided, setDecided] = useState<{ effect: UnknownEffect; verb: Verb }>()
   const { items, isFirstLoading, error } = pages
   const asked = queryValue('effect')
-  // The oldest has waited longest: it is open until another one is.
+  // The oldest effect has waited longest: it is open until the user opens another.
   const openKey = asked === '-' ? undefined : asked || (items[0] && keyOf(items[0]))
 
   return (

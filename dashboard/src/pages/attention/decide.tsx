@@ -29,7 +29,7 @@ export function Decide({
 
   async function decide(why: string): Promise<void> {
     const body = { key: effect.key, tenant: effect.tenant, why }
-    // The text, and not its value: JavaScript would round large integers.
+    // Sends the text, not a parsed value: JavaScript would round large integers.
     const given = isDone && result.trim() !== '' ? { resultText: result.trim() } : {}
     const { jobs } = isDone
       ? await client.post('/attention/confirm-done', {

@@ -8,10 +8,10 @@ import type { UnknownEffect } from './attention.tsx'
 import { type Verb, verbs } from './decide.tsx'
 
 const words = texts.attention
-/** More jobs than this say nothing new. */
+/** Listing more jobs would not help the decision. */
 const JOBS_SHOWN = 8
 
-/** What is known of one effect, and what may be decided. */
+/** The facts about one effect, and the possible decisions. */
 export function Effect({
   effect,
   onDecide,

@@ -16,7 +16,7 @@ type Captured = ItemOf<'/captured'>
 
 const words = texts.captured
 const titles = words.columns
-/** They are not in the ledger, so the stream tells nothing of them. */
+/** Captured requests are not in the ledger, so the stream does not announce them. */
 const POLL_MS = 2_000
 
 const columns: readonly Column<Captured>[] = [

@@ -6,7 +6,7 @@ import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { texts } from '../../texts.ts'
 
-/* What the tables of destinations and of subscribers have in common. */
+/* Columns that the tables of destinations and subscribers share. */
 
 const words = texts.destinations
 
@@ -24,7 +24,10 @@ export const waitingColumn: Column<Held> = {
   cell: ({ waiting }) => formatCount(waiting),
 }
 
-/** With when the next job is tried while it is not closed. A phone has no room for that. */
+/**
+ * Unless the circuit is closed, also shows when the next job is tried. A phone has no room for
+ * that.
+ */
 export const circuitColumn: Column<Held> = {
   name: 'circuit',
   title: words.columns.circuit,

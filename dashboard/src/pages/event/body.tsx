@@ -11,9 +11,9 @@ import { JsonTree } from './json-tree.tsx'
 import type { Chain } from './timeline.ts'
 
 const words = texts.event
-/** A larger body is not made into a tree: the browser would have to hold all of it twice. */
+/** Larger bodies are shown as text: for a tree, the browser would hold them twice. */
 const MAX_TREE_CHARS = 2_000_000
-/** What is shown of a body that is no tree. */
+/** How much of a body is shown as text. */
 const MAX_RAW_CHARS = 200_000
 
 export interface StoredBody {
@@ -28,16 +28,17 @@ export async function readBody(id: string, signal?: AbortSignal): Promise<Stored
   try {
     return { bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
-    // Bytes that are no text are offered as a file.
+    // Bytes that are not text are offered as a file.
     return { bytes, text: undefined }
   }
 }
 
 /**
- * The body, if this caller may see it. A look is recorded in the audit, so it is asked for first.
+ * The body, if this caller may see it. Each view is recorded in the audit, so the user must request
+ * it.
  */
 export function Body({ receipt }: { readonly receipt: Chain['receipt'] }) {
-  // On the own machine of a developer there is nobody to account to.
+  // With `hookonce dev` there is one user, so views need no audit.
   const [isWanted, setWanted] = useState(session.value?.name === 'local:loopback')
   if (receipt.unreadable) return <p class="panel-note">{receipt.unreadable.message}</p>
   if (receipt.bodyBytes === null) return <p class="panel-note">{words.bodyGone}</p>

@@ -1,6 +1,6 @@
 /** A request as a line for the shell. */
 
-/** Of one connection, or computed by curl. */
+/** Headers that belong to one connection or that curl computes. */
 const LEFT_OUT = new Set([
   'host',
   'content-length',
@@ -15,7 +15,7 @@ export interface StoredRequest {
   readonly url: string
   /** Lines of `name: value`. */
   readonly headers: string
-  /** Undefined: it is not text, and comes from this file. */
+  /** Undefined: the body is not text; curl reads it from this file. */
   readonly body: string | undefined
   readonly file: string
 }

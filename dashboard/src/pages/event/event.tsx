@@ -24,14 +24,12 @@ import type { Chain } from './timeline.ts'
 import { Timeline } from './timeline-view.tsx'
 
 const words = texts.event
-/**
- * The stream follows new events only: an old one that is replayed is read again until it is done.
- */
+/** The stream announces new events only. A replayed event is polled until it is done. */
 const POLL_MS = 2_000
 const UNFINISHED: ReadonlySet<string> = new Set(['received', 'processing', 'retrying'])
 
 export default function EventPage({ params: { id = '' } }: PageProps) {
-  // Another event is another page: nothing of the last one stays.
+  // Each event gets a new component, so no state of the last one remains.
   return <OneEvent key={id} id={id} />
 }
 
@@ -133,7 +131,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   )
 }
 
-/** Whether this time is still to come. */
+/** Whether this time is in the future. */
 function isAhead(at: string | null): boolean {
   return at !== null && Date.parse(at) > now.value
 }
@@ -152,7 +150,8 @@ async function copyCurl(receipt: Chain['receipt']): Promise<void> {
 }
 
 /**
- * Where this gateway receives. One that only works knows no address: the usual one stands for it.
+ * The address where this gateway receives. A gateway that only works has none: the default is
+ * shown.
  */
 async function deliveryAddress(): Promise<string> {
   const { deliveryUrl } = await client.get('/gateway')
@@ -195,7 +194,7 @@ function Facts({ chain }: { readonly chain: Chain }) {
   )
 }
 
-/** What a replay would do, before anybody asks for it. */
+/** Shows what a replay would do, before the user starts it. */
 function Foresight({ chain }: { readonly chain: Chain }) {
   const { id } = chain.receipt
   const states = chain.jobs.map(({ state }) => state).join()

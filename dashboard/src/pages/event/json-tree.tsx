@@ -2,15 +2,13 @@ import { useState } from 'preact/hooks'
 import { texts } from '../../texts.ts'
 import type { JsonNode } from './json-text.ts'
 
-/*
- * A tree of JSON. Large parts are closed until somebody opens them, so that any body can be shown.
- */
+/* A tree of JSON. Large parts are closed until the user opens them, so any body can be shown. */
 
 /** Parts below this depth are closed at first. */
 const OPEN_DEPTH = 4
 /** More children than this are shown in portions. */
 const PORTION = 50
-/** Longer strings are cut until somebody asks. */
+/** Longer strings are cut until the user expands them. */
 const MAX_TEXT = 240
 
 export interface JsonTreeProps {
@@ -122,7 +120,8 @@ function Branch({ node, depth, label, after }: BranchProps) {
       <div class="json-inner">
         {children.slice(0, shown).map(([name, child], place) => (
           <Value
-            // Names may be there twice, and the order of a stored body never changes.
+            // Names may repeat, so the position is the key: the order of a stored body never
+            // changes.
             key={place}
             node={child}
             depth={depth + 1}

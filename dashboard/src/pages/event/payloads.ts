@@ -1,7 +1,7 @@
 import { client } from '../../api.ts'
 import type { Chain } from './timeline.ts'
 
-/** The chain with headers and results of effects. A look is recorded in the audit. */
+/** The chain with headers and results of effects. Each view is recorded in the audit. */
 export function readPayloads(id: string, signal?: AbortSignal): Promise<Chain> {
   return client.get('/events/{id}', {
     params: { id },

@@ -12,7 +12,7 @@ const words = texts.event.replay
 
 export type ReplayPlan = ResponseOf<'GET', '/events/{id}/replay'>
 
-/** What is recorded as done, by name. */
+/** The steps and effects that are recorded as done, by name. */
 export function doneIn(plan: ReplayPlan): readonly string[] {
   return plan.fresh.flatMap(({ steps, effects, messages }) => [
     ...steps.map((name) => words.step(name)),
@@ -27,7 +27,7 @@ export interface ReplayDialogProps {
   readonly onDone: () => void
 }
 
-/** Says what will run again and what will not, before it replays one event. */
+/** Shows what will run again and what will not, before one event is replayed. */
 export function ReplayDialog({ chain, onClose, onDone }: ReplayDialogProps) {
   const { id } = chain.receipt
   const [subscriber, setSubscriber] = useState('')

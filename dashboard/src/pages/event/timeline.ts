@@ -84,7 +84,7 @@ function lanesOf(chain: Chain, job: JobGroup['job']): (Lane | Wait)[] {
 }
 
 interface Span {
-  /** What began before the first attempt is shown under it. */
+  /** Work that began before the first attempt is shown under it. */
   readonly from: number
   readonly start: number
   readonly end: string | null
@@ -101,7 +101,7 @@ function partIn(part: Lane, { from, start, end, until }: Span): Lane[] {
   const isLater = part.kind === 'effect' && part.end !== undefined && end !== null
   if (isBegunHere && isLater && (part.end ?? 0) >= until)
     return [{ ...part, state: 'retrying', note: 'started', error: undefined, end: Date.parse(end ?? '') }]
-  // Nobody told its outcome: the call ended with the attempt, as far as is known.
+  // Its outcome was not recorded: as far as is known, the call ended with the attempt.
   if (isBegunHere && part.end === undefined && part.kind === 'effect' && end !== null)
     return [{ ...part, end: Date.parse(end) }]
   if (isBegunHere) return [part]
@@ -157,7 +157,7 @@ function partsOf(chain: Chain, subscriber: string): Lane[] {
   return [...steps, ...effects, ...messages].sort((a, b) => a.start - b.start)
 }
 
-/** An attempt that is followed by a retry has failed itself. */
+/** An attempt followed by a retry has failed. */
 function stateOf(outcome: string): string {
   return outcome === 'retrying' || outcome === 'crashed' ? 'failed' : outcome
 }
@@ -235,7 +235,7 @@ export function axisOf(lanes: readonly Pick<Lane, 'kind' | 'start' | 'end'>[], n
   }
 }
 
-/** A message is idle until it is published: work are only its ends. */
+/** A message is idle until it is published: only its two ends count as work. */
 function busyTimes({ kind, start, end }: Pick<Lane, 'kind' | 'start' | 'end'>, now: number) {
   const until = Math.max(start, end ?? now)
   const times: [number, number][] = [[start, until]]

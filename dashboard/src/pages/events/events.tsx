@@ -25,7 +25,7 @@ export type ListedEvent = ItemOf<'/events'>
 
 export default function Events() {
   const q = queryValue('q')
-  // Another search is another list: nothing of the last one stays.
+  // Each search gets a new component, so no state of the last one remains.
   return <EventList key={q} search={q} />
 }
 
@@ -100,12 +100,12 @@ function useEvents(query: EventsQuery, isAtTop: boolean): Pages<ListedEvent> {
         signal,
       }),
     [query],
-    // Who reads further down is not disturbed: rows would move.
+    // A list that is scrolled down is not updated: its rows would move.
     { keyOf: ({ id }) => id, ...(isAtTop ? { refreshMs: REFRESH_MS } : {}) },
   )
 }
 
-/** Whether something was recorded since the list stopped to follow. */
+/** Whether events were recorded since the list stopped following. */
 function useNews(isHeld: boolean): boolean {
   const [hasNew, setNew] = useState(false)
   useEffect(() => {

@@ -3,10 +3,10 @@ import { download } from '../../parts/download.ts'
 import type { ListedEvent } from './events.tsx'
 import type { EventsQuery } from './query.ts'
 
-/** More events than this are a task for the API itself: the curl line shows how. */
+/** For more events, use the API itself: the curl line shows how. */
 export const MAX_EXPORTED = 10_000
 
-/** One event per line. Bodies are not in it. */
+/** One event per line, without bodies. */
 export function saveJsonLines(events: readonly ListedEvent[]): void {
   download(events.map((event) => `${JSON.stringify(event)}\n`).join(''), 'events.jsonl')
 }

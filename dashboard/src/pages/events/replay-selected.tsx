@@ -7,7 +7,7 @@ import type { ListedEvent } from './events.tsx'
 
 const words = texts.events.replaySelected
 
-/** Each is a request. For more, there is the replay of all that match. */
+/** Each event is one request. For more events, use the replay of all matching events. */
 const MAX_SELECTED = 500
 const AT_ONCE = 4
 
@@ -46,7 +46,7 @@ export function ReplaySelected({ events, onClose, onDone }: ReplaySelectedProps)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     onDone()
-    // Nothing at all was replayed: the dialog stays, and says why.
+    // Nothing was replayed: the dialog stays open and shows why.
     if (faults.length === events.length) throw faults[0]
     toast(words.replayed(jobs))
     if (faults.length > 0) toast(words.failed(faults.length, explain(faults[0])), { isBad: true })

@@ -25,7 +25,7 @@ export interface ToolbarProps {
   readonly active: ListedEvent | undefined
 }
 
-/** What can be done with the list, or with what is selected in it. */
+/** Actions on the list, or on its selected rows. */
 export function Toolbar({ pages, filter, query, selection, active }: ToolbarProps) {
   const [open, setOpen] = useState<'selected' | 'all' | 'waiting'>()
   const selected = pages.items.filter(({ id }) => selection.keys.has(id))

@@ -64,7 +64,7 @@ function Muted({ at }: { readonly at: string }) {
   )
 }
 
-/** Which subscriber of which source. */
+/** Source and subscriber. */
 export function Where({
   tenant,
   source,

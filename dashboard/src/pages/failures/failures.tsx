@@ -17,7 +17,7 @@ import { spanOf } from './series.ts'
 
 const words = texts.failures
 const PERIODS = ['24h', '7d', 'all'] as const
-/** Comparing the texts of failures costs the ledger more than a page of events. */
+/** Grouping failures by text costs the ledger more than a page of events. */
 const REFRESH_MS = 10_000
 const SHOWN = 100
 

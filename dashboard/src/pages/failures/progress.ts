@@ -1,7 +1,7 @@
 import { formatDuration } from '../../format.ts'
 import { texts } from '../../texts.ts'
 
-/* How far a replay of many jobs is, in words. */
+/* The progress of a replay of many jobs, as text. */
 
 const words = texts.failures.replays
 
@@ -19,7 +19,7 @@ export interface Reading {
   readonly replayed: number
 }
 
-/** A process works on a replay in batches: over less time, a rate says little. */
+/** A replay runs in batches: over a shorter time, the rate would be inaccurate. */
 const SHORTEST_MS = 4_000
 
 /** Jobs per second since the oldest reading. Undefined: it cannot be known yet. */
@@ -29,10 +29,7 @@ export function rateOf(readings: readonly Reading[]): number | undefined {
   return ((last.replayed - first.replayed) * 1_000) / (last.at - first.at)
 }
 
-/**
- * How long the rest takes. A replay that stands still takes as long as its limit says, from its
- * start on.
- */
+/** The remaining time. A stalled replay takes as long as its rate limit implies, from its start. */
 export function millisecondsLeft(
   { expected, replayed, perSecond }: Progress,
   rate: number | undefined,

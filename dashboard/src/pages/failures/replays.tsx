@@ -21,7 +21,10 @@ const READINGS = 8
 export type Replay = ItemOf<'/replays'>
 type List = Resource<{ readonly data: readonly Replay[] }>
 
-/** The replays of many jobs. While one runs, they are read each second; its end is told. */
+/**
+ * The replays of many jobs. While one runs, the list is read each second. A toast announces its
+ * end.
+ */
 export function useReplays(onEnd: () => void): List {
   const list = useResource((signal) => client.get('/replays', { query: { limit: SHOWN }, signal }), [], {
     refreshMs: 5_000,
@@ -110,7 +113,7 @@ function Running({ replay, onCancel }: { readonly replay: Replay; readonly onCan
   )
 }
 
-/** Its rate and the time left; or that it stands still. */
+/** Its rate and remaining time, or that it has stalled. */
 function paceOf(replay: Replay, rate: number | undefined): string {
   if (rate === 0) return words.standing
   const shown = (rate ?? replay.perSecond).toFixed(rate !== undefined && rate < 10 ? 1 : 0)
@@ -118,7 +121,7 @@ function paceOf(replay: Replay, rate: number | undefined): string {
   return `${words.rate(shown, replay.perSecond)} · ${words.left(formatDuration(seconds * 1_000))}`
 }
 
-/** What an ended replay was about, and what became of it. */
+/** The subject and the result of an ended replay. */
 function Ended({ replay }: { readonly replay: Replay }) {
   const { filter, actor, why, perSecond, createdAt, endedAt } = replay
   return (

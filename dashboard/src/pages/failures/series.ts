@@ -1,7 +1,7 @@
 /* Failures over time, for the small line of a group. */
 
 const HOUR_MS = 3_600_000
-/** As many points as the line has room for. */
+/** The number of points that fit into the line. */
 const POINTS = 40
 
 export interface Hour {

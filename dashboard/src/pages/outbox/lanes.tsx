@@ -18,7 +18,7 @@ const SHOWN = 200
 
 type Lane = ItemOf<'/outbox/lanes'>
 
-/** Lanes whose first message is refused: the others wait behind it. */
+/** Lanes whose first message is refused: their other messages wait behind it. */
 export function Lanes({ topic }: { readonly topic: string }) {
   const { data, error, reload } = useResource(
     (signal) =>
@@ -58,7 +58,7 @@ interface TryNowProps {
   readonly onDone: () => void
 }
 
-/** Publishes the first message of a lane now, instead of at its next time. */
+/** Publishes the first message of a lane now, before its scheduled time. */
 function TryNow({ lane, onClose, onDone }: TryNowProps) {
   const { tryNow } = words
   async function retry(why: string): Promise<void> {
@@ -125,7 +125,7 @@ function LaneFacts({ lane, onTry }: { readonly lane: Lane; readonly onTry: () =>
   )
 }
 
-/** A lane that is due for this long is not tried by any relay. */
+/** If a lane is due for this long, no relay is trying it. */
 const OVERDUE_MS = 60_000
 
 function NextTry({ dueAt, isPublishing }: Pick<Lane, 'dueAt' | 'isPublishing'>) {

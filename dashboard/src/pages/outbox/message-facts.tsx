@@ -11,7 +11,7 @@ import type { Message } from './messages.tsx'
 
 const words = texts.outbox
 
-/** One message. Its payload is read when somebody asks for it: the audit records each look. */
+/** One message. Its payload is read on request: the audit records each view. */
 export function MessageFacts({
   message,
   onAgain,

@@ -20,7 +20,7 @@ type ListState = 'failed' | 'waiting' | 'published'
 
 const keyOf = ({ id }: Message): string => id
 
-/** Messages of one state, and the verb for those that are finished. */
+/** The messages of one state, and the action for finished ones. */
 export function Messages({ state, topic }: { readonly state: ListState; readonly topic: string }) {
   const pages = usePages(
     (cursor, signal) =>

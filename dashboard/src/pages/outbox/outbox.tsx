@@ -12,7 +12,7 @@ import { Messages } from './messages.tsx'
 const words = texts.outbox
 const TABS = ['stuck', 'failed', 'waiting', 'published'] as const
 
-/** Messages that were committed with a business write: where they are, and what holds them up. */
+/** Messages that were committed with a business write: their states, and what blocks them. */
 export default function Outbox() {
   const asked = queryValue('state')
   const tab = TABS.find((one) => one === asked) ?? 'stuck'
@@ -46,8 +46,8 @@ interface Counts {
 }
 
 /**
- * How many messages wait and have failed. The status is about all tenants, so only some may ask for
- * it.
+ * How many messages wait and have failed. The status covers all tenants, so not every token may
+ * read it.
  */
 function useCounts(topic: string): Counts | undefined {
   const isWhole = seesAllTenants.value

@@ -6,12 +6,12 @@ import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
 
-/* What needs a person comes first, in a sentence with the one button that helps. */
+/* Work for a person comes first: a sentence, and the button that helps. */
 
 const words = texts.overview
-/** Of each kind. The row says how many more there are, and the page of the kind has them. */
+/** Rows shown of each kind. The last row counts the others and links to their page. */
 const SHOWN = 2
-/** Counted of each kind, to say how many more there are. */
+/** Counted of each kind, for the number of rows that are not shown. */
 const COUNTED = 20
 const DAY_MS = 86_400_000
 /** These rules are shown from the ledger itself, with more detail than an alert has. */
@@ -43,7 +43,7 @@ async function readNeeds(isWhole: boolean, signal: AbortSignal) {
   }
 }
 
-/** A destination has one circuit, and is a subscriber of several sources. */
+/** A destination has one circuit, but is a subscriber of several sources. */
 function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   return [...new Map(items.map((item) => [keyOf(item), item])).values()]
 }
@@ -85,7 +85,7 @@ interface NeedProps {
 
 type Described = Omit<NeedProps, 'more'> & { readonly key: string }
 
-/** The first of a kind. The last of them says how many are not shown. */
+/** The first rows of a kind. The last row counts those that are not shown. */
 function firstOf<Item>(items: readonly Item[], describe: (item: Item) => Described) {
   const shown = items.slice(0, SHOWN)
   return shown.map((item, place) => {
@@ -156,7 +156,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
   ]
 }
 
-/** The time stands apart from the sentence, which may be cut. */
+/** The time is outside the sentence, which may be truncated. */
 function Need({ kind, colour, path, verb, says, at, more }: NeedProps) {
   return (
     <div class="card need">

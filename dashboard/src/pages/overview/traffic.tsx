@@ -69,7 +69,7 @@ function Lag() {
   )
 }
 
-/** Of the smallest unit in which it is at least one. */
+/** In the smallest unit in which the value is at least one. */
 function formatRate(perSecond: number): string {
   if (perSecond >= 1) return words.perSecond(perSecond >= 10 ? perSecond.toFixed(0) : perSecond.toFixed(1))
   if (perSecond * 60 >= 1) return words.perMinute((perSecond * 60).toFixed(0))

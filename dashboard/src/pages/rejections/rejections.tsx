@@ -29,7 +29,7 @@ export default function Rejections() {
   const rejections = data?.data
   const asked = queryValue('of')
   const first = rejections?.[0]
-  // The latest is the one that somebody comes for.
+  // The latest rejection is usually the one to look at.
   const openKey = asked === '-' ? undefined : asked || (first && keyOf(first))
   return (
     <>

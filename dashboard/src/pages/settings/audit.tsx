@@ -57,7 +57,7 @@ const columns: readonly Column<Entry>[] = [
   },
 ]
 
-/** What people did: who, what, why and from where. */
+/** The actions of people: who, what, why and from which address. */
 export function Audit() {
   const pages = usePages(
     (cursor, signal) =>

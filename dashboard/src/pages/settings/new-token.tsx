@@ -15,7 +15,7 @@ export interface NewTokenProps {
   readonly onClose: () => void
 }
 
-/** Asks what the token may do, and makes it. */
+/** A form for the rights of a new token. */
 export function NewToken({ onMade, onClose }: NewTokenProps) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('viewer')
@@ -104,7 +104,7 @@ export function NewToken({ onMade, onClose }: NewTokenProps) {
   )
 }
 
-/** Shows a new token: the only time that anybody sees it. */
+/** Shows a new token. It is never shown again. */
 export function MadeToken({ token, onClose }: { readonly token: string; readonly onClose: () => void }) {
   const foot = (
     <button type="button" class="first" onClick={onClose}>

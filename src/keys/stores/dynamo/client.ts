@@ -40,7 +40,8 @@ export async function connect(callerClient: DynamoLike | undefined): Promise<Con
       { cause: error },
     )
   })
-  // Its shape shows only that it can send. The first response shows whether it talks to DynamoDB.
+  // Its shape shows only that it can send. The first response shows whether it is connected to
+  // DynamoDB.
   if (callerClient) return { sdk, client: callerClient as Connection['client'], close: () => undefined }
   const client = new sdk.DynamoDBClient({})
   return { sdk, client, close: () => client.destroy() }

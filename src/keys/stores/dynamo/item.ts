@@ -4,8 +4,8 @@ import type { KeyRecord, KeyState } from '../../record.ts'
 /*
  * A record as an item, and the conditions under which an item may be changed.
  *
- * `ttl`, in seconds, tells the server when it may delete the item. `steps` exists from the first
- * lock on, because an update can add to a map but cannot create one on the way.
+ * After `ttl`, in seconds, the server may delete the item. `steps` exists from the first lock on,
+ * because an update can add to a map but cannot create one on the way.
  */
 export type Item = Readonly<Record<string, AttributeValue>>
 

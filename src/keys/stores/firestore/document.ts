@@ -3,9 +3,7 @@ import { HOUR_MS } from '../../../model/durations.ts'
 import { type KeyRecord, keyStates } from '../../record.ts'
 import type { FirestoreSnapshot } from './client.ts'
 
-/*
- * A record and its steps as one document. `ttl` tells the server when it may delete the document.
- */
+/* A record and its steps as one document. After `ttl`, the server may delete the document. */
 export interface StoredKey {
   readonly record: KeyRecord
   readonly steps: ReadonlyMap<string, Uint8Array>

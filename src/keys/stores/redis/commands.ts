@@ -79,7 +79,7 @@ export function commandSender(
   }
 }
 
-/** Stands in for an answer if this request failed and others of the same call succeeded. */
+/** Replaces the answer if this request failed and others of the same call succeeded. */
 class CommandFailure {
   readonly reason: unknown
 
