@@ -14,6 +14,7 @@ const catalogue = {
   akeneo: () => import('./akeneo.ts'),
   alchemy: () => import('./alchemy.ts'),
   alipay: () => import('./alipay.ts'),
+  ampersand: () => import('./ampersand.ts'),
   anthropic: () => import('./anthropic.ts'),
   asana: () => import('./asana.ts'),
   ashby: () => import('./ashby.ts'),

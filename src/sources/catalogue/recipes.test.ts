@@ -153,7 +153,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
       'wm_sec.signature': hmac('sha256', `POST\n/in/walmart?a=1\n${SECONDS}\n${sha256(BODY)}`, 'base64'),
     },
     options: { url: 'https://example.com/in/walmart?a=1' },
-    toleranceSeconds: 300,
+    toleranceSeconds: 7_200,
   },
   webex: { headers: { 'x-spark-signature': hmac('sha1', BODY) } },
   'wechat-pay': {

@@ -7,7 +7,7 @@ export const tally = provider({
     category: 'forms',
     confidence: 'documented',
     evidence: [
-      'https://tally.so/help/webhooks (cited by a secondary source)',
+      'https://tally.so/help/webhooks',
       'github.com/garethx/webhook-skills@9d57a6b:providers.yaml (secondary, cites the vendor docs)',
     ],
     notes: [
