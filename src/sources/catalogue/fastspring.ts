@@ -26,6 +26,6 @@ export const fastspring = provider({
     occurredAt: { at: 'item:created', unit: 'ms' },
     object: 'item:data',
   },
-  // FastSpring takes a 202 as "only the events listed in the answer".
+  // FastSpring retries until it gets a 200.
   acceptedStatus: 200,
 })

@@ -3,8 +3,6 @@ import { provider } from '../provider.ts'
 /** Happen once to an object. Every other event may happen again with the same body. */
 const ONCE = [
   'order/created',
-  'order/paid',
-  'order/cancelled',
   'product/created',
   'product/deleted',
   'category/created',
@@ -23,10 +21,9 @@ export const nuvemshop = provider({
       'https://tiendanube.github.io/api-documentation/resources/webhook (cited by a secondary source)',
       'github.com/garethx/webhook-skills@9d57a6b:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: ['that an order is paid and cancelled at most once'],
     notes: [
       'The secret is the client secret of the app.',
-      'A delivery names only shop, event and object. Of updates, each delivery is an event, including retries, because two updates have the same body.',
+      'A delivery names only shop, event and object. An object is created and deleted once. Of every other event each delivery counts, including retries, because a second update has the same body.',
       'Retries end after 48 hours.',
     ],
   },

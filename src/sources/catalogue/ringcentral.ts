@@ -11,12 +11,9 @@ export const ringcentral = provider({
       'https://developers.ringcentral.com/guide/notifications/webhooks/creating-webhooks',
       'github.com/garethx/webhook-skills@9d57a6b:providers.yaml (secondary, cites the vendor docs)',
     ],
-    unverified: [
-      'that the validation request has no `Verification-Token`',
-      'the retries; hookonce assumes a week',
-    ],
+    unverified: ['the retries; hookonce assumes a week'],
     notes: [
-      'Nothing is signed. Subscribe with a `verificationToken`; it is the secret.',
+      'Nothing is signed. Subscribe with a `verificationToken`; it is the secret. Notifications without it are rejected.',
       'An address that is slow or fails is blocked for 15 minutes or longer.',
     ],
   },
@@ -31,7 +28,8 @@ export const ringcentral = provider({
   handshake: [
     {
       method: 'POST',
-      when: { 'header:validation-token': true, 'header:verification-token': false },
+      // A notification has a uuid, and must not be taken for a handshake.
+      when: { 'header:validation-token': true, 'json:uuid': false },
       signed: false,
       reply: { headers: { 'validation-token': '{header:validation-token}' } },
     },

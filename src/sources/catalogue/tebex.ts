@@ -34,7 +34,8 @@ export const tebex = provider({
     {
       method: 'POST',
       when: { 'json:type': 'validation.webhook' },
-      signed: true,
+      // Whether it is signed is not documented. The answer contains nothing but its own id.
+      signed: false,
       reply: { json: { id: '{json:id}' } },
     },
   ],
