@@ -69,12 +69,12 @@ describe('a description', () => {
     [
       'a body left unsigned',
       { signature: { ...base.signature, content: 'x' } },
-      /must contain \{body\} exactly once/,
+      /must contain \{body\} or \{bodySha256\} exactly once/,
     ],
     [
       'a body signed twice',
       { signature: { ...base.signature, content: '{body}{body}' } },
-      /must contain \{body\} exactly once/,
+      /must contain \{body\} or \{bodySha256\} exactly once/,
     ],
     ['a stray brace', { signature: { ...base.signature, content: '{{body}' } }, /unbalanced brace/],
     [

@@ -216,7 +216,7 @@ function settingsRead({ signature, handshake = [], acceptedHeaders }: RelatedPar
 
 /** Whether a description needs the public URL of the endpoint. */
 export function needsUrl({ signature, handshake = [] }: CheckedDescription): boolean {
-  if (isDigest(signature) && signature.content.includes('{url}')) return true
+  if (isDigest(signature) && /\{(?:url|path)\}/.test(signature.content)) return true
   if (signature.algorithm === 'jwt' && signature.urlHash !== undefined) return true
   if (signature.algorithm === 'coded' && signature.needsUrl) return true
   return handshake.some(({ reply }) => JSON.stringify(reply).includes('{url}'))

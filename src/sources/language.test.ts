@@ -25,6 +25,9 @@ describe('what is signed', () => {
     ['{setting:app}{body}', `app-1${BODY}`, { settings: { app: 'app-1' } }],
     ['{json:name}:{body}', `grüezi:${BODY}`],
     ['{query:a}|{body}', `1|${BODY}`],
+    ['{path}\n{body}', `/in?a=1\n${BODY}`, { url: 'https://acme.test/in' }],
+    ['{path}\n{body}', `/?a=1\n${BODY}`, { url: 'https://acme.test' }],
+    ['{bodySha256}', createHash('sha256').update(BODY).digest('hex')],
     ['{json:none}|{body}', `|${BODY}`],
   ])('%s', (content, signed, more = {}) => {
     const source = custom({
@@ -92,6 +95,100 @@ describe('what is signed', () => {
     }
     const signed = source.sign({ body: BODY, timestampMs: NOW_MS })
     expect(signed['x-sig']).toBe(`t=1700000000,v1=${ours}`)
+  })
+
+  it('may be values without names, after a date or without one', () => {
+    const [ours, other] = [hmac(`1700000000000.${BODY}`), '0'.repeat(64)]
+    const format = { kind: 'values', separator: ',' } as const
+    const signature = { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex', format } as const
+    const event = { key: 'json:id' } as const
+    const dated = custom({
+      secret: 's',
+      signature: { ...signature, content: '{timestamp}.{body}' },
+      timestamp: { at: 'field:1', unit: 'ms' },
+      event,
+    })
+    for (const values of [[ours], [ours, other], [other, ours], [` ${ours} `]]) {
+      const headers = { 'x-sig': ['1700000000000', ...values].join(',') }
+      expect(dated.verify(arriving({ headers }))).toEqual({ ok: true, secret: 1 })
+    }
+    const verified = (text: string) => dated.verify(arriving({ headers: { 'x-sig': text } }))
+    // The first value is the date, even if it is a signature.
+    expect(verified(`${ours},${ours}`)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
+    expect(verified('1700000000000')).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
+    expect(verified(`1700000000001,${ours}`)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
+    // Only so many are compared.
+    expect(verified(['1700000000000', ...Array(8).fill(other), ours].join(','))).toMatchObject({
+      code: 'SIGNATURE_MISMATCH',
+    })
+    expect(dated.sign({ body: BODY, timestampMs: NOW_MS })['x-sig']).toBe(`1700000000000,${ours}`)
+
+    const undated = custom({ secret: 's', signature, event })
+    expect(undated.verify(arriving({ headers: { 'x-sig': `${other},${hmac(BODY)}` } }))).toMatchObject({
+      ok: true,
+    })
+    expect(undated.sign({ body: BODY })['x-sig']).toBe(hmac(BODY))
+    expect(() =>
+      custom({
+        secret: 's',
+        signature: { ...signature, content: '{timestamp}.{body}' },
+        timestamp: { at: 'field:t', unit: 'ms' },
+        event,
+      }),
+    ).toThrow(/expected field:1/)
+  })
+
+  it('may be another item of the signature header', () => {
+    const signature = {
+      algorithm: 'hmac-sha256',
+      header: 'x-sig',
+      encoding: 'hex',
+      format: { kind: 'list', itemSeparator: ',', fieldSeparator: '=', signatureField: 's' },
+      content: '{field:t}.{body}',
+    } as const
+    const source = custom({ secret: 's', signature, event: { key: 'json:id' } })
+    const verified = (text: string) => source.verify(arriving({ headers: { 'x-sig': text } }))
+    const ours = hmac(`n0nce=.${BODY}`)
+    expect(verified(`t=n0nce=,s=${ours}`)).toEqual({ ok: true, secret: 1 })
+    expect(verified(`s=${ours},t=n0nce=`)).toMatchObject({ ok: true })
+    // Of repeated items the first counts.
+    expect(verified(`t=other,t=n0nce=,s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
+    expect(verified(`s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MISSING' })
+    expect(verified(`t=ĳ,s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
+    expect(verified(source.sign({ body: BODY })['x-sig'] ?? '')).toMatchObject({ ok: true })
+    expect(() =>
+      custom({
+        secret: 's',
+        signature: { ...signature, format: { kind: 'bare' } },
+        event: { key: 'json:id' },
+      }),
+    ).toThrow(/\{field:<name>\} needs signature.format of kind "list"/)
+  })
+
+  it('may be hexadecimal text in base64', () => {
+    const source = custom({
+      secret: 's',
+      signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'base64-hex' },
+      event: { key: 'json:id' },
+    })
+    const text = Buffer.from(hmac(BODY)).toString('base64')
+    expect(source.verify(arriving({ headers: { 'x-sig': text } }))).toEqual({ ok: true, secret: 1 })
+    expect(source.sign({ body: BODY })['x-sig']).toBe(text)
+    const bare = createHmac('sha256', 's').update(BODY).digest('base64')
+    expect(source.verify(arriving({ headers: { 'x-sig': bare } }))).toMatchObject({
+      code: 'SIGNATURE_MALFORMED',
+    })
+  })
+
+  it('must contain the body or its hash, once', () => {
+    for (const content of ['{timestamp}', '{body}{bodySha256}', 'x'])
+      expect(() =>
+        custom({
+          secret: 's',
+          signature: { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex', content },
+          event: { key: 'json:id' },
+        }),
+      ).toThrow(/must contain \{body\} or \{bodySha256\} exactly once/)
   })
 
   it('may be the sorted fields of a form', () => {

@@ -107,12 +107,19 @@ export function templatePieces(template: string): TemplatePiece[] {
 export function checkTemplate(template: string, named: readonly string[], context: z.RefinementCtx): void {
   for (const { literal, placeholder } of templatePieces(template)) {
     if (/[{}]/.test(literal)) context.addIssue(`unbalanced brace near "${literal}"`)
-    if (placeholder === undefined || named.includes(placeholder)) continue
+    if (placeholder === undefined || named.some((name) => isNamed(placeholder, name))) continue
     if (/^setting:[A-Za-z]+$/.test(placeholder) || isRequestLocator(placeholder)) continue
     context.addIssue(
       `unknown {${placeholder}}; allowed: ${[...named, 'setting:<name>', 'header:<name>', 'json:<path>', 'item:<path>', 'form:<name>', 'query:<name>'].map((name) => `{${name}}`).join(', ')}`,
     )
   }
+}
+
+/** Whether a placeholder has this name. `field:<name>` stands for any name after `field:`. */
+function isNamed(placeholder: string, name: string): boolean {
+  const prefix = name.endsWith(':<name>') ? name.slice(0, -'<name>'.length) : undefined
+  if (prefix === undefined) return placeholder === name
+  return placeholder.startsWith(prefix) && placeholder.length > prefix.length
 }
 
 export function placeholdersOf(template: string): string[] {

@@ -5,6 +5,7 @@
 export const SECRET_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'honeybadger-token',
+  'verification-token',
   'x-gitlab-token',
   'x-telegram-bot-api-secret-token',
   'x-webhook-secret',

@@ -11,6 +11,7 @@ import type { Keyring } from './schemes/keyring.ts'
 import { arraySteps } from './schemes/locate.ts'
 import { bodyParser, looksLikeJson, writeBody } from './schemes/payload.ts'
 import { proofParser } from './schemes/proof.ts'
+import { encodeSignature } from './schemes/signature-header.ts'
 import { signedContentRenderer } from './schemes/signed-content.ts'
 import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
@@ -159,18 +160,30 @@ function signatureOf(
   const secret = signature.content.includes('{secret}') ? key.key.export().toString() : ''
   const render = signedContentRenderer(signature.content, description, endpoint)
   const parse = proofParser(placeholdersOf(signature.content), description)
-  const content = render(seen, parse(seen), { timestamp: signedAt, headers: names, secret })
+  const named = namedItems(signature.content)
+  const content = render(seen, parse(seen), { timestamp: signedAt, headers: names, named, secret })
   if ('ok' in content) throw new HookonceError(content.code, content.detail)
-  const body = signature.covers === 'body' ? draft.body : new Uint8Array()
+  const body = signature.content.includes('{body}') ? draft.body : new Uint8Array()
   const pair = key.key.type === 'public' ? signature.asymmetric : undefined
   const made = digester(pair ? 'ed25519' : signature.algorithm).make(key, content, body)
-  const encoded = made.toString(signature.encoding)
+  const encoded = encodeSignature(made, signature.encoding)
 
   if (format.kind === 'bare') return format.prefix + encoded
-  const items: [field: string, value: string][] = [[pair?.signatureField ?? format.signatureField, encoded]]
+  if (format.kind === 'values')
+    return timestamp?.at === 'field:1' ? `${signedAt}${format.separator}${encoded}` : encoded
+  const items: [field: string, value: string][] = [
+    ...named,
+    [pair?.signatureField ?? format.signatureField, encoded],
+  ]
   if (format.headersField !== undefined && names !== undefined) items.unshift([format.headersField, names])
   if (timestamp?.at.startsWith('field:')) items.unshift([partsOf(timestamp.at)[1], signedAt])
   return items.map((item) => item.join(format.fieldSeparator)).join(format.itemSeparator[0])
+}
+
+/** Random values for the items of the signature header that the content names. */
+function namedItems(content: string): ReadonlyMap<string, string> {
+  const names = placeholdersOf(content).filter((placeholder) => placeholder.startsWith('field:'))
+  return new Map(names.map((name) => [name.slice('field:'.length), randomUUID()]))
 }
 
 /** Writes the signature to the provider's place. */

@@ -23,6 +23,9 @@ const PUBLIC_KEYS = ['ed25519', 'ecdsa-p256-sha256', 'rsa-sha1', 'rsa-sha256', '
 
 const encoding = z.enum(['hex', 'base64', 'base64url'])
 
+/** `base64-hex`: the hexadecimal text, encoded once more in base64. */
+const signatureEncoding = z.enum([...encoding.options, 'base64-hex'])
+
 const where = {
   /** The header with the signature, or several of which any may hold it. */
   header: z.union([headerName, z.array(headerName).min(1).max(16)]).optional(),
@@ -52,14 +55,27 @@ const format = z.discriminatedUnion('kind', [
     /** The item that lists the signed headers, for {signedHeaders}. */
     headersField: z.string().min(1).optional(),
   }),
+  // `1700000000000,aa,bb` or `aa,bb`: signatures without names, after the date if one is described.
+  strict({ kind: z.literal('values'), separator: z.string().length(1) }),
 ])
 
-const NAMED = ['body', 'timestamp', 'url', 'method', 'secret', 'signedHeaders', 'sortedForm']
+const NAMED = [
+  'body',
+  'bodySha256',
+  'timestamp',
+  'url',
+  'path',
+  'method',
+  'secret',
+  'signedHeaders',
+  'sortedForm',
+  'field:<name>',
+]
 
 const digest = strict({
   algorithm: z.enum([...DIGESTS, ...PUBLIC_KEYS]),
   ...where,
-  encoding,
+  encoding: signatureEncoding,
   format: format.default({ kind: 'bare', prefix: '' }),
   /**
    * Ed25519 in another item of the list, beside the HMAC. A secret with one of these prefixes is an
@@ -72,8 +88,8 @@ const digest = strict({
     privatePrefix: z.string().min(1),
   }).optional(),
   /**
-   * The signed content: literal text with {body}, {timestamp}, {url}, {method}, {header:name},
-   * {json:path}, …
+   * The signed content: literal text with {body} or {bodySha256}, {timestamp}, {url}, {path},
+   * {method}, {field:name}, {header:name}, {json:path}, …
    */
   content: z
     .string()
@@ -208,14 +224,14 @@ export function checkSigned({ signature, timestamp }: SignedParts, context: z.Re
     addIssue(['timestamp'], `is not supported for a signature of kind "${signature.algorithm}"`)
   if (!isDigest(signature)) return
 
-  const bodies = signature.content.split('{body}').length - 1
+  const bodies = signature.content.split(/\{body(?:Sha256)?\}/).length - 1
   // If the body is not signed, anyone can change it.
   if (bodies !== (signature.covers === 'body' ? 1 : 0))
     addIssue(
       ['signature', 'content'],
       signature.covers === 'body'
-        ? 'must contain {body} exactly once'
-        : "contains {body}; remove `covers: 'not-body'`",
+        ? 'must contain {body} or {bodySha256} exactly once'
+        : "contains the body; remove `covers: 'not-body'`",
     )
   const isPlainHash = /^sha\d+$/.test(signature.algorithm)
   if (isPlainHash !== signature.content.includes('{secret}'))
@@ -233,6 +249,8 @@ export function checkSigned({ signature, timestamp }: SignedParts, context: z.Re
   const listsHeaders = signature.format.kind === 'list' && signature.format.headersField !== undefined
   if (listsHeaders !== signature.content.includes('{signedHeaders}'))
     addIssue(['signature', 'format'], '{signedHeaders} and format.headersField must be used together')
+  if (signature.content.includes('{field:') && signature.format.kind !== 'list')
+    addIssue(['signature', 'content'], '{field:<name>} needs signature.format of kind "list"')
   checkDate(signature, timestamp, addIssue)
 }
 
@@ -253,6 +271,8 @@ function checkDate(
       'must be signed, because anyone can change an unsigned date: add {timestamp} to signature.content',
     )
   }
-  if (timestamp.at.startsWith('field:') && signature.format.kind !== 'list')
-    addIssue(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list"')
+  if (timestamp.at.startsWith('field:') && signature.format.kind === 'bare')
+    addIssue(['timestamp', 'at'], 'field:<name> needs signature.format of kind "list" or "values"')
+  if (signature.format.kind === 'values' && /^field:(?!1$)/.test(timestamp.at))
+    addIssue(['timestamp', 'at'], 'expected field:1, because the date is the first of the values')
 }

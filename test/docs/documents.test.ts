@@ -15,6 +15,7 @@ import { jobStates, transitions } from '../../src/model/job-state.ts'
 import { meter } from '../../src/observe/metrics.ts'
 import { observerMembers } from '../../src/observe/observer.ts'
 import { prometheusText } from '../../src/observe/prometheus.ts'
+import { findProvider, providerIds } from '../../src/sources/index.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -38,6 +39,21 @@ test('docs/reference/errors.md lists the catalogue of errors', () => {
     entry.advice,
   ])
   expect(listed).toEqual(coded)
+})
+
+test('docs/reference/sources.md lists every provider by its category, and the README counts them', async () => {
+  const [, section = ''] = read('docs/reference/sources.md').split(/^## The catalogue$|^## `custom/m)
+  const listed = [...section.matchAll(/^\| ([a-z0-9-]+) \| (`.*`) \|$/gm)].map(([, category, ids = '']) => [
+    category,
+    ids.replaceAll('`', '').split(', '),
+  ])
+  const categories = new Map<string, string[]>()
+  for (const id of providerIds) {
+    const category = (await findProvider(id))?.description.about?.category ?? ''
+    categories.set(category, [...(categories.get(category) ?? []), id])
+  }
+  expect(listed).toEqual([...categories].sort(([one], [other]) => (one < other ? -1 : 1)))
+  expect(read('README.md')).toContain(`[${providerIds.length} providers](docs/reference/sources.md`)
 })
 
 test('docs/reference/library.md lists every member of an observer', () => {

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { Delivery } from '../../src/sources/contract.ts'
 import { type CheckedDescription, checkDescription } from '../../src/sources/description.ts'
 import { findProvider, providerIds } from '../../src/sources/index.ts'
@@ -18,6 +18,7 @@ export interface Listed {
 /** Settings that must have a certain form. */
 const SETTINGS: Readonly<Record<string, string>> = {
   environment: 'sandbox',
+  product: 'wallets',
   url: 'https://auth.example.com',
   authUrl: 'https://auth.example.com',
   topicArn: 'arn:aws:sns:eu-central-1:123456789012:orders',
@@ -48,13 +49,22 @@ export function everyProvider(): Promise<Listed[]> {
  * can sign.
  */
 export function secretFor(signature: Signature, which: 0 | 1 = 0): string {
-  const { algorithm } = signature
   if (!takesPublicKey(signature)) return (['5ec5e7'.repeat(8), 'abcdef'.repeat(8)] as const)[which]
-  const pem = { format: 'pem', type: 'pkcs8' } as const
-  if (algorithm === 'ed25519') return generateKeyPairSync('ed25519').privateKey.export(pem).toString()
-  if (algorithm.startsWith('ecdsa'))
-    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(pem).toString()
-  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(pem).toString()
+  const { algorithm } = signature
+  const kind = algorithm === 'ed25519' ? 'ed25519' : algorithm.startsWith('ecdsa') ? 'ec' : 'rsa'
+  const name = `${kind} ${which}`
+  const key = keys.get(name) ?? privateKey(kind).export({ format: 'pem', type: 'pkcs8' }).toString()
+  keys.set(name, key)
+  return key
+}
+
+/** Providers share these keys: making one of RSA takes long. */
+const keys = new Map<string, string>()
+
+function privateKey(kind: 'ed25519' | 'ec' | 'rsa'): KeyObject {
+  if (kind === 'ed25519') return generateKeyPairSync('ed25519').privateKey
+  if (kind === 'ec') return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 }
 
 /** A signed delivery as it arrives. */

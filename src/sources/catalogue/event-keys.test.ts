@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { arriving, everyProvider } from '../../../test/support/catalogue.ts'
+import { businessPairs } from '../../../test/support/event-pairs/business.ts'
 import { messagePairs } from '../../../test/support/event-pairs/messages.ts'
 import { moneyPairs } from '../../../test/support/event-pairs/money.ts'
 import { type EventPair, merged } from '../../../test/support/event-pairs/pair.ts'
+import { paymentPairs } from '../../../test/support/event-pairs/payments.ts'
 import { toolPairs } from '../../../test/support/event-pairs/tools.ts'
 import type { Delivery, Source } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
@@ -18,7 +20,7 @@ import { isSignable } from '../signature.ts'
  */
 
 const NOW_MS = 1_700_000_000_000
-const pairs = { ...messagePairs, ...moneyPairs, ...toolPairs }
+const pairs = { ...messagePairs, ...moneyPairs, ...paymentPairs, ...businessPairs, ...toolPairs }
 const providers = await everyProvider()
 
 let stamps = 0

@@ -9,11 +9,12 @@ import {
 } from '../../../test/support/signing-key-server.ts'
 import type { Delivery, Source } from '../contract.ts'
 import { checkDescription, type ProviderDescription } from '../description.ts'
-import { ebay, fal, fusionauth, mailchannels, neonAuth, plaid } from '../index.ts'
+import { circle, ebay, fal, fusionauth, mailchannels, neonAuth, plaid } from '../index.ts'
 import { checkOptions } from '../options.ts'
 import { compile } from '../schemes/compile.ts'
 import type { MakeScheme } from '../schemes/custom-scheme.ts'
 import type { FetchText } from '../schemes/fetch-text.ts'
+import { circleCode } from './circle.ts'
 import { ebayCode } from './ebay.ts'
 import { falCode } from './fal.ts'
 import { fusionauthCode } from './fusionauth.ts'
@@ -51,6 +52,10 @@ interface Played {
   readonly addresses: RegExp
   readonly key: string | RegExp
 }
+
+/** Circle names its keys by UUID. */
+const uuidOf = (id: string): string =>
+  `00000000-0000-4000-8000-${Buffer.from(id).toString('hex').padStart(12, '0').slice(-12)}`
 
 const ed25519 = () => generateKeyPairSync('ed25519')
 const p256 = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -128,6 +133,32 @@ const played: Played[] = [
       return JSON.stringify({ key: pem(key).replaceAll('\n', ''), algorithm: 'ECDSA', digest: 'SHA1' })
     },
     addresses: /^https:\/\/api\.ebay\.com\/(identity|commerce\/notification)\//,
+    key: 'n-1',
+  },
+  {
+    description: circle.description,
+    code: circleCode,
+    secret: 'api-key',
+    settings: { product: 'cpn' },
+    payload: {
+      notificationId: 'n-1',
+      notificationType: 'cpn.payment.completed',
+      notification: { id: 'p-1', status: 'completed' },
+      timestamp: '2023-11-14T22:13:20.000000Z',
+    },
+    makeKey: p256,
+    sign: ({ key, id, body }) => ({
+      'x-circle-key-id': uuidOf(id),
+      'x-circle-signature': createSign('sha256').update(body).sign(key, 'base64'),
+    }),
+    answer(keys, { path, authorization }) {
+      const name = path.replace('/v2/cpn/notifications/publicKey/', '')
+      const key = [...keys].find(([id]) => uuidOf(id) === name)?.[1]
+      if (key === undefined || authorization !== 'Bearer api-key') return { status: 404 }
+      const publicKey = key.export({ format: 'der', type: 'spki' }).toString('base64')
+      return JSON.stringify({ data: { id: name, algorithm: 'ECDSA_SHA_256', publicKey } })
+    },
+    addresses: /^https:\/\/api\.circle\.com\/v2\/cpn\/notifications\/publicKey\/[0-9a-f-]{36}$/,
     key: 'n-1',
   },
   {

@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest'
 import type { Delivery, Source } from '../contract.ts'
 import {
   adyen,
+  alipay,
   bitbucket,
   coinbaseCommerce,
   contentful,
+  cronofy,
   easypost,
   hubspot,
   openai,
@@ -14,6 +16,8 @@ import {
   sendgrid,
   shopify,
   slack,
+  smartcar,
+  solidgate,
   square,
   twilio,
 } from '../index.ts'
@@ -50,7 +54,46 @@ const CONTENTFUL = {
     'content-type,x-contentful-signed-headers,x-contentful-timestamp,x-contentful-topic',
 }
 
+const ALIPAY_KEY =
+  'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAsGmd4wwkKP0yuF8buG7c0WQ1pdNndavhKsiG4j0+UuFWPxQPsQu9iY/CIxuX/udFOYPiuW7IC7ssV5xL8MBfIAsry2UllIwUr7jjWxIGZ2fsconRdXilscyhS9plc2eRyeFY/pVsGZbBhjVj2kFKpvsB1dvTXqLg8YcU6D2rP1IES22CJ7gNEXt4MdTo14sExkcxrQlVUNxWsyiUdIlWgOCpzGe63riD/Ek6XUNjqJ/6AkUgFTZwbsgrABAEt+v/FNeEi5ABlWld79jFdSwGfyOsOuQJOyeiwpwcOcHLrkiYGzsBIijaulGllitwZaem1wViXLmBHoCfUnDjYeDnUwIDAQAB'
+const ALIPAY_FIELDS =
+  'notify_type=trade_status_sync&notify_id=n1&trade_no=2024&trade_status=TRADE_SUCCESS&subject=Tee+%26+Kaffee+100%25+%E8%8C%B6&buyer_logon_id=a%2Bb%40c.test&empty=&sign_type=RSA2&sign='
+
 const vectors: Vector[] = [
+  {
+    evidence: 'taken by npm:alipay-sdk@4.14.0 checkNotifySignV2',
+    source: alipay({ secret: ALIPAY_KEY }),
+    body: `${ALIPAY_FIELDS}kCVwy9G4EXsqbT9BsiLmzEYdJVK88QD4yXJBBnBuqlOg33oHKeD8yQX62zRIOLronEHUTl1wlIuHdFKK%2FLH%2F%2Bx%2BVs8zxQ%2BumGXqXIWWWFq8eN09kW6824fXfMc5KdDf9%2FVo1HkG30UqyiJE3tVIpaPoh%2FTu2u%2BCPAxZVBRL0Udy9lKJenZzSHqrnAQ0F3A1KJBn0CwK0PylKegckJ%2BmOHHNyke%2BkqJ0AkTjsv5h%2BFa7BEXzLJWySP4QuVW%2FUfEo%2BgMgrCFc7FCtMY6m3aq%2FEotlALLQu0gqz8%2FGwtLxsT%2FZ8yb7sFHqtjxkygLSZPQo%2FPUxOXUIustLHqOPJ%2FJFl7Q%3D%3D`,
+  },
+  {
+    evidence: 'taken by npm:alipay-sdk@4.14.0 checkNotifySignV2 (sign_type is signed)',
+    source: alipay({ secret: ALIPAY_KEY }),
+    body: `${ALIPAY_FIELDS}esfJOsRTlAZZ%2FA%2BcIh3dUnaaOJGLRiK9d3xQmkhJLYGur2te2SKZ%2BGi7DelgrOBpQu4402F%2BCauXIZfo0RGFmVvYCYIMvqrWW6j49LDJeOQS5U2qtjcrmLezJTQrg4Y5SoDrDLz1RqI76nCr%2FFWy2dXqfZSPKt5d0mAT5O35zChbQFd9JURbo%2F42ChR5k%2FgsDxnEtMAfocRNRcnvbkCIKHXeNN7wJoXG6t3nY34glNLpDDF4g%2Bfe1ZxYewpXPz%2BbxRsX3rFwiqXyV10XPUdwRG1RvbuGnHn3em%2FAqr4RNc4ZVjUSu0IdjY9t3r0kjjfQXh9elzZ53ay2M6CyUUUs8w%3D%3D`,
+  },
+  {
+    evidence: 'Cronofy: push notification authentication (two secrets)',
+    source: cronofy({ secret: 'CRN_nGlYDFXwfSXgB9rvGNBJyfE454GGPtWIbNuPwr' }),
+    headers: {
+      'cronofy-hmac-sha256':
+        '5DxentQi5YSXODEzTVv06sRwJ3pULIz1KrYv20qxEK0=,BmQmWVuZ70ILWjr1CAt5oC7YOolgnku4WZtlrKfx/6k=',
+    },
+    body: '{"example":"well-known"}',
+  },
+  {
+    evidence: 'made with npm:smartcar@10.4.0 hashChallenge, taken by verifyPayload',
+    source: smartcar({ secret: 'amt-token' }),
+    headers: { 'sc-signature': '01e54bdf406ed7095d07809c5db7de8ac71db05fcab2a560a5d8fcb45639ec7d' },
+    body: '{"eventId":"e1","eventType":"VEHICLE_STATE","data":{"vehicle":{"id":"v1"}}}',
+  },
+  {
+    evidence: 'made with npm:@solidgate/node-sdk@1.4.1 Api',
+    source: solidgate({ secret: 'wh_sk_1', settings: { publicKey: 'wh_pk_1' } }),
+    headers: {
+      signature:
+        'MTUwNzg2MTc0ZDY3NGM0OTA3ZWM4NzU0ZjRkNDhlMGVhY2JlZDViZTBkNDA1NWExNjFhZTc5Mjc3N2EzMDU2ODYzNWI5OTEwZjQ0NjlkODNkYzI2NDQ2NzM3MzBjMDBhNGQyOGU4ZjM3YzA5YjJjNTFlMWZhZDJiMzg5ZTU2ZWM=',
+    },
+    body: '{"order":{"order_id":"o1"}}',
+  },
   {
     evidence: 'made with npm:@contentful/node-apps-toolkit@3.16.1 signRequest',
     source: contentful({ secret: 'c'.repeat(64), url: 'https://example.com/in/contentful' }),
@@ -218,7 +261,7 @@ describe.each(vectors)('$evidence', (vector) => {
     expect(vector.source.verify(arriving(vector))).toEqual({ ok: true, secret: 1 })
     // Some signed word: Adyen does not sign the whole body.
     const changed = vector.body.replace(
-      /EVENT"|email|xyzz|14158675309|property|evt_1|tracker|"id"|"test"|"a"|World|channel/,
+      /trade_no|example"|order_id|EVENT"|email|xyzz|14158675309|property|evt_1|tracker|"id"|"test"|"a"|World|channel/,
       (text) => `${text.slice(1)}x`,
     )
     expect(vector.source.verify(arriving(vector, changed)).ok).toBe(false)

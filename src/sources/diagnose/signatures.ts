@@ -3,7 +3,7 @@ import type { CheckedDescription } from '../description.ts'
 import { type DigestSignature, isDigest } from '../signature.ts'
 import { type Alternative, withHeader } from './alternatives.ts'
 
-type Encoding = DigestSignature['encoding']
+type Encoding = Exclude<DigestSignature['encoding'], 'base64-hex'>
 type Algorithm = DigestSignature['algorithm']
 
 /** By digest length. */
@@ -27,9 +27,10 @@ export function* otherSignatures(delivery: Delivery, description: CheckedDescrip
   const text = name === undefined ? undefined : delivery.header(name)?.slice(0, 1024)
   if (name === undefined || text === undefined) return
   const { format } = signature
+  if (format.kind === 'values') return
   for (const { field, value } of candidates(text, format)) {
     for (const { encoding, algorithm } of readingsOf(value)) {
-      const difference = differences(signature, { encoding, algorithm, field })
+      const difference = differences({ ...signature, format }, { encoding, algorithm, field })
       if (difference === '') continue
       const read: DigestSignature =
         format.kind === 'list'
@@ -80,7 +81,9 @@ interface Candidate {
   readonly value: string
 }
 
-function candidates(text: string, format: DigestSignature['format']): Candidate[] {
+type Format = Exclude<DigestSignature['format'], { readonly kind: 'values' }>
+
+function candidates(text: string, format: Format): Candidate[] {
   if (format.kind === 'bare') {
     const [, field = '', value = ''] = /^([A-Za-z][\w-]{0,15}[=,: ])?(.*)$/s.exec(text.trim()) ?? []
     return [{ field, value: value.trim() }]
@@ -107,7 +110,7 @@ function readingsOf(value: string): { encoding: Encoding; algorithm: Algorithm }
 }
 
 function differences(
-  { encoding, algorithm, format }: DigestSignature,
+  { encoding, algorithm, format }: Omit<DigestSignature, 'format'> & { readonly format: Format },
   read: { readonly encoding: Encoding; readonly algorithm: Algorithm; readonly field: string },
 ): string {
   const field = format.kind === 'list' ? format.signatureField : format.prefix

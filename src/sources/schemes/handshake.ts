@@ -169,8 +169,9 @@ function matcher({ when }: Handshake, { body }: Pick<CheckedDescription, 'body'>
       compareBody.length === 0
         ? undefined
         : (delivery, parsed) => {
+            // Undefined if the body is empty or not readable: then every place in it is absent.
             const payload = parsed(kind)
-            return payload !== undefined && compareBody.every((compare) => compare(delivery, payload))
+            return compareBody.every((compare) => compare(delivery, payload))
           },
   }
 }

@@ -1,3 +1,4 @@
+import { hash } from '../../model/hash.ts'
 import type { Delivery, Refusal } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import { isRequestLocator, templatePieces } from '../places.ts'
@@ -20,6 +21,8 @@ export interface SignedContent {
 export interface SignatureFields {
   readonly timestamp: string
   readonly headers: string | undefined
+  /** The items that the content names. */
+  readonly named?: ReadonlyMap<string, string> | undefined
   /** The text of the secret, for plain hashes. */
   readonly secret: string
 }
@@ -67,12 +70,17 @@ function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'
       return (delivery) => delivery.method
     case 'url':
       return (delivery) => bytesOf(endpoint.urlOf(delivery))
+    case 'path':
+      return (delivery) => bytesOf(pathOf(endpoint.urlOf(delivery)))
+    case 'bodySha256':
+      return (delivery) => hash('sha256', delivery.body, 'hex')
     case 'signedHeaders':
       return signedHeaders
     case 'sortedForm':
       return sortedForm
   }
   if (placeholder.startsWith('header:')) return headerPart(placeholder.slice('header:'.length).toLowerCase())
+  if (placeholder.startsWith('field:')) return fieldPart(placeholder.slice('field:'.length))
   if (!isRequestLocator(placeholder)) {
     const text = bytesOf(endpoint.setting(placeholder.slice('setting:'.length)))
     return () => text
@@ -88,6 +96,23 @@ function partOf(placeholder: string, { batch }: Pick<CheckedDescription, 'batch'
 
 function headerPart(name: string): Part {
   return (delivery) => signedValue(name, delivery.header(name))
+}
+
+/** An item of the signature header. The header itself consists of single bytes. */
+function fieldPart(name: string): Part {
+  return (_delivery, _payload, { named }) => {
+    const value = named?.get(name)
+    if (!value) return refuse('SIGNATURE_MISSING', `the signed item ${name} of the signature is missing`)
+    return /[\u0100-\uffff]/.test(value)
+      ? refuse('SIGNATURE_MALFORMED', `the signed item ${name} contains characters that are not single bytes`)
+      : value
+  }
+}
+
+/** Path and query of a URL, as written. */
+function pathOf(url: string): string {
+  const path = url.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, '')
+  return path.startsWith('/') ? path : `/${path}`
 }
 
 function signedValue(name: string, value: string | undefined): string | Refusal {

@@ -46,7 +46,7 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
   const digest = digester(algorithm)
   const ed25519 = digester('ed25519')
   const isSecretSigned = signature.content.includes('{secret}')
-  const isBodySigned = signature.covers === 'body'
+  const isBodySigned = signature.content.includes('{body}')
 
   return (delivery) => {
     // Parsed once. If a header must hold the signature, the body is parsed only after that header
@@ -58,6 +58,7 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
     let asymmetric: readonly Buffer[] = []
     let field: string | undefined
     let headers: string | undefined
+    let named: ReadonlyMap<string, string> | undefined
     for (const text of texts) {
       if (text.length > MAX_HEADER_CHARS)
         return refuse('SIGNATURE_MALFORMED', `the signature is longer than ${MAX_HEADER_CHARS} characters`)
@@ -66,6 +67,7 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
       asymmetric = asymmetric.length === 0 ? read.asymmetric : [...asymmetric, ...read.asymmetric]
       field ??= read.timestamp
       headers ??= read.headers
+      named ??= read.named
     }
     if (signatures.length === 0 && asymmetric.length === 0)
       return refuse('SIGNATURE_MALFORMED', `no ${algorithm} signature found`)
@@ -75,7 +77,7 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
     const signedAt = readSignedAt(delivery, payload, field)
     if ('ok' in signedAt) return signedAt
     const body = isBodySigned ? delivery.body : NO_BODY
-    const fields = { timestamp: signedAt.text, headers, secret: '' }
+    const fields = { timestamp: signedAt.text, headers, named, secret: '' }
     let content = renderContent(delivery, payload, fields)
     if ('ok' in content) return content
 
