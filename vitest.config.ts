@@ -32,6 +32,7 @@ export const unit = {
     name: 'unit',
     include: ['src/**/*.test.ts', 'dashboard/src/**/*.test.ts', 'test/docs/**/*.test.ts'],
     testTimeout: 30_000,
+    retry: SECOND_TRY,
     // They change nothing that is not their own, and importing the code anew for each file takes
     // longer than most of them.
     isolate: false,
