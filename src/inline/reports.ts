@@ -6,7 +6,7 @@ import type { NamedSource } from '../sources/contract.ts'
 
 /** Where an inline receiver reports deliveries and refusals: given by whoever mounts it. */
 export interface InlineReports {
-  readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble'>
+  readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble' | 'warning'>
   readonly log: RefusalLog
   readonly diagnoses: Diagnoses
 }
@@ -46,5 +46,8 @@ const WARNINGS: InlineReports['observer'] = {
   },
   trouble({ doing, error }) {
     limitedWarning(`inline ${doing}`, `hookonce: ${doing}: ${String(error)}`)
+  },
+  warning({ message, detail }) {
+    limitedWarning(`inline ${message}`, `hookonce: ${message}; ${detail}`)
   },
 }
