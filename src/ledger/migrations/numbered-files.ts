@@ -1,7 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** Where the migrations of this package are. */
-export const MIGRATIONS = new URL('./', import.meta.url)
+/**
+ * Where the migrations of this package are. Not `new URL('./', import.meta.url)`: bundlers read that
+ * as an asset, and fail because it is a folder.
+ */
+export const MIGRATIONS = pathToFileURL(`${dirname(fileURLToPath(import.meta.url))}/`)
 
 /** One numbered .sql file. docs/upgrades.md tells how to write one. */
 export interface Migration {
