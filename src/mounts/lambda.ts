@@ -28,7 +28,6 @@ interface LambdaRequestContext {
   readonly http?: { readonly method: string; readonly sourceIp: string } | undefined
   readonly identity?: { readonly sourceIp: string } | undefined
   readonly elb?: object | undefined
-  readonly path?: string | undefined
 }
 
 export interface LambdaResult {
@@ -53,9 +52,8 @@ function head(event: LambdaEvent): Pick<BufferedRequest, 'method' | 'url'> {
   const { requestContext, rawPath, rawQueryString = '', httpMethod, path } = event
   if (requestContext?.http && rawPath !== undefined)
     return { method: requestContext.http.method, url: withQuery(rawPath, rawQueryString) }
-  // With the stage, as the sender wrote it.
   if (httpMethod !== undefined && path !== undefined)
-    return { method: httpMethod, url: withQuery(requestContext?.path ?? path, queryOf(event)) }
+    return { method: httpMethod, url: withQuery(path, queryOf(event)) }
   throw new HookonceError(
     'CONFIG_INVALID',
     'hooks.lambda(): this event is no HTTP request; invoke the function through API Gateway, a function URL or an Application Load Balancer',
