@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /*
- * The current majors of the frameworks are those of the root, the previous ones those of this
- * folder. The tests use what both have in common, so the types are those of the current ones.
+ * The current majors of the frameworks are those of the root, the previous ones those of
+ * `previous/`. The tests use what both have in common, so the types are those of the current ones.
  */
 export type Major = 'current' | 'previous'
 
 const CURRENT = createRequire(join(import.meta.dirname, '..', '..', 'package.json'))
-const PREVIOUS = createRequire(join(import.meta.dirname, 'package.json'))
+const PREVIOUS = createRequire(join(import.meta.dirname, 'previous', 'package.json'))
 
 /** A package, as `import()` returns it. */
 export function load<Module>(major: Major, name: string): Promise<Module> {
@@ -17,7 +17,7 @@ export function load<Module>(major: Major, name: string): Promise<Module> {
   return import(pathToFileURL(resolve(name)).href)
 }
 
-/** Of this folder, whatever the major of the framework is. */
+/** Of `previous/`, whatever the major of the framework is. */
 export function loadParser<Module>(name: string): Promise<Module> {
   return load('previous', name)
 }

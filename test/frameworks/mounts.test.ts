@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import type { MiddlewareHandler } from 'hono'
 import type { Middleware } from 'koa'
@@ -38,6 +41,15 @@ const FRAMEWORKS: Readonly<Record<string, readonly [previous: number, current: n
 
 test.each(Object.entries(FRAMEWORKS))('%s is of the majors %j', async (name, majors) => {
   expect(await Promise.all(MAJORS.map((major) => versionOf(major, name)))).toEqual(majors)
+})
+
+test('hookonce fits the types of the previous majors', () => {
+  const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'))
+  const project = join(import.meta.dirname, 'previous')
+  const tsc = spawnSync(process.execPath, [join(typescript, 'bin', 'tsc'), '-p', project], {
+    encoding: 'utf8',
+  })
+  expect(tsc).toMatchObject({ status: 0, stdout: '' })
 })
 
 const keepBytes = {
