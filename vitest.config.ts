@@ -62,6 +62,18 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'frameworks',
+          include: ['test/frameworks/*.test.ts'],
+          globalSetup: ['test/support/servers.ts', 'test/frameworks/install.ts'],
+          env: { HOOKONCE_DURABILITY: 'unsafe' },
+          provide: { server: 'embedded' },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          retry: SECOND_TRY,
+        },
+      },
+      {
+        test: {
           name: 'server',
           include: ['test/embedded/**/*.test.ts'],
           testTimeout: 60_000,

@@ -1,13 +1,13 @@
-import { responseOf } from './delivery/fetch.ts'
-import { respond } from './delivery/node.ts'
+import { engineDoors } from './engine/doors.ts'
 import type { InlineSourceOptions } from './engine/inline-sources.ts'
 import { engineSeat, setSeat } from './engine/seat.ts'
-import { type NodeRequest, type NodeResponse, rawRequest, rawResponse } from './http/framework-request.ts'
 import type { Inline, InlineHandler } from './inline/inline.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { sourceNameOf } from './model/source-key.ts'
+import type { MountOptions, Mounts, NodeHandler } from './mounts/contract.ts'
+import { mounts, nodeHandlers } from './mounts/mounts.ts'
 import { openMetricsText } from './observe/open-metrics.ts'
 import { prometheusText } from './observe/prometheus.ts'
 import type { MetricsSnapshot } from './observe/snapshot.ts'
@@ -25,26 +25,21 @@ import { type ReconcileReport, reconcile } from './operate/reconcile.ts'
 import { planReplayFresh, type ReplayedOne, replayOne } from './operate/replay.ts'
 import { checkOptions, type Options, type Sources, type SubscriberOptions } from './options.ts'
 import type { Handler } from './process/subscriber.ts'
-import { receiveFetch, receiveNode } from './receive/doors.ts'
 import type { ReconcileOptions } from './reconcile/options.ts'
-import type { Source } from './sources/contract.ts'
+import type { EventOf, TypePattern } from './sources/typed-events.ts'
 
-type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string
-type TypePattern<S> = TypeOf<S> | `${string}*${string}`
-type EventOf<S> =
-  S extends Source<infer Payload, infer Subject, infer Type> ? Event<Payload, Subject, Type> : Event
-
-export interface Hookonce<S extends Sources> {
+/** Besides these members, it has one method per framework, which mounts the receiver there. */
+export interface Hookonce<S extends Sources> extends Mounts<keyof S & string> {
   /**
    * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`), or of one of
    * several types. Each subscriber has its own job on every event: if one fails, only that one is
    * retried.
    */
-  on<Name extends keyof S & string>(
+  on<Name extends keyof S & string, const Type extends TypePattern<S[Name]>>(
     source: Name,
-    type: TypePattern<S[Name]> | readonly TypePattern<S[Name]>[],
-    handler: Handler<EventOf<S[Name]>>,
-    options?: SubscriberOptionsFor<EventOf<S[Name]>>,
+    type: Type | readonly Type[],
+    handler: Handler<EventOf<S[Name], Type>>,
+    options?: SubscriberOptionsFor<EventOf<S[Name], Type>>,
   ): Hookonce<S>
   /**
    * Handles each event of this source once, inside its request, without a worker: for providers
@@ -55,15 +50,13 @@ export interface Hookonce<S extends Sources> {
     handler: InlineHandler<EventOf<S[Name]>>,
     options?: InlineSourceOptions,
   ): Inline
-  /** Receives one delivery. Without `source`, the last segment of the path names the source. */
-  fetch(request: Request, options?: { readonly source?: keyof S & string }): Promise<Response>
   /**
-   * A listener for node:http, and a handler for Express and Fastify. Without `source`, the last
-   * segment of the path names the source.
+   * Receives one delivery. Without `source`, the last segment of the path names the source. It needs
+   * no `this`: `export default { fetch: hooks.fetch }`.
    */
-  node(options?: {
-    readonly source?: keyof S & string
-  }): (request: NodeRequest, response: NodeResponse) => Promise<void>
+  fetch(request: Request, options?: MountOptions<keyof S & string>): Promise<Response>
+  /** A listener for node:http. Without `source`, the last segment of the path names the source. */
+  node(options?: MountOptions<keyof S & string>): NodeHandler
   /**
    * Starts the worker, the upkeep, and the relay if there are publishers. A process that never
    * calls it only receives.
@@ -129,6 +122,7 @@ export const DRAIN_MS = 8_000
 export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S> {
   const options = checkOptions(given)
   const seat = engineSeat(options)
+  const doors = engineDoors(seat)
 
   const self: Hookonce<S> = {
     // Handlers get the event type of their source; the engine itself uses Event.
@@ -144,23 +138,12 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     inline: (source, handler, inlineOptions = {}) =>
       seat.inline(source, handler as InlineHandler, inlineOptions),
 
-    async fetch(request, { source } = {}) {
-      try {
-        const { receiver } = await seat.engine.openForDelivery()
-        return await receiveFetch(receiver, source ?? lastSegment(new URL(request.url).pathname), request)
-      } catch (error) {
-        return responseOf(seat.engine.answerUnopened(error))
-      }
-    },
-    node({ source } = {}) {
-      return async (request, response) => {
-        try {
-          const { receiver } = await seat.engine.openForDelivery()
-          await receiveNode(receiver, source ?? lastSegment(rawRequest(request).url ?? ''), request, response)
-        } catch (error) {
-          respond(rawRequest(request), rawResponse(response), seat.engine.answerUnopened(error))
-        }
-      }
+    ...mounts(doors),
+    node: nodeHandlers(doors),
+    // Platforms pass more arguments: Cloudflare its bindings, which may have any name.
+    fetch(request, given) {
+      const source = given?.source
+      return doors.fetch(request, source && Object.hasOwn(options.sources, source) ? { source } : {})
     },
 
     start: () => seat.engine.start(),
@@ -226,18 +209,4 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
   setSeat(self, seat)
   return self
-}
-
-function lastSegment(url: string): string {
-  const path = (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
-  return decodeSegment(path.slice(path.lastIndexOf('/') + 1))
-}
-
-// Source names need no escaping, so a segment that cannot be decoded names no source.
-function decodeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
 }

@@ -14,6 +14,8 @@ export { type ErrorCode, errorCatalogue, HookonceError } from './model/errors.ts
 export type { Event } from './model/event.ts'
 export { NotDone, Permanent, RetryAfter } from './model/handler-errors.ts'
 export type { Version, VersionInput, VersionKind } from './model/version.ts'
+export type { MountOptions, Mounts, NodeHandler } from './mounts/contract.ts'
+export type { LambdaEvent, LambdaHandler, LambdaResult } from './mounts/lambda.ts'
 export type { Logger } from './observe/logs.ts'
 export type {
   AlertFact,
@@ -49,3 +51,4 @@ export type { MissingEvent, ReconcileReport, ReconcileStop } from './operate/rec
 export type { Options, Sources, SubscriberOptions } from './options.ts'
 export type { Context, Handler } from './process/subscriber.ts'
 export type { ReconcileOptions, ReconcileProgress } from './reconcile/options.ts'
+export type { EventOf } from './sources/typed-events.ts'

@@ -8,6 +8,7 @@ import {
 } from './options.ts'
 import type { Handler } from './process/subscriber.ts'
 import type { Source } from './sources/contract.ts'
+import { type UnknownType, unknownTypes } from './sources/unknown-types.ts'
 
 /** A handler and the events it subscribes to. Not yet registered in the ledger. */
 export interface Subscription {
@@ -17,6 +18,8 @@ export interface Subscription {
   readonly handler: Handler
   readonly name: string
   readonly options: CheckedSubscriberOptions
+  /** Patterns that no documented type of the provider matches. */
+  readonly warnings: readonly UnknownType[]
 }
 
 /** The unchecked arguments of `.on()`. */
@@ -36,7 +39,7 @@ export function subscription(
   const { source, pattern, handler } = given
   const patterns = [pattern].flat()
   const where = `.on('${source}', '${patterns.join("', '")}')`
-  sourceNamed(options, source, where)
+  const configured = sourceNamed(options, source, where)
   if (patterns.length === 0 || patterns.some((one) => typeof one !== 'string' || one === '')) {
     const fault = 'the event type is missing; pass a type, a pattern such as "invoice.*", or "*"'
     throw new HookonceError('CONFIG_INVALID', `${where}: ${fault}`)
@@ -51,7 +54,8 @@ export function subscription(
       `${where}: a subscriber named "${name}" already exists; pass a unique \`name\` in the options`,
     )
   }
-  return { source, patterns, handler, name, options: own }
+  const warnings = unknownTypes(configured, patterns, where)
+  return { source, patterns, handler, name, options: own, warnings }
 }
 
 export function sourceNamed({ sources }: CheckedOptions, name: string, where: string): Source {

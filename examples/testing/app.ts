@@ -46,6 +46,6 @@ export function createApp({ database, stripeSecret, mailUrl }: Settings) {
   })
 
   const app = express()
-  app.post('/webhooks/:source', hooks.node())
+  app.use('/webhooks', hooks.express())
   return { hooks, app, close: () => pool.end() }
 }

@@ -6,8 +6,13 @@ import { fetchHead } from './request.ts'
 
 /** Answers requests of the fetch standard: admit → read the body → receive → respond. */
 export function fetchDoor<Reply>(respond: (reply: Reply) => Response) {
-  return async (receiver: Receiver<Reply>, sourceName: string, request: Request): Promise<Response> => {
-    const head = fetchHead(sourceName, request)
+  return async (
+    receiver: Receiver<Reply>,
+    sourceName: string,
+    request: Request,
+    peerAddress?: string,
+  ): Promise<Response> => {
+    const head = fetchHead(sourceName, request, peerAddress)
     const refusal = receiver.admit(head)
     if (refusal) return respond(refusal)
     const share = receiver.held.share()

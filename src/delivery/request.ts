@@ -34,8 +34,7 @@ export function nodeHead(sourceName: string, request: IncomingMessage): Head {
   return {
     sourceName,
     method: request.method ?? '',
-    // A router may have shortened `url`.
-    url: (request as { originalUrl?: string }).originalUrl ?? request.url ?? '',
+    url: urlOf(request),
     headerPairs: request.rawHeaders,
     header: headerIn(request.headers),
     // Requests of `app.inject()` in tests have no connection.
@@ -43,7 +42,12 @@ export function nodeHead(sourceName: string, request: IncomingMessage): Head {
   }
 }
 
-export function fetchHead(sourceName: string, request: Request): Head {
+/** Path and query. A router may have cut `url`, and keeps the whole one beside it. */
+export function urlOf(request: IncomingMessage): string {
+  return (request as { originalUrl?: string }).originalUrl ?? request.url ?? ''
+}
+
+export function fetchHead(sourceName: string, request: Request, peerAddress?: string): Head {
   const url = new URL(request.url)
   return {
     sourceName,
@@ -51,7 +55,7 @@ export function fetchHead(sourceName: string, request: Request): Head {
     url: `${url.pathname}${url.search}`,
     headerPairs: [...request.headers].flat(),
     header: (name) => request.headers.get(name) ?? undefined,
-    peerAddress: () => undefined,
+    peerAddress: () => peerAddress,
   }
 }
 

@@ -152,7 +152,9 @@ export function createEngine(options: CheckedOptions): Engine {
         const fault = 'register every handler before the first delivery and before start()'
         throw new HookonceError('CONFIG_INVALID', fault)
       }
-      subscriptions.push(subscription(options, subscriptions, given))
+      const added = subscription(options, subscriptions, given)
+      subscriptions.push(added)
+      for (const warning of added.warnings) observer.warning?.(warning)
     },
     inline: inline.add,
     open,

@@ -1,5 +1,6 @@
 import type { Diagnoses } from '../delivery/diagnoses.ts'
-import { type Inline, type InlineHandler, inlineAs } from '../inline/inline.ts'
+import type { Doors } from '../delivery/doors.ts'
+import { type InlineHandler, inlineDoors } from '../inline/inline.ts'
 import { ledgerKeys } from '../inline/ledger-keys.ts'
 import type { InlineOptions } from '../inline/options.ts'
 import { inlineReports } from '../inline/reports.ts'
@@ -20,7 +21,7 @@ export type InlineSourceOptions = Omit<InlineOptions, 'store' | 'name'> &
 /** The sources whose events are handled inside their requests. */
 export interface InlineSources {
   readonly names: ReadonlySet<string>
-  add(name: string, handler: InlineHandler, options: InlineSourceOptions): Inline
+  add(name: string, handler: InlineHandler, options: InlineSourceOptions): Doors
   /** Finishes the diagnoses of refused deliveries, and records the refusals. */
   stopReports(): Promise<void>
   /** Without an open ledger, refusals are not recorded. */
@@ -70,7 +71,7 @@ export function inlineSources({
       // A source with its own store must not open the ledger, so its refusals are only logged.
       const reports = inlineReports(sources, observer, inlineOptions.store ? undefined : rejections)
       started.push(reports.diagnoses)
-      return inlineAs(where, {
+      return inlineDoors(where, {
         source,
         handler,
         options: {

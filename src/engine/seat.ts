@@ -1,4 +1,5 @@
-import type { Inline, InlineHandler } from '../inline/inline.ts'
+import type { Doors } from '../delivery/doors.ts'
+import { type Inline, type InlineHandler, mountedInline } from '../inline/inline.ts'
 import type { CheckedOptions } from '../options.ts'
 import type { Handler } from '../process/subscriber.ts'
 import type { NewSubscription } from '../subscription.ts'
@@ -22,7 +23,7 @@ interface InlineRegistration {
   readonly source: string
   readonly handler: InlineHandler
   readonly options: InlineSourceOptions
-  current: Inline
+  current: Doors
 }
 
 export function engineSeat(options: CheckedOptions): Seat {
@@ -42,10 +43,11 @@ export function engineSeat(options: CheckedOptions): Seat {
       const current = engine.inline(source, handler, inlineOptions)
       const registered: InlineRegistration = { source, handler, options: inlineOptions, current }
       inlines.push(registered)
-      return {
-        node: (request, response) => registered.current.node(request, response),
-        fetch: (request) => registered.current.fetch(request),
-      }
+      return mountedInline({
+        node: (...given) => registered.current.node(...given),
+        fetch: (...given) => registered.current.fetch(...given),
+        buffered: (...given) => registered.current.buffered(...given),
+      })
     },
     replace(changed, wrap) {
       engine = createEngine(changed)

@@ -6,7 +6,7 @@ import { types } from 'node:util'
  * read before us.
  */
 
-/** A request of node:http, or Fastify's own. */
+/** A request of node:http, or of a framework that has it in `raw`, as Fastify's has. */
 export type NodeRequest = IncomingMessage | { readonly raw: IncomingMessage }
 /** A response of node:http, or Fastify's reply. */
 export type NodeResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown }
@@ -45,9 +45,10 @@ export function keptText(request: object): Buffer | undefined {
 
 const WAYS = {
   fastify:
-    "app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => done(null, body))",
+    "app.register(hooks.fastify(), { prefix: '/webhooks' }), or app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => done(null, body))",
   express:
-    'app.use(express.json({ verify: (request, response, bytes) => { request.rawBody = bytes } })), or NestFactory.create(AppModule, { rawBody: true })',
+    "app.use('/webhooks', hooks.express()) above the parsers, or app.use(express.json({ verify: (request, response, bytes) => { request.rawBody = bytes } })), or NestFactory.create(AppModule, { rawBody: true })",
+  koa: 'mount hookonce above the body parser, or use koa-bodyparser, which keeps them in ctx.request.rawBody',
   next: 'export const config = { api: { bodyParser: false } }',
   any: 'request.rawBody = bytes, or mount hookonce before the parser (in Fastify: pass its own request and reply)',
 }
@@ -58,6 +59,7 @@ export function howToKeepBytes(request: object): string {
 }
 
 function frameworkOf(request: object): keyof typeof WAYS {
+  if ('raw' in request && 'ctx' in request) return 'koa'
   if ('raw' in request && 'server' in request) return 'fastify'
   if ('app' in request && 'originalUrl' in request) return 'express'
   // An API route of Next.js under pages/ has both.

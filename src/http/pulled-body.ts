@@ -8,7 +8,7 @@ type ReadChunk = () => Promise<
 >
 
 const READ_BEFORE =
-  'the body was read before it reached hookonce: pass request.clone() before request.json() or request.text()'
+  'the body was read before it reached hookonce: mount hookonce above that middleware, or read a copy there, such as request.clone().json() (Hono: c.req.raw.clone().json())'
 
 /** The body of a request of the fetch standard. */
 export async function readFetchBody(

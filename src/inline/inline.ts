@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { bufferedDoor } from '../delivery/buffered.ts'
+import type { Doors } from '../delivery/doors.ts'
 import { fetchDoor } from '../delivery/fetch.ts'
 import { disconnectLater, isUnread, nodeDoor } from '../delivery/node.ts'
 import type { NodeRequest, NodeResponse } from '../http/framework-request.ts'
@@ -8,7 +10,11 @@ import { sendBody } from '../keys/http/send-body.ts'
 import type { RunContext } from '../keys/run.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import type { Mounts } from '../mounts/contract.ts'
+import { mounts } from '../mounts/mounts.ts'
 import type { Source } from '../sources/contract.ts'
+import type { EventOf } from '../sources/typed-events.ts'
+import { unknownTypes } from '../sources/unknown-types.ts'
 import { checkInlineOptions, type InlineOptions } from './options.ts'
 import { inlineReceiver } from './receive.ts'
 import { type InlineReports, standaloneReports } from './reports.ts'
@@ -19,8 +25,8 @@ import { type InlineReports, standaloneReports } from './reports.ts'
  */
 export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context: RunContext) => unknown
 
-/** Two entry points of one receiver. */
-export interface Inline {
+/** One receiver, for `node:http`, for the fetch standard, and mounted in any framework. */
+export interface Inline extends Mounts {
   /**
    * For node:http, Express, Fastify and the like: before any body parser, or after one that keeps
    * the bytes.
@@ -36,12 +42,21 @@ export interface Inline {
  * const hooks = inline(stripe({ secret }), async (event, { step }) => …, { store: redisKeys({ url
  * }) }) createServer(hooks.node).listen(3000)
  */
-export function inline<Payload, Subject, Type extends string>(
-  source: Source<Payload, Subject, Type>,
-  handler: InlineHandler<Event<Payload, Subject, Type>>,
+export function inline<S extends Source>(
+  source: S,
+  handler: InlineHandler<EventOf<S>>,
   options: InlineOptions,
 ): Inline {
-  return inlineAs('inline()', { source, handler: handler as InlineHandler, options })
+  return mountedInline(inlineDoors('inline()', { source, handler: handler as InlineHandler, options }))
+}
+
+/** An inline receiver has one source, whatever the path. */
+export function mountedInline(doors: Doors): Inline {
+  return {
+    ...mounts(doors),
+    node: (request, response) => doors.node(request, response),
+    fetch: (request) => doors.fetch(request),
+  }
 }
 
 export interface InlineParts {
@@ -53,7 +68,7 @@ export interface InlineParts {
 }
 
 /** `where` names the call in errors about its options. */
-export function inlineAs(where: string, { source, handler, options, reports }: InlineParts): Inline {
+export function inlineDoors(where: string, { source, handler, options, ...given }: InlineParts): Doors {
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
   if (source.split && source.alwaysBatches !== false)
@@ -68,10 +83,13 @@ export function inlineAs(where: string, { source, handler, options, reports }: I
     )
   const checked = checkInlineOptions(options, source, where)
   const { name } = checked
+  const { reports = standaloneReports({ name, source }) } = given
+  for (const warning of unknownTypes(source, checked.types, `${where}: types`))
+    reports.observer.warning?.(warning)
   const receiver = inlineReceiver({
     ...checked,
     source,
-    reports: reports ?? standaloneReports({ name, source }),
+    reports,
     async handle(event, context) {
       const returned = await handler(event, context)
       return returned instanceof Response ? replyOf(returned) : undefined
@@ -80,11 +98,13 @@ export function inlineAs(where: string, { source, handler, options, reports }: I
   return {
     node: (request, response) => receiveNode(receiver, name, request, response),
     fetch: (request) => receiveFetch(receiver, name, request),
+    buffered: (request) => receiveBuffered(receiver, name, request),
   }
 }
 
 const receiveNode = nodeDoor(send)
 const receiveFetch = fetchDoor(responseOf)
+const receiveBuffered = bufferedDoor(responseOf)
 
 async function send(request: IncomingMessage, response: ServerResponse, reply: Reply): Promise<void> {
   const wasUnread = isUnread(request)

@@ -9,7 +9,7 @@ import type { NamedSource } from '../sources/contract.ts'
  * this.
  */
 export interface InlineReports {
-  readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble'>
+  readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble' | 'warning'>
   readonly log: RefusalLog
   readonly diagnoses: Diagnoses
 }
@@ -49,5 +49,8 @@ const WARNINGS: InlineReports['observer'] = {
   },
   trouble({ doing, error }) {
     limitedWarning(`inline ${doing}`, `hookonce: ${doing}: ${String(error)}`)
+  },
+  warning({ message, detail }) {
+    limitedWarning(`inline ${message}`, `hookonce: ${message}; ${detail}`)
   },
 }

@@ -1,3 +1,4 @@
+import { bufferedDoor } from '../delivery/buffered.ts'
 import { fetchDoor, responseOf } from '../delivery/fetch.ts'
 import { nodeDoor, respond } from '../delivery/node.ts'
 
@@ -5,3 +6,5 @@ import { nodeDoor, respond } from '../delivery/node.ts'
 export const receiveNode = nodeDoor(respond)
 /** For frameworks that use the fetch standard. */
 export const receiveFetch = fetchDoor(responseOf)
+/** For requests whose body is in memory, such as those of AWS Lambda. */
+export const receiveBuffered = bufferedDoor(responseOf)

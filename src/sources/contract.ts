@@ -93,7 +93,12 @@ export interface NamedSource {
  * `handshake`, `verify`, `split` and `identify` are pure: they use no clock and no network, never
  * throw, and run in time linear in the size of the delivery.
  */
-export interface Source<Payload = unknown, Subject = unknown, Type extends string = string> {
+export interface Source<
+  Payload = unknown,
+  Subject = unknown,
+  Type extends string = string,
+  Shapes = unknown,
+> {
   readonly provider: string
   readonly tenant: string
   /** The status for a recorded delivery: 202, or 200 if the provider requires it. */
@@ -166,6 +171,19 @@ export interface Source<Payload = unknown, Subject = unknown, Type extends strin
    * tries the secrets of the other sources.
    */
   diagnose?(delivery: Delivery, refusal: Refusal, others?: readonly NamedSource[]): string
-  /** Carries the types of this source to its handlers. Has no value at run time. */
-  readonly types?: { readonly payload: Payload; readonly object: Subject; readonly type: Type }
+  /**
+   * Every event type that the provider documents, or patterns of them. Absent if nobody knows. A
+   * subscriber to any other type causes a warning.
+   */
+  readonly eventTypes?: readonly string[]
+  /**
+   * Carries the types of this source to its handlers. Has no value at run time. `shapes` has an
+   * `EventShape` for each event type whose payload is known.
+   */
+  readonly types?: {
+    readonly payload: Payload
+    readonly object: Subject
+    readonly type: Type
+    readonly shapes: Shapes
+  }
 }

@@ -86,6 +86,11 @@ const event = strict({
   version: strict({ at: place, unit: z.enum(['number', 's', 'ms', 'iso', 'text']) }).optional(),
   /** The part that the event is about. Default: the whole payload, or the item of a batch. */
   object: place.optional(),
+  /**
+   * Every event type that the provider documents; `*` stands for any characters. A subscriber to
+   * another type causes a warning, never an error: the list may be older than the provider.
+   */
+  types: z.array(z.string().min(1)).min(1).readonly().optional(),
 })
 
 const arrayPath = z.custom<`json:${string}[]`>(

@@ -13,8 +13,9 @@ export interface Provider<
   Subject = unknown,
   Type extends string = string,
   Options = SourceOptions,
+  Shapes = unknown,
 > {
-  (options: Options): SigningSource<Payload, Subject, Type>
+  (options: Options): SigningSource<Payload, Subject, Type, Shapes>
   readonly description: ProviderDescription
 }
 
@@ -22,13 +23,28 @@ export interface Provider<
  * Creates the factory of one provider of the catalogue. Nothing is checked or prepared until it is
  * called.
  */
-export function provider<Payload = unknown, Subject = unknown, Type extends string = string>(
+export function provider<
+  Payload = unknown,
+  Subject = unknown,
+  Type extends string = string,
+  Shapes = unknown,
+>(
   description: ProviderDescription,
   code?: MakeScheme,
-): Provider<Payload, Subject, Type> {
-  const make = (options: SourceOptions): SigningSource<Payload, Subject, Type> =>
+): Provider<Payload, Subject, Type, SourceOptions, Shapes> {
+  const make = (options: SourceOptions): SigningSource<Payload, Subject, Type, Shapes> =>
     compile(checkDescription(description), checkOptions(options, description.provider), code)
   return Object.assign(make, { description })
+}
+
+/**
+ * A provider whose factory takes the types of the provider's own SDK: `stripe<Stripe.Event>()`. Its
+ * call signature says what they mean; a source of `never` has all of them.
+ */
+export function typedProvider(
+  description: ProviderDescription,
+): Provider<never, never, never, SourceOptions, never> {
+  return provider<never, never, never, never>(description)
 }
 
 /** A provider without a shared secret: its keys are fetched. */

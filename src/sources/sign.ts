@@ -41,8 +41,12 @@ export interface SignedDelivery {
 /**
  * A source that can also act as its sender: for tests, `hookonce dev`, and ready-made curl lines.
  */
-export interface SigningSource<Payload = unknown, Subject = unknown, Type extends string = string>
-  extends Source<Payload, Subject, Type> {
+export interface SigningSource<
+  Payload = unknown,
+  Subject = unknown,
+  Type extends string = string,
+  Shapes = unknown,
+> extends Source<Payload, Subject, Type, Shapes> {
   /** How the provider signs and names its events. */
   readonly description: CheckedDescription
   /** All headers of the signed delivery, by lower-case name. Signs with the first secret. */

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
 import { exitCodes } from '../../src/cli/exit-codes.ts'
+import type { Doors } from '../../src/delivery/doors.ts'
 import { destinationSchema } from '../../src/forward/destination.ts'
 import { routes } from '../../src/gateway/api/routes.ts'
 import { gatewayConfig } from '../../src/gateway/config/config.ts'
@@ -12,6 +13,7 @@ import { parseText } from '../../src/gateway/config/read-file.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
+import { mounts } from '../../src/mounts/mounts.ts'
 import { meter } from '../../src/observe/metrics.ts'
 import { observerMembers } from '../../src/observe/observer.ts'
 import { prometheusText } from '../../src/observe/prometheus.ts'
@@ -124,6 +126,38 @@ test('the example of traces is the example that runs', () => {
     `<!-- examples/tracing.mjs -->\n\`\`\`js\n${read('examples/tracing.mjs')}\`\`\``,
   )
 })
+
+test('docs/reference/frameworks.md and README.md show every method that mounts hookonce', () => {
+  const methods = Object.keys(mounts({} as Doors)).map((name) => `hooks.${name}()`)
+  expect(methods.length).toBeGreaterThan(6)
+  for (const page of ['docs/reference/frameworks.md', 'README.md'])
+    expect(methods.filter((method) => !read(page).includes(method))).toEqual([])
+})
+
+test('docs/reference/frameworks.md names the majors that the tests install', () => {
+  const majorOf = (manifest: string, name: string): number => {
+    const { dependencies, devDependencies } = JSON.parse(read(manifest)) as Manifest
+    return Number.parseInt((devDependencies?.[name] ?? dependencies?.[name] ?? '').replace('^', ''), 10)
+  }
+  const packages = {
+    Express: 'express',
+    Fastify: 'fastify',
+    Hono: 'hono',
+    Koa: 'koa',
+    NestJS: '@nestjs/core',
+  }
+  for (const [framework, name] of Object.entries(packages)) {
+    const majors = `${majorOf('test/frameworks/previous/package.json', name)}, ${majorOf('package.json', name)}`
+    expect(read('docs/reference/frameworks.md')).toMatch(
+      new RegExp(`^\\| \\[${framework}\\]\\S+ \\| ${majors} \\|`, 'm'),
+    )
+  }
+})
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly devDependencies?: Readonly<Record<string, string>>
+}
 
 test('every command of the command line is in its reference', () => {
   const reference = read('docs/reference/cli.md')

@@ -24,7 +24,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   keys: 'model input sql http observe work',
   alerts: 'model input http ledger publishers',
   delivery: 'model http observe sources',
-  inline: 'model input http observe sources keys delivery',
+  mounts: 'model http delivery',
+  inline: 'model input http observe sources keys delivery mounts',
   receive: 'model input http observe work ledger sources delivery',
   process: 'model input observe work ledger effects sources',
   publish: 'model observe work ledger publishers',
@@ -36,8 +37,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'subscription.ts': 'model input options.ts process sources',
   engine:
     'model input http options.ts subscription.ts observe work ledger alerts delivery receive process publish upkeep operate inline',
-  'hookonce.ts':
-    'model http options.ts engine observe ledger sources delivery receive process reconcile operate inline',
+  'hookonce.ts': 'model options.ts engine observe ledger sources mounts process reconcile operate inline',
   testing:
     'model input observe ledger sources keys effects process upkeep operate options.ts engine hookonce.ts',
   gateway: 'model input http observe work sources alerts forward operate keys options.ts hookonce.ts',

@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The files that took longest when all tests ran on two cores. */
 const LONGEST = new Set([
   'test/scenarios/any-server/cli-prove.test.ts',
-  'test/keys/next.test.ts',
+  'test/frameworks/next.test.ts',
   'src/sources/diagnose/bounds.test.ts',
   'test/scenarios/any-server/publish-crash.test.ts',
   'test/scenarios/any-server/effects-adapters.test.ts',

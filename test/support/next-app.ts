@@ -9,16 +9,17 @@ import { until } from './until.ts'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 /** Next.js has 300 MB: it is installed by the test that needs it, once, and not by everyone who contributes. */
-const HOME = join(ROOT, 'node_modules', '.cache', 'hookonce-next-16')
+const homeOf = (major: number): string => join(ROOT, 'node_modules', '.cache', `hookonce-next-${major}`)
 
 /** The app of test/support/next-app, with the built package, run by Next.js itself. The URL of its root. */
-export async function startNextApp(): Promise<string> {
-  install()
+export async function startNextApp(major: number, env: Record<string, string>): Promise<string> {
+  const home = homeOf(major)
+  install(major, home)
   const port = await freePort()
-  const next = join(HOME, 'node_modules', 'next', 'dist', 'bin', 'next')
+  const next = join(home, 'node_modules', 'next', 'dist', 'bin', 'next')
   const child = spawn(process.execPath, [next, 'dev', '-p', String(port), '-H', '127.0.0.1'], {
-    cwd: HOME,
-    env: { ...process.env, NODE_ENV: 'development', NEXT_TELEMETRY_DISABLED: '1' },
+    cwd: home,
+    env: { ...process.env, ...env, NODE_ENV: 'development', NEXT_TELEMETRY_DISABLED: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -40,18 +41,16 @@ export async function startNextApp(): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
-function install(): void {
-  if (!existsSync(join(HOME, 'node_modules', 'next'))) {
-    mkdirSync(HOME, { recursive: true })
-    writeFileSync(join(HOME, 'package.json'), '{ "private": true }')
-    execFileSync('npm', ['install', '--no-audit', '--no-fund', 'next@16', 'react@19', 'react-dom@19'], {
-      cwd: HOME,
-      stdio: 'ignore',
-    })
+function install(major: number, home: string): void {
+  if (!existsSync(join(home, 'node_modules', 'next'))) {
+    mkdirSync(home, { recursive: true })
+    writeFileSync(join(home, 'package.json'), '{ "private": true }')
+    const packages = [`next@${major}`, 'react@19', 'react-dom@19']
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', ...packages], { cwd: home, stdio: 'ignore' })
   }
-  for (const left of ['.next', 'app', join('node_modules', 'hookonce')])
-    rmSync(join(HOME, left), { recursive: true, force: true })
-  cpSync(join(ROOT, 'test', 'support', 'next-app'), HOME, { recursive: true })
+  for (const left of ['.next', 'app', 'pages', join('node_modules', 'hookonce')])
+    rmSync(join(home, left), { recursive: true, force: true })
+  cpSync(join(ROOT, 'test', 'support', 'next-app'), home, { recursive: true })
   for (const part of ['dist', 'package.json'])
-    cpSync(join(ROOT, part), join(HOME, 'node_modules', 'hookonce', part), { recursive: true })
+    cpSync(join(ROOT, part), join(home, 'node_modules', 'hookonce', part), { recursive: true })
 }

@@ -1,7 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** The folder of this package's migrations. */
-export const MIGRATIONS = new URL('./', import.meta.url)
+/**
+ * The folder of this package's migrations. Not `new URL('./', import.meta.url)`: bundlers read that
+ * as an asset, and fail because it is a folder.
+ */
+export const MIGRATIONS = pathToFileURL(`${dirname(fileURLToPath(import.meta.url))}/`)
 
 /** One numbered .sql file. docs/upgrades.md explains how to write one. */
 export interface Migration {

@@ -1,6 +1,11 @@
-import { provider } from '../provider.ts'
+import type { ProviderDescription } from '../description.ts'
+import { githubEventTypes } from '../event-types/github.ts'
+import type { SourceOptions } from '../options.ts'
+import { typedProvider } from '../provider.ts'
+import type { SigningSource } from '../sign.ts'
+import type { ListedType } from '../typed-events.ts'
 
-export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
+export const github: GitHubProvider = typedProvider({
   provider: 'github',
   about: {
     name: 'GitHub',
@@ -59,6 +64,7 @@ export const github = provider<GitHubEvent, GitHubEvent, GitHubEventType>({
       ],
       unit: 'iso',
     },
+    types: githubEventTypes,
   },
   retryWindowHours: 7 * 24,
 })
@@ -78,48 +84,57 @@ interface GitHubNamed {
   readonly [field: string]: unknown
 }
 
-/** Well-known types, for completion. Any other type is allowed. */
-export type GitHubEventType =
-  | 'check_run.completed'
-  | 'check_run.created'
-  | 'check_suite.completed'
-  | 'create'
-  | 'delete'
-  | 'deployment.created'
-  | 'deployment_status.created'
-  | 'fork'
-  | 'installation.created'
-  | 'installation.deleted'
-  | 'installation_repositories.added'
-  | 'installation_repositories.removed'
-  | 'issue_comment.created'
-  | 'issue_comment.deleted'
-  | 'issue_comment.edited'
-  | 'issues.assigned'
-  | 'issues.closed'
-  | 'issues.edited'
-  | 'issues.labeled'
-  | 'issues.opened'
-  | 'issues.reopened'
-  | 'member.added'
-  | 'ping'
-  | 'pull_request.closed'
-  | 'pull_request.edited'
-  | 'pull_request.labeled'
-  | 'pull_request.opened'
-  | 'pull_request.ready_for_review'
-  | 'pull_request.reopened'
-  | 'pull_request.review_requested'
-  | 'pull_request.synchronize'
-  | 'pull_request_review.submitted'
-  | 'pull_request_review_comment.created'
-  | 'push'
-  | 'release.created'
-  | 'release.published'
-  | 'repository.created'
-  | 'star.created'
-  | 'workflow_job.completed'
-  | 'workflow_job.queued'
-  | 'workflow_run.completed'
-  | 'workflow_run.requested'
-  | (string & {})
+/** The types of this version's list, for completion. Any other type is allowed. */
+export type GitHubEventType = ListedType<typeof githubEventTypes> | (string & {})
+
+/**
+ * With a type that maps the names of events to their payloads, such as Octokit's, each event has the
+ * payload of its type, and an unknown type does not compile: `github<EventPayloadMap>({ secret })`.
+ */
+export interface GitHubProvider {
+  (options: SourceOptions): GitHubSource
+  <Payloads extends object>(
+    options: SourceOptions,
+  ): SigningSource<AnyOf<Payloads>, AnyOf<Payloads>, GitHubTypes<Payloads>, GitHubShapes<Payloads>>
+  // Again: `ReturnType<typeof github>` takes the last signature.
+  (options: SourceOptions): GitHubSource
+  readonly description: ProviderDescription
+}
+
+type GitHubSource = SigningSource<GitHubEvent, GitHubEvent, GitHubEventType>
+
+type AnyOf<Payloads> = Payloads[keyof Payloads]
+
+type GitHubShapes<Payloads> = {
+  readonly [Type in GitHubTypes<Payloads>]: {
+    readonly payload: GitHubPayload<Payloads, Type>
+    readonly object: GitHubPayload<Payloads, Type>
+  }
+}
+
+/** `pull_request` with its actions makes `pull_request.opened` and so on; `push` has none. */
+type GitHubTypes<Payloads> = {
+  [Name in keyof Payloads & string]: WithAction<Name, Payloads[Name]>
+}[keyof Payloads & string]
+
+type WithAction<Name extends string, Payload> = Name extends `${string}.${string}`
+  ? Name
+  : Payload extends { readonly action: infer Action extends string }
+    ? `${Name}.${Action}`
+    : Name
+
+type GitHubPayload<Payloads, Type extends string> = Type extends keyof Payloads
+  ? Payloads[Type]
+  : Type extends `${infer Name}.${infer Action}`
+    ? Name extends keyof Payloads
+      ? OfAction<Payloads[Name], Action>
+      : never
+    : never
+
+type OfAction<Payload, Action extends string> = Payload extends { readonly action: infer Actions }
+  ? Action extends Actions
+    ? Actions extends Action
+      ? Payload
+      : Payload & { readonly action: Action }
+    : never
+  : never

@@ -1,6 +1,11 @@
-import { provider } from '../provider.ts'
+import type { ProviderDescription } from '../description.ts'
+import { shopifyTopics } from '../event-types/shopify.ts'
+import type { SourceOptions } from '../options.ts'
+import { typedProvider } from '../provider.ts'
+import type { SigningSource } from '../sign.ts'
+import type { ListedType } from '../typed-events.ts'
 
-export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
+export const shopify: ShopifyProvider = typedProvider({
   provider: 'shopify',
   about: {
     name: 'Shopify',
@@ -66,6 +71,7 @@ export const shopify = provider<ShopifyPayload, ShopifyPayload, ShopifyTopic>({
     ],
     occurredAt: { at: ['header:x-shopify-triggered-at', 'header:shopify-triggered-at'], unit: 'iso' },
     version: { at: 'json:updated_at', unit: 'iso' },
+    types: shopifyTopics,
   },
   retryWindowHours: 48,
 })
@@ -77,39 +83,28 @@ export interface ShopifyPayload {
   readonly [field: string]: unknown
 }
 
-/** Well-known topics, for completion. Any other topic is allowed. */
-export type ShopifyTopic =
-  | 'app/uninstalled'
-  | 'app_subscriptions/update'
-  | 'carts/create'
-  | 'carts/update'
-  | 'checkouts/create'
-  | 'checkouts/update'
-  | 'collections/create'
-  | 'collections/update'
-  | 'customers/create'
-  | 'customers/data_request'
-  | 'customers/delete'
-  | 'customers/redact'
-  | 'customers/update'
-  | 'draft_orders/create'
-  | 'draft_orders/update'
-  | 'fulfillments/create'
-  | 'fulfillments/update'
-  | 'inventory_items/update'
-  | 'inventory_levels/update'
-  | 'orders/cancelled'
-  | 'orders/create'
-  | 'orders/delete'
-  | 'orders/edited'
-  | 'orders/fulfilled'
-  | 'orders/paid'
-  | 'orders/partially_fulfilled'
-  | 'orders/updated'
-  | 'products/create'
-  | 'products/delete'
-  | 'products/update'
-  | 'refunds/create'
-  | 'shop/redact'
-  | 'shop/update'
-  | (string & {})
+/** The topics of this version's list, for completion. Any other topic is allowed. */
+export type ShopifyTopic = ListedType<typeof shopifyTopics> | (string & {})
+
+/**
+ * With a type that maps topics to payloads, each event of these topics has the payload of its topic:
+ * `shopify<{ 'orders/paid': Order }>({ secret })`. Shopify publishes no such map.
+ */
+export interface ShopifyProvider {
+  (options: SourceOptions): ShopifySource
+  <Payloads extends object>(
+    options: SourceOptions,
+  ): SigningSource<ShopifyPayload, ShopifyPayload, ShopifyTopic, ShopifyShapes<Payloads>>
+  // Again: `ReturnType<typeof shopify>` takes the last signature.
+  (options: SourceOptions): ShopifySource
+  readonly description: ProviderDescription
+}
+
+type ShopifySource = SigningSource<ShopifyPayload, ShopifyPayload, ShopifyTopic>
+
+type ShopifyShapes<Payloads> = {
+  readonly [Topic in keyof Payloads]: {
+    readonly payload: Payloads[Topic]
+    readonly object: Payloads[Topic]
+  }
+}

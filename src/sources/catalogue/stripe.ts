@@ -1,6 +1,11 @@
-import { provider } from '../provider.ts'
+import type { ProviderDescription } from '../description.ts'
+import { stripeEventTypes } from '../event-types/stripe.ts'
+import type { SourceOptions } from '../options.ts'
+import { typedProvider } from '../provider.ts'
+import type { SigningSource } from '../sign.ts'
+import type { ListedType } from '../typed-events.ts'
 
-export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
+export const stripe: StripeProvider = typedProvider({
   provider: 'stripe',
   about: {
     name: 'Stripe',
@@ -34,6 +39,7 @@ export const stripe = provider<StripeEvent, StripeObject, StripeEventType>({
     objectId: ['json:data.object.id', 'json:related_object.id'],
     occurredAt: { at: 'json:created', unit: 's' },
     object: ['json:data.object', 'json:related_object'],
+    types: stripeEventTypes,
   },
   retryWindowHours: 30 * 24,
 })
@@ -60,47 +66,35 @@ export interface StripeEvent {
   }
 }
 
-/** Well-known types, for completion. Any other type is allowed. */
-export type StripeEventType =
-  | 'account.updated'
-  | 'charge.captured'
-  | 'charge.dispute.closed'
-  | 'charge.dispute.created'
-  | 'charge.failed'
-  | 'charge.refunded'
-  | 'charge.succeeded'
-  | 'checkout.session.async_payment_failed'
-  | 'checkout.session.async_payment_succeeded'
-  | 'checkout.session.completed'
-  | 'checkout.session.expired'
-  | 'customer.created'
-  | 'customer.deleted'
-  | 'customer.updated'
-  | 'customer.subscription.created'
-  | 'customer.subscription.deleted'
-  | 'customer.subscription.paused'
-  | 'customer.subscription.resumed'
-  | 'customer.subscription.trial_will_end'
-  | 'customer.subscription.updated'
-  | 'invoice.created'
-  | 'invoice.finalized'
-  | 'invoice.paid'
-  | 'invoice.payment_action_required'
-  | 'invoice.payment_failed'
-  | 'invoice.payment_succeeded'
-  | 'invoice.upcoming'
-  | 'invoice.voided'
-  | 'payment_intent.canceled'
-  | 'payment_intent.created'
-  | 'payment_intent.payment_failed'
-  | 'payment_intent.processing'
-  | 'payment_intent.requires_action'
-  | 'payment_intent.succeeded'
-  | 'payment_method.attached'
-  | 'payment_method.detached'
-  | 'payout.failed'
-  | 'payout.paid'
-  | 'price.updated'
-  | 'product.updated'
-  | 'setup_intent.succeeded'
-  | (string & {})
+/** The types of this version's list, for completion. Any other type is allowed. */
+export type StripeEventType = ListedType<typeof stripeEventTypes> | (string & {})
+
+/**
+ * With the types of Stripe's SDK, each event has the object of its type, and an unknown type does
+ * not compile: `stripe<Stripe.Event>({ secret })`.
+ */
+export interface StripeProvider {
+  (options: SourceOptions): StripeSource
+  <SdkEvent extends { readonly type: string }>(
+    options: SourceOptions,
+  ): SigningSource<SdkEvent, StripeObjectOf<SdkEvent>, SdkEvent['type'], StripeShapes<SdkEvent>>
+  // Again: `ReturnType<typeof stripe>` takes the last signature.
+  (options: SourceOptions): StripeSource
+  readonly description: ProviderDescription
+}
+
+type StripeSource = SigningSource<StripeEvent, StripeObject, StripeEventType>
+
+type StripeShapes<SdkEvent extends { readonly type: string }> = {
+  readonly [Member in SdkEvent as Member['type']]: {
+    readonly payload: Member
+    readonly object: StripeObjectOf<Member>
+  }
+}
+
+/** Thin events have `related_object` instead of `data.object`. */
+type StripeObjectOf<SdkEvent> = SdkEvent extends { readonly data: { readonly object: infer Subject } }
+  ? Subject
+  : SdkEvent extends { readonly related_object: infer Related }
+    ? Related
+    : unknown

@@ -28,11 +28,11 @@ import { withholder } from './withhold.ts'
  *
  * The types rely on the provider: a delivery with its signature has the documented shape.
  */
-export function compile<Payload, Subject, Type extends string>(
+export function compile<Payload, Subject, Type extends string, Shapes = unknown>(
   description: CheckedDescription,
   options: CheckedOptions,
   code?: MakeScheme,
-): SigningSource<Payload, Subject, Type> {
+): SigningSource<Payload, Subject, Type, Shapes> {
   const keyring = keyringOf(description, options)
   const endpoint = endpointOf(description, options)
   const toleranceSeconds = toleranceOf(description, options)
@@ -52,7 +52,7 @@ export function compile<Payload, Subject, Type extends string>(
   const redaction = redactionOf(description, options.redact)
   const sign = coded?.sign ?? (coded ? unsignable(description) : signer({ description, keyring, endpoint }))
 
-  const source: SigningSource<Payload, Subject, Type> = {
+  const source: SigningSource<Payload, Subject, Type, Shapes> = {
     provider: description.provider,
     description,
     tenant: options.tenant,
@@ -71,6 +71,7 @@ export function compile<Payload, Subject, Type extends string>(
     ...(description.handshake && {
       handshakeMethods: description.handshake.map(({ method }) => method).filter((name) => name !== 'POST'),
     }),
+    ...(description.event.types && { eventTypes: description.event.types }),
     ...(withholds && { withholds }),
     ...(redaction && { redaction }),
     // Optional members are absent if unneeded. The receiver checks for their presence.

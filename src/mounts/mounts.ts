@@ -1,0 +1,28 @@
+import type { Doors } from '../delivery/doors.ts'
+import type { MountOptions, Mounts, NodeHandler } from './contract.ts'
+import { fastifyPlugin } from './fastify.ts'
+import { honoHandler } from './hono.ts'
+import { koaMiddleware } from './koa.ts'
+import { lambdaHandler } from './lambda.ts'
+import { nextRoute } from './next.ts'
+
+/** One receiver, mounted in any framework. */
+export function mounts<Name extends string>(doors: Doors): Mounts<Name> {
+  const node = nodeHandlers(doors)
+  return {
+    express: node,
+    fastify: (options = {}) => fastifyPlugin(doors, options),
+    hono: (options = {}) => honoHandler(doors, options),
+    koa: (options = {}) => koaMiddleware(doors, options),
+    // Nest's middleware is Express's on both of its platforms.
+    nest: node,
+    next: (options = {}) => nextRoute(doors, options),
+    lambda: (options = {}) => lambdaHandler(doors, options),
+  }
+}
+
+export function nodeHandlers(doors: Doors): (options?: MountOptions) => NodeHandler {
+  return (options = {}) =>
+    (request, response) =>
+      doors.node(request, response, options)
+}

@@ -1,0 +1,275 @@
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import type { MiddlewareHandler } from 'hono'
+import type { Middleware } from 'koa'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Hookonce, hookonce } from '../../src/index.ts'
+import { inline } from '../../src/inline/index.ts'
+import { memoryKeys } from '../../src/keys/index.ts'
+import { meta } from '../../src/sources/index.ts'
+import { freshDatabase, makeDatabase } from '../support/database.ts'
+import { receiving, silent } from '../support/receiver.ts'
+import { signed, testSource } from '../support/source.ts'
+import {
+  expressApp,
+  fastifyApp,
+  honoApp,
+  koaApp,
+  mountedKoaApp,
+  type NestSetup,
+  nestApp,
+  type Start,
+} from './apps.ts'
+import { type Major, versionOf } from './majors.ts'
+
+/*
+ * Every way to mount hookonce that docs/reference/frameworks.md names, with the body parsers of its
+ * framework in the places where apps have them.
+ */
+
+const MAJORS: readonly Major[] = ['previous', 'current']
+
+const FRAMEWORKS: Readonly<Record<string, readonly [previous: number, current: number]>> = {
+  express: [4, 5],
+  fastify: [4, 5],
+  hono: [3, 4],
+  koa: [2, 3],
+  '@nestjs/core': [11, 12],
+}
+
+test.each(Object.entries(FRAMEWORKS))('%s is of the majors %j', async (name, majors) => {
+  expect(await Promise.all(MAJORS.map((major) => versionOf(major, name)))).toEqual(majors)
+})
+
+test('hookonce fits the types of the previous majors', () => {
+  const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'))
+  const project = join(import.meta.dirname, 'previous')
+  const tsc = spawnSync(process.execPath, [join(typescript, 'bin', 'tsc'), '-p', project], {
+    encoding: 'utf8',
+  })
+  expect(tsc).toMatchObject({ status: 0, stdout: '' })
+})
+
+const keepBytes = {
+  verify: (request: object, _response: object, bytes: Buffer) =>
+    void Object.assign(request, { rawBody: bytes }),
+}
+const use: Parameters<typeof expressApp>[0] = (app, receiver) => app.use('/webhooks', receiver.express())
+const register: Parameters<typeof fastifyApp>[0] = (app, receiver) =>
+  app.register(receiver.fastify(), { prefix: '/webhooks' })
+const readBy =
+  (method: 'text' | 'json' | 'arrayBuffer' | 'blob'): MiddlewareHandler =>
+  async (c, next) => {
+    await c.req[method]()
+    await next()
+  }
+const nest = (mounted: NestSetup['mounted'], platform: NestSetup['platform'], rawBody: boolean): Start =>
+  nestApp({ mounted, platform, rawBody })
+
+const works: Readonly<Record<string, Start>> = {
+  'Express, above express.json()': expressApp(use),
+  'Express, as a route': expressApp((app, receiver) => app.post('/webhooks/:source', receiver.express())),
+  'Express, below express.json({ verify })': expressApp(use, (express) => express.json(keepBytes)),
+  'Express, below express.raw()': expressApp(use, (express) => express.raw({ type: '*/*' })),
+  Fastify: fastifyApp(register),
+  'Fastify with its own parser of JSON': fastifyApp((app, receiver) => {
+    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) =>
+      done(null, JSON.parse(String(body))),
+    )
+    return register(app, receiver)
+  }),
+  'Fastify, registered after a parser of everything': fastifyApp((app, receiver) => {
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, {}))
+    return register(app, receiver)
+  }),
+  Hono: honoApp(),
+  'Hono, below a middleware that reads text': honoApp(readBy('text')),
+  'Hono, below a middleware that reads bytes': honoApp(readBy('arrayBuffer')),
+  'Hono, below a middleware that reads a blob': honoApp(readBy('blob')),
+  Koa: koaApp(),
+  'Koa, below koa-bodyparser': koaApp('koa-bodyparser'),
+  'Koa, below @koa/bodyparser': koaApp('@koa/bodyparser'),
+  'Koa, by koa-mount': mountedKoaApp,
+  'NestJS on Express, in main.ts': nest('main.ts', 'express', false),
+  'NestJS on Express with rawBody, in main.ts': nest('main.ts', 'express', true),
+  'NestJS on Express with rawBody, in a controller': nest('controller', 'express', true),
+  'NestJS on Express with rawBody, as a middleware': nest('middleware', 'express', true),
+  'NestJS on Fastify, in main.ts': nest('main.ts', 'fastify', false),
+  'NestJS on Fastify with rawBody, in main.ts': nest('main.ts', 'fastify', true),
+  'NestJS on Fastify with rawBody, in a controller': nest('controller', 'fastify', true),
+  'NestJS on Fastify, as a middleware': nest('middleware', 'fastify', false),
+}
+
+/** Keeps only what it has parsed. */
+const forgetful: Middleware = async (ctx, next) => {
+  Object.assign(ctx.request, { body: await json(ctx.req) })
+  await next()
+}
+
+interface Refused {
+  readonly start: Start
+  readonly says: string
+  readonly only?: Major
+}
+
+const refuses: Readonly<Record<string, Refused>> = {
+  'Express, below express.json()': {
+    start: expressApp(use, (express) => express.json()),
+    says: "app.use('/webhooks', hooks.express()) above the parsers",
+  },
+  'Fastify, by hooks.express() in a route': {
+    start: fastifyApp((app, receiver) => app.post('/webhooks/:source', receiver.express())),
+    says: 'app.register(hooks.fastify()',
+  },
+  'Hono 3, below a middleware that reads JSON': {
+    start: honoApp(readBy('json')),
+    says: 'c.req.raw.clone().json()',
+    only: 'previous',
+  },
+  'Koa, below a parser that keeps no bytes': { start: koaApp(forgetful), says: 'ctx.request.rawBody' },
+  'NestJS on Express, in a controller': {
+    start: nest('controller', 'express', false),
+    says: '{ rawBody: true }',
+  },
+  'NestJS on Express, as a middleware': {
+    start: nest('middleware', 'express', false),
+    says: '{ rawBody: true }',
+  },
+}
+
+/** Spaces: what a parser and JSON.stringify make of it is not what was signed. */
+const EVENT = signed('{ "id": "evt_1",  "type": "a", "amount": 1.0, "name": "Ünal" }')
+const deliver = (url: string, event = EVENT) =>
+  fetch(`${url}/webhooks/test`, {
+    ...event,
+    headers: { ...event.headers, 'content-type': 'application/json' },
+  })
+
+/** One receiver for all mounts that work: each has an event of its own. */
+let db: Awaited<ReturnType<typeof makeDatabase>>
+let hooks: Hookonce<{ test: ReturnType<typeof testSource> }>
+beforeAll(async () => {
+  db = await makeDatabase()
+  hooks = hookonce({ database: db.url, logger: silent, sources: { test: testSource() } })
+  hooks.on('test', '*', () => undefined)
+})
+afterAll(async () => {
+  await hooks.stop({ drainMs: 0 })
+  await db.remove()
+})
+
+describe.each(MAJORS)('%s major', (major) => {
+  test.each(Object.entries(works))('%s: records the bytes, once', async (name, start) => {
+    const event = signed(EVENT.body.replace('evt_1', `${name}, ${major}`))
+    const url = await start(major, hooks)
+    expect([(await deliver(url, event)).status, (await deliver(url, event)).status]).toEqual([202, 200])
+    const receipts = await db.rows<{ body: Buffer }>(
+      'select body from hookonce.receipt where event_key = $1',
+      [`${name}, ${major}`],
+    )
+    expect(receipts.map(({ body }) => String(body))).toEqual([event.body])
+  })
+
+  test.each(Object.entries(works))('%s: an inline receiver handles the bytes, once', async (_, start) => {
+    const handled: string[] = []
+    const receiver = inline(testSource(), (event) => handled.push(String(event.body)), {
+      store: memoryKeys(),
+    })
+    const url = await start(major, receiver)
+    expect([(await deliver(url)).status, (await deliver(url)).status]).toEqual([200, 200])
+    expect(handled).toEqual([EVENT.body])
+  })
+
+  const refused = Object.entries(refuses).filter(([, { only = major }]) => only === major)
+  test.each(refused)('%s: refuses, and says what to write', async (_, { start, says }) => {
+    const db = await freshDatabase()
+    const { hooks, stop } = receiving(db)
+    const reply = await deliver(await start(major, hooks))
+    expect([reply.status, await reply.json()]).toEqual([500, { error: 'BODY_ALREADY_READ' }])
+    await stop()
+    const [rejection] = await db.rows<{ last_detail: string }>('select last_detail from hookonce.rejection')
+    expect(rejection?.last_detail).toContain(says)
+    expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
+  })
+
+  test('Fastify: the limits of hookonce hold, and the rest of the app keeps its parsers', async () => {
+    const db = await freshDatabase()
+    const { hooks } = receiving(db, { options: { limits: { maxBodyBytes: 3_000_000 } } })
+    const url = await fastifyApp(register)(major, hooks)
+    // Fastify's own limit is 1 MiB.
+    const large = (bytes: number) => signed({ id: `evt_${bytes}`, type: 'a', padding: 'x'.repeat(bytes) })
+    expect((await deliver(url, large(2_000_000))).status).toBe(202)
+    expect((await deliver(url, large(3_000_000))).status).toBe(413)
+    const order = { method: 'POST', body: '{"n":1}', headers: { 'content-type': 'application/json' } }
+    expect(await (await fetch(`${url}/orders`, order)).json()).toEqual({ n: 1 })
+  })
+
+  test('Fastify: a body without a content type, and any other content type', async () => {
+    const db = await freshDatabase()
+    const { hooks } = receiving(db)
+    const url = await fastifyApp(register)(major, hooks)
+    const body = Buffer.from(EVENT.body)
+    expect((await fetch(`${url}/webhooks/test`, { ...EVENT, body })).status).toBe(202)
+    const form = { ...EVENT.headers, 'content-type': 'application/x-www-form-urlencoded' }
+    expect((await fetch(`${url}/webhooks/test`, { ...EVENT, headers: form })).status).toBe(200)
+  })
+
+  test.each(
+    Object.entries({
+      Express: expressApp((app, { express }) => app.use('/one', express({ source: 'test' }))),
+      Fastify: fastifyApp((app, { fastify }) =>
+        app.register(fastify({ source: 'test' }), { prefix: '/one' }),
+      ),
+    }),
+  )('%s: a path of its own for one source', async (_, start) => {
+    const db = await freshDatabase()
+    const url = await start(major, receiving(db).hooks)
+    expect((await fetch(`${url}/one`, EVENT)).status).toBe(202)
+    expect((await fetch(`${url}/one/`, EVENT)).status).toBe(200)
+  })
+
+  const all = { Express: expressApp(use), Fastify: fastifyApp(register), Hono: honoApp(), Koa: koaApp() }
+  const everywhere = { ...all, NestJS: nest('main.ts', 'express', false) }
+  test.each(Object.entries(everywhere))('%s: handshakes by GET, unknown sources', async (_, start) => {
+    const db = await freshDatabase()
+    const settings = { verifyToken: 'token' }
+    const sources = { test: testSource(), meta: meta({ secret: 'x', settings }) }
+    const url = await start(major, receiving(db, { sources }).hooks)
+    const query = 'hub.mode=subscribe&hub.verify_token=token&hub.challenge=42'
+    const handshake = await fetch(`${url}/webhooks/meta?${query}`)
+    expect([handshake.status, await handshake.text()]).toEqual([200, '42'])
+    expect((await fetch(`${url}/webhooks/nobody`, EVENT)).status).toBe(404)
+    expect((await fetch(`${url}/webhooks/test`)).status).toBe(405)
+    expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
+  })
+
+  test('Hono on Node passes the address of the sender on', async () => {
+    const db = await freshDatabase()
+    const limited = (allow: string[]) =>
+      receiving(db, { options: { sourceLimits: { test: { allow } } } }).hooks
+    expect((await deliver(await honoApp()(major, limited(['127.0.0.1'])))).status).toBe(202)
+    expect((await deliver(await honoApp()(major, limited(['192.0.2.1'])))).status).toBe(403)
+  })
+})
+
+test('hooks.fetch needs no `this`, and takes what platforms pass besides the request', async () => {
+  const worker = { fetch: hooks.fetch as (request: Request, ...platform: unknown[]) => Promise<Response> }
+  const event = signed({ id: 'by a worker', type: 'a' })
+  const fetched = (...platform: unknown[]) =>
+    worker.fetch.call(undefined, new Request('https://app.test/webhooks/test', event), ...platform)
+  // Bindings of Cloudflare may have any name, `source` too.
+  const answers = [
+    await fetched({ source: 'production', DB: {} }, { waitUntil: () => undefined }),
+    await fetched({ remoteAddr: {} }),
+    await fetched(null),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([202, 200, 200])
+})
+
+test('Hono 4, below a middleware that reads JSON: Hono keeps its text', async () => {
+  const db = await freshDatabase()
+  const { hooks } = receiving(db)
+  expect((await deliver(await honoApp(readBy('json'))('current', hooks))).status).toBe(202)
+})

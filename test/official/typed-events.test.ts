@@ -1,0 +1,64 @@
+import type { EmitterWebhookEvent, EmitterWebhookEventName } from '@octokit/webhooks'
+import type { EventPayloadMap, IssuesOpenedEvent, PushEvent } from '@octokit/webhooks-types'
+import type { restResources } from '@shopify/shopify-api/rest/admin/2025-10'
+import type Stripe from 'stripe'
+import { expect, expectTypeOf, it } from 'vitest'
+import { hookonce } from '../../src/index.ts'
+import { github, shopify, stripe } from '../../src/sources/index.ts'
+
+/*
+ * Handlers with the types of the providers' SDKs. types.test.ts compiles this file: that is the
+ * proof. Running it shows that the calls are as types say.
+ */
+
+/** The SDK has classes of resources. A payload has their fields, without their methods. */
+type Order = Pick<InstanceType<(typeof restResources)['Order']>, 'id' | 'email' | 'total_price'>
+
+type ByName = { [Name in EmitterWebhookEventName]: EmitterWebhookEvent<Name>['payload'] }
+
+const hooks = hookonce({
+  database: 'postgres://never.used:1/x',
+  sources: {
+    stripe: stripe<Stripe.Event>({ secret: 'whsec_x' }),
+    github: github<EventPayloadMap>({ secret: 'x' }),
+    octokit: github<ByName>({ secret: 'x' }),
+    shopify: shopify<{ 'orders/paid': Order }>({ secret: 'x' }),
+  },
+})
+
+it('Stripe: an event has the object of its type', () => {
+  hooks.on('stripe', 'invoice.paid', ({ object, payload }) => {
+    expectTypeOf(object).toEqualTypeOf<Stripe.Invoice>()
+    expectTypeOf(payload).toEqualTypeOf<Stripe.InvoicePaidEvent>()
+  })
+  hooks.on('stripe', ['charge.refunded', 'customer.created'], (event) => {
+    if (event.type === 'customer.created') expectTypeOf(event.object).toEqualTypeOf<Stripe.Customer>()
+    else expectTypeOf(event.object).toEqualTypeOf<Stripe.Charge>()
+  })
+  hooks.on('stripe', 'checkout.session.*', ({ object }) =>
+    expectTypeOf(object).toEqualTypeOf<Stripe.Checkout.Session>(),
+  )
+  // @ts-expect-error: Stripe has no such type
+  expect(() => hooks.on('stripe', 'invoice.payed', () => undefined)).not.toThrow()
+})
+
+it('GitHub: an event has the payload of its name and action', () => {
+  hooks.on('github', 'issues.opened', ({ payload }) =>
+    expectTypeOf(payload).toEqualTypeOf<IssuesOpenedEvent>(),
+  )
+  hooks.on('github', 'push', ({ payload }) => expectTypeOf(payload).toEqualTypeOf<PushEvent>())
+  // @ts-expect-error: an issue is always sent with an action
+  expect(() => hooks.on('github', 'issues', () => undefined)).not.toThrow()
+})
+
+it('GitHub: with the types of @octokit/webhooks', () => {
+  hooks.on('octokit', 'issues.opened', ({ payload }) => {
+    expectTypeOf(payload.action).toEqualTypeOf<'opened'>()
+    expectTypeOf(payload.issue.number).toEqualTypeOf<number>()
+  })
+  hooks.on('octokit', 'push', ({ payload }) => expectTypeOf(payload.ref).toEqualTypeOf<string>())
+})
+
+it('Shopify: an event has the payload of its topic', () => {
+  hooks.on('shopify', 'orders/paid', ({ object }) => expectTypeOf(object).toEqualTypeOf<Order>())
+})

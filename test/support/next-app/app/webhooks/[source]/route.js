@@ -1,0 +1,3 @@
+import { hooks } from '../../../hooks.js'
+
+export const { GET, POST } = hooks.next()
