@@ -78,6 +78,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./reconcile.ts')).reconcile,
   },
   {
+    name: 'import',
+    summary: 'record events that another system has processed',
+    load: async () => (await import('./import.ts')).importCommand,
+  },
+  {
     name: 'prune',
     summary: 'delete now what is past its retention',
     load: async () => (await import('./prune.ts')).prune,
