@@ -34,7 +34,7 @@ export function siteMarkdown(md, { base, onPublish }) {
 /** Without its own colours: those are for readers of the plain file. */
 function diagram(path, label) {
   const svg = readFileSync(path, 'utf8')
-    .replace(/<style>[\s\S]*?<\/style>/, '')
+    .replaceAll(/<(style|title)>[\s\S]*?<\/\1>/g, '')
     .replaceAll(/\n\s*/g, ' ')
   return `<span class="diagram" role="img" aria-label="${label.replaceAll('"', '&quot;')}">${svg}</span>`
 }

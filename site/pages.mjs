@@ -45,6 +45,7 @@ const SECTIONS = [
     text: 'Guides',
     folder: 'guides',
     first: [
+      'guides/index',
       'guides/charge-once',
       'guides/email-once',
       'guides/out-of-order',
@@ -60,7 +61,11 @@ const SECTIONS = [
       'upgrades',
     ],
   },
-  { text: 'Migrate', folder: 'migrate', first: ['migrate/index'] },
+  {
+    text: 'Migrate',
+    folder: 'migrate',
+    first: ['migrate/index', 'migrate/processed-events', 'migrate/redis-set-nx', 'migrate/queue'],
+  },
   {
     text: 'Reference',
     folder: 'reference',
@@ -108,9 +113,41 @@ const SECTIONS = [
   },
 ]
 
-/** The sections, each with its pages: `{ file, address, title }`. */
+/** Titles are for search boxes. In the sidebar, these pages have a shorter name. */
+const LABELS = {
+  concepts: 'How it works',
+  promises: 'Promises and limits',
+  compare: 'Comparison',
+  'guides/index': 'All guides',
+  'guides/charge-once': 'Charge once',
+  'guides/email-once': 'E-mail once',
+  'guides/out-of-order': 'Events out of order',
+  'guides/rotate-a-secret': 'Rotate a secret',
+  'guides/many-tenants': 'Many tenants',
+  'guides/test-your-handlers': 'Test your handlers',
+  'guides/go-to-production': 'Go to production',
+  'guides/incident': 'In an incident',
+  scaling: 'Scale',
+  deploy: 'Deploy',
+  privacy: 'Privacy',
+  reconcile: 'Missed webhooks',
+  upgrades: 'Upgrades',
+  'migrate/index': 'The switch',
+  'migrate/processed-events': 'From your own table',
+  'migrate/redis-set-nx': 'From Redis SET NX',
+  'migrate/queue': 'From BullMQ or pg-boss',
+  'migrate/hookdeck': 'From Hookdeck',
+  'migrate/svix-ingest': 'From Svix Ingest',
+  'migrate/convoy': 'From Convoy',
+  'runbooks/index': 'All alerts',
+  'decisions/index': 'All decisions',
+  proof: 'What tried to break it',
+  benchmark: 'Benchmark',
+}
+
+/** The sections, each with its pages: `{ file, address, title, label }`. */
 export function sections() {
-  const all = [...pages].map(([file, address]) => ({ file, address, title: titleOf(file) }))
+  const all = [...pages].map(([file, address]) => page(file, address))
   const left = new Map(all.map((page) => [page.address.replace(/\.md$/, ''), page]))
   left.delete('index')
   const take = (name) => {
@@ -129,6 +166,11 @@ export function sections() {
     collapsed,
     pages: [...first[index], ...inFolder[index], ...(rest ? [...left.keys()].flatMap(take) : [])],
   })).filter((section) => section.pages.length > 0)
+}
+
+function page(file, address) {
+  const title = titleOf(file)
+  return { file, address, title, label: LABELS[address.replace(/\.md$/, '')] ?? title }
 }
 
 /** The first heading, without its markup. */

@@ -47,12 +47,16 @@ export default defineConfig({
       { text: 'Guides', link: '/guides/', activeMatch: '/(guides|migrate)/' },
       { text: 'Reference', link: '/reference/library', activeMatch: '/reference/' },
       { text: 'Runbooks', link: '/runbooks/', activeMatch: '/runbooks/' },
+      // Recorded into the built site by demo/record.mjs.
+      ...(process.env.SITE_DEMO === 'on'
+        ? [{ text: 'Demo', link: '/demo/index.html', target: '_self' }]
+        : []),
     ],
     sidebar: sections().map(({ text, collapsed, pages: listed }) => ({
       text,
       ...(collapsed === undefined ? {} : { collapsed }),
-      items: listed.map(({ address, title }) => ({
-        text: title,
+      items: listed.map(({ address, label }) => ({
+        text: label,
         link: `/${address.replace(/(index)?\.md$/, '')}`,
       })),
     })),
