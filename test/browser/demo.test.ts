@@ -48,4 +48,4 @@ test('the demo of the site shows a recorded dashboard, without a gateway, and ch
     `fetch(new URL('api/v1/replays', document.baseURI), { method: 'POST' }).then(({ status }) => status)`,
   )
   expect(refused).toBe(403)
-})
+}, 120_000)

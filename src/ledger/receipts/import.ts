@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { IMPORTED } from '../../model/reconciled.ts'
 import { WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
-import { rows, statement } from '../driver/statement.ts'
+import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { UNFINISHED } from '../jobs/states.ts'
 import { knownReceipts, type ReceiptKey } from './known-receipts.ts'
 
@@ -51,15 +51,15 @@ interface ImportScope {
   readonly source: string
 }
 
-/** Records a batch of events, which holds each id once. */
-export async function importReceipts(
-  pool: Pool,
+/** Inserts a batch of events, which holds each id once. Returns the ids that were new. */
+export async function insertImported(
+  db: Queryable,
   { tenant, source }: ImportScope,
   batch: readonly ProcessedEvent[],
-): Promise<ImportedBatch> {
+): Promise<ReadonlySet<string>> {
   // In the order of ids, as receivers insert: two inserts of the same events cannot deadlock.
   const sorted = batch.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  const recorded = await rows<{ id: string }>(pool, IMPORT_RECEIPTS, [
+  const recorded = await rows<{ id: string }>(db, IMPORT_RECEIPTS, [
     tenant,
     source,
     binary.smallints(sorted.map(({ shard }) => shard)),
@@ -68,12 +68,21 @@ export async function importReceipts(
     binary.texts(sorted.map(({ eventType }) => eventType)),
     binary.timestamps(sorted.map(({ occurredAtMs }) => occurredAtMs)),
   ])
-  const imported = new Set(recorded.map(({ id }) => id))
-  const rest = sorted.filter(({ id }) => !imported.has(id))
+  return new Set(recorded.map(({ id }) => id))
+}
+
+/** Records a batch of events, which holds each id once. */
+export async function importReceipts(
+  pool: Pool,
+  scope: ImportScope,
+  batch: readonly ProcessedEvent[],
+): Promise<ImportedBatch> {
+  const imported = await insertImported(pool, scope, batch)
+  const rest = batch.filter(({ id }) => !imported.has(id))
   // Expired receipts are deleted by this look, and imported anew.
   const known = await knownReceipts(pool, rest)
   const expired = rest.filter(({ id }) => !known.has(id))
-  const again = expired.length === 0 ? NOTHING : await importReceipts(pool, { tenant, source }, expired)
+  const again = expired.length === 0 ? NOTHING : await importReceipts(pool, scope, expired)
   const unfinished = await unfinishedOf(
     pool,
     rest.filter(({ id }) => known.has(id)),

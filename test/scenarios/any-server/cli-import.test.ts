@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { hookonce } from '../../../src/index.ts'
 import type { ImportReport } from '../../../src/operate/import.ts'
 import { sign, stripe } from '../../../src/sources/index.ts'
-import { cli, temporaryDirectory } from '../../support/cli.ts'
+import { CLI_ENV, cli, MAIN, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
@@ -85,6 +86,20 @@ test('an event that arrived before its key was imported is reported, and left al
     /1 of the known events arrived here before the import[\s\S]*hookonce show [0-9a-f-]{36}/,
   )
   expect(await db.rows('select state::text from hookonce.job')).toEqual([{ state: 'received' }])
+})
+
+test('keys come through a pipe', async () => {
+  const db = await freshDatabase()
+  await app(db).hooks.ledger()
+  const keys = Array.from({ length: 2_500 }, (_, n) => `evt_${n}`).join('\n')
+  const printed = execFileSync(process.execPath, [MAIN, 'import', 'default/stripe', '--why', 'x'], {
+    input: keys,
+    env: { ...CLI_ENV, DATABASE_URL: db.url },
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  expect(printed).toContain('2500 keys read, 2500 imported')
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(2_500)
 })
 
 test('a key that expired is imported anew', async () => {
