@@ -33,7 +33,11 @@ export default defineConfig({
   vite: {
     publicDir: join(ROOT, 'site/public'),
     plugins: [vueOfThisFolder()],
-    server: { fs: { allow: [ROOT] } },
+    server: {
+      fs: { allow: [ROOT] },
+      // The root of the pages is that of the repository, and most of it is no page.
+      watch: { ignored: ['src', 'test', 'dist', '.hookonce'].map((folder) => join(ROOT, folder, '**')) },
+    },
   },
   themeConfig: {
     logo: '/mark.svg',
