@@ -74,6 +74,14 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'site',
+          include: ['test/site/*.test.ts'],
+          globalSetup: ['test/site/install.ts'],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: 'server',
           include: ['test/embedded/**/*.test.ts'],
           testTimeout: 60_000,

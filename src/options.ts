@@ -98,7 +98,7 @@ export const sourceKey = z
 
 const SOURCES_MISSING = 'pass at least one source, such as { stripe: stripe({ secret }) } of hookonce/sources'
 
-const optionsSchema = strict({
+export const optionsSchema = strict({
   database: z
     .union([z.string(), z.custom<pg.Pool>(isPool)], { error: 'must be a postgres:// URL or a pg.Pool' })
     .optional(),
@@ -192,7 +192,7 @@ const optionsSchema = strict({
       'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
   })
 
-const subscriberSchema = strict({
+export const subscriberSchema = strict({
   name: z.string().min(1).max(200).optional(),
   concurrency: z.int().positive().optional(),
   /** Holds its jobs while most runs fail. */

@@ -244,10 +244,11 @@ export const texts = {
     timeline: 'Timeline',
     deliveries: 'Deliveries',
     from: (source: string) => `from ${source}`,
-    recorded: (isReconciled: boolean) => (isReconciled ? 'recorded' : '202 recorded'),
+    recorded: (isWithoutDelivery: boolean) => (isWithoutDelivery ? 'recorded' : '202 recorded'),
     repeats: (count: number) => (count === 1 ? '200 duplicate' : `${count} × 200 duplicate`),
     matches: (secret: number) => `signature matches secret ${secret}`,
     reconciled: 'read from the provider’s list; no delivery arrived',
+    imported: 'imported: another system had processed it',
     sameBody: (mismatches: number) =>
       mismatches === 0 ? 'no harm done' : `${mismatches} with another body: the first one is kept`,
     noJobs: 'No subscriber wanted this event. It is recorded, and nothing runs.',
@@ -333,6 +334,7 @@ export const texts = {
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
     notSigned: 'no signature was checked',
+    importedHint: 'Another system processed this event before hookonce took over. Nothing runs here.',
     notSignedHint:
       'The API of the provider listed this event, over TLS, which proves the identity of the provider.',
     bodyHash: 'SHA-256 of the body',

@@ -80,6 +80,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./reconcile.ts')).reconcile,
   },
   {
+    name: 'import',
+    summary: 'record events that another system has processed',
+    load: async () => (await import('./import.ts')).importCommand,
+  },
+  {
     name: 'prune',
     summary: 'delete data that is past its retention',
     load: async () => (await import('./prune.ts')).prune,

@@ -39,7 +39,7 @@ export function eventText({ receipt, paused, ...chain }: EventChain, { stacks }:
     ...facts.map(([name, value]) => `${name.padEnd(12)}${value}`),
     '',
     jobs.length === 0
-      ? 'no jobs: no subscriber wanted it'
+      ? `no jobs: ${chain.imported ? 'another system had processed it' : 'no subscriber wanted it'}`
       : table(
           ['JOB', 'STATE', 'ATTEMPTS', 'CRASHES', 'NEXT', 'REASON'],
           jobs.map((job) => jobCells(job, asOf)),
@@ -55,7 +55,7 @@ export function eventText({ receipt, paused, ...chain }: EventChain, { stacks }:
     ...section(['MESSAGE', 'TOPIC', 'KEY', 'STATE', 'JOB'], chain.messages.map(messageCells)),
     ...section(['DECIDED', 'BY', 'WHAT', 'ON', 'WHY'], chain.decisions.map(decisionCells)),
     '',
-    bodyText(receipt),
+    chain.imported ? 'imported without a body' : bodyText(receipt),
   ].join('\n')
 }
 
@@ -69,7 +69,11 @@ function section(head: readonly string[], rows: readonly (readonly string[])[]):
   return rows.length === 0 ? [] : ['', table(head, rows)]
 }
 
-function originText(secret: number, { reconciled }: Pick<EventChain, 'reconciled'>): string {
+function originText(
+  secret: number,
+  { reconciled, imported }: Pick<EventChain, 'reconciled' | 'imported'>,
+): string {
+  if (imported) return 'imported by `hookonce import`'
   return reconciled
     ? "reconciled: read from the provider's API, no signature was checked"
     : `verified with secret ${secret}`

@@ -36,6 +36,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   reconcile: [
     ['hookonce reconcile stripe --since 24h --dry-run', 'reports events of a day that never arrived'],
   ],
+  import: [
+    ['hookonce import stripe keys.txt --dry-run', 'counts which of the keys are new'],
+    ['hookonce import stripe events.csv --key id --why "switch"', 'records them as processed'],
+  ],
   prune: [
     ['hookonce prune --dry-run', 'counts the data that is past its retention'],
     ['hookonce prune', 'deletes it now'],

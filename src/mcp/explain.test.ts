@@ -52,6 +52,7 @@ function chain(state: Partial<typeof job> | undefined, more: Partial<Chain> = {}
   return {
     receipt,
     reconciled: false,
+    imported: false,
     deliveries: { count: 1, firstAt: AT, lastAt: AT, mismatches: 0 },
     jobs: state ? [{ ...job, ...state }] : [],
     attempts: [],
@@ -98,6 +99,11 @@ test.each([
       { effects: [effect('done')], steps: [{ subscriber: 'billing', name: 'reserve', at: AT }] },
     ),
     'Done, and not repeated by a replay: step reserve, effect charge:42.',
+  ],
+  [
+    'an imported event',
+    chain(undefined, { imported: true }),
+    'was imported: another system had processed it',
   ],
   ['no subscriber', chain(undefined), 'No subscriber wanted it, so nothing ran.'],
   [

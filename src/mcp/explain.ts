@@ -8,8 +8,10 @@ export function explain(chain: Chain): string {
   return [recorded(chain), ...chain.jobs.map((job) => explainJob(chain, job)), ...noJobs(chain)].join('\n')
 }
 
-function recorded({ receipt, deliveries, reconciled }: Chain): string {
+function recorded({ receipt, deliveries, reconciled, imported }: Chain): string {
   const { source, eventType, eventKey, id } = receipt
+  const name = `${source} ${eventType} ${eventKey} (receipt ${id})`
+  if (imported) return `${name} was imported: another system had processed it, so nothing runs here.`
   const origin = reconciled
     ? 'was listed by the API of its provider'
     : `was delivered ${times(deliveries.count)}`
@@ -18,11 +20,11 @@ function recorded({ receipt, deliveries, reconciled }: Chain): string {
     deliveries.mismatches > 0
       ? ` ${deliveries.mismatches} of the deliveries had another body: the first body counts.`
       : ''
-  return `${source} ${eventType} ${eventKey} (receipt ${id}) ${origin}${repeats}; first at ${receipt.receivedAt}.${mismatches}`
+  return `${name} ${origin}${repeats}; first at ${receipt.receivedAt}.${mismatches}`
 }
 
-function noJobs({ jobs }: Chain): string[] {
-  return jobs.length > 0 ? [] : ['No subscriber wanted it, so nothing ran.']
+function noJobs({ jobs, imported }: Chain): string[] {
+  return jobs.length > 0 || imported ? [] : ['No subscriber wanted it, so nothing ran.']
 }
 
 function explainJob(chain: Chain, job: Job): string {

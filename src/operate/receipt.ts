@@ -14,7 +14,7 @@ import {
 import { openVault } from '../ledger/vault/vault.ts'
 import { HookonceError } from '../model/errors.ts'
 import { hash } from '../model/hash.ts'
-import { NO_SECRET } from '../model/reconciled.ts'
+import { IMPORTED, NO_SECRET } from '../model/reconciled.ts'
 import { withoutSecrets } from '../sources/headers.ts'
 import { SECRET_HEADERS } from '../sources/secret-headers.ts'
 import { type JobRecord, jobRecords } from './job-record.ts'
@@ -74,6 +74,8 @@ export interface EventChain {
   readonly receipt: ReadableReceipt
   /** Whether the provider's API listed it, and no signature was checked. */
   readonly reconciled: boolean
+  /** Whether another system had processed it before hookonce took over. */
+  readonly imported: boolean
   readonly deliveries: Deliveries
   readonly jobs: readonly ChainJob[]
   readonly attempts: readonly AttemptRow[]
@@ -91,7 +93,7 @@ export interface EventChain {
 }
 
 export interface Deliveries {
-  /** Zero if the event was reconciled and no delivery arrived. */
+  /** Zero if the event was reconciled or imported, and no delivery arrived. */
   readonly count: number
   readonly firstAt: Date
   readonly lastAt: Date
@@ -135,11 +137,13 @@ export async function readEvent(
   )
   const { duplicates, jobs, attempts, decisions } = history
   const reconciled = receipt.secret === NO_SECRET
+  const imported = receipt.secret === IMPORTED
   return {
     receipt: readable(receipt),
     reconciled,
+    imported,
     deliveries: {
-      count: (reconciled ? 0 : 1) + (duplicates?.count ?? 0),
+      count: (reconciled || imported ? 0 : 1) + (duplicates?.count ?? 0),
       firstAt: receipt.receivedAt,
       lastAt: duplicates?.lastAt ?? receipt.receivedAt,
       mismatches: duplicates?.mismatches ?? 0,

@@ -4,6 +4,7 @@ import { type Backlog, tenantBacklog } from '../ledger/read/jobs.ts'
 import { registered } from '../ledger/read/registered.ts'
 import { type LatestEvent, latestOfSources } from '../ledger/read/source-events.ts'
 import { HookonceError } from '../model/errors.ts'
+import { IMPORTED } from '../model/reconciled.ts'
 import { type KeyFinding, lintEventKeys } from '../upkeep/lint-event-keys.ts'
 
 export type { KeyFinding }
@@ -65,7 +66,7 @@ export async function listSources(
       const failed = sum((row) => row.failed)
       const attention = sum((row) => row.attention)
       const events = latest
-        .filter((event) => event.tenant === tenant && event.source === source)
+        .filter((event) => event.tenant === tenant && event.source === source && event.secret !== IMPORTED)
         .sort((a, b) => b.receivedAt.getTime() - a.receivedAt.getTime())
       return {
         tenant,

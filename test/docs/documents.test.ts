@@ -17,6 +17,13 @@ import { mounts } from '../../src/mounts/mounts.ts'
 import { meter } from '../../src/observe/metrics.ts'
 import { observerMembers } from '../../src/observe/observer.ts'
 import { prometheusText } from '../../src/observe/prometheus.ts'
+import {
+  limitsSchema,
+  optionsSchema,
+  retentionSchema,
+  sourceLimitFields,
+  subscriberSchema,
+} from '../../src/options.ts'
 import { findProvider, providerIds } from '../../src/sources/index.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -62,6 +69,36 @@ test('docs/reference/library.md lists every member of an observer', () => {
   const [, section = ''] = read('docs/reference/library.md').split(/^## Observing$|^### Traces$/m)
   const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, member]) => member)
   expect(listed.sort()).toEqual([...observerMembers].sort())
+})
+
+test('docs/reference/library.md lists the options of hookonce()', () => {
+  const [, section = ''] = read('docs/reference/library.md').split(
+    /^## `hookonce\(options\)`$|^### Connections$/m,
+  )
+  const names = [...section.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(
+    ([, cell = '']) => cell.match(/[\w.<>]+/g) ?? [],
+  )
+  const { limits, retention, sourceLimits, retry, encryption, ...plain } = optionsSchema.shape
+  const nested = {
+    limits: Object.keys(limitsSchema.shape),
+    retention: Object.keys(retentionSchema.shape),
+    'sourceLimits.<name>': Object.keys(sourceLimitFields),
+    retry: ['maxAttempts', 'maxAgeMs', 'baseDelayMs', 'maxDelayMs'],
+    encryption: ['key'],
+  }
+  const coded = [
+    ...Object.keys(plain),
+    ...Object.entries(nested).flatMap(([name, options]) => options.map((option) => `${name}.${option}`)),
+  ]
+  expect(names.sort()).toEqual(coded.sort())
+})
+
+test('docs/reference/library.md lists the options of .on()', () => {
+  const [, section = ''] = read('docs/reference/library.md').split(
+    /^## `\.on\(.*$|^### Limit a subscriber.*$/m,
+  )
+  const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  expect(listed.sort()).toEqual(Object.keys(subscriberSchema.shape).sort())
 })
 
 test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {

@@ -34,6 +34,7 @@ export const eventChain = z.object({
       .meta({ description: 'Why an encrypted payload cannot be read.' }),
   }),
   reconciled: z.boolean().meta({ description: 'Whether the provider’s API listed it.' }),
+  imported: z.boolean().meta({ description: 'Whether another system had processed it before.' }),
   deliveries: z.object({ count, firstAt: time, lastAt: time, mismatches: count }),
   jobs: z
     .array(

@@ -4,7 +4,6 @@ import { DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { rows, statement } from '../driver/statement.ts'
-import type { NewWork } from '../jobs/new-work.ts'
 import { UNFINISHED } from '../jobs/states.ts'
 import { dropReceipts } from './retention.ts'
 
@@ -33,7 +32,7 @@ const KNOWN = statement(
      where current_setting('synchronous_standby_names') <> '' and current_setting('synchronous_commit') <> 'local'
    )
    select k.id, ${SERVER} as server, coalesce(k.body_sha256, sha256(k.body), '') as "bodySha256",
-     k.secret = ${NO_SECRET} as reconciled,
+     k.secret <= ${NO_SECRET} as reconciled,
      i.key_seconds - extract(epoch from now() - k.received_at)::float8 as "secondsLeft",
      k.received_at <= now() - i.key_seconds * interval '1 second'
        and not exists (select from ledger.job j where j.shard = k.shard and j.receipt_id = k.id
@@ -48,7 +47,10 @@ const KNOWN = statement(
 /** A receipt that already exists. */
 export interface KnownReceipt {
   readonly bodySha256: Uint8Array
-  /** The provider's API listed it. Its body may differ in form from that of a delivery. */
+  /**
+   * No delivery brought it: it was reconciled or imported. Its body differs in form from that of a
+   * delivery, or there is none.
+   */
   readonly reconciled: boolean
   /** The remaining retention of its key; not positive if only unfinished work keeps the receipt. */
   readonly secondsLeft: number
@@ -61,10 +63,17 @@ interface KnownRow extends KnownReceipt {
   readonly expired: boolean
 }
 
+/** Where the receipt of an event is, and how long its key is kept. */
+export interface ReceiptKey {
+  readonly shard: number
+  readonly id: string
+  readonly keySeconds: number
+}
+
 /** Returns the existing receipts by id. Deletes expired ones and leaves them out. */
 export async function knownReceipts(
   pool: Pool,
-  batch: readonly NewWork[],
+  batch: readonly ReceiptKey[],
 ): Promise<Map<string, KnownReceipt>> {
   if (batch.length === 0) return new Map()
   const found = await rows<KnownRow>(pool, KNOWN, keyParameters(batch))
@@ -72,7 +81,7 @@ export async function knownReceipts(
   if (expired.size > 0)
     await forgetExpired(
       pool,
-      batch.filter(({ receipt }) => expired.has(receipt.id)),
+      batch.filter(({ id }) => expired.has(id)),
     )
   return new Map(found.filter((row) => !row.expired).map((row) => [row.id, row]))
 }
@@ -93,7 +102,7 @@ const LOCK_EXPIRED = statement(
 )
 
 /** In one transaction, so that another receiver sees either all of it or nothing. */
-function forgetExpired(pool: Pool, batch: readonly NewWork[]): Promise<void> {
+function forgetExpired(pool: Pool, batch: readonly ReceiptKey[]): Promise<void> {
   return inTransaction(pool, async (client) => {
     const locked = await rows<{ shard: number; id: string }>(client, LOCK_EXPIRED, keyParameters(batch))
     for (const shard of new Set(locked.map((row) => row.shard))) {
@@ -104,10 +113,10 @@ function forgetExpired(pool: Pool, batch: readonly NewWork[]): Promise<void> {
   })
 }
 
-function keyParameters(batch: readonly NewWork[]): unknown[] {
+function keyParameters(batch: readonly ReceiptKey[]): unknown[] {
   return [
-    binary.smallints(batch.map(({ receipt }) => receipt.shard)),
-    binary.uuids(batch.map(({ receipt }) => receipt.id)),
-    binary.integers(batch.map(({ receipt }) => receipt.keySeconds)),
+    binary.smallints(batch.map(({ shard }) => shard)),
+    binary.uuids(batch.map(({ id }) => id)),
+    binary.integers(batch.map(({ keySeconds }) => keySeconds)),
   ]
 }

@@ -26,7 +26,7 @@ export async function acceptReceipts(
   }
   const known = await knownReceipts(
     pool,
-    batch.filter(({ receipt }) => before.has(receipt.id)),
+    batch.map(({ receipt }) => receipt).filter(({ id }) => before.has(id)),
   )
   // The old receipt expired or was pruned between the two statements: record the new one now.
   const again = batch.filter(({ receipt }) => before.has(receipt.id) && !known.has(receipt.id))

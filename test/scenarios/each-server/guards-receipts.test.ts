@@ -74,7 +74,7 @@ describe('a receipt past its retention', () => {
     const { db, left } = await oldReceipts(states)
     const known = await knownReceipts(
       db.pool,
-      states.map((_, index) => repeated(index + 1)),
+      states.map((_, index) => repeated(index + 1).receipt),
     )
     expect([...known.keys()].sort()).toEqual([1, 2, 3, 4].map(idOf))
     expect(await left('true')).toEqual([1, 2, 3, 4].map(idOf))
@@ -83,7 +83,7 @@ describe('a receipt past its retention', () => {
   test('is not forgotten under somebody who replays it', async () => {
     const { db, left, locked } = await oldReceipts(['processed'])
     const replay = await locked('receipt', `id = '${idOf(1)}'`)
-    const known = knownReceipts(db.pool, [repeated(1)])
+    const known = knownReceipts(db.pool, [repeated(1).receipt])
     await replay.awaited()
     await db.rows(`update hookonce.job set state = 'received'`)
     await replay.commit()

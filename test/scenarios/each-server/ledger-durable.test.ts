@@ -11,6 +11,7 @@ import { requireLive } from '../../../src/ledger/jobs/fence.ts'
 import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
 import type { NewWork } from '../../../src/ledger/jobs/new-work.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { insertImported } from '../../../src/ledger/receipts/import.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
 
@@ -51,6 +52,7 @@ const PROMISES: readonly (readonly [
   ['accept', (db) => insertReceipts(db, [work()], { worker: undefined, shards: 16 })],
   ['accept leased', (db, worker) => insertReceipts(db, [work()], { worker, shards: 16 })],
   ['accept in lanes', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
+  ['import', (db) => insertImported(db, work().receipt, [work().receipt])],
   ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
   ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],
   ['complete written', (db) => completeWritten(db, [{ job: JOB, step: '(write)' }])],

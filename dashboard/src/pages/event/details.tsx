@@ -71,16 +71,23 @@ function ShownHeaders({ id }: { readonly id: string }) {
   )
 }
 
-function Signature({ chain: { receipt, reconciled } }: { readonly chain: Chain }) {
+function Signature({ chain: { receipt, reconciled, imported } }: { readonly chain: Chain }) {
+  const isUnsigned = reconciled || imported
   return (
     <div class="panel-note">
       <p>
         <State
-          state={reconciled ? 'received' : 'ok'}
-          label={reconciled ? words.notSigned : words.signatureGood(receipt.secret)}
+          state={isUnsigned ? 'received' : 'ok'}
+          label={isUnsigned ? words.notSigned : words.signatureGood(receipt.secret)}
         />
       </p>
-      <p>{reconciled ? words.notSignedHint : words.signatureHint(receipt.source, receipt.secret)}</p>
+      <p>
+        {imported
+          ? words.importedHint
+          : reconciled
+            ? words.notSignedHint
+            : words.signatureHint(receipt.source, receipt.secret)}
+      </p>
       <dl class="pairs inset">
         <dt>{words.bodyHash}</dt>
         <dd>

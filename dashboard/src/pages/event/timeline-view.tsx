@@ -53,15 +53,17 @@ function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
   const { receipt, deliveries } = chain
   const isFirst = lane.note !== 'duplicate'
   const says = isFirst
-    ? chain.reconciled
-      ? words.reconciled
-      : words.matches(receipt.secret)
+    ? chain.imported
+      ? words.imported
+      : chain.reconciled
+        ? words.reconciled
+        : words.matches(receipt.secret)
     : words.sameBody(deliveries.mismatches)
   return (
     <div class="lane">
       <i class={`dot ${colourOf(lane.state)}`} />
       <span>
-        {isFirst ? words.recorded(chain.reconciled) : words.repeats(Number(lane.name))}{' '}
+        {isFirst ? words.recorded(chain.reconciled || chain.imported) : words.repeats(Number(lane.name))}{' '}
         <span class="muted">· {says}</span>
       </span>
       <Bar lane={lane} axis={axis} />

@@ -26,6 +26,7 @@ function chain(more: Partial<Chain> = {}): Chain {
   return {
     receipt: { receivedAt: at(0) } as Chain['receipt'],
     reconciled: false,
+    imported: false,
     deliveries: { count: 1, firstAt: at(0), lastAt: at(0), mismatches: 0 },
     jobs: [job],
     attempts: [

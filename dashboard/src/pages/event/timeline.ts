@@ -168,17 +168,17 @@ function effectState(state: string): string {
   return state === 'started' ? 'processing' : state
 }
 
-export function deliveryLanes({ receipt, deliveries, reconciled }: Chain): readonly Lane[] {
+export function deliveryLanes({ receipt, deliveries, reconciled, imported }: Chain): readonly Lane[] {
   const first = Date.parse(receipt.receivedAt)
   const last = Date.parse(deliveries.lastAt)
-  const repeats = deliveries.count - (reconciled ? 0 : 1)
+  const repeats = deliveries.count - (reconciled || imported ? 0 : 1)
   const lane = { kind: 'delivery', name: '' } as const
   return [
     {
       ...lane,
       key: 'first',
       state: 'processed',
-      note: reconciled ? 'reconciled' : 'recorded',
+      note: reconciled ? 'reconciled' : imported ? 'imported' : 'recorded',
       start: first,
       end: first,
     },

@@ -1,0 +1,178 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { commands } from '../../src/cli/commands.ts'
+import { allSyntax } from '../../src/cli/completion.ts'
+import { gatewayConfig } from '../../src/gateway/config/config.ts'
+import { parseText } from '../../src/gateway/config/read-file.ts'
+
+/*
+ * Snippets of the guides. Code is that of examples/, which other tests run, or it is compiled here.
+ * Commands exist with their options. Configurations are accepted.
+ */
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const inFolder = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `${folder}/${file}`)
+const PAGES = [
+  'docs/start.md',
+  'docs/concepts.md',
+  'docs/compare.md',
+  ...inFolder('docs/guides'),
+  ...inFolder('docs/migrate'),
+]
+
+interface Snippet {
+  readonly page: string
+  readonly language: string
+  readonly code: string
+  /** The file that it shows. */
+  readonly example: string | undefined
+}
+
+const snippets = PAGES.flatMap((page): Snippet[] =>
+  [...read(page).matchAll(/(?:^<!-- (\S+) -->\n)?^ *```(\w*)\n([\s\S]*?)^ *```$/gm)].map(
+    ([, example, language = '', code = '']) => ({ page, language, code, example }),
+  ),
+)
+const of = (...languages: string[]): Snippet[] =>
+  snippets.filter(({ language }) => languages.includes(language))
+
+test('every page has a snippet, in a language that is checked here', () => {
+  const without = PAGES.filter((page) => !/concepts|compare|guides\/README/.test(page)).filter(
+    (page) => !snippets.some((snippet) => snippet.page === page),
+  )
+  expect(without).toEqual([])
+  const languages = new Set(snippets.map(({ language }) => language))
+  expect([...languages].sort()).toEqual(['js', 'sh', 'ts', 'yaml'])
+})
+
+test('a snippet that names an example is that example', () => {
+  const named = snippets.filter(({ example }) => example !== undefined)
+  expect(named.length).toBeGreaterThan(9)
+  for (const { example = '', code } of named) expect(code).toBe(read(example))
+})
+
+/** What the code from before, and the short snippets, take for granted. */
+const GIVEN = `
+import express, { type Request } from 'express'
+import { hookonce } from 'hookonce'
+import { stripe as stripeSource } from 'hookonce/sources'
+import pg from 'pg'
+interface StripeEvent { id: string; type: string; data: { object: { id: string } } }
+const secret = 'whsec_x'
+const app = express()
+const raw = express.raw({ type: '*/*' })
+const pool = new pg.Pool()
+const hooks = hookonce({ sources: { stripe: stripeSource({ secret }) } })
+declare const stripe: { webhooks: { constructEvent(body: Buffer, signature: string | string[] | undefined, secret: string): StripeEvent } }
+declare const redis: { set(key: string, value: string, ex: 'EX', seconds: number, nx: 'NX'): Promise<'OK' | null> }
+declare const queue: { add(name: string, data: unknown, options: { jobId: string; attempts: number; backoff: { type: string; delay: number } }): Promise<void> }
+declare class Worker { constructor(name: string, handle: (job: { data: StripeEvent }) => Promise<void>, options: { concurrency: number }) }
+declare function handle(event: StripeEvent): Promise<void>
+declare function fulfil(invoice: string): Promise<void>
+declare const event: StripeEvent
+declare const response: { sendStatus(status: number): void }
+export { app, raw, pool, hooks, stripe, redis, queue, Worker, handle, fulfil, event, response, secret, type Request }
+`
+
+test('all other code of the pages compiles', () => {
+  const others = of('ts', 'js').filter(({ example }) => example === undefined)
+  expect(others.length).toBeGreaterThan(2)
+  mkdirSync(join(ROOT, '.hookonce'), { recursive: true })
+  const dir = mkdtempSync(join(ROOT, '.hookonce', 'guides-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  writeFileSync(join(dir, 'given.ts'), GIVEN)
+  const files = others.map(({ page, code }, index) => {
+    const file = `${page.replaceAll(/\W/g, '-')}-${index}.ts`
+    const isRoute = !/^\s*(\/\/.*\n)*\s*(app|hooks|import)\b/.test(code)
+    const body = isRoute ? `export async function route() {\n${code}\n}` : code
+    writeFileSync(
+      join(dir, file),
+      `import { ${NAMES.join(', ')} } from './given.ts'\n${body}\nexport { ${NAMES.join(', ')} }\n`,
+    )
+    return file
+  })
+  expect(files.length).toBe(others.length)
+  const options = { strict: true, noUnusedLocals: false, rootDir: '.', noEmit: true }
+  const config = { extends: '../../tsconfig.json', compilerOptions: options, include: ['*.ts'] }
+  writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config))
+  const compile = (): void => {
+    execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', dir], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  }
+  try {
+    compile()
+  } catch (error) {
+    throw new Error(`a snippet does not compile:\n${(error as { stdout?: string }).stdout ?? error}`)
+  }
+})
+
+const NAMES = [
+  'app',
+  'raw',
+  'pool',
+  'hooks',
+  'stripe',
+  'redis',
+  'queue',
+  'Worker',
+  'handle',
+  'fulfil',
+  'event',
+  'response',
+  'secret',
+]
+
+test('commands of the pages exist, with these options', async () => {
+  const syntax = new Map(
+    (await allSyntax(commands)).map((one) => [one.name, one.options.map(({ name }) => name)]),
+  )
+  const lines = of('sh').flatMap(({ page, code }) =>
+    code
+      .replaceAll('\\\n', ' ')
+      .split('\n')
+      .flatMap((line) => line.split('|'))
+      .flatMap((part) => {
+        const [, command = '', rest = ''] = /\bhookonce ([a-z-]+)(.*)$/.exec(part) ?? []
+        return command === '' ? [] : [{ page, command, rest }]
+      }),
+  )
+  const inline = PAGES.flatMap((page) =>
+    [...read(page).matchAll(/`(?:npx )?hookonce ([a-z-]+)([^`]*)`/g)].map(([, command = '', rest = '']) => ({
+      page,
+      command,
+      rest,
+    })),
+  )
+  const all = [...lines, ...inline]
+  expect(lines.length).toBeGreaterThan(30)
+  const wrong = all.flatMap(({ page, command, rest }) => {
+    const known = syntax.get(command)
+    if (!known) return [`${page}: hookonce ${command}`]
+    const used = rest.replaceAll(/"[^"]*"/g, '""').match(/--[a-z][a-z-]*/g) ?? []
+    return used
+      .filter((option) => !known.includes(option))
+      .map((option) => `${page}: hookonce ${command} ${option}`)
+  })
+  expect(wrong).toEqual([])
+})
+
+test('configurations of the pages are accepted', async () => {
+  const forward = `whsec_${Buffer.alloc(32, 'x').toString('base64')}`
+  for (const { page, code } of of('yaml')) {
+    const named = [...code.matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
+    const env = Object.fromEntries(
+      named.map((name) => [name, name === 'FORWARD_SECRET' ? forward : `whsec_${'y'.repeat(32)}`]),
+    )
+    const config = await gatewayConfig(parseText(page, code, 'YAML'), env)
+    expect(Object.keys(config.sources).length).toBeGreaterThan(0)
+  }
+})

@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { sign, stripe } from 'hookonce/sources'
+import type pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { invoiceHooks } from '../../../examples/migrate/processed-events.ts'
+import { queueHooks } from '../../../examples/migrate/queue.ts'
+import { redisApp } from '../../../examples/migrate/redis-set-nx.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+
+/* What the pages of docs/migrate/ promise, by the code that they show. */
+
+const SECRET = 'whsec_of_the_endpoint'
+const source = stripe({ secret: SECRET })
+
+function request(key: string, invoice: string): Request {
+  const body = JSON.stringify({
+    id: key,
+    type: 'invoice.paid',
+    created: 1_700_000_000,
+    data: { object: { id: invoice } },
+  })
+  return new Request('http://x/webhooks/stripe', { method: 'POST', body, headers: sign(source, { body }) })
+}
+
+async function tables(db: TestDatabase): Promise<void> {
+  await db.pool.query(`
+    create table processed_events (id text primary key);
+    create table payments (number serial primary key, invoice text not null)`)
+}
+
+/** The route from before: it marks an event in the transaction of its writes. */
+async function oldRoute(pool: pg.Pool, key: string, invoice: string): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const marked = await client.query(
+      'insert into processed_events (id) values ($1) on conflict do nothing returning id',
+      [key],
+    )
+    if (marked.rowCount === 1) await client.query('insert into payments (invoice) values ($1)', [invoice])
+    await client.query('commit')
+  } finally {
+    client.release()
+  }
+}
+
+test('the old route and hookonce run at the same time: each event is one payment, in every order', async () => {
+  const db = await freshDatabase()
+  await tables(db)
+  const hooks = invoiceHooks(db.url, SECRET)
+  onTestFinished(() => hooks.stop())
+  await hooks.start()
+  const orders = ['old', 'new', 'both', 'old, new', 'new, old', 'new, old, new']
+  const events = Array.from({ length: 30 }, (_, n) => ({
+    key: `evt_${n}`,
+    invoice: `in_${n}`,
+    order: orders[n % 6] ?? '',
+  }))
+  await Promise.all(
+    events.map(async ({ key, invoice, order }) => {
+      const toOld = () => oldRoute(db.pool, key, invoice)
+      const toNew = async () => {
+        const { status } = await hooks.fetch(request(key, invoice))
+        expect([200, 202]).toContain(status)
+      }
+      if (order === 'both') await Promise.all([toOld(), toNew()])
+      else for (const part of order.split(', ')) await (part === 'old' ? toOld() : toNew())
+    }),
+  )
+  await until('every job is processed', async () =>
+    (await db.number(`select count(*) from hookonce.job where state <> 'processed'`)) === 0
+      ? true
+      : undefined,
+  )
+  const counted = await db.rows(
+    'select count(*)::integer as payments, count(distinct invoice)::integer as invoices from payments',
+  )
+  expect(counted).toEqual([{ payments: 30, invoices: 30 }])
+})
+
+test('what ran in a queue runs as a subscriber, once per event, with a stable key', async () => {
+  const db = await freshDatabase()
+  const ran: string[] = []
+  const hooks = queueHooks(db.url, SECRET, {
+    handle: async (event, key) => {
+      ran.push((event as { id: string }).id)
+      expect(key).not.toBe('')
+    },
+  })
+  onTestFinished(() => hooks.stop())
+  await hooks.start()
+  for (const _ of [1, 2]) await hooks.fetch(request('evt_1', 'in_1'))
+  await until('it ran', () => (ran.length > 0 ? true : undefined))
+  await until('its job is processed', async () =>
+    (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 1 ? true : undefined,
+  )
+  expect(ran).toEqual(['evt_1'])
+})
+
+test('what Redis marked runs as an effect, once per invoice', async () => {
+  const db = await freshDatabase()
+  const fulfilled: string[] = []
+  const { hooks, app } = redisApp(db.url, SECRET, async (invoice) => {
+    fulfilled.push(invoice)
+  })
+  onTestFinished(async () => {
+    app.close()
+    await hooks.stop()
+  })
+  app.listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  await hooks.start()
+  const { port } = app.address() as AddressInfo
+  for (const key of ['evt_1', 'evt_1', 'evt_2']) {
+    const { headers, method } = request(key, 'in_1')
+    const body = await request(key, 'in_1').arrayBuffer()
+    await fetch(`http://127.0.0.1:${port}/webhooks/stripe`, { method, headers, body: Buffer.from(body) })
+  }
+  await until('both events are processed', async () =>
+    (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 2 ? true : undefined,
+  )
+  expect(fulfilled).toEqual(['in_1'])
+})
