@@ -240,6 +240,8 @@ export const texts = {
     curl: 'Copy as curl',
     curlCopied:
       'Copied. The signature is as it arrived: a provider that signs the time refuses it when it is old.',
+    test: 'Copy as a test',
+    testCopied: 'Copied. Paste it into a test file and name the module of your hooks in its import.',
     back: 'Back to the list',
     timeline: 'Timeline',
     deliveries: 'Deliveries',
@@ -314,7 +316,8 @@ export const texts = {
       effects: 'Effects',
       decisions: 'Audit',
     },
-    bodyGone: 'The body is past its retention. Its hash stays.',
+    bodyGone:
+      'The body is past its retention, so it can be copied neither as curl nor as a test. Its hash stays.',
     bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
     bodyAudit: 'Each look at a body is recorded in the audit.',
     showBody: (size: string) => `Show the body (${size})`,

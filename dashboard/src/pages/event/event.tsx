@@ -70,7 +70,12 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
     ...(canOperate.value ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
-    ...(canCopy ? [{ keys: 'c', says: words.curl, run: () => void copyCurl(receipt) }] : []),
+    ...(canCopy
+      ? [
+          { keys: 'c', says: words.curl, run: () => void copyCurl(receipt) },
+          { keys: 't', says: words.test, run: () => void copyTest(receipt) },
+        ]
+      : []),
     { keys: 'u', says: words.back, run: () => window.history.back() },
   ])
   return (
@@ -80,9 +85,14 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
         <State state={worstOf(chain.jobs.map(({ state }) => state))} />
         <span class="right buttons">
           {canCopy && (
-            <button type="button" onClick={() => void copyCurl(receipt)}>
-              {words.curl}
-            </button>
+            <>
+              <button type="button" onClick={() => void copyCurl(receipt)}>
+                {words.curl}
+              </button>
+              <button type="button" onClick={() => void copyTest(receipt)}>
+                {words.test}
+              </button>
+            </>
           )}
           {canOperate.value && waits && (
             <button type="button" onClick={() => setRetrying(true)}>
@@ -146,6 +156,15 @@ async function copyCurl(receipt: Chain['receipt']): Promise<void> {
     const url = `${await deliveryAddress()}/in/${path}`
     const line = curlOf({ url, headers: headers ?? '', body: text, file: `${receipt.id}.body` })
     await copyText(line, words.curlCopied)
+  } catch (error) {
+    toast(explain(error), { isBad: true })
+  }
+}
+
+async function copyTest({ id }: Chain['receipt']): Promise<void> {
+  try {
+    const response = await client.get('/events/{id}/test', { params: { id } })
+    await copyText(await response.text(), words.testCopied)
   } catch (error) {
     toast(explain(error), { isBad: true })
   }
