@@ -3,7 +3,7 @@ import type { ComponentType } from 'preact'
 import { Component } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isOffline, session } from './api.ts'
-import { useKeys } from './keys.ts'
+import { focusedField, useKeys } from './keys.ts'
 import { Empty, Failure, Skeleton } from './parts/feedback.tsx'
 import { href, matchPath, navigate, place } from './router.ts'
 import { type PageProps, type Route, routes } from './routes.ts'
@@ -44,8 +44,9 @@ function Shell() {
   useEffect(() => {
     setTitle(title)
     isRailOpen.value = false
-    // The reader of a screen hears of the new page. The first one it reads by itself.
-    if (!isFirst.current) main.current?.focus()
+    // A screen reader announces the new page. It reads the first one by itself. A field that got the
+    // focus since is being typed in.
+    if (!isFirst.current && !focusedField()) main.current?.focus()
     isFirst.current = false
   }, [path])
   useKeys(

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { focusedField } from './keys.ts'
 
 /*
  * Where the page is. Paths are plain, and relative to the mount path that the server put into the
@@ -28,6 +29,8 @@ export function href(path: string, query?: Readonly<Record<string, string | unde
 }
 
 export function navigate(address: string): void {
+  // Whoever leaves a page has left its fields: the new page may take the focus.
+  focusedField()?.blur()
   window.history.pushState(null, '', address)
   place.value = readPlace()
   window.scrollTo(0, 0)

@@ -317,7 +317,7 @@ export const texts = {
       decisions: 'Audit',
     },
     bodyGone:
-      'The body is past its retention, so it can be copied neither as curl nor as a test. Its hash stays.',
+      'The body is past its retention, so the event can be neither replayed nor copied. Its hash stays.',
     bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
     bodyAudit: 'Each look at a body is recorded in the audit.',
     showBody: (size: string) => `Show the body (${size})`,

@@ -54,6 +54,7 @@ test('a new page does not take the focus from a search that was begun meanwhile'
   // Without one, the page has the focus: its keys work at once, also after the palette was opened
   // from the search.
   await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').locator('input:focus').waitFor()
   await page.keyboard.type('attention')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Attention' }).waitFor()

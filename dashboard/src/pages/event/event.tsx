@@ -66,10 +66,12 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   const replay = (): void => setReplaying(true)
   const isAsked = chain.jobs.some(({ state }) => state === 'attention')
   const waits = chain.jobs.some(({ state, dueAt }) => state === 'retrying' && isAhead(dueAt))
+  const isReplayable = chain.jobs.length > 0 && hasPayload(receipt)
+  const canReplay = canOperate.value && isReplayable
   const canCopy = canReadBodies.value && receipt.bodyBytes !== null && receipt.unreadable === null
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
-    ...(canOperate.value ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
+    ...(canReplay ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
     ...(canCopy
       ? [
           { keys: 'c', says: words.curl, run: () => void copyCurl(receipt) },
@@ -104,7 +106,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
               {texts.overview.decide}
             </a>
           )}
-          {canOperate.value && chain.jobs.length > 0 && (
+          {canReplay && (
             <button type="button" class={isAsked ? undefined : 'first'} onClick={replay}>
               {words.replay.verb} <kbd>r</kbd>
             </button>
@@ -127,7 +129,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
         <Timeline chain={chain} />
         <aside class="card">
           <Details chain={chain} />
-          {chain.jobs.length > 0 && <Foresight chain={chain} />}
+          {isReplayable && <Foresight chain={chain} />}
         </aside>
       </div>
       {isRetrying && (
@@ -141,6 +143,11 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
       {isReplaying && <ReplayDialog chain={chain} onClose={() => setReplaying(false)} onDone={reload} />}
     </>
   )
+}
+
+/** Whether workers can still read the event: perhaps they have a key that this gateway has not. */
+function hasPayload({ bodyBytes, unreadable }: Chain['receipt']): boolean {
+  return bodyBytes !== null || (unreadable !== null && unreadable.code !== 'PAYLOAD_FORGOTTEN')
 }
 
 /** Whether this time is still to come. */
