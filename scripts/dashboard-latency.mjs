@@ -1,7 +1,9 @@
 // Measures the list of events of the dashboard in Chromium, on a large ledger:
 //   node scripts/dashboard-latency.mjs [--receipts 1000000] [--runs 40] [--seed 1]
+// DATABASE_URL names a ledger that scripts/seed-ledger.mjs has filled: it is measured as it is.
 // Prints p50 and p95 of each interaction, from the input to the next painted frame that shows its
 // result, with the requests that it needs. Then the times of frames while the list scrolls.
+import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { percentile } from './seeding/percentile.mjs'
 import { withSeededGateway } from './seeding/seeded-gateway.mjs'
@@ -44,7 +46,8 @@ const IN_PAGE = `
   window.submit = () =>
     field().dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }))`
 
-await withSeededGateway({ receipts, seed: Number(values.seed) }, async ({ adminPort }) => {
+const databaseUrl = process.env.DATABASE_URL
+await withSeededGateway({ receipts, seed: Number(values.seed), databaseUrl }, async ({ adminPort }) => {
   const context = { viewport: { width: 1280, height: 800 } }
   await withPage({ adminPort, context }, async (page, base) => {
     await page.addInitScript(IN_PAGE)
@@ -91,6 +94,7 @@ await withSeededGateway({ receipts, seed: Number(values.seed) }, async ({ adminP
       await openList(page, base)
     }
     print(times)
+    console.log(`load average of the machine: ${loadavg()[0].toFixed(1)} on ${availableParallelism()} cores`)
     await printFrames(page)
   })
 })

@@ -10,15 +10,17 @@ export interface Place {
   /** From `/` on, without the mount path. */
   readonly path: string
   readonly query: URLSearchParams
+  /** Reached by the back or forward button. */
+  readonly isReturn: boolean
 }
 
 const mount = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
 export const place = signal<Place>(readPlace())
 
-function readPlace(): Place {
+function readPlace(isReturn = false): Place {
   const { pathname, search } = window.location
-  return { path: pathname.slice(mount.length) || '/', query: new URLSearchParams(search) }
+  return { path: pathname.slice(mount.length) || '/', query: new URLSearchParams(search), isReturn }
 }
 
 /** The address of a path of the page, for `href`. */
@@ -60,7 +62,7 @@ export function queryValue(name: string): string {
 
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
-    place.value = readPlace()
+    place.value = readPlace(true)
   })
   document.addEventListener('click', (event) => {
     const address = followed(event)

@@ -451,8 +451,8 @@ export const texts = {
       workers: (count: number) => plural(count, 'worker'),
       processed: (count: string) => `${count} processed`,
       perSecond: (rate: string) => `${rate} /s`,
-      perMinute: (rate: string) => `${rate} /min`,
-      perHour: (rate: string) => `${rate} /h`,
+      perMinute: (rate: string) => `${rate} per minute`,
+      perHour: (rate: string) => `${rate} per hour`,
       noMeasure: 'no delivery yet',
       andRejected: (rate: string, rejected: number) =>
         rejected === 0 ? rate : `${rate} · ${rejected.toLocaleString('en')} rejected`,
