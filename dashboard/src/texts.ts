@@ -318,7 +318,7 @@ export const texts = {
     },
     bodyGone:
       'The body is past its retention, so the event can be neither replayed nor copied. Its hash stays.',
-    bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
+    bodyDenied: 'Your token may not read bodies. One that was made with “bodies” may.',
     bodyAudit: 'Each look at a body is recorded in the audit.',
     showBody: (size: string) => `Show the body (${size})`,
     raw: 'Raw',
@@ -331,7 +331,7 @@ export const texts = {
     moreParts: (count: number) => `${plural(count, 'more entry', 'more entries')}`,
     moreText: (count: number) => `${plural(count, 'more character')}`,
     headersGone: 'The headers are past their retention.',
-    headersDenied: 'Your token may not read headers. Make one with `bodies` to see them.',
+    headersDenied: 'Your token may not read headers. One that was made with “bodies” may.',
     signatureGood: (secret: number) => `matches secret ${secret}`,
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
@@ -803,7 +803,7 @@ export const texts = {
     count: (shown: number, all: number) => (shown === all ? plural(all, 'provider') : `${shown} of ${all}`),
     more: (count: number) => `${count} more. Search to see them.`,
     noProvider: 'No provider matches',
-    noProviderHint: 'Any other sender can be described in the configuration: `provider: custom`.',
+    noProviderHint: 'Any other sender can be described in the configuration, with “provider: custom”.',
     providerColumns: {
       name: 'Provider',
       category: 'Category',
@@ -865,7 +865,7 @@ export const texts = {
     download: 'Download the body',
     locked: 'Your token may not read headers and bodies.',
     empty: 'Nothing was captured',
-    emptyHint: 'In `hookonce dev`, a request to any other path is kept here. Try one:',
+    emptyHint: 'With hookonce dev, a request to any other path is kept here. Try one:',
     emptyCommand: "curl http://127.0.0.1:4400/in/anything -d '{}'",
     gone: 'This request is not kept any more.',
   },

@@ -26,8 +26,9 @@ export default function Sources() {
   })
   return (
     <>
-      <h1 class="hidden">{texts.pages.sources}</h1>
-      <h2 class="section">{words.title}</h2>
+      <div class="head">
+        <h1>{texts.pages.sources}</h1>
+      </div>
       {sources.data ? <List sources={sources.data.data} reload={sources.reload} /> : <Waiting {...sources} />}
       <Catalogue />
     </>
