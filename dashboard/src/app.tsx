@@ -101,12 +101,26 @@ function Shell() {
   )
 }
 
+type Page = ComponentType<PageProps>
+
+/** Pages whose chunk is here: they are shown at once. */
+const loaded = new Map<Route, Page>()
+
+async function loadPage(route: Route): Promise<Page> {
+  const { default: Page } = await route.load()
+  loaded.set(route, Page)
+  return Page
+}
+
 function LazyPage({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
-  const [page, setPage] = useState<{ Page: ComponentType<PageProps> }>()
+  const [page, setPage] = useState(() => {
+    const Page = loaded.get(route)
+    return Page && { Page }
+  })
   const [error, setError] = useState<unknown>()
   useEffect(() => {
     // A chunk that is gone belongs to a page of an older version: loading the page anew helps.
-    route.load().then(({ default: Page }) => setPage({ Page }), setError)
+    if (!page) loadPage(route).then((Page) => setPage({ Page }), setError)
   }, [route])
   useSignalEffect(() => {
     if (isRailOpen.value) document.getElementById('rail')?.querySelector('a')?.focus()

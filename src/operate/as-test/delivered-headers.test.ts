@@ -57,6 +57,7 @@ it('leaves out signatures, times of signatures and what the connection adds', ()
     'X-Hub-Signature-256: sha256=ab',
     'X-Slack-Request-Timestamp: 1',
     'X-Forwarded-For: 10.0.0.1',
+    'Sec-Fetch-Mode: cors',
     'X-GitHub-Event: push',
     'X-User: [redacted]',
     'X-Shop: a',

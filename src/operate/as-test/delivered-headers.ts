@@ -5,7 +5,7 @@ import { MARKER } from '../../sources/redact/marker.ts'
 
 /** Of the connection, of proxies, or of no meaning for the event. */
 const OF_TRANSPORT =
-  /^(host|user-agent|accept(-.*)?|forwarded|via|x-forwarded-.*|x-real-ip|cdn-loop|cf-.*|x-envoy-.*|x-request-id|traceparent|tracestate|baggage|cache-control|pragma)$/
+  /^(host|user-agent|accept(-.*)?|forwarded|via|x-forwarded-.*|x-real-ip|cdn-loop|cf-.*|sec-.*|x-envoy-.*|x-request-id|traceparent|tracestate|baggage|cache-control|pragma)$/
 
 /**
  * The headers that a test must deliver: those that name the event or that a handler may read. Left

@@ -191,7 +191,7 @@ function Facts({ chain }: { readonly chain: Chain }) {
   const isDone = jobs.length > 0 && jobs.every(({ state }) => state === 'processed' || state === 'failed')
   const took = isDone ? Math.max(...ends) - Date.parse(receipt.receivedAt) : undefined
   return (
-    <dl class="card facts">
+    <dl class="card event-facts">
       <div>
         <dt>{words.facts.received}</dt>
         <dd>
@@ -202,7 +202,7 @@ function Facts({ chain }: { readonly chain: Chain }) {
         <dt>{words.facts.deliveries}</dt>
         <dd>
           {deliveries.count}{' '}
-          <span class="muted plain">{words.facts.repeats(deliveries.count, deliveries.mismatches)}</span>
+          <span class="muted regular">{words.facts.repeats(deliveries.count, deliveries.mismatches)}</span>
         </dd>
       </div>
       <div>

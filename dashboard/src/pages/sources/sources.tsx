@@ -136,7 +136,7 @@ function number(
 function Verbs({ source, reload }: { readonly source: Source; readonly reload: () => void }) {
   const { source: name, tenant, pausedAt } = source
   return (
-    <span class="verbs">
+    <span class="source-verbs">
       <TestEvent source={source} />
       <Pause
         name={name}
