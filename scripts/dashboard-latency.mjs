@@ -1,8 +1,12 @@
 // Measures the list of events of the dashboard in Chromium, on a large ledger:
 //   node scripts/dashboard-latency.mjs [--receipts 1000000] [--runs 40] [--seed 1]
+// DATABASE_URL names a ledger that scripts/seed-ledger.mjs has filled: it is measured as it is.
 // Prints p50 and p95 of each interaction, from the input to the next painted frame that shows its
-// result, with the requests that it needs. Then the times of frames while the list scrolls.
+// result, with the requests that it needs; and the CPU time that it takes, which other work on the
+// machine does not change. Then the times of frames while the list scrolls.
+import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { cpuMeter } from './seeding/cpu-time.mjs'
 import { percentile } from './seeding/percentile.mjs'
 import { withSeededGateway } from './seeding/seeded-gateway.mjs'
 import { withPage } from './seeding/signed-in.mjs'
@@ -44,56 +48,68 @@ const IN_PAGE = `
   window.submit = () =>
     field().dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }))`
 
-await withSeededGateway({ receipts, seed: Number(values.seed) }, async ({ adminPort }) => {
-  const context = { viewport: { width: 1280, height: 800 } }
-  await withPage({ adminPort, context }, async (page, base) => {
-    await page.addInitScript(IN_PAGE)
-    const times = {}
-    const take = async (name, act, isDone) => {
-      const time = await page.evaluate(`measure(() => { ${act} }, () => ${isDone})`)
-      times[name] = [...(times[name] ?? []), time]
-    }
-    await openList(page, base)
-    for (let run = 0; run < runs; run += 1) {
-      await take(
-        'move to the next row (j)',
-        `window.was = document.querySelector('.row.active'); press('j')`,
-        `document.querySelector('.row.active') !== was`,
-      )
-      await take(
-        'select a row (x)',
-        `window.before = document.querySelectorAll('[aria-selected=true]').length; press('x')`,
-        `document.querySelectorAll('[aria-selected=true]').length !== before`,
-      )
-      await take(
-        'scroll by 50 rows',
-        `window.top0 = grid().scrollTop + 50 * 34; grid().scrollTop = top0`,
-        `grid().scrollTop < top0 - 34 || covers()`,
-      )
-      const query = SEARCHES[run % SEARCHES.length]
-      await page.evaluate(`type(${JSON.stringify(query)})`)
-      await take(
-        'search',
-        'window.old = rows()[0]; submit()',
-        `location.search.length > 1 && rows().length > 0 && rows()[0] !== old`,
-      )
-      await page.evaluate(`press('j'), painted()`)
-      await take(
-        'open an event (enter)',
-        `press('Enter')`,
-        `document.querySelector('.timeline') && /events\\/[0-9a-f]/.test(location.pathname)`,
-      )
-      await take(
-        'back to the list',
-        `history.back()`,
-        `location.pathname.endsWith('/events') && rows().length > 10`,
-      )
+const databaseUrl = process.env.DATABASE_URL
+await withSeededGateway(
+  { receipts, seed: Number(values.seed), databaseUrl },
+  async ({ adminPort, pool, pid }) => {
+    const context = { viewport: { width: 1280, height: 800 } }
+    await withPage({ adminPort, context }, async (page, base) => {
+      await page.addInitScript(IN_PAGE)
+      const times = {}
+      const cpu = await cpuMeter({ page, pool, gatewayPid: pid })
+      const take = async (name, act, isDone) => {
+        const before = await cpu()
+        const time = await page.evaluate(`measure(() => { ${act} }, () => ${isDone})`)
+        const after = await cpu()
+        const used = (part) => after[part] - before[part]
+        const taken = { time, page: used('browser'), server: used('gateway') + used('database') }
+        times[name] = [...(times[name] ?? []), taken]
+      }
       await openList(page, base)
-    }
-    print(times)
-    await printFrames(page)
-  })
-})
+      for (let run = 0; run < runs; run += 1) {
+        await take(
+          'move to the next row (j)',
+          `window.was = document.querySelector('.row.active'); press('j')`,
+          `document.querySelector('.row.active') !== was`,
+        )
+        await take(
+          'select a row (x)',
+          `window.before = document.querySelectorAll('[aria-selected=true]').length; press('x')`,
+          `document.querySelectorAll('[aria-selected=true]').length !== before`,
+        )
+        await take(
+          'scroll by 50 rows',
+          `window.top0 = grid().scrollTop + 50 * 34; grid().scrollTop = top0`,
+          `grid().scrollTop < top0 - 34 || covers()`,
+        )
+        const query = SEARCHES[run % SEARCHES.length]
+        await page.evaluate(`type(${JSON.stringify(query)})`)
+        await take(
+          'search',
+          'window.old = rows()[0]; submit()',
+          `location.search.length > 1 && rows().length > 0 && rows()[0] !== old`,
+        )
+        await page.evaluate(`press('j'), painted()`)
+        await take(
+          'open an event (enter)',
+          `press('Enter')`,
+          `document.querySelector('.timeline') && /events\\/[0-9a-f]/.test(location.pathname)`,
+        )
+        await take(
+          'back to the list',
+          `history.back()`,
+          `location.pathname.endsWith('/events') && rows().length > 10`,
+        )
+        await openList(page, base)
+      }
+      print(times)
+      console.log(
+        `load average of the machine: ${loadavg()[0].toFixed(1)} on ${availableParallelism()} cores`,
+      )
+      await printFrames(page)
+    })
+  },
+)
 
 async function openList(page, base) {
   await page.goto(`${base}/events`)
@@ -108,12 +124,19 @@ async function openList(page, base) {
 
 function print(times) {
   console.log(
-    `\n| interaction | p50 ms | p95 ms | of ${receipts.toLocaleString('en')} receipts |\n|---|---:|---:|---:|`,
+    `\n${receipts.toLocaleString('en')} receipts, ${runs} runs, ms\n\n` +
+      '| interaction | p50 | p95 | CPU of the page, p50 | CPU of gateway and database, p50 |\n|---|---:|---:|---:|---:|',
   )
-  for (const [name, all] of Object.entries(times))
+  for (const [name, all] of Object.entries(times)) {
+    const of = (part, rank) =>
+      percentile(
+        all.map((one) => one[part]),
+        rank,
+      ).toFixed(0)
     console.log(
-      `| ${name} | ${percentile(all, 0.5).toFixed(0)} | ${percentile(all, 0.95).toFixed(0)} | ${all.length} runs |`,
+      `| ${name} | ${of('time', 0.5)} | ${of('time', 0.95)} | ${of('page', 0.5)} | ${of('server', 0.5)} |`,
     )
+  }
 }
 
 /** Scrolls for five seconds, by 60 px per frame, while pages of the list arrive. */

@@ -3,7 +3,7 @@ import type { ComponentType } from 'preact'
 import { Component } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isOffline, session } from './api.ts'
-import { useKeys } from './keys.ts'
+import { focusedField, useKeys } from './keys.ts'
 import { Empty, Failure, Skeleton } from './parts/feedback.tsx'
 import { href, matchPath, navigate, place } from './router.ts'
 import { type PageProps, type Route, routes } from './routes.ts'
@@ -44,8 +44,9 @@ function Shell() {
   useEffect(() => {
     setTitle(title)
     isRailOpen.value = false
-    // Screen readers announce the new page. They read the first page without help.
-    if (!isFirst.current) main.current?.focus()
+    // Screen readers announce the new page. They read the first page without help. A field that got
+    // the focus since is being typed in.
+    if (!isFirst.current && !focusedField()) main.current?.focus()
     isFirst.current = false
   }, [path])
   useKeys(
@@ -100,12 +101,26 @@ function Shell() {
   )
 }
 
+type Page = ComponentType<PageProps>
+
+/** Pages whose chunk is here: they are shown at once. */
+const loaded = new Map<Route, Page>()
+
+async function loadPage(route: Route): Promise<Page> {
+  const { default: Page } = await route.load()
+  loaded.set(route, Page)
+  return Page
+}
+
 function LazyPage({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
-  const [page, setPage] = useState<{ Page: ComponentType<PageProps> }>()
+  const [page, setPage] = useState(() => {
+    const Page = loaded.get(route)
+    return Page && { Page }
+  })
   const [error, setError] = useState<unknown>()
   useEffect(() => {
     // A missing chunk belongs to an older version of the page: reloading the page helps.
-    route.load().then(({ default: Page }) => setPage({ Page }), setError)
+    if (!page) loadPage(route).then((Page) => setPage({ Page }), setError)
   }, [route])
   useSignalEffect(() => {
     if (isRailOpen.value) document.getElementById('rail')?.querySelector('a')?.focus()

@@ -79,11 +79,19 @@ function keyOf(event: KeyboardEvent): string {
   return `${mod}${alt}${shift}${isLetter ? key.toLowerCase() : key}`
 }
 
+/** Elements that take letters. */
+const FIELDS = 'input:not([type=checkbox]), textarea, select, [contenteditable]'
+
+/** The field that has the focus. */
+export function focusedField(): HTMLElement | undefined {
+  const { activeElement } = document
+  return activeElement instanceof HTMLElement && activeElement.matches(FIELDS) ? activeElement : undefined
+}
+
 /** Letters in a field are text, and Enter on a button or a link presses it. */
 function isTheirs(target: EventTarget | null, key: string): boolean {
   if (!(target instanceof Element)) return false
-  if (target.closest('input:not([type=checkbox]), textarea, select, [contenteditable]'))
-    return key !== 'mod+k'
+  if (target.closest(FIELDS)) return key !== 'mod+k'
   return (key === 'Enter' || key === ' ') && target.closest('a, button, summary, input') !== null
 }
 

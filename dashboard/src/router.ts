@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { focusedField } from './keys.ts'
 
 /*
  * The current path of the page. Paths are relative to the mount path that the server put into the
@@ -9,15 +10,17 @@ export interface Place {
   /** From `/` on, without the mount path. */
   readonly path: string
   readonly query: URLSearchParams
+  /** Reached by the back or forward button. */
+  readonly isReturn: boolean
 }
 
 const mount = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
 export const place = signal<Place>(readPlace())
 
-function readPlace(): Place {
+function readPlace(isReturn = false): Place {
   const { pathname, search } = window.location
-  return { path: pathname.slice(mount.length) || '/', query: new URLSearchParams(search) }
+  return { path: pathname.slice(mount.length) || '/', query: new URLSearchParams(search), isReturn }
 }
 
 /** The address of a path of the page, for `href`. */
@@ -28,6 +31,8 @@ export function href(path: string, query?: Readonly<Record<string, string | unde
 }
 
 export function navigate(address: string): void {
+  // Whoever leaves a page has left its fields: the new page may take the focus.
+  focusedField()?.blur()
   window.history.pushState(null, '', address)
   place.value = readPlace()
   window.scrollTo(0, 0)
@@ -57,7 +62,7 @@ export function queryValue(name: string): string {
 
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
-    place.value = readPlace()
+    place.value = readPlace(true)
   })
   document.addEventListener('click', (event) => {
     const address = followed(event)

@@ -240,6 +240,8 @@ export const texts = {
     curl: 'Copy as curl',
     curlCopied:
       'Copied. The signature is as it arrived: a provider that signs the time refuses it when it is old.',
+    test: 'Copy as a test',
+    testCopied: 'Copied. Paste it into a test file and name the module of your hooks in its import.',
     back: 'Back to the list',
     timeline: 'Timeline',
     deliveries: 'Deliveries',
@@ -315,7 +317,8 @@ export const texts = {
       effects: 'Effects',
       decisions: 'Audit',
     },
-    bodyGone: 'The body is past its retention. Its hash stays.',
+    bodyGone:
+      'The body is past its retention, so the event can be neither replayed nor copied. Its hash stays.',
     bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
     bodyAudit: 'Each view of a body is recorded in the audit.',
     showBody: (size: string) => `Show the body (${size})`,
@@ -329,7 +332,7 @@ export const texts = {
     moreParts: (count: number) => `${plural(count, 'more entry', 'more entries')}`,
     moreText: (count: number) => `${plural(count, 'more character')}`,
     headersGone: 'The headers are past their retention.',
-    headersDenied: 'Your token may not read headers. Make one with `bodies` to see them.',
+    headersDenied: 'Your token may not read headers. One that was made with “bodies” may.',
     signatureGood: (secret: number) => `matches secret ${secret}`,
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
@@ -451,8 +454,8 @@ export const texts = {
       workers: (count: number) => plural(count, 'worker'),
       processed: (count: string) => `${count} processed`,
       perSecond: (rate: string) => `${rate} /s`,
-      perMinute: (rate: string) => `${rate} /min`,
-      perHour: (rate: string) => `${rate} /h`,
+      perMinute: (rate: string) => `${rate} per minute`,
+      perHour: (rate: string) => `${rate} per hour`,
       noMeasure: 'no delivery yet',
       andRejected: (rate: string, rejected: number) =>
         rejected === 0 ? rate : `${rate} · ${rejected.toLocaleString('en')} rejected`,
@@ -804,7 +807,7 @@ export const texts = {
     count: (shown: number, all: number) => (shown === all ? plural(all, 'provider') : `${shown} of ${all}`),
     more: (count: number) => `${count} more. Search to see them.`,
     noProvider: 'No provider matches',
-    noProviderHint: 'Any other sender can be described in the configuration: `provider: custom`.',
+    noProviderHint: 'Any other sender can be described in the configuration, with “provider: custom”.',
     providerColumns: {
       name: 'Provider',
       category: 'Category',
@@ -866,7 +869,7 @@ export const texts = {
     download: 'Download the body',
     locked: 'Your token may not read headers and bodies.',
     empty: 'Nothing was captured',
-    emptyHint: 'In `hookonce dev`, a request to any other path is kept here. Try one:',
+    emptyHint: 'With hookonce dev, a request to any other path is kept here. Try one:',
     emptyCommand: "curl http://127.0.0.1:4400/in/anything -d '{}'",
     gone: 'This request is no longer kept.',
   },

@@ -74,6 +74,7 @@ export async function serveSeeded({ databaseUrl, dir, args = [] }) {
   })
   return {
     ...ports,
+    pid: child.pid,
     stop: () =>
       new Promise((resolve) => {
         child.removeAllListeners('exit').once('exit', resolve)

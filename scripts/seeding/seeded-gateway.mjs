@@ -12,9 +12,10 @@ const { migrate } = await import('../../dist/ledger/migrations/migrate.js')
 
 /**
  * Runs `work` with the ports of the gateway and a pool of the ledger, and removes everything after
- * it.
+ * it. `databaseUrl` is a ledger that was seeded before, and stays.
  */
-export async function withSeededGateway({ receipts, seed, now, args }, work) {
+export async function withSeededGateway({ receipts, seed, now, args, databaseUrl }, work) {
+  if (databaseUrl !== undefined) return overLedger({ databaseUrl, args }, work)
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-seeded-'))
   chmodSync(dir, 0o755) // as root the server runs as another user, who needs access
   const server = await startEmbedded({ dir })
@@ -36,6 +37,19 @@ export async function withSeededGateway({ receipts, seed, now, args }, work) {
     await gateway?.stop()
     await pool.end()
     await server.leave()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+async function overLedger({ databaseUrl, args }, work) {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-seeded-'))
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
+  const gateway = await serveSeeded({ databaseUrl, dir, args })
+  try {
+    await work({ pool, ...gateway })
+  } finally {
+    await gateway.stop()
+    await pool.end()
     rmSync(dir, { recursive: true, force: true })
   }
 }

@@ -27,7 +27,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce events --state failed --since 2h', 'lists the events that failed in the last two hours'],
     ['hookonce events --source stripe --type "invoice.*"', 'lists invoices of one source'],
   ],
-  show: [['hookonce show 9c1d2e', 'shows everything about one event, by the beginning of its id']],
+  show: [
+    ['hookonce show 9c1d2e', 'shows everything about one event, by the beginning of its id'],
+    [
+      'hookonce show evt_1 --as-test --hooks ../src/hooks.ts > test/evt_1.test.ts',
+      'saves a test that delivers it again',
+    ],
+  ],
   failures: [['hookonce failures --since 24h', 'groups the failures of a day by their error']],
   replay: [
     ['hookonce replay 9c1d2e --dry-run', 'lists the jobs that would run again'],

@@ -1,4 +1,5 @@
 import { HookonceError } from '../model/errors.ts'
+import { eventAsTest } from '../operate/as-test/event-as-test.ts'
 import { type EventRow, findEvents } from '../operate/events.ts'
 import { type EventChain, readEvent } from '../operate/receipt.ts'
 import { type Command, ledgerOptions, parse, parseTime, usageError } from './command.ts'
@@ -9,7 +10,7 @@ import { withLedger } from './open-ledger.ts'
 import { print, printJson, safe } from './print.ts'
 import { tenantColumn, tenantOption } from './tenant-column.ts'
 
-const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME] [--stack] [--json] [--dir DIR]
+const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME] [--stack] [--as-test] [--hooks FILE] [--json] [--dir DIR]
 
 Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body. For each job that
 is not finished it shows when the next attempt is due, which worker runs it, or what holds it.
@@ -18,6 +19,9 @@ Name the event by the id of its receipt or the beginning of it, by the provider'
 it is about. If several events match, they are listed.
 
   --stack   shows for each failed attempt where its error was thrown; --json always does
+  --as-test prints a test for vitest and hookonce/testing instead: it delivers this event as often as it arrived, and
+            expects the states of its jobs and its effects
+  --hooks   the module that exports your hooks, as the test imports it; default ./hooks.ts
   --since   looks for objects since this time only: 2h (ago), or 2026-01-31T12:00:00Z. There is no index of objects`
 
 const options = {
@@ -26,6 +30,8 @@ const options = {
   source: { type: 'string' },
   since: { type: 'string' },
   stack: { type: 'boolean' },
+  'as-test': { type: 'boolean', default: false },
+  hooks: { type: 'string' },
 } as const
 
 /** Events listed if several match. */
@@ -37,7 +43,9 @@ export const show: Command = {
     const { values, positionals } = parse({ usage, words: 1 }, args, options)
     const [name] = positionals
     if (!name) throw usageError({ usage }, 'give the id of a receipt, an event key or the id of an object')
-    const { since } = values
+    const { since, hooks, 'as-test': isTest } = values
+    if (hooks !== undefined && !isTest) throw usageError({ usage }, '--hooks belongs to --as-test')
+    if (isTest && values.stack) throw usageError({ usage }, '--stack does not go with --as-test')
     const filter = {
       ...parseSource({ usage }, values),
       since: since === undefined ? undefined : parseTime({ usage }, since),
@@ -53,6 +61,7 @@ export const show: Command = {
         )
       if (!second) {
         const event = await readEvent(ledger, first.id)
+        if (isTest) return printTest(eventAsTest(event, { hooks }), values.json ? event : undefined)
         if (values.json) return printJson(eventJson(event))
         return print(eventText(event, { stacks: values.stack === true }))
       }
@@ -62,6 +71,12 @@ export const show: Command = {
       print(`\n${severalText(name, found)}`)
     })
   },
+}
+
+/** As a file that can be redirected to, or as JSON if the event is given. */
+function printTest(test: string, event: EventChain | undefined): void {
+  if (event) printJson({ id: event.receipt.id, test })
+  else print(test.trimEnd())
 }
 
 function severalText(name: string, found: readonly EventRow[]): string {

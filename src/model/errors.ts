@@ -359,6 +359,11 @@ export const errorCatalogue = {
     advice:
       'The body of this receipt was deleted at the end of its retention, so the event cannot be processed again.',
   },
+  BODY_REDACTED: {
+    status: 410,
+    retryable: false,
+    advice: 'A rule of `redact` kept the whole body from being stored, so there is nothing to deliver again.',
+  },
   PAYLOAD_FORGOTTEN: {
     status: 410,
     retryable: false,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
+import type { Delivery } from './contract.ts'
 import { fixtureOf } from './fixtures/index.ts'
 import { type SampleEvent, sampleOf } from './sample.ts'
 import type { Sample, SignedDelivery, SigningSource } from './sign.ts'
@@ -51,6 +52,24 @@ export function signedSample(
     url,
     ...(timestampMs === undefined ? {} : { timestampMs }),
   })
+}
+
+/**
+ * What is signed of a body that arrived before. Some providers send an envelope with a signature
+ * around the event: only the event can be signed with another secret.
+ */
+export function signableBody(source: SigningSource, body: Sample['body']): Sample['body'] {
+  if (source.description.body !== 'coded') return body
+  const headers: Readonly<Record<string, string>> = { 'content-type': 'application/x-www-form-urlencoded' }
+  const delivery: Delivery = {
+    method: 'POST',
+    url: '/',
+    header: (name) => headers[name],
+    body: Buffer.from(body),
+    receivedAtMs: Date.now(),
+  }
+  const opened = source.identify(delivery)
+  return opened.ok && opened.unread === undefined ? JSON.stringify(opened.payload) : body
 }
 
 /** Reads a secret from its file now instead of at the first delivery. */

@@ -3,8 +3,9 @@ import type { Seat } from '../engine/seat.ts'
 import { didYouMean } from '../input/closest.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Sources } from '../options.ts'
+import type { Delivery } from '../sources/contract.ts'
 import type { SampleEvent } from '../sources/sample.ts'
-import { prepareToSign, sampleEvents, signedSample } from '../sources/sample-events.ts'
+import { prepareToSign, sampleEvents, signableBody, signedSample } from '../sources/sample-events.ts'
 import { type SampleField, withFields } from '../sources/sample-fields.ts'
 import type { SignedDelivery, SigningSource } from '../sources/sign.ts'
 import type { OpenClock } from './clock.ts'
@@ -22,6 +23,11 @@ export interface DeliverOptions {
   /** When the event happened. Default: now. */
   readonly occurredAt?: Date
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * The body as it is, instead of a sample: no byte of it changes, unless the provider signs inside
+   * the body. Takes no overrides, and one type.
+   */
+  readonly body?: string | Uint8Array
   /** How often the same event is delivered. Default: 1. */
   readonly times?: number
   /** All copies are sent at the same time. */
@@ -96,6 +102,7 @@ export function deliverer<S extends Sources>({ seat, door, clock, idle, pathOf }
     options: DeliverOptions,
   ): Promise<Delivered[]> {
     const source = signingSource(seat(), name)
+    checkBody(types, overrides, options)
     await prepareToSign(source)
     const events = eventsOf(source, types, options)
     const order = orderOf(types.length, options.reorder)
@@ -114,7 +121,11 @@ export function deliverer<S extends Sources>({ seat, door, clock, idle, pathOf }
     }
     if (options.concurrently) await Promise.all(sends.map(send))
     else for (const index of sends) await send(index)
-    return events.map((event, index) => delivered(name, event, replies[index] ?? []))
+    const named = (event: SampleEvent): EventName =>
+      options.body === undefined
+        ? event
+        : eventIn(source, signed(source, event, { name, overrides, options }), event)
+    return events.map((event, index) => delivered(name, named(event), replies[index] ?? []))
   }
 
   function signed(
@@ -124,7 +135,10 @@ export function deliverer<S extends Sources>({ seat, door, clock, idle, pathOf }
   ): SignedDelivery {
     const delivery = signedSample(source, event, {
       url: pathOf(name),
-      edit: (body) => withFields(body, source.description.body, fieldsOf(overrides)),
+      edit: (sample) =>
+        options.body === undefined
+          ? withFields(sample, source.description.body, fieldsOf(overrides))
+          : signableBody(source, options.body),
       timestampMs: signedAt(options.at, clock.nowMs),
       ...(options.headers ? { headers: options.headers } : {}),
     })
@@ -189,6 +203,26 @@ function eventsOf(source: SigningSource, types: readonly string[], options: Deli
   }))
 }
 
+function checkBody(types: readonly string[], overrides: Overrides, { body }: DeliverOptions): void {
+  if (body === undefined) return
+  if (types.length === 1 && Object.keys(overrides).length === 0) return
+  const fault = 'body: a body is delivered as it is; pass one type and no overrides, or leave `body` out'
+  throw new HookonceError('CONFIG_INVALID', `deliver(): ${fault}`)
+}
+
+type EventName = Pick<SampleEvent, 'key' | 'type' | 'objectId'>
+
+/** The event that a delivery with a given body names. Of a batch: the one with the wanted key. */
+function eventIn(source: SigningSource, delivery: SignedDelivery, wanted: SampleEvent): EventName {
+  const { headers, ...request } = delivery
+  const whole: Delivery = { ...request, header: (name) => headers[name], receivedAtMs: Date.now() }
+  const parts = source.split?.(whole) ?? [whole]
+  const found = 'ok' in parts ? [] : parts.map((part) => source.identify(part)).filter((one) => one.ok)
+  const event = found.find(({ key }) => key === wanted.key) ?? found[0]
+  // Nothing of a body that the source cannot read is known: the delivery is refused.
+  return event ? { key: event.key, type: event.type, objectId: event.objectId ?? '' } : wanted
+}
+
 function orderOf(count: number, reorder: DeliverOptions['reorder']): readonly number[] {
   const given = Array.from({ length: count }, (_, index) => index)
   if (reorder === undefined || reorder === false) return given
@@ -238,7 +272,7 @@ function flipped(value: string): string {
   return value.replace(/[A-Za-z0-9](?=[^A-Za-z0-9]*$)/, (last) => (last === '0' ? '1' : '0'))
 }
 
-function delivered(source: string, event: SampleEvent, replies: readonly Reply[]): Delivered {
+function delivered(source: string, event: EventName, replies: readonly Reply[]): Delivered {
   const last = replies.findLast(({ status }) => status !== undefined)
   const answer = parsed(last?.body)
   return {

@@ -114,6 +114,29 @@ test('an event is copied as a curl line that the gateway knows', async () => {
   expect(line).toContain(`O'\\''Neill`)
 })
 
+test('an event is copied as a test; without a body, the page says why it cannot be', async () => {
+  const { dashboard, db, deliverText } = await smallLedger({ receipts: 0 })
+  const id = await deliverText(
+    '{"id":"evt_t","type":"customer.subscription.updated","account":9007199254740993}',
+  )
+  const { page } = await openPage(`/events/${id}`, { dashboard })
+  const button = page.getByRole('button', { name: 'Copy as a test' })
+  await button.click()
+  await page.getByText('Paste it into a test file').waitFor()
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  expect(copied).toContain("import { testHooks } from 'hookonce/testing'")
+  expect(copied).toContain('"account":9007199254740993')
+  expect(await db.rows('select action, why from hookonce.audit where subject = $1', [id])).toEqual([
+    { action: 'read-body', why: 'read the body and headers as a test' },
+  ])
+
+  await db.rows('update hookonce.receipt set body = null, body_sha256 = sha256(body)')
+  await page.reload()
+  await page.getByText('the event can be neither replayed nor copied').waitFor()
+  expect(await button.count()).toBe(0)
+  expect(await page.getByRole('button', { name: 'Replay' }).count()).toBe(0)
+})
+
 test('an event that does not exist is an error that says so', async () => {
   const { page, faults } = await openPage('/events/00000000-0000-4000-8000-000000000000')
   faults.expect(/^404: /)

@@ -21,6 +21,38 @@ async function search(page: Page, text: string): Promise<void> {
 
 testEveryView('/events', (page) => rowsOf(page).nth(10).waitFor())
 
+test('the back button shows the list where it was left, before anything is read again', async () => {
+  const { page } = await openPage('/events')
+  const grid = listOf(page)
+  const row = grid.locator('[aria-rowindex="252"]')
+  await rowsOf(page).nth(5).waitFor()
+  const scroll = async (): Promise<number> => {
+    await grid.evaluate((element) => element.scrollTo({ top: 250 * 34 }))
+    return row.count()
+  }
+  // Page by page, as they are read.
+  await expect.poll(scroll).toBe(1)
+  await row.click()
+  await page.getByRole('region', { name: 'Timeline' }).waitFor()
+  const id = new URL(page.url()).pathname.split('/').at(-1)
+
+  let asked = 0
+  await page.route('**/api/v1/events?*', () => {
+    asked += 1
+  })
+  await page.keyboard.press('u')
+  await page.locator(`#row-${id}.active`).waitFor()
+  expect(await grid.evaluate((element) => element.scrollTop)).toBeGreaterThan(240 * 34)
+  // Rows would move under whoever reads further down.
+  expect(asked).toBe(0)
+  await page.unroute('**/api/v1/events?*')
+  // The page of all events begins anew.
+  await page.getByRole('link', { name: 'Overview' }).click()
+  await page.getByRole('link', { name: 'Events', exact: true }).click()
+  await rowsOf(page).nth(5).waitFor()
+  expect(await grid.evaluate((element) => element.scrollTop)).toBe(0)
+})
+
 test('the list scrolls through the history, and keeps few rows in the page', async () => {
   const { page } = await openPage('/events')
   const grid = listOf(page)

@@ -39,6 +39,28 @@ test('keys move through the list, select, open and search', async () => {
   await expect.poll(() => rows.first().textContent()).toContain('github')
 })
 
+test('a new page does not take the focus from a search that was begun meanwhile', async () => {
+  const { page } = await openPage('/events')
+  await page.getByRole('grid', { name: 'Events' }).waitFor()
+  const field = page.getByRole('combobox', { name: 'Search events' })
+  // Before the page has rendered: a person who is quick, or a machine that is slow.
+  await page.evaluate(`document.querySelector('#rail a[href$="/failures"]').click()
+    document.querySelector('search input').focus()`)
+  await page.getByRole('heading', { level: 1, name: 'Failures' }).waitFor()
+  await isLoaded(page)
+  await page.keyboard.type('in_12')
+  expect(await field.inputValue()).toBe('in_12')
+
+  // Without one, the page has the focus: its keys work at once, also after the palette was opened
+  // from the search.
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').locator('input:focus').waitFor()
+  await page.keyboard.type('attention')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Attention' }).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main')
+})
+
 test('? lists the keys of the page', async () => {
   const { page } = await openPage('/events')
   await page.getByRole('grid', { name: 'Events' }).waitFor()

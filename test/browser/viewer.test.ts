@@ -43,6 +43,7 @@ test('a viewer reads no body and no headers', async () => {
   const [{ id } = { id: '' }] = await db.rows<{ id: string }>('select id from hookonce.receipt limit 1')
   const { page } = await openPage(`/events/${id}`, { dashboard, token: await tokenFor('viewer') })
   await page.getByText('Your token may not read bodies').waitFor()
+  expect(await page.getByRole('button', { name: /^Copy as/ }).count()).toBe(0)
   await page.getByRole('tab', { name: 'Headers' }).click()
   await page.getByText('Your token may not read headers').waitFor()
   await page.keyboard.press('r')

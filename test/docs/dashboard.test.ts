@@ -78,3 +78,31 @@ test('no file puts markup into the page, and no built file names another host', 
   // Neither inline scripts nor inline styles: the policy would refuse them.
   expect(html).not.toMatch(/<style|\sstyle=|<script>|\son\w+=/)
 })
+
+test('no page styles a class of another: styles stay when somebody goes on to the next page', () => {
+  const files = readdirSync(join(root, 'dashboard/src'), { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.css'),
+  )
+  const selectors = new Map(files.map((file) => [file, selectorsOf(textOf(file))]))
+  const clashes = [...selectors].flatMap(([file, own]) => {
+    // The shared styles are there on every page.
+    if (file.startsWith('styles/')) return []
+    const bare = new Set(own.flatMap((selector) => /^\.([\w-]+)(?::+[\w-]+)?$/.exec(selector)?.[1] ?? []))
+    return [...bare].flatMap((name) =>
+      [...selectors]
+        .filter(([other, theirs]) => other !== file && theirs.some((one) => classesOf(one).includes(name)))
+        .map(([other]) => `.${name} of ${file} is also in ${other}`),
+    )
+  })
+  expect(files.length).toBeGreaterThan(10)
+  expect(clashes).toEqual([])
+})
+
+function selectorsOf(css: string): string[] {
+  const rules = css.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{}]+)\{/g)
+  return [...rules].flatMap(([, heads = '']) => heads.split(',').map((head) => head.trim()))
+}
+
+function classesOf(selector: string): string[] {
+  return [...selector.matchAll(/\.([\w-]+)/g)].map(([, name = '']) => name)
+}

@@ -1,12 +1,14 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isAborted } from '../api.ts'
-import { merged, type Page } from './merge-pages.ts'
+import { type Listed, merged, type Page } from './merge-pages.ts'
 import { useRefresh } from './refresh.ts'
 
 /* Lists that the API returns page by page. */
 
 export interface Pages<Item> {
   readonly items: readonly Item[]
+  /** What was read, for `initial` of a later list. */
+  readonly listed: Listed<Item>
   /** The first page has not arrived yet. */
   readonly isFirstLoading: boolean
   readonly isLoading: boolean
@@ -26,6 +28,8 @@ export interface PagesOptions<Item> {
   readonly refreshMs?: number
   /** Read the first page again this often. For lists whose changes are not in the stream. */
   readonly pollMs?: number
+  /** What was read before: the list begins with it, and reads nothing at first. */
+  readonly initial?: Listed<Item> | undefined
 }
 
 /**
@@ -46,10 +50,13 @@ interface State<Item> {
 export function usePages<Item>(
   load: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Item>>,
   deps: readonly unknown[],
-  { keyOf, refreshMs, pollMs }: PagesOptions<Item>,
+  { keyOf, refreshMs, pollMs, initial }: PagesOptions<Item>,
 ): Pages<Item> {
   const empty: State<Item> = { items: [], next: undefined, isLoading: true, error: undefined }
-  const [state, setState] = useState(empty)
+  const [state, setState] = useState<State<Item>>(
+    initial ? { ...empty, ...initial, isLoading: false } : empty,
+  )
+  const isInitial = useRef(initial !== undefined)
   const held = useRef(state)
   held.current = state
   const latest = useRef(load)
@@ -116,7 +123,8 @@ export function usePages<Item>(
   }, [])
 
   useEffect(() => {
-    reload()
+    if (!isInitial.current) reload()
+    isInitial.current = false
     return () => current.current.abort()
   }, [...deps])
   useRefresh(refresh, refreshMs)
@@ -130,6 +138,7 @@ export function usePages<Item>(
   const hasMore = next !== null && items.length < MAX_ITEMS
   return {
     items,
+    listed: state,
     isLoading,
     hasMore,
     error,

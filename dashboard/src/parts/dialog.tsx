@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { explain } from '../api.ts'
 import { texts } from '../texts.ts'
 
@@ -36,7 +36,8 @@ export function useModal(onClose: () => void) {
   const ref = useRef<HTMLDialogElement>(null)
   const latest = useRef(onClose)
   latest.current = onClose
-  useEffect(() => {
+  // At once, not after the next frame: whatever closes the dialog may then move the focus on.
+  useLayoutEffect(() => {
     const dialog = ref.current
     if (!dialog) return
     const before = document.activeElement

@@ -36,6 +36,7 @@ export interface VirtualRows {
 export function useVirtualRows(
   scroller: { readonly current: HTMLDivElement | null },
   count: number,
+  initialOffset = 0,
 ): VirtualRows {
   const [, setVersion] = useState(0)
   const options = {
@@ -43,6 +44,7 @@ export function useVirtualRows(
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN,
+    initialOffset,
     // The row of titles stays on top.
     scrollPaddingEnd: ROW_PX,
     scrollToFn: elementScroll,
@@ -57,7 +59,7 @@ export function useVirtualRows(
   return {
     items: virtualizer.getVirtualItems(),
     height: virtualizer.getTotalSize(),
-    offset: virtualizer.scrollOffset ?? 0,
+    offset: virtualizer.scrollOffset ?? initialOffset,
     show: (index) => virtualizer.scrollToIndex(index),
   }
 }

@@ -1,5 +1,6 @@
 import { Component, type ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { ListPosition } from '../data/kept-list.ts'
 import { useKeys } from '../keys.ts'
 import { navigate } from '../router.ts'
 import { texts } from '../texts.ts'
@@ -25,18 +26,21 @@ export interface VirtualTableProps<Item> {
   readonly selection?: Selection
   /** Called when the row under the keyboard changes. */
   readonly onActive?: (item: Item | undefined) => void
+  /** Where the list begins. It is kept up to date. */
+  readonly position?: ListPosition
 }
 
 /** A list of any length: only the visible rows are in the page. Keys move through it. */
 export function VirtualTable<Item>(props: VirtualTableProps<Item>) {
-  const { label, items, keyOf, hrefOf, onEnd, end, selection, onActive, onTop } = props
+  const { label, items, keyOf, hrefOf, onEnd, end, selection, onActive, onTop, position } = props
   const columns = useMemo(
     () => (selection ? [pickColumn(selection, keyOf), ...props.columns] : props.columns),
     [props.columns, selection?.keys],
   )
   const scroller = useRef<HTMLDivElement>(null)
-  const rows = useVirtualRows(scroller, items.length)
-  const [activeKey, setActiveKey] = useState<string>()
+  const rows = useVirtualRows(scroller, items.length, position?.top)
+  const [activeKey, setActiveKey] = useState(position?.activeKey)
+  if (position) Object.assign(position, { top: rows.offset, activeKey })
   const active = activeKey === undefined ? -1 : items.findIndex((item) => keyOf(item) === activeKey)
 
   useSteady(scroller, items, keyOf)

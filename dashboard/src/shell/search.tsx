@@ -42,7 +42,6 @@ export function Search() {
   }
   function search(given: string): void {
     setOpen(false)
-    field.current?.blur()
     navigate(href('/events', { q: given.trim() || undefined }))
   }
   function press(event: KeyboardEvent): void {

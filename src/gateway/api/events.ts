@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HookonceError } from '../../model/errors.ts'
 import { jobStates } from '../../model/job-state.ts'
 import { announceWork } from '../../operate/announce.ts'
+import { eventAsTest } from '../../operate/as-test/event-as-test.ts'
 import { recordLook } from '../../operate/audit.ts'
 import { listEvents } from '../../operate/events.ts'
 import { type EventChain, readBody, readEvent } from '../../operate/receipt.ts'
@@ -151,6 +152,40 @@ const body = rawRoute({
   },
 })
 
+const asTest = rawRoute({
+  path: '/events/{id}/test',
+  access: { role: 'viewer', scope: 'tenant' },
+  tag,
+  summary: 'Download a test that delivers the event again',
+  description:
+    'TypeScript for vitest and `hookonce/testing`. It holds the body and headers, so it needs a token that may read bodies, and is in the audit.',
+  query: z.strictObject({
+    hooks: text.optional().meta({
+      description: 'The module that exports your hooks, as the test imports it. Default: `./hooks.ts`.',
+    }),
+  }),
+  media: 'text/plain',
+  async answer(context, { params, query }) {
+    const { ledger, caller, gateway } = context
+    requireBodies(caller)
+    const chain = await visibleEvent(context, params.id)
+    const test = eventAsTest(chain, query)
+    if (gateway.auditBodies())
+      await recordLook(
+        ledger,
+        { ...chain.receipt, action: 'read-body' },
+        reasonOf(caller, 'read the body and headers as a test'),
+      )
+    return {
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-disposition': `attachment; filename="${chain.receipt.id}.test.ts"`,
+      },
+      body: test,
+    }
+  },
+})
+
 const replayBody = z.strictObject({
   why,
   subscriber: name
@@ -227,4 +262,4 @@ const plan = route({
   },
 })
 
-export const eventRoutes = [list, show, body, plan, replay] as const
+export const eventRoutes = [list, show, body, asTest, plan, replay] as const

@@ -12,6 +12,11 @@ import type { CheckedDescription } from '../description.ts'
 const OF_BODY =
   /(^|[-_])(sig|sign|signature|signatures|hmac|digest|hash|checksum|verification|md5|sha\d*|crc\w*|etag|length|size|range)($|[-_]|\d)/
 
+/** Whether a name, in lower case, is one of a header that is computed from the body. */
+export function isProofOfBody(name: string): boolean {
+  return OF_BODY.test(name)
+}
+
 /** Takes a name in lower case. */
 export function bodyProofs({ signature, event }: CheckedDescription): (name: string) => boolean {
   const declared = 'header' in signature && signature.header !== undefined ? [signature.header].flat() : []
@@ -22,5 +27,5 @@ export function bodyProofs({ signature, event }: CheckedDescription): (name: str
       name.toLowerCase(),
     ),
   )
-  return (name) => (proofs.has(name) || OF_BODY.test(name)) && !needed.has(name)
+  return (name) => (proofs.has(name) || isProofOfBody(name)) && !needed.has(name)
 }

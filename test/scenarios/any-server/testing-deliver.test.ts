@@ -101,10 +101,28 @@ test('events of one object in another order', async () => {
   expect(new Set(events.map(({ objectId }) => objectId)).size).toBe(1)
 })
 
+test('a body is delivered byte by byte, and names the event', async () => {
+  const bodies: string[] = []
+  const t = await kit(
+    unstarted().on('test', '*', (event) => void bodies.push(Buffer.from(event.body).toString('utf8'))),
+  )
+  const body = '{ "id": "evt_7",\n "type": "paid", "account": 9007199254740993 }'
+  const delivered = await t.deliver('test', 'paid', {}, { body, times: 2 })
+  expect(delivered).toMatchObject({ key: 'evt_7', type: 'paid', statuses: [202, 200] })
+  const unread = await t.deliver('test', 'paid', {}, { body: Buffer.from([0xff]), key: 'evt_8' })
+  expect(unread).toMatchObject({ key: 'evt_8', statuses: [400], code: 'BODY_UNPARSABLE' })
+  await t.settled()
+  expect(bodies).toEqual([body])
+  expect(await t.jobs()).toMatchObject([{ eventKey: 'evt_7', state: 'processed' }])
+})
+
 test('what cannot work is refused with what to do', async () => {
   const t = await kit(unstarted().on('test', '*', () => undefined))
   await expect(t.deliver('tset' as 'test', 'a')).rejects.toThrow(
     'no source is named "tset" (did you mean "test"?)',
+  )
+  await expect(t.deliver('test', 'a', { id: 'x' }, { body: '{}' })).rejects.toThrow(
+    'pass one type and no overrides, or leave `body` out',
   )
   await expect(t.clock.advance('2 hours' as '2h')).rejects.toThrow('"2 hours" is not a duration')
   await expect(t.rows('x; drop table y')).rejects.toThrow('is not the name of a table')

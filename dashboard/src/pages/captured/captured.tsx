@@ -80,9 +80,8 @@ export default function CapturedPage() {
   const hasNone = items.length === 0
   return (
     <>
-      <h1 class="hidden">{texts.pages.captured}</h1>
-      <div class="section">
-        <h2>{words.title}</h2>
+      <div class="head">
+        <h1>{words.title}</h1>
         <span class="muted">{words.hint}</span>
       </div>
       {hasNone && (isFirstLoading || error !== undefined) && <Waiting error={error} reload={reload} />}

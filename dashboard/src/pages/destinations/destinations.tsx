@@ -31,8 +31,9 @@ export default function Destinations() {
   const found = destinations.data?.data
   return (
     <>
-      <h1 class="hidden">{texts.pages.destinations}</h1>
-      <h2 class="section">{words.title}</h2>
+      <div class="head">
+        <h1>{texts.pages.destinations}</h1>
+      </div>
       {found === undefined && <Waiting {...destinations} />}
       {found?.length === 0 && (
         <div class="card">
@@ -76,18 +77,18 @@ function columns(reload: () => void): readonly Column<Destination>[] {
     {
       name: 'url',
       title: titles.url,
-      width: 'minmax(0, 1.4fr)',
+      width: 'minmax(0, 2.2fr)',
       shown: 'wide',
       cell: ({ url }) => (
         <code class="muted" title={url}>
-          {url}
+          {url.replace(/^https:\/\//, '')}
         </code>
       ),
     },
     {
       name: 'gets',
       title: titles.gets,
-      width: 'minmax(0, 1fr)',
+      width: 'minmax(0, 1.4fr)',
       shown: 'widest',
       cell: ({ types, sources }) => (
         <span class="muted" title={`${sources.join(', ')}: ${types}`}>

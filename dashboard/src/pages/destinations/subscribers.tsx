@@ -34,7 +34,7 @@ function columns(reload: () => void): readonly Column<Subscriber>[] {
     {
       name: 'subscriber',
       title: titles.subscriber,
-      width: 'minmax(90px, 1.2fr)',
+      width: 'minmax(90px, 1fr)',
       cell: ({ subscriber, source }) => (
         <>
           {subscriber} <span class="muted narrow">· {source}</span>
@@ -53,7 +53,7 @@ function columns(reload: () => void): readonly Column<Subscriber>[] {
     {
       name: 'pattern',
       title: titles.pattern,
-      width: 'minmax(0, 0.8fr)',
+      width: 'minmax(0, 1.4fr)',
       shown: 'widest',
       cell: ({ pattern }) => <code class="muted">{pattern}</code>,
     },

@@ -64,11 +64,18 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   const replay = (): void => setReplaying(true)
   const isAsked = chain.jobs.some(({ state }) => state === 'attention')
   const waits = chain.jobs.some(({ state, dueAt }) => state === 'retrying' && isAhead(dueAt))
+  const isReplayable = chain.jobs.length > 0 && hasPayload(receipt)
+  const canReplay = canOperate.value && isReplayable
   const canCopy = canReadBodies.value && receipt.bodyBytes !== null && receipt.unreadable === null
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
-    ...(canOperate.value ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
-    ...(canCopy ? [{ keys: 'c', says: words.curl, run: () => void copyCurl(receipt) }] : []),
+    ...(canReplay ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
+    ...(canCopy
+      ? [
+          { keys: 'c', says: words.curl, run: () => void copyCurl(receipt) },
+          { keys: 't', says: words.test, run: () => void copyTest(receipt) },
+        ]
+      : []),
     { keys: 'u', says: words.back, run: () => window.history.back() },
   ])
   return (
@@ -78,9 +85,14 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
         <State state={worstOf(chain.jobs.map(({ state }) => state))} />
         <span class="right buttons">
           {canCopy && (
-            <button type="button" onClick={() => void copyCurl(receipt)}>
-              {words.curl}
-            </button>
+            <>
+              <button type="button" onClick={() => void copyCurl(receipt)}>
+                {words.curl}
+              </button>
+              <button type="button" onClick={() => void copyTest(receipt)}>
+                {words.test}
+              </button>
+            </>
           )}
           {canOperate.value && waits && (
             <button type="button" onClick={() => setRetrying(true)}>
@@ -92,7 +104,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
               {texts.overview.decide}
             </a>
           )}
-          {canOperate.value && chain.jobs.length > 0 && (
+          {canReplay && (
             <button type="button" class={isAsked ? undefined : 'first'} onClick={replay}>
               {words.replay.verb} <kbd>r</kbd>
             </button>
@@ -115,7 +127,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
         <Timeline chain={chain} />
         <aside class="card">
           <Details chain={chain} />
-          {chain.jobs.length > 0 && <Foresight chain={chain} />}
+          {isReplayable && <Foresight chain={chain} />}
         </aside>
       </div>
       {isRetrying && (
@@ -129,6 +141,11 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
       {isReplaying && <ReplayDialog chain={chain} onClose={() => setReplaying(false)} onDone={reload} />}
     </>
   )
+}
+
+/** Whether workers can still read the event: perhaps they have a key that this gateway has not. */
+function hasPayload({ bodyBytes, unreadable }: Chain['receipt']): boolean {
+  return bodyBytes !== null || (unreadable !== null && unreadable.code !== 'PAYLOAD_FORGOTTEN')
 }
 
 /** Whether this time is in the future. */
@@ -149,6 +166,15 @@ async function copyCurl(receipt: Chain['receipt']): Promise<void> {
   }
 }
 
+async function copyTest({ id }: Chain['receipt']): Promise<void> {
+  try {
+    const response = await client.get('/events/{id}/test', { params: { id } })
+    await copyText(await response.text(), words.testCopied)
+  } catch (error) {
+    toast(explain(error), { isBad: true })
+  }
+}
+
 /**
  * The address where this gateway receives. A gateway that only works has none: the default is
  * shown.
@@ -164,7 +190,7 @@ function Facts({ chain }: { readonly chain: Chain }) {
   const isDone = jobs.length > 0 && jobs.every(({ state }) => state === 'processed' || state === 'failed')
   const took = isDone ? Math.max(...ends) - Date.parse(receipt.receivedAt) : undefined
   return (
-    <dl class="card facts">
+    <dl class="card event-facts">
       <div>
         <dt>{words.facts.received}</dt>
         <dd>
@@ -175,7 +201,7 @@ function Facts({ chain }: { readonly chain: Chain }) {
         <dt>{words.facts.deliveries}</dt>
         <dd>
           {deliveries.count}{' '}
-          <span class="muted plain">{words.facts.repeats(deliveries.count, deliveries.mismatches)}</span>
+          <span class="muted regular">{words.facts.repeats(deliveries.count, deliveries.mismatches)}</span>
         </dd>
       </div>
       <div>

@@ -30,7 +30,7 @@ export function Timeline({ chain }: { readonly chain: Chain }) {
     <section class="card timeline" aria-label={words.timeline}>
       <div class="group">
         {words.deliveries}
-        <span class="muted right plain">{words.from(chain.receipt.source)}</span>
+        <span class="muted right regular">{words.from(chain.receipt.source)}</span>
       </div>
       {deliveries.map((lane) => (
         <DeliveryLane key={lane.key} lane={lane} chain={chain} axis={axis} />
@@ -94,7 +94,7 @@ function Group({
         <span class="cut">{job.subscriber}</span>
         <State state={job.state} label={words.jobState(job)} isPlain />
         {job.reason !== null && job.state === 'processed' && (
-          <span class="muted plain cut">{job.reason}</span>
+          <span class="muted regular cut">{job.reason}</span>
         )}
       </div>
       {lanes.map((lane) =>

@@ -2,7 +2,9 @@ import './events.css'
 import type { ItemOf } from 'hookonce/client'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { client } from '../../api.ts'
+import { keepList, keptList, type ListPosition } from '../../data/kept-list.ts'
 import { onChange } from '../../data/live.ts'
+import type { Listed } from '../../data/merge-pages.ts'
 import { type Pages, usePages } from '../../data/pages.ts'
 import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
 import { ReplayProgress } from '../../parts/replay-many.tsx'
@@ -32,14 +34,17 @@ export default function Events() {
 function EventList({ search }: { readonly search: string }) {
   const filter = useMemo(() => filterOf(search), [search])
   const query = useMemo(() => queryOf(filter), [filter])
-  const [isAtTop, setAtTop] = useState(true)
-  const pages = useEvents(query, isAtTop)
+  const [kept] = useState(() => keptList<ListedEvent>(search))
+  const position = useRef<ListPosition>(kept?.position ?? { top: 0, activeKey: undefined })
+  const [isAtTop, setAtTop] = useState(position.current.top === 0)
+  const pages = useEvents(query, { isAtTop, initial: kept?.listed })
+  keepList({ name: search, listed: pages.listed, position: position.current })
   const { items, isFirstLoading, error } = pages
   const order = useMemo(() => items.map(({ id }) => id), [items])
   const selection = useSelection(order)
-  const [active, setActive] = useState<ListedEvent>()
+  const [active, setActive] = useState(items.find(({ id }) => id === position.current.activeKey))
   const hasNew = useNews(!isAtTop)
-  const wasAway = useRef(false)
+  const wasAway = useRef(kept !== undefined)
   useEffect(() => {
     if (isAtTop && wasAway.current) pages.refresh()
     wasAway.current = !isAtTop
@@ -74,6 +79,7 @@ function EventList({ search }: { readonly search: string }) {
             end={<End pages={pages} />}
             selection={selection}
             onActive={setActive}
+            position={position.current}
           />
         </div>
       )}
@@ -92,7 +98,12 @@ function EventList({ search }: { readonly search: string }) {
   )
 }
 
-function useEvents(query: EventsQuery, isAtTop: boolean): Pages<ListedEvent> {
+interface EventsOptions {
+  readonly isAtTop: boolean
+  readonly initial: Listed<ListedEvent> | undefined
+}
+
+function useEvents(query: EventsQuery, { isAtTop, initial }: EventsOptions): Pages<ListedEvent> {
   return usePages(
     (cursor, signal) =>
       client.get('/events', {
@@ -101,7 +112,7 @@ function useEvents(query: EventsQuery, isAtTop: boolean): Pages<ListedEvent> {
       }),
     [query],
     // A list that is scrolled down is not updated: its rows would move.
-    { keyOf: ({ id }) => id, ...(isAtTop ? { refreshMs: REFRESH_MS } : {}) },
+    { keyOf: ({ id }) => id, initial, ...(isAtTop ? { refreshMs: REFRESH_MS } : {}) },
   )
 }
 

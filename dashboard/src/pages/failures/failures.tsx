@@ -89,7 +89,7 @@ export default function Failures() {
           />
         )}
       </div>
-      {data?.isComplete === false && <p class="note muted">{words.incomplete(formatCount(5_000))}</p>}
+      {data?.isComplete === false && <p class="list-note muted">{words.incomplete(formatCount(5_000))}</p>}
       <Replays replays={replays} part="ended" />
       {replayed && (
         <ReplayManyDialog

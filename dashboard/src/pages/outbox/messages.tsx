@@ -51,7 +51,7 @@ export function Messages({ state, topic }: { readonly state: ListState; readonly
   return (
     <>
       {state === 'failed' && canOperate.value && (
-        <div class="bar">
+        <div class="outbox-bar">
           <span class="muted">{words.failedHint}</span>
           <button type="button" class="right" onClick={() => setAgain('failed')}>
             {words.publishAll}…

@@ -69,7 +69,7 @@ export function Audit() {
   if (items.length === 0 && (isFirstLoading || error !== undefined))
     return <Waiting error={error} rows={8} reload={reload} />
   return (
-    <div class="card">
+    <div class="card audit">
       {items.length === 0 ? (
         <Empty title={words.empty}>{words.emptyHint}</Empty>
       ) : (

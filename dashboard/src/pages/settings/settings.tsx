@@ -18,7 +18,9 @@ export default function Settings() {
   const Panel = PANELS[tab]
   return (
     <>
-      <h1 class="hidden">{texts.pages.settings}</h1>
+      <div class="head">
+        <h1>{texts.pages.settings}</h1>
+      </div>
       <Tabs
         label={words.title}
         tabs={TABS.map((value) => ({ value, label: words.tabs[value] }))}

@@ -26,8 +26,9 @@ export default function Sources() {
   })
   return (
     <>
-      <h1 class="hidden">{texts.pages.sources}</h1>
-      <h2 class="section">{words.title}</h2>
+      <div class="head">
+        <h1>{texts.pages.sources}</h1>
+      </div>
       {sources.data ? <List sources={sources.data.data} reload={sources.reload} /> : <Waiting {...sources} />}
       <Catalogue />
     </>
@@ -135,7 +136,7 @@ function number(
 function Verbs({ source, reload }: { readonly source: Source; readonly reload: () => void }) {
   const { source: name, tenant, pausedAt } = source
   return (
-    <span class="verbs">
+    <span class="source-verbs">
       <TestEvent source={source} />
       <Pause
         name={name}
