@@ -133,7 +133,7 @@ async function twoServers(): Promise<{ primary: Cluster; standby: Cluster }> {
   const primary = await makeCluster()
   primary.start()
   await makeTemplate(primary.url)
-  const standby = await makeCluster(primary.url)
+  const standby = await makeCluster({ primaryUrl: primary.url })
   standby.start()
   onTestFinished(() => {
     for (const cluster of [standby, primary]) {
