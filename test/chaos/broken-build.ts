@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import type { Standby } from './database.ts'
 
 /*
  * Builds that break one promise. A checker that finds nothing wrong with them would prove nothing
@@ -13,6 +14,8 @@ interface Break {
   readonly files: RegExp
   readonly replaced: RegExp
   readonly by: string
+  /** Without it, nothing shows the break. */
+  readonly standby?: Standby
 }
 
 export const BREAKS = {
@@ -35,9 +38,19 @@ export const BREAKS = {
     replaced: /set_config\('synchronous_commit'/g,
     by: `set_config('hookonce.broken'`,
   },
+  /** Commits wait for the disk of the primary, and not for its synchronous standby. */
+  'commits without the standby': {
+    files: /^sql\/durable\.js$/,
+    replaced: /'synchronous_commit', 'on'/g,
+    by: `'synchronous_commit', 'local'`,
+    standby: 'synchronous',
+  },
 } as const satisfies Record<string, Break>
 
 export type BreakName = keyof typeof BREAKS
+
+/** The standby that a run needs to show the break; undefined: any will do. */
+export const standbyFor = (name: BreakName): Standby | undefined => (BREAKS[name] as Break).standby
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BREAKS, type BreakName } from './broken-build.ts'
+import { BREAKS, type BreakName, standbyFor } from './broken-build.ts'
 import { STANDBYS, type Standby } from './database.ts'
 import { type ChaosRun, chaos } from './run.ts'
 
@@ -8,6 +8,7 @@ const SEED = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31
 const RUN: ChaosRun = {
   events: Number(process.env.CHAOS_EVENTS ?? 150),
   faults: Number(process.env.CHAOS_FAULTS ?? 12),
+  minutes: process.env.CHAOS_MINUTES === undefined ? undefined : Number(process.env.CHAOS_MINUTES),
   seed: SEED,
   standby: standbyOf(process.env.CHAOS_STANDBY ?? 'none'),
   only: process.env.CHAOS_ONLY?.split(','),
@@ -29,7 +30,11 @@ test(`whatever breaks, every acknowledged event takes effect once (CHAOS_SEED=${
 const broken = process.env.CHAOS_BROKEN === undefined ? [] : (Object.keys(BREAKS) as BreakName[])
 
 test.each(broken)('the checker notices a build that is broken: %s', async (name) => {
-  const { wrong, stories, summary } = await chaos({ ...RUN, broken: name })
+  const { wrong, stories, summary } = await chaos({
+    ...RUN,
+    standby: standbyFor(name) ?? RUN.standby,
+    broken: name,
+  })
   process.stdout.write([`${name}: ${wrong.join('\n')}`, ...stories, summary, ''].join('\n'))
   expect(wrong).not.toEqual([])
 })

@@ -43,6 +43,7 @@ const BATCH = 5_000
 
 export function openHistory(): History {
   const beganAt = performance.now()
+  const beganAtMs = Date.now()
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-history-'))
   const pathOf = (table: keyof HistoryRows): string => join(dir, `${table}.ndjson`)
   const files = Object.fromEntries(names.map((name) => [name, createWriteStream(pathOf(name))]))
@@ -75,14 +76,17 @@ export function openHistory(): History {
         await pool.query(`create table history.${name} (${TABLES[name]})`)
         await loadTable(pool, name)
       }
-      await pool.query(PREPARE)
+      await pool.query(prepared(beganAtMs))
     },
     remove: () => rmSync(dir, { recursive: true, force: true }),
   }
 }
 
-/* `known`: the events that the ledger has. `loss`: when commits were made that a standby missed. */
-const PREPARE = `
+/*
+ * `known`: the events that the ledger has. `loss`: when commits were made that a standby missed.
+ * `spanned`: jobs whose last run began before such a failover and ended after it.
+ */
+const prepared = (beganAtMs: number): string => `
   create table history.known as
     select substr(event_key, 5)::integer as event, shard, id from hookonce.receipt;
   create unique index on history.known (event);
@@ -91,7 +95,11 @@ const PREPARE = `
   create index on history.act (event);
   create view history.loss as select from_ms, to_ms from history.fault where loss;
   create view history.job as
-    select k.event, s.name as subscriber, j.state, j.reason, j.epoch, j.lane_seq
+    select k.event, s.name as subscriber, j.state, j.reason, j.epoch, j.lane_seq,
+      extract(epoch from j.started_at) * 1000 - ${beganAtMs} as started_ms,
+      extract(epoch from j.finished_at) * 1000 - ${beganAtMs} as finished_ms
     from history.known k join hookonce.job j on j.shard = k.shard and j.receipt_id = k.id
     join hookonce.subscriber s on s.id = j.subscriber;
+  create view history.spanned as select j.event, j.subscriber from history.job j
+    where exists (select from history.loss l where j.started_ms <= l.to_ms and j.finished_ms >= l.from_ms);
   analyze`

@@ -126,6 +126,8 @@ interface Campaign {
   readonly faults: number
   /** Undefined: all. */
   readonly only?: readonly string[] | undefined
+  /** No new fault is caused then. */
+  readonly isOver: () => boolean
   /** Called after each fault. */
   readonly onDone: (count: number) => void
 }
@@ -133,13 +135,13 @@ interface Campaign {
 /** Causes faults, one after the other. */
 export async function nemesis(
   { world, random }: Circumstances,
-  { faults, only, onDone }: Campaign,
+  { faults, only, isOver, onDone }: Campaign,
 ): Promise<void> {
   const missing = leftOut(world)
   const possible = faultNames.filter((name) => !(name in missing) && (only?.includes(name) ?? true))
   const names = random.shuffled(possible)
   if (names.length === 0) throw new Error(`no such fault; there are: ${faultNames.join(', ')}`)
-  for (let done = 0; done < faults; ) {
+  for (let done = 0; done < faults && !isOver(); ) {
     // Every kind has its turn first.
     const name = names[done] ?? random.pick(names)
     const app = random.pick(world.apps)

@@ -19,12 +19,14 @@ export interface SendersOptions {
   readonly random: Random
   /** How many events may be sent by now: they are to last as long as the faults. */
   readonly allowed: () => number
+  /** No new event is sent then. */
+  readonly isOver: () => boolean
 }
 
 /** Sends all; resolves when each event is acknowledged. */
 export async function sendAll(
   world: World,
-  { seed, events, random, allowed }: SendersOptions,
+  { seed, events, random, allowed, isOver }: SendersOptions,
 ): Promise<void> {
   const { apps, history } = world
   const source = datedSource()
@@ -63,7 +65,7 @@ export async function sendAll(
   }
 
   async function oneSender(): Promise<void> {
-    while (world.newest < events) {
+    while (world.newest < events && !isOver()) {
       if (world.newest >= allowed()) {
         await delay(10)
         continue
