@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BREAKS, type BreakName, standbyFor } from './broken-build.ts'
+import { BREAKS, type BreakName, runFor } from './broken-build.ts'
 import { STANDBYS, type Standby } from './database.ts'
 import { type ChaosRun, chaos } from './run.ts'
 
@@ -30,11 +30,7 @@ test(`whatever breaks, every acknowledged event takes effect once (CHAOS_SEED=${
 const broken = process.env.CHAOS_BROKEN === undefined ? [] : (Object.keys(BREAKS) as BreakName[])
 
 test.each(broken)('the checker notices a build that is broken: %s', async (name) => {
-  const { wrong, stories, summary } = await chaos({
-    ...RUN,
-    standby: standbyFor(name) ?? RUN.standby,
-    broken: name,
-  })
+  const { wrong, stories, summary } = await chaos({ ...RUN, ...runFor(name), broken: name })
   process.stdout.write([`${name}: ${wrong.join('\n')}`, ...stories, summary, ''].join('\n'))
   expect(wrong).not.toEqual([])
 })

@@ -137,6 +137,7 @@ const FOLLOW_MS = 15_000
 const SETTINGS = [
   // What no commit waited for is lost in a crash. Whoever promises durability must ask for it.
   `alter system set wal_writer_delay = '10s'`,
+  `alter system set wal_writer_flush_after = '1GB'`,
   'alter system set synchronous_commit = off',
   // For a standby that was away for a while.
   `alter system set wal_keep_size = '256MB'`,
