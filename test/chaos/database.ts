@@ -1,3 +1,5 @@
+import { closeSync, openSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
@@ -19,7 +21,7 @@ export interface ChaosDatabase {
   readonly disk: SmallDisk | undefined
   /** A way to the primary. It follows each failover. */
   network(): Promise<Network>
-  /** As a power cut: nothing is flushed. */
+  /** As a power cut: what is not on the disk is gone. */
   crash(): Promise<void>
   /** The standby hears nothing for a while, then the primary dies, and the standby takes over. */
   failOver(silenceMs: number, now: () => number): Promise<Failover>
@@ -106,8 +108,14 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
       return network
     },
     async crash() {
+      // Nobody hears of a commit from here on, so none after this look can have been acknowledged.
+      for (const network of networks) network.swallow()
+      const [synced] = await ask(primary, [SYNCED])
       primary.stop()
+      // A standby may have got more: it would then be ahead of its primary.
+      if (!standby) loseUnsynced(primary, String(synced?.file), Number(synced?.offset))
       primary.start()
+      for (const network of networks) network.cut()
       await heal()
     },
     async failOver(silenceMs, now) {
@@ -143,6 +151,22 @@ const SETTINGS = [
   `alter system set wal_keep_size = '256MB'`,
   `alter system set wal_retrieve_retry_interval = '200ms'`,
 ]
+
+const SYNCED = `select file_name as file, file_offset as offset
+  from pg_walfile_name_offset(pg_current_wal_flush_lsn())`
+
+/**
+ * Takes from the log of a stopped server what was written and not synced, as a power cut does. Data
+ * files need no such loss: no page is written before the log of its changes is synced.
+ */
+function loseUnsynced({ dir }: Cluster, file: string, offset: number): void {
+  // At the border of two files, PostgreSQL names the first of them.
+  if (offset === 0) return
+  const path = join(dir, 'data', 'pg_wal', file)
+  const log = openSync(path, 'r+')
+  writeSync(log, Buffer.alloc(statSync(path).size - offset), 0, null, offset)
+  closeSync(log)
+}
 
 /** On a connection of its own: those before it may have been cut. Returns the rows of the last. */
 async function ask({ url }: Cluster, texts: readonly string[]): Promise<Record<string, unknown>[]> {
