@@ -42,7 +42,7 @@ export const BREAKS = {
     files: /^sql\/durable\.js$/,
     replaced: /set_config\('synchronous_commit'/g,
     by: `set_config('hookonce.broken'`,
-    shownBy: ['crashDatabase'],
+    shownBy: ['crashDatabase', 'freeze'],
   },
   /** Commits wait for the disk of the primary, and not for its synchronous standby. */
   'commits without the standby': {

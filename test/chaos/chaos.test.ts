@@ -6,8 +6,8 @@ import { type ChaosRun, chaos } from './run.ts'
 /* `npm run chaos` makes a long run of it (docs/proof.md). */
 const SEED = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const RUN: ChaosRun = {
-  events: Number(process.env.CHAOS_EVENTS ?? 120),
-  faults: Number(process.env.CHAOS_FAULTS ?? 10),
+  events: Number(process.env.CHAOS_EVENTS ?? 100),
+  faults: Number(process.env.CHAOS_FAULTS ?? 7),
   minutes: process.env.CHAOS_MINUTES === undefined ? undefined : Number(process.env.CHAOS_MINUTES),
   seed: SEED,
   standby: standbyOf(process.env.CHAOS_STANDBY ?? 'none'),

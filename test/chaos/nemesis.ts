@@ -152,6 +152,13 @@ export async function nemesis(
     if (loss) history.add('fault', { name: 'lost commits', detail: name, ...loss, loss: true })
     done += 1
     onDone(done)
+    await someTraffic(world)
     await delay(random.below(300))
   }
+}
+
+/** A fault harms most when there is something to lose. */
+async function someTraffic(world: World): Promise<void> {
+  const before = world.acknowledged
+  await until('an event is acknowledged', () => world.acknowledged > before, 1_500).catch(() => undefined)
 }

@@ -50,7 +50,9 @@ export async function sendAll(
       .catch(() => null)
     const times = { sent_ms: sentMs, answered_ms: history.now() }
     history.add('delivery', { event, app: app.name, ...times, status })
-    return status !== null && status < 300
+    const isAcknowledged = status !== null && status < 300
+    if (isAcknowledged) world.acknowledged += 1
+    return isAcknowledged
   }
 
   async function deliverUntilAcknowledged(event: number): Promise<void> {

@@ -24,6 +24,8 @@ export interface World {
   readonly pool: pg.Pool
   /** The number of the last event that was sent. */
   newest: number
+  /** How many deliveries were acknowledged. */
+  acknowledged: number
   /** How far the clock of the senders is ahead. */
   sendersAheadMs: number
   /** How the subscriber is called whose name changes: processes that start from now on use it. */
@@ -88,7 +90,7 @@ export async function openWorld({ processes, standby, dist = BUILT }: WorldOptio
   const apps = networks.map((network, at) => placeFor(`app ${at + 1}`, network, configFor))
   const world: World = {
     ...{ database, apps, downstream, history, person, pool },
-    ...{ newest: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
+    ...{ newest: 0, acknowledged: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
   }
   function configFor(url: string): object {
     const { renamed } = world
