@@ -62,7 +62,7 @@ export async function chaos(run: ChaosRun): Promise<ChaosResult> {
   backlog.stop()
   await acting
   const endMs = history.now()
-  await rest(world)
+  await rest(world, broken ? BROKEN_REST_MS : REST_MS)
   const restMs = history.now() - endMs
   const verdict = await judge(world)
   const counted = `${world.newest} events, ${history.count('delivery')} deliveries, ${history.count('call')} calls`
@@ -121,8 +121,9 @@ function progress({ history }: World): (done: number) => void {
   }
 }
 
-/** So long may pass without any progress. */
+/** So long may pass without any progress. A broken build may never come to rest. */
 const REST_MS = 120_000
+const BROKEN_REST_MS = 15_000
 const OPEN = `select (select count(*) from hookonce.job where state <> 'processed')
   + (select count(*) from hookonce.outbox where state = 'waiting')
   + (select count(*) from hookonce.effect where state = 'unknown' and reopened_at is null) as open`
@@ -131,11 +132,11 @@ const OPEN = `select (select count(*) from hookonce.job where state <> 'processe
  * Waits until nothing is left to do, and decides on what only a person can decide. Returns in any
  * case: the checker says what is not finished.
  */
-async function rest(world: World): Promise<void> {
+async function rest(world: World, patienceMs: number): Promise<void> {
   // A broken build may have lost the subscribers: the checker says so.
   await resumeAll(world).catch(() => undefined)
   let least = Number.POSITIVE_INFINITY
-  for (let end = performance.now() + REST_MS; performance.now() < end; await delay(250)) {
+  for (let end = performance.now() + patienceMs; performance.now() < end; await delay(250)) {
     // An outcome that is told late decides before the person does.
     await decideByTruth(world).catch(() => undefined)
     await replayFailed(world).catch(() => undefined)
@@ -143,7 +144,7 @@ async function rest(world: World): Promise<void> {
     const { rows } = await world.pool.query<{ open: string }>(OPEN)
     const open = Number(rows[0]?.open)
     if (open === 0) return
-    if (open < least) end = performance.now() + REST_MS
+    if (open < least) end = performance.now() + patienceMs
     least = Math.min(least, open)
   }
 }
