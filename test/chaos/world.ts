@@ -97,6 +97,8 @@ export async function openWorld({ processes, standby, dist = BUILT }: WorldOptio
     return { database: url, sender: DATED_SENDER, downstream: downstream.url, dist, renamed }
   }
   await Promise.all(apps.map((app) => app.start()))
+  // What a test prepares is not what it may lose.
+  await pool.query('checkpoint')
   return world
 }
 
