@@ -1,5 +1,8 @@
 // Everything breaks at once, for as long as you like:
 // npm run chaos -- --events 100000 --faults 1000 [--seed 1]
+// npm run chaos -- --minutes 60    as many events and faults as fit
+// npm run chaos -- --standby synchronous|asynchronous    with a second server that takes over
+// npm run chaos -- --only failOver,fillDisk    only these faults
 // npm run chaos -- --broken    also runs builds that are broken on purpose: the checker must notice
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
@@ -11,12 +14,18 @@ const { values } = parseArgs({
   options: {
     events: { type: 'string', default: '1500' },
     faults: { type: 'string', default: '40' },
+    minutes: { type: 'string' },
     seed: { type: 'string' },
+    standby: { type: 'string' },
+    only: { type: 'string' },
     broken: { type: 'boolean', default: false },
   },
 })
 const env = { ...process.env, CHAOS_EVENTS: values.events, CHAOS_FAULTS: values.faults }
 if (values.seed !== undefined) env.CHAOS_SEED = values.seed
+if (values.minutes !== undefined) env.CHAOS_MINUTES = values.minutes
+if (values.standby !== undefined) env.CHAOS_STANDBY = values.standby
+if (values.only !== undefined) env.CHAOS_ONLY = values.only
 if (values.broken) env.CHAOS_BROKEN = '1'
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
 const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'chaos'], {

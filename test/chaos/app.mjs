@@ -1,6 +1,7 @@
 // An app on hookonce that receives and works while the nemesis acts. Runs on the built package, or on
 // a build that was broken on purpose.
 import { createServer } from 'node:http'
+import { setSkew } from '../support/skewed-clock.mjs'
 
 const config = JSON.parse(process.env.APP_CONFIG)
 const { hookonce } = await import(`${config.dist}/index.js`)
@@ -37,10 +38,10 @@ const patience = { timeoutMs: 5_000 }
 hooks.on(
   'test',
   '*',
-  async (event, ctx) => {
-    await ctx.effect(`keyed:${event.key}`, callTo(`/keyed/${event.key}`), { mode: 'keyed' })
-    ctx.write({ text: 'insert into written (event) values ($1)', values: [event.key], rows: 1 })
-    ctx.publish(`told/${event.key}`, { event: event.key })
+  async ({ payload: { version: event } }, ctx) => {
+    await ctx.effect(`keyed:${event}`, callTo(`/keyed/${event}`), { mode: 'keyed' })
+    ctx.write({ text: 'insert into written (event) values ($1)', values: [event], rows: 1 })
+    ctx.publish(`told/${event}`, { event })
   },
   { name: 'write', ...patience },
 )
@@ -48,9 +49,9 @@ hooks.on(
 hooks.on(
   'test',
   '*',
-  async (event, ctx) => {
-    await ctx.effect(`once:${event.key}`, callTo(`/once/${event.key}`), { mode: 'atMostOnce' })
-    await ctx.transaction((tx) => tx.query('insert into transacted (event) values ($1)', [event.key]))
+  async ({ payload: { version: event } }, ctx) => {
+    await ctx.effect(`once:${event}`, callTo(`/once/${event}`), { mode: 'atMostOnce' })
+    await ctx.transaction((tx) => tx.query('insert into transacted (event) values ($1)', [event]))
   },
   { name: 'transaction', ...patience },
 )
@@ -58,10 +59,9 @@ hooks.on(
 hooks.on(
   'test',
   '*',
-  async (event, ctx) => {
-    const { entity, version } = event.payload
+  async ({ payload: { entity, version } }, ctx) => {
     await ctx.latest(entity, version, (tx) =>
-      tx.query('insert into version (entity, version) values ($1, $2)', [entity, version]),
+      tx.query('insert into version (entity, event) values ($1, $2)', [entity, version]),
     )
   },
   { name: 'latest', ...patience },
@@ -70,17 +70,36 @@ hooks.on(
 hooks.on(
   'test',
   '*',
-  (event, ctx) =>
+  ({ payload: { entity, version: event } }, ctx) =>
     ctx.write({
       text: 'insert into sequence (entity, event) values ($1, $2)',
-      values: [event.payload.entity, event.key],
+      values: [entity, event],
       rows: 1,
     }),
   { name: 'ordered', ordered: (event) => event.payload.entity, ...patience },
 )
 
+// Its name changes with each deploy. The key of its effect does not.
+hooks.on(
+  'test',
+  '*',
+  ({ payload: { version: event } }, ctx) =>
+    ctx.transaction((tx) =>
+      tx.effect(`renamed:${event}`, async () => {
+        await tx.query('insert into renamed (event) values ($1)', [event])
+      }),
+    ),
+  { name: config.renamed, ...patience },
+)
+
 await hooks.start()
-const server = createServer(hooks.node())
+const receive = hooks.node()
+const server = createServer((request, response) => {
+  const skew = /^\/clock\/(-?\d+)$/.exec(request.url)
+  if (!skew) return receive(request, response)
+  setSkew(Number(skew[1]))
+  response.end()
+})
 await new Promise((resolve) => server.listen(config.port ?? 0, '127.0.0.1', resolve))
 process.once('SIGTERM', async () => {
   server.close()

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import type { Standby } from './database.ts'
+import type { FaultName } from './nemesis.ts'
 
 /*
  * Builds that break one promise. A checker that finds nothing wrong with them would prove nothing
@@ -13,6 +15,10 @@ interface Break {
   readonly files: RegExp
   readonly replaced: RegExp
   readonly by: string
+  /** The faults that show the break. */
+  readonly shownBy: readonly FaultName[]
+  /** Without it, nothing shows the break. */
+  readonly standby?: Standby
 }
 
 export const BREAKS = {
@@ -21,6 +27,7 @@ export const BREAKS = {
     files: /^ledger\/(jobs\/(complete|settle|fence)|effects\/\w+)\.js$/,
     replaced: /\b(where|and)(\s+)(?:\w+\.)?fence = (\$\d+::\w+|\w+\.fence)/g,
     by: '$1$2($3 is not null or true)',
+    shownBy: ['freeze', 'kill', 'loseReplies', 'crashDatabase'],
   },
   /** The sender is answered before the event is in the ledger. */
   'acknowledged early': {
@@ -28,16 +35,32 @@ export const BREAKS = {
     replaced: /return \{\n\s+accept,/g,
     by: `return {
         async accept(arrival) { void accept(arrival).catch(() => undefined); return 'recorded' },`,
+    shownBy: ['kill', 'cut', 'unreachable', 'crashDatabase'],
   },
   /** Commits do not wait for the disk, because the server says so. */
   'asynchronous commit': {
     files: /^sql\/durable\.js$/,
     replaced: /set_config\('synchronous_commit'/g,
     by: `set_config('hookonce.broken'`,
+    shownBy: ['crashDatabase', 'freeze'],
+  },
+  /** Commits wait for the disk of the primary, and not for its synchronous standby. */
+  'commits without the standby': {
+    files: /^sql\/durable\.js$/,
+    replaced: /'synchronous_commit', 'on'/g,
+    by: `'synchronous_commit', 'local'`,
+    shownBy: ['failOver'],
+    standby: 'synchronous',
   },
 } as const satisfies Record<string, Break>
 
 export type BreakName = keyof typeof BREAKS
+
+/** A run that can show the break. */
+export function runFor(name: BreakName): { only: readonly FaultName[]; standby?: Standby } {
+  const { shownBy, standby }: Break = BREAKS[name]
+  return { only: shownBy, ...(standby ? { standby } : {}) }
+}
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -1,7 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Reply } from '../support/downstream.ts'
+import { until } from '../support/until.ts'
+import { DECISION, moveRenamed } from './person.ts'
 import type { Random } from './random.ts'
 import type { ChaosApp, World } from './world.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+interface Circumstances {
+  readonly world: World
+  readonly random: Random
+}
+
+/** Since when acknowledged events may be lost, and until when they were sent. */
+interface Loss {
+  readonly from_ms: number
+  readonly to_ms: number
+}
 
 /* What goes wrong, one fault after the other. Each of them is healed before its promise resolves. */
 const FAULTS = {
@@ -39,40 +55,110 @@ const FAULTS = {
     await delay(700)
     app.network.refuse(false)
   },
-  /** As a power cut: nothing is flushed. */
   async crashDatabase(_: ChaosApp, { world }: Circumstances) {
-    world.cluster.stop()
-    world.cluster.start()
+    await world.database.crash()
   },
   async slowDownstream(_: ChaosApp, { world, random }: Circumstances) {
-    const path = `/${random.pick(['keyed', 'once'])}/evt_${random.below(200) + 1}`
-    world.downstream.reply(
-      path,
-      random.pick<Reply>([500, 'hang', 'cut']),
-      random.pick<Reply>([503, 'cut', 200]),
+    for (let calls = 0; calls < 5; calls += 1) {
+      const path = `/${random.pick(['keyed', 'once'])}/${world.newest + 1 + random.below(20)}`
+      const replies = [random.pick<Reply>([500, 'hang', 'cut']), random.pick<Reply>([503, 'cut', 200])]
+      world.downstream.reply(path, ...replies)
+    }
+  },
+  /** Deliveries to this process are refused, unless the step is small. Nothing else may change. */
+  async stepClock(app: ChaosApp, { random }: Circumstances) {
+    await app.setClock(random.pick([-30 * DAY_MS, -DAY_MS, -MINUTE_MS, MINUTE_MS, DAY_MS, 400 * DAY_MS]))
+    await delay(1_000)
+    await app.setClock(0)
+  },
+  /** On both sides of a delivery; the database stays in its day. Old events are sent again. */
+  async daysPass(_: ChaosApp, { world, random }: Circumstances) {
+    const days = 1 + random.below(20)
+    await Promise.all(world.apps.map((app) => app.setClock(days * DAY_MS)))
+    world.sendersAheadMs = days * DAY_MS
+    await delay(1_000)
+    world.sendersAheadMs = 0
+    await Promise.all(world.apps.map((app) => app.setClock(0)))
+  },
+  /** A deploy gives a subscriber another name, while jobs wait under the old one. */
+  async rename(_: ChaosApp, { world }: Circumstances) {
+    const before = world.renamed
+    world.renamed = `renamed ${Number(before.split(' ')[1]) + 1}`
+    await world.person.pause('test', before, DECISION).catch(() => undefined)
+    for (const app of world.apps) {
+      await app.stop()
+      await app.start()
+    }
+    // The lease of a process that was killed may not have ended: then its subscribers count as served.
+    await until('the jobs are moved', () =>
+      moveRenamed(world).then(
+        () => true,
+        () => undefined,
+      ),
     )
+  },
+  /** Of the servers of the database: no file can grow. */
+  async fillDisk(_: ChaosApp, { world }: Circumstances) {
+    world.database.disk?.fill()
+    await delay(1_500)
+    world.database.disk?.free()
+    await world.database.heal()
+  },
+  async failOver(_: ChaosApp, { world, random }: Circumstances): Promise<Loss | undefined> {
+    const { database, history } = world
+    const { silentFromMs, deadAtMs } = await database.failOver(random.below(600), history.now)
+    return database.standby === 'asynchronous' ? { from_ms: silentFromMs, to_ms: deadAtMs } : undefined
   },
 } as const
 
-interface Circumstances {
-  readonly world: World
-  readonly random: Random
-}
-
-type FaultName = keyof typeof FAULTS
+export type FaultName = keyof typeof FAULTS
 const faultNames = Object.keys(FAULTS) as FaultName[]
 
-/** Causes faults, one after the other. `done` grows as it goes on. */
+/** What cannot happen here, with the reason. */
+export function leftOut({ database: { disk, standby } }: World): Partial<Record<FaultName, string>> {
+  return {
+    ...(disk ? {} : { fillDisk: 'mounting a file system is not allowed' }),
+    ...(standby === 'none' ? { failOver: 'there is no standby' } : {}),
+  }
+}
+
+interface Campaign {
+  readonly faults: number
+  /** Undefined: all. */
+  readonly only?: readonly string[] | undefined
+  /** No new fault is caused then. */
+  readonly isOver: () => boolean
+  /** Called after each fault. */
+  readonly onDone: (count: number) => void
+}
+
+/** Causes faults, one after the other. */
 export async function nemesis(
   { world, random }: Circumstances,
-  { faults, done }: { readonly faults: number; readonly done: string[] },
+  { faults, only, isOver, onDone }: Campaign,
 ): Promise<void> {
-  while (done.length < faults) {
+  const missing = leftOut(world)
+  const possible = faultNames.filter((name) => !(name in missing) && (only?.includes(name) ?? true))
+  const names = random.shuffled(possible)
+  if (names.length === 0) throw new Error(`no such fault; there are: ${faultNames.join(', ')}`)
+  for (let done = 0; done < faults && !isOver(); ) {
     // Every kind has its turn first.
-    const name = faultNames[done.length] ?? random.pick(faultNames)
+    const name = names[done] ?? random.pick(names)
     const app = random.pick(world.apps)
-    await FAULTS[name](app, { world, random })
-    done.push(`${name} ${app.name}`)
+    const { history } = world
+    const fromMs = history.now()
+    const loss = await FAULTS[name](app, { world, random })
+    history.add('fault', { name, detail: app.name, from_ms: fromMs, to_ms: history.now(), loss: false })
+    if (loss) history.add('fault', { name: 'lost commits', detail: name, ...loss, loss: true })
+    done += 1
+    onDone(done)
+    await someTraffic(world)
     await delay(random.below(300))
   }
+}
+
+/** A fault harms most when there is something to lose. */
+async function someTraffic(world: World): Promise<void> {
+  const before = world.acknowledged
+  await until('an event is acknowledged', () => world.acknowledged > before, 1_500).catch(() => undefined)
 }

@@ -1,22 +1,35 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { receiptIds } from '../../src/model/receipt-id.ts'
+import type { UnknownEffect } from '../../src/operate/attention.ts'
+import { settleWaiting } from '../../src/operate/subscribers.ts'
+import { keyOf } from './events.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
-const DECISION = { by: 'the person', why: 'asked the other side' }
+export const DECISION = { by: 'the person', why: 'asked the other side' }
+/** What a person replays, pauses and resumes. */
+export const SUBSCRIBERS = ['write', 'transaction', 'latest', 'ordered'] as const
 
-/**
- * Decides on each unknown effect by what the other side knows. Not while a process stands still: its
- * call may still be under way, and nobody could know.
- */
-export async function decideByTruth({ person, downstream, apps }: World): Promise<number> {
-  if (apps.some(({ isFrozen }) => isFrozen)) return 0
-  const unknown = await person.attention.list()
-  for (const { key, downstreamKey } of unknown) {
-    const truth = await fetch(`${downstream.url}/keys/${downstreamKey}`)
-    if (truth.ok) await person.attention.confirmDone(key, { ...DECISION, result: await truth.json() })
-    else await person.attention.confirmNotDone(key, DECISION)
+const receiptIdOf = receiptIds('default', 'test')
+
+interface Act {
+  readonly event: number
+  readonly verb: string
+  readonly subscriber: string
+}
+
+/** Records what a person does. It counts as done when the person was told so. */
+async function acting({ history }: World, act: Act, perform: () => Promise<unknown>): Promise<void> {
+  const fromMs = history.now()
+  const end = (done: boolean): void =>
+    history.add('act', { ...act, from_ms: fromMs, to_ms: history.now(), done })
+  try {
+    await perform()
+  } catch (error) {
+    end(false)
+    throw error
   }
-  return unknown.length
+  end(true)
 }
 
 /** An operator who replays, pauses, resumes and decides while everything breaks. */
@@ -24,7 +37,7 @@ export async function actAsPerson(
   world: World,
   { random, isOver }: { readonly random: Random; readonly isOver: () => boolean },
 ): Promise<void> {
-  const verbs = [replaySome, pauseForAMoment, decideByTruth] as const
+  const verbs = [replaySome, replayFresh, pauseForAMoment, decideSome, replayFailed] as const
   while (!isOver()) {
     // The database may be down: a person tries again later.
     await random
@@ -35,19 +48,33 @@ export async function actAsPerson(
 }
 
 /** What is done is not done again. */
-async function replaySome({ person, pool }: World, random: Random): Promise<void> {
-  const { rows } = await pool.query<{ id: string }>(
-    `select id from hookonce.receipt order by id offset $1 limit 3`,
-    [random.below(200)],
-  )
-  for (const { id } of rows) await person.replay(id)
+async function replaySome(world: World, random: Random): Promise<void> {
+  for (let times = 0; times < 3; times += 1) {
+    const event = 1 + random.below(world.newest)
+    const subscriber = random.pick(SUBSCRIBERS)
+    await acting(world, { event, verb: 'replay', subscriber }, () =>
+      world.person.replay(receiptIdOf(keyOf(event)), { subscriber }),
+    )
+  }
 }
 
-const SUBSCRIBERS = ['write', 'transaction', 'latest', 'ordered'] as const
+const STATE = `select j.state::text as state from hookonce.job j
+  join hookonce.subscriber s on s.id = j.subscriber
+  where j.receipt_id = $1 and s.name = $2`
 
-/** A pause may have outlived the moment, because the database was down when it was to end. */
-export async function resumeAll({ person }: World): Promise<void> {
-  for (const subscriber of SUBSCRIBERS) await person.resume('test', subscriber, DECISION)
+/**
+ * What is done is done once more. Only what is done: a fresh replay of a job that failed before its
+ * work was done would not do it a second time.
+ */
+async function replayFresh(world: World, random: Random): Promise<void> {
+  const event = 1 + random.below(world.newest)
+  const subscriber = random.pick(SUBSCRIBERS)
+  const id = receiptIdOf(keyOf(event))
+  const { rows } = await world.pool.query<{ state: string }>(STATE, [id, subscriber])
+  if (rows[0]?.state !== 'processed') return
+  await acting(world, { event, verb: 'fresh', subscriber }, () =>
+    world.person.replay(id, { subscriber, fresh: DECISION }),
+  )
 }
 
 async function pauseForAMoment({ person }: World, random: Random): Promise<void> {
@@ -57,5 +84,72 @@ async function pauseForAMoment({ person }: World, random: Random): Promise<void>
     await delay(random.below(300))
   } finally {
     await person.resume('test', subscriber, DECISION)
+  }
+}
+
+/** A pause may have outlived the moment, because the database was down when it was to end. */
+export async function resumeAll({ person, renamed }: World): Promise<void> {
+  for (const subscriber of [...SUBSCRIBERS, renamed]) await person.resume('test', subscriber, DECISION)
+}
+
+/**
+ * Decides on each unknown effect by what the other side knows. Not while a process stands still: its
+ * call may still be under way, and nobody could know.
+ */
+export async function decideByTruth(world: World): Promise<void> {
+  if (world.apps.some(({ isFrozen }) => isFrozen)) return
+  for (const effect of await world.person.attention.list()) await decideOn(world, effect, 'by truth')
+}
+
+/** Sometimes has it called again, or gives it up for now. */
+async function decideSome(world: World, random: Random): Promise<void> {
+  if (world.apps.some(({ isFrozen }) => isFrozen)) return
+  for (const effect of await world.person.attention.list())
+    await decideOn(world, effect, random.pick(['by truth', 'by truth', 'same key', 'abandon']))
+}
+
+type Decision = 'by truth' | 'same key' | 'abandon'
+
+async function decideOn(
+  world: World,
+  { key, downstreamKey }: UnknownEffect,
+  decision: Decision,
+): Promise<void> {
+  const { attention } = world.person
+  const [, event] = key.split(':')
+  const act = (verb: string, decide: () => Promise<unknown>): Promise<void> =>
+    acting(world, { event: Number(event), verb, subscriber: '' }, decide)
+  if (decision === 'abandon') return act('abandon', () => attention.abandon(key, DECISION))
+  if (decision === 'same key') return act('retry-same-key', () => attention.retrySameKey(key, DECISION))
+  const truth = await fetch(`${world.downstream.url}/keys/${downstreamKey}`)
+  const result: unknown = truth.ok ? await truth.json() : undefined
+  return truth.ok
+    ? act('confirm-done', () => attention.confirmDone(key, { ...DECISION, result }))
+    : act('confirm-not-done', () => attention.confirmNotDone(key, DECISION))
+}
+
+const FAILED = `select substr(r.event_key, 5)::integer as event, s.name as subscriber
+  from hookonce.job j join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
+  join hookonce.subscriber s on s.id = j.subscriber where j.state = 'failed' limit 100`
+
+/** Whatever was given up is taken up again. */
+export async function replayFailed(world: World): Promise<void> {
+  const { rows } = await world.pool.query<{ event: number; subscriber: string }>(FAILED)
+  for (const { event, subscriber } of rows)
+    await acting(world, { event, verb: 'replay', subscriber }, () =>
+      world.person.replay(receiptIdOf(keyOf(event)), { subscriber }),
+    )
+}
+
+const OLD_NAMES = `select distinct s.name from hookonce.subscriber s join hookonce.job j on j.subscriber = s.id
+  where s.name like 'renamed %' and s.name <> $1 and j.state <> 'processed'`
+
+/** After a rename: jobs that wait under an old name are moved to the new one. */
+export async function moveRenamed({ person, pool, renamed }: World): Promise<void> {
+  const { rows } = await pool.query<{ name: string }>(OLD_NAMES, [renamed])
+  const ledger = await person.ledger()
+  for (const { name } of rows) {
+    const request = { tenant: 'default', source: 'test', subscriber: name, to: renamed, begun: true }
+    await settleWaiting(ledger, request, DECISION)
   }
 }

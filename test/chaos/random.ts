@@ -5,6 +5,7 @@ export interface Random {
   /** A whole number from 0 up to `below`. */
   below(below: number): number
   pick<T>(list: readonly T[]): T
+  shuffled<T>(list: readonly T[]): T[]
 }
 
 export function randomOf(seed: number): Random {
@@ -24,5 +25,10 @@ export function randomOf(seed: number): Random {
       if (picked === undefined) throw new Error('there is nothing to pick from')
       return picked
     },
+    shuffled: (list) =>
+      list
+        .map((item) => ({ item, place: next() }))
+        .sort((a, b) => a.place - b.place)
+        .map(({ item }) => item),
   }
 }

@@ -1,99 +1,83 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { signed } from '../support/source.ts'
+import { datedSource, payloadOf } from './events.ts'
 import type { Random } from './random.ts'
-import type { ChaosApp } from './world.ts'
+import type { World } from './world.ts'
 
 /*
  * Providers as they are: several at once, each retries until it is answered, sends copies at the
- * same time, gives up on a reply that is late, and sends again what was acknowledged long ago.
+ * same time, gives up on a reply that is late, and sends again what was acknowledged long ago. Each
+ * delivery is signed anew, with the date of the sender's clock.
  */
-export interface SentEvent {
-  readonly id: string
-  readonly entity: string
-  readonly version: number
-}
-
-export interface Senders {
-  readonly sent: readonly SentEvent[]
-  /** The ids of what some delivery was answered with 2xx. */
-  readonly acknowledged: ReadonlySet<string>
-  /** Deliveries so far, copies and repeats included. */
-  readonly deliveries: number
-  /** Sends all; resolves when each event is acknowledged. */
-  run(): Promise<void>
-}
-
-const ENTITIES = 40
 const AT_ONCE = 12
 const PATIENCE_MS = 1_500
+/** Repeats soon after are as likely as late ones. */
+const SOON = 50
 
 export interface SendersOptions {
+  readonly seed: number
   readonly events: number
   readonly random: Random
   /** How many events may be sent by now: they are to last as long as the faults. */
   readonly allowed: () => number
+  /** No new event is sent then. */
+  readonly isOver: () => boolean
 }
 
-export function senders(apps: readonly ChaosApp[], { events, random, allowed }: SendersOptions): Senders {
-  const sent: SentEvent[] = []
-  const acknowledged = new Set<string>()
-  const versions = new Map<string, number>()
-  let deliveries = 0
+/** Sends all; resolves when each event is acknowledged. */
+export async function sendAll(
+  world: World,
+  { seed, events, random, allowed, isOver }: SendersOptions,
+): Promise<void> {
+  const { apps, history } = world
+  const source = datedSource()
 
-  function nextEvent(): SentEvent {
-    const entity = `entity_${random.below(ENTITIES)}`
-    const version = (versions.get(entity) ?? 0) + 1
-    versions.set(entity, version)
-    const event = { id: `evt_${sent.length + 1}`, entity, version }
-    sent.push(event)
-    return event
-  }
-
-  async function deliver(event: SentEvent): Promise<void> {
-    deliveries += 1
-    const url = apps[random.below(apps.length)]?.url()
-    if (url === undefined) return
+  /** Returns whether it was acknowledged. */
+  async function deliver(event: number): Promise<boolean> {
+    const app = random.pick(apps)
+    const url = app.url()
+    if (url === undefined) return false
+    const body = JSON.stringify(payloadOf(seed, event))
+    const headers = source.sign({ body, timestampMs: Date.now() + world.sendersAheadMs })
+    const sentMs = history.now()
     // A sender that hangs up at once has sent its delivery, and loses the reply.
     const signal = AbortSignal.timeout(random.below(10) === 0 ? random.below(20) : PATIENCE_MS)
-    try {
-      const reply = await fetch(url, { ...signed({ ...event, type: 'changed' }), signal })
-      if (reply.ok) acknowledged.add(event.id)
-      await reply.arrayBuffer()
-    } catch {
+    const status = await fetch(url, { method: 'POST', body, headers, signal })
+      .then(async (reply) => {
+        await reply.arrayBuffer().catch(() => undefined)
+        return reply.status
+      })
       // No answer: it is sent again.
-    }
+      .catch(() => null)
+    const times = { sent_ms: sentMs, answered_ms: history.now() }
+    history.add('delivery', { event, app: app.name, ...times, status })
+    const isAcknowledged = status !== null && status < 300
+    if (isAcknowledged) world.acknowledged += 1
+    return isAcknowledged
   }
 
-  async function deliverUntilAcknowledged(event: SentEvent): Promise<void> {
-    while (!acknowledged.has(event.id)) {
-      const copies = random.below(5) === 0 ? 3 : 1
-      await Promise.all(Array.from({ length: copies }, () => deliver(event)))
-      if (!acknowledged.has(event.id)) await delay(50 + random.below(200))
+  async function deliverUntilAcknowledged(event: number): Promise<void> {
+    for (let isAcknowledged = false; !isAcknowledged; ) {
+      const copies = Array.from({ length: random.below(5) === 0 ? 3 : 1 }, () => deliver(event))
+      isAcknowledged = (await Promise.all(copies)).includes(true)
+      if (!isAcknowledged) await delay(50 + random.below(200))
     }
-    const old = sent[random.below(sent.length)]
-    if (old !== undefined && random.below(8) === 0) await deliver(old)
+    if (random.below(8) > 0) return
+    const age = random.below(2) === 0 ? random.below(SOON) : random.below(world.newest)
+    await deliver(Math.max(1, world.newest - age))
   }
 
   async function oneSender(): Promise<void> {
-    while (sent.length < events) {
-      if (sent.length >= allowed()) {
+    while (world.newest < events && !isOver()) {
+      if (world.newest >= allowed()) {
         await delay(10)
         continue
       }
       // Two events of one object may be sent in the wrong order.
-      const pair = [nextEvent(), ...(sent.length < events && random.below(4) === 0 ? [nextEvent()] : [])]
-      for (const event of pair.reverse()) await deliverUntilAcknowledged(event)
+      const pair = [world.newest + 1, world.newest + 2].filter((event) => event <= events)
+      world.newest += pair.length
+      for (const event of random.below(4) === 0 ? pair.reverse() : pair) await deliverUntilAcknowledged(event)
     }
   }
 
-  return {
-    sent,
-    acknowledged,
-    get deliveries() {
-      return deliveries
-    },
-    async run() {
-      await Promise.all(Array.from({ length: AT_ONCE }, oneSender))
-    },
-  }
+  await Promise.all(Array.from({ length: AT_ONCE }, oneSender))
 }

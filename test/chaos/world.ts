@@ -4,22 +4,32 @@ import { onTestFinished } from 'vitest'
 import { type Hookonce, hookonce } from '../../src/index.ts'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
 import { type Downstream, startDownstream } from '../support/downstream.ts'
-import { type Proxy as Network, proxyTo } from '../support/proxy.ts'
-import { type Cluster, makeCluster } from '../support/servers.ts'
-import { SENDER, testSource } from '../support/source.ts'
+import type { Proxy as Network } from '../support/proxy.ts'
 import { startTalking, type TalkingProcess } from '../support/talking-process.ts'
+import { type ChaosDatabase, openDatabase, type Standby } from './database.ts'
+import { DATED_SENDER, datedSource } from './events.ts'
+import { type History, openHistory } from './history.ts'
 
 /*
  * A PostgreSQL that can crash, processes of an app that can die, a network between each of them and
  * the database that can fail, and another side that records every call.
  */
 export interface World {
-  readonly cluster: Cluster
+  readonly database: ChaosDatabase
   readonly apps: readonly ChaosApp[]
   readonly downstream: Downstream
+  readonly history: History
   /** Looks at the database directly, and acts as a person does. It runs no worker. */
-  readonly person: Hookonce<{ test: ReturnType<typeof testSource> }>
+  readonly person: Hookonce<{ test: ReturnType<typeof datedSource> }>
   readonly pool: pg.Pool
+  /** The number of the last event that was sent. */
+  newest: number
+  /** How many deliveries were acknowledged. */
+  acknowledged: number
+  /** How far the clock of the senders is ahead. */
+  sendersAheadMs: number
+  /** How the subscriber is called whose name changes: processes that start from now on use it. */
+  renamed: string
 }
 
 /** A place for a process: whoever runs in it, its address and its network stay the same. */
@@ -33,6 +43,8 @@ export interface ChaosApp {
   thaw(): void
   /** Whether it stands still, or did a moment ago. */
   readonly isFrozen: boolean
+  /** From now on its clock is off by this much. */
+  setClock(aheadMs: number): Promise<void>
   /** Asks it to stop, and waits until it has. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -42,67 +54,75 @@ const SCRIPT = fileURLToPath(new URL('./app.mjs', import.meta.url))
 const BUILT = fileURLToPath(new URL('../../dist', import.meta.url))
 
 const TABLES = `
-  create table public.written (event text not null, at bigserial);
-  create table public.transacted (event text not null, at bigserial);
-  create table public.version (entity text not null, version int not null, at bigserial);
-  create table public.sequence (entity text not null, event text not null, at bigserial);`
+  create table public.written (event integer not null, at bigserial);
+  create table public.transacted (event integer not null, at bigserial);
+  create table public.renamed (event integer not null, at bigserial);
+  create table public.version (entity text not null, event integer not null, at bigserial);
+  create table public.sequence (entity text not null, event integer not null, at bigserial);`
 
 export interface WorldOptions {
   readonly processes: number
+  readonly standby: Standby
   /** A build that is broken on purpose. */
   readonly dist?: string | undefined
 }
 
-export async function openWorld({ processes, dist = BUILT }: WorldOptions): Promise<World> {
-  const cluster = await makeCluster()
-  cluster.start()
-  onTestFinished(() => {
-    cluster.stop()
-    cluster.remove()
-  })
-  const pool = new pg.Pool({ connectionString: cluster.url, max: 3 })
+export async function openWorld({ processes, standby, dist = BUILT }: WorldOptions): Promise<World> {
+  const database = await openDatabase(standby)
+  const direct = await database.network()
+  const pool = new pg.Pool({ connectionString: direct.url, max: 3 })
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
-  // What no commit waited for is lost in a crash. Whoever promises durability must ask for it.
-  await pool.query(`alter system set wal_writer_delay = '10s'`)
-  await pool.query('alter system set synchronous_commit = off')
-  await pool.query('select pg_reload_conf()')
   await migrate(pool)
   await pool.query(TABLES)
-  const downstream = await startDownstream()
-  const apps = await Promise.all(
-    Array.from({ length: processes }, (_, at) => placeFor(`app ${at + 1}`, { cluster, downstream, dist })),
-  )
-  await Promise.all(apps.map((app) => app.start()))
+  const history = openHistory()
+  onTestFinished(history.remove)
+  const downstream = await recordingDownstream(history)
   const quiet = () => undefined
   const person = hookonce({
-    database: cluster.url,
-    sources: { test: testSource({ unwanted: 'record' }) },
+    database: direct.url,
+    sources: { test: datedSource() },
     logger: { info: quiet, warn: quiet, error: quiet },
     maxConnections: 3,
   })
   onTestFinished(() => person.stop({ drainMs: 0 }))
-  return { cluster, apps, downstream, person, pool }
+  const networks = await Promise.all(Array.from({ length: processes }, () => database.network()))
+  const apps = networks.map((network, at) => placeFor(`app ${at + 1}`, network, configFor))
+  const world: World = {
+    ...{ database, apps, downstream, history, person, pool },
+    ...{ newest: 0, acknowledged: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
+  }
+  function configFor(url: string): object {
+    const { renamed } = world
+    return { database: url, sender: DATED_SENDER, downstream: downstream.url, dist, renamed }
+  }
+  await Promise.all(apps.map((app) => app.start()))
+  // What a test prepares is not what it may lose.
+  await pool.query('checkpoint')
+  return world
+}
+
+function recordingDownstream(history: History): Promise<Downstream> {
+  return startDownstream({
+    onCall({ path, key, acted }, reply) {
+      const [, kind = '', event] = path.split('/')
+      const call = { event: Number(event), kind, key, acted, reply: String(reply) }
+      history.add('call', { ...call, at_ms: history.now() })
+    },
+  })
 }
 
 /** In which a process that goes on sends what it was about to send. */
 const MOMENT_MS = 1_000
 
-interface Surroundings {
-  readonly cluster: Cluster
-  readonly downstream: Downstream
-  readonly dist: string
-}
-
-async function placeFor(name: string, { cluster, downstream, dist }: Surroundings): Promise<ChaosApp> {
-  const network = await proxyTo(cluster.url)
+function placeFor(name: string, network: Network, configFor: (url: string) => object): ChaosApp {
   let running: TalkingProcess | undefined
-  let port: number | undefined
+  let origin = ''
   let frozenUntil = 0
   return {
     name,
     network,
-    url: () => (running && port !== undefined ? `http://127.0.0.1:${port}/in/test` : undefined),
+    url: () => running && `${origin}/in/test`,
     kill() {
       running?.kill('SIGKILL')
       running = undefined
@@ -118,6 +138,10 @@ async function placeFor(name: string, { cluster, downstream, dist }: Surrounding
     get isFrozen() {
       return performance.now() < frozenUntil
     },
+    async setClock(aheadMs) {
+      const reply = await fetch(`${origin}/clock/${aheadMs}`, { method: 'POST' })
+      await reply.arrayBuffer()
+    },
     async stop() {
       const ended = running
       running = undefined
@@ -125,10 +149,9 @@ async function placeFor(name: string, { cluster, downstream, dist }: Surrounding
       await ended?.exited()
     },
     async start() {
-      const config = { database: network.url, sender: SENDER, downstream: downstream.url, dist }
-      const started = startTalking(SCRIPT, { config })
+      const started = startTalking(SCRIPT, { config: configFor(network.url) })
       const ready = await started.says('ready')
-      port = Number(ready.port)
+      origin = `http://127.0.0.1:${Number(ready.port)}`
       running = started
     },
   }

@@ -25,8 +25,14 @@ export interface Downstream {
   close(): void
 }
 
-export async function startDownstream(): Promise<Downstream> {
+interface DownstreamOptions {
+  /** Gets each call, with its planned reply, instead of `calls`: a long run makes too many. */
+  readonly onCall?: (call: RecordedCall, reply: Reply) => void
+}
+
+export async function startDownstream({ onCall }: DownstreamOptions = {}): Promise<Downstream> {
   const calls: RecordedCall[] = []
+  let count = 0
   const done = new Map<string, { status: number; body: string }>()
   const replies = new Map<string, Reply[]>()
 
@@ -39,10 +45,13 @@ export async function startDownstream(): Promise<Downstream> {
     const known = done.get(key)
     const reply = replies.get(path)?.shift() ?? 200
     const acts = !known && (typeof reply !== 'number' || reply < 400)
-    calls.push({ path, key, body, acted: acts })
+    const call = { path, key, body, acted: acts }
+    count += 1
+    if (onCall) onCall(call, known?.status ?? reply)
+    else calls.push(call)
     const answered = known ?? {
       status: typeof reply === 'number' ? reply : 200,
-      body: JSON.stringify({ call: calls.length }),
+      body: JSON.stringify({ call: count }),
     }
     if (acts) done.set(key, answered)
     if (reply === 'cut') return void request.socket.destroy()

@@ -1,9 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { installDebian } from '../../scripts/debian.mjs'
@@ -79,13 +80,28 @@ export interface Cluster {
   stop(): void
   /** Makes a standby the primary. */
   promote(): void
+  /** Whether its postmaster runs: it may have given up, for example on a full disk. */
+  isRunning(): boolean
   remove(): void
 }
 
-/** A new cluster, or a standby that follows the server at `primaryUrl`. */
-export async function makeCluster(primaryUrl?: string): Promise<Cluster> {
+export interface ClusterOptions {
+  /** Makes a standby that follows the server at this URL. */
+  readonly primaryUrl?: string | undefined
+  /** The folder that gets the cluster's folder. */
+  readonly within?: string | undefined
+  /** More settings, as `name=value` without spaces. */
+  readonly settings?: readonly string[] | undefined
+}
+
+/** A new cluster, or a standby. */
+export async function makeCluster({
+  primaryUrl,
+  within = tmpdir(),
+  settings: more = [],
+}: ClusterOptions = {}): Promise<Cluster> {
   const bin = installedBinaries() ?? installByApt()
-  const dir = mkdtempSync(join(tmpdir(), 'hookonce-installed-'))
+  const dir = mkdtempSync(join(within, 'hookonce-installed-'))
   const account = unprivileged()
   if (account) await chown(dir, account.uid, account.gid)
   const run = (command: string, args: readonly string[]): void => {
@@ -103,15 +119,21 @@ export async function makeCluster(primaryUrl?: string): Promise<Cluster> {
   if (primaryUrl === undefined) {
     run('initdb', ['-D', data, '-U', 'hookonce', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
   } else {
-    run('pg_basebackup', ['-d', primaryUrl, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'])
+    // Copying takes long if there is much; the caller's other work goes on meanwhile.
+    const copy = ['-d', primaryUrl, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync']
+    await promisify(execFile)(join(bin, 'pg_basebackup'), copy, { ...account, cwd: dir })
   }
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=${MAX_CONNECTIONS}`
+  const own = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `max_connections=${MAX_CONNECTIONS}`]
+  const settings = [`-p ${port}`, ...[...own, ...more].map((setting) => `-c ${setting}`)].join(' ')
+  const isRunning = (): boolean =>
+    spawnSync(join(bin, 'pg_ctl'), ['-D', data, 'status'], { ...account, cwd: dir }).status === 0
   return {
     url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
     dir,
     start: () => run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']),
     stop: () => run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']),
     promote: () => run('pg_ctl', ['-D', data, '-w', 'promote']),
+    isRunning,
     remove: () => rmSync(dir, { recursive: true, force: true }),
   }
 }

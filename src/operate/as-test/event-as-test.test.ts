@@ -54,6 +54,7 @@ function chainOf(changes: Partial<EventChain>): EventChain {
   return {
     receipt,
     reconciled: false,
+    imported: false,
     deliveries: { count: 1, firstAt: at, lastAt: at, mismatches: 0 },
     jobs: [],
     attempts: [],

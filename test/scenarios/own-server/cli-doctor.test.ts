@@ -117,7 +117,7 @@ describe('the doctor on a server', () => {
 
   test('reports a standby, which cannot record anything', async () => {
     const { db } = await ownServer()
-    const standby = await makeCluster(db.url)
+    const standby = await makeCluster({ primaryUrl: db.url })
     standby.start()
     onTestFinished(() => {
       standby.stop()

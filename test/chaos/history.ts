@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type pg from 'pg'
+
+/*
+ * What happened outside of the ledger, as its witnesses saw it. It is written to files, so that a run
+ * may be long, and loaded into tables of the schema `history` when all is over: the checks are SQL.
+ */
+export interface HistoryRows {
+  /** One request of a sender. No status: no answer arrived. */
+  delivery: { event: number; app: string; sent_ms: number; answered_ms: number; status: number | null }
+  /** One request that reached the other side. */
+  call: { event: number; kind: string; key: string; acted: boolean; reply: string; at_ms: number }
+  /** A person's act. Not done: it failed, or its outcome is unknown. */
+  act: { event: number; verb: string; subscriber: string; from_ms: number; to_ms: number; done: boolean }
+  /** With loss: acknowledged events may be lost that were sent before its end. */
+  fault: { name: string; detail: string; from_ms: number; to_ms: number; loss: boolean }
+}
+
+const TABLES: { readonly [Name in keyof HistoryRows]: string } = {
+  delivery: 'event integer, app text, sent_ms integer, answered_ms integer, status integer',
+  call: 'event integer, kind text, key text, acted boolean, reply text, at_ms integer',
+  act: 'event integer, verb text, subscriber text, from_ms integer, to_ms integer, done boolean',
+  fault: 'name text, detail text, from_ms integer, to_ms integer, loss boolean',
+}
+const names = Object.keys(TABLES) as (keyof HistoryRows)[]
+
+export interface History {
+  /** Milliseconds since the run began. */
+  now(): number
+  add<Name extends keyof HistoryRows>(table: Name, row: HistoryRows[Name]): void
+  /** How many rows were added. */
+  count(table: keyof HistoryRows): number
+  /** Loads everything into the schema `history` of a database. */
+  load(pool: pg.Pool): Promise<void>
+  remove(): void
+}
+
+const BATCH = 5_000
+
+export function openHistory(): History {
+  const beganAt = performance.now()
+  const beganAtMs = Date.now()
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-history-'))
+  const pathOf = (table: keyof HistoryRows): string => join(dir, `${table}.ndjson`)
+  const files = Object.fromEntries(names.map((name) => [name, createWriteStream(pathOf(name))]))
+  const counts = new Map<keyof HistoryRows, number>()
+
+  async function loadTable(pool: pg.Pool, table: keyof HistoryRows): Promise<void> {
+    files[table]?.end()
+    const file = files[table]
+    if (file && !file.closed) await once(file, 'close')
+    const insert = `insert into history.${table} select * from json_populate_recordset(null::history.${table}, $1)`
+    let batch: string[] = []
+    for await (const line of createInterface({ input: createReadStream(pathOf(table)) })) {
+      if (batch.push(line) < BATCH) continue
+      await pool.query(insert, [`[${batch.join(',')}]`])
+      batch = []
+    }
+    await pool.query(insert, [`[${batch.join(',')}]`])
+  }
+
+  return {
+    now: () => Math.round(performance.now() - beganAt),
+    add(table, row) {
+      counts.set(table, (counts.get(table) ?? 0) + 1)
+      files[table]?.write(`${JSON.stringify(row)}\n`)
+    },
+    count: (table) => counts.get(table) ?? 0,
+    async load(pool) {
+      await pool.query('create schema history')
+      for (const name of names) {
+        await pool.query(`create table history.${name} (${TABLES[name]})`)
+        await loadTable(pool, name)
+      }
+      await pool.query(prepared(beganAtMs))
+    },
+    remove: () => rmSync(dir, { recursive: true, force: true }),
+  }
+}
+
+/*
+ * `known`: the events that the ledger has. `loss`: when commits were made that a standby missed.
+ * `spanned`: jobs whose last run began before such a failover and ended after it.
+ */
+const prepared = (beganAtMs: number): string => `
+  create table history.known as
+    select substr(event_key, 5)::integer as event, shard, id from hookonce.receipt;
+  create unique index on history.known (event);
+  create index on history.delivery (event);
+  create index on history.call (event);
+  create index on history.act (event);
+  create view history.loss as select from_ms, to_ms from history.fault where loss;
+  create view history.job as
+    select k.event, s.name as subscriber, j.state, j.reason, j.epoch, j.lane_seq,
+      extract(epoch from j.started_at) * 1000 - ${beganAtMs} as started_ms,
+      extract(epoch from j.finished_at) * 1000 - ${beganAtMs} as finished_ms
+    from history.known k join hookonce.job j on j.shard = k.shard and j.receipt_id = k.id
+    join hookonce.subscriber s on s.id = j.subscriber;
+  create view history.spanned as select j.event, j.subscriber from history.job j
+    where exists (select from history.loss l where j.started_ms <= l.to_ms and j.finished_ms >= l.from_ms);
+  analyze`

@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A file system of its own, in memory, that can be full at any moment. */
+export interface SmallDisk {
+  readonly dir: string
+  /** From now on, no file on it can grow. */
+  fill(): void
+  free(): void
+  remove(): void
+}
+
+/** Undefined: this machine or this user may not mount file systems. */
+export function mountSmallDisk(): SmallDisk | undefined {
+  const dir = mkdtempSync(join(tmpdir(), 'hookonce-disk-'))
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE},mode=755`, 'tmpfs', dir])
+  if (mounted.status !== 0) {
+    rmSync(dir, { recursive: true })
+    return undefined
+  }
+  // A file system in memory can be resized, but not below what it holds.
+  const resize = (size: string): boolean =>
+    spawnSync('mount', ['-o', `remount,size=${size}`, dir]).status === 0
+  return {
+    dir,
+    fill() {
+      // A file may grow between the look and the resize.
+      for (let tries = 0; tries < 20; tries += 1) {
+        const { blocks, bfree, bsize } = statfsSync(dir)
+        if (resize(String((blocks - bfree) * bsize))) return
+      }
+      throw new Error(`could not fill the file system at ${dir}`)
+    },
+    free() {
+      if (!resize(SIZE)) throw new Error(`could not resize the file system at ${dir}`)
+    },
+    remove() {
+      // Lazily: a server that is about to end may still hold its folder.
+      spawnSync('umount', ['-l', dir])
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Enough for a million deliveries; only what is written takes memory. */
+const SIZE = '12g'
