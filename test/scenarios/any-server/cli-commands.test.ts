@@ -187,7 +187,7 @@ test('migrate --keys makes the table that a store without the right to does not 
   await expect(store.read(keyId('global', 'a'))).rejects.toThrow(/order_keys/)
   for (let n = 0; n < 2; n += 1) {
     const ended = await cli(['migrate', '--keys', '--table', 'order_keys'], env)
-    expect(ended).toMatchObject({ code: 0, stdout: 'the table order_keys is there\n' })
+    expect(ended).toMatchObject({ code: 0, stdout: 'the table order_keys exists\n' })
   }
   expect(await once(store, 'a', () => 'ran', { tenant: 'global' })).toBe('ran')
   expect((await pool.query('select state from order_keys')).rows).toEqual([{ state: 'completed' }])
