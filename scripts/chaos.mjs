@@ -19,7 +19,7 @@ const env = { ...process.env, CHAOS_EVENTS: values.events, CHAOS_FAULTS: values.
 if (values.seed !== undefined) env.CHAOS_SEED = values.seed
 if (values.broken) env.CHAOS_BROKEN = '1'
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'chaos'], {
+const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'chaos', 'test/chaos'], {
   cwd: root,
   env,
   stdio: 'inherit',
