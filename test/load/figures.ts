@@ -44,6 +44,7 @@ export function sampling(pid: number, pool: pg.Pool): Sampling {
 export interface Figures {
   /** Mean of the first, middle and last fifth of the samples. */
   readonly rssMib: readonly [start: number, middle: number, end: number]
+  readonly medianLagSeconds: number
   readonly maxLagSeconds: number
 }
 
@@ -52,12 +53,14 @@ export function figuresOf(samples: readonly Sample[]): Figures {
   const mean = (part: readonly Sample[]): number =>
     Math.round(part.reduce((sum, { rssMib }) => sum + rssMib, 0) / Math.max(1, part.length))
   const middle = Math.floor((samples.length - fifth) / 2)
+  const lags = samples.map(({ lagSeconds }) => lagSeconds).sort((a, b) => a - b)
   return {
     rssMib: [
       mean(samples.slice(0, fifth)),
       mean(samples.slice(middle, middle + fifth)),
       mean(samples.slice(-fifth)),
     ],
-    maxLagSeconds: samples.reduce((most, { lagSeconds }) => Math.max(most, lagSeconds), 0),
+    medianLagSeconds: lags[Math.floor(lags.length / 2)] ?? 0,
+    maxLagSeconds: lags.at(-1) ?? 0,
   }
 }

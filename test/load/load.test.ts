@@ -8,7 +8,7 @@ import { makeCluster } from '../support/servers.ts'
 import { SENDER } from '../support/source.ts'
 import { startTalking } from '../support/talking-process.ts'
 import { until } from '../support/until.ts'
-import { figuresOf, lagOf, sampling } from './figures.ts'
+import { type Figures, figuresOf, lagOf, sampling } from './figures.ts'
 import { type Generator, generator } from './generator.ts'
 
 /*
@@ -76,6 +76,10 @@ function statusText(statuses: ReadonlyMap<number, number>): string {
   return [...statuses].map(([status, count]) => `${status}: ${count}`).join(', ')
 }
 
+function lagText({ medianLagSeconds, maxLagSeconds }: Figures): string {
+  return `lag ${medianLagSeconds.toFixed(2)} s in the middle, ${maxLagSeconds.toFixed(2)} s at most`
+}
+
 /** Whatever was refused is sent again, as providers do, until nothing is left. */
 async function redeliver(sending: Generator): Promise<void> {
   for (;;) {
@@ -101,10 +105,11 @@ test(`under load, accepted = receipts = effects (LOAD_SEED=${SEED})`, async () =
   const steady = sampling(pid, pool)
   await sending.atRate(rate, MINUTES * 60)
   await steady.stop()
-  const { rssMib, maxLagSeconds } = figuresOf(steady.samples)
+  const figures = figuresOf(steady.samples)
+  const { rssMib, maxLagSeconds } = figures
   const lost = sending.refused().length
   say(
-    `steady: ${statusText(sending.takeStatuses())}; RSS ${rssMib.join(', ')} MiB; lag at most ${maxLagSeconds.toFixed(2)} s; not accepted ${lost}`,
+    `steady: ${statusText(sending.takeStatuses())}; RSS ${rssMib.join(', ')} MiB; ${lagText(figures)}; not accepted ${lost}`,
   )
   await redeliver(sending)
   await checkResults(pool, sending)
@@ -117,7 +122,7 @@ test(`under load, accepted = receipts = effects (LOAD_SEED=${SEED})`, async () =
   const statuses = sending.takeStatuses()
   const over = figuresOf(overload.samples)
   say(
-    `overload of ${tooMuch} per second: ${statusText(statuses)}; RSS ${over.rssMib.join(', ')} MiB; lag at most ${over.maxLagSeconds.toFixed(2)} s`,
+    `overload of ${tooMuch} per second: ${statusText(statuses)}; RSS ${over.rssMib.join(', ')} MiB; ${lagText(over)}`,
   )
   expect(sending.badRefusals, '503 without Retry-After').toBe(0)
   await until('a delivery is accepted again', async () => (await sending.deliver('evt_1')).status === 200)
