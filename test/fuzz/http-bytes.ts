@@ -116,7 +116,7 @@ function moreHeaders(random: Random): string[] {
 }
 
 /** A genuine delivery, which must count as the text of another request and never as a request. */
-export function hiddenDelivery(id: string): string {
+function hiddenDelivery(id: string): string {
   const body = JSON.stringify({ id, type: 'invoice.paid' })
   const signature = stripe({ secret: SECRET }).sign({ body })['stripe-signature']
   return `POST /in/stripe HTTP/1.1\r\nHost: a\r\nStripe-Signature: ${signature}\r\nContent-Length: ${body.length}\r\n\r\n${body}`

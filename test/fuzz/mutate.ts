@@ -2,7 +2,7 @@ import type { Random } from '../chaos/random.ts'
 
 /* Changes of texts, bytes and values that keep most of their structure. */
 
-export const NASTY_TEXTS: readonly string[] = [
+const NASTY_TEXTS: readonly string[] = [
   '',
   ' ',
   '\0',

@@ -93,11 +93,17 @@ async function redeliver(sending: Generator): Promise<void> {
 test(`under load, accepted = receipts = effects (LOAD_SEED=${SEED})`, async () => {
   const { pool, pid, port } = await openPlace()
   const sending = generator(port, randomOf(SEED))
-  // Once to warm up, once to measure.
   await sending.closedLoop(64, WARM_UP_SECONDS)
-  const most = await sending.closedLoop(64, WARM_UP_SECONDS)
-  const rate = RATE ?? Math.floor(most * SUSTAINABLE_SHARE)
   await redeliver(sending)
+  await checkResults(pool, sending)
+  // From delivery to effect: what is only accepted would be a backlog for the steady rate.
+  const startedAt = performance.now()
+  const before = sending.accepted.size
+  await sending.closedLoop(64, WARM_UP_SECONDS)
+  await redeliver(sending)
+  await checkResults(pool, sending)
+  const most = ((sending.accepted.size - before) * 1_000) / (performance.now() - startedAt)
+  const rate = RATE ?? Math.floor(most * SUSTAINABLE_SHARE)
   say(
     `at most ${Math.round(most)} per second; steady rate ${rate} for ${MINUTES} minutes (${statusText(sending.takeStatuses())})`,
   )

@@ -8,6 +8,8 @@ import fc from 'fast-check'
 export interface Member {
   readonly kind: string
   readonly statements: readonly MemberStatement[]
+  /** A mistake of the program, which no retry can mend: it fails at the first attempt. */
+  readonly isFinal?: boolean
 }
 
 export interface MemberStatement {
@@ -146,7 +148,7 @@ const leaking = fc
   .tuple(fc.constantFrom(...LEAKS), fc.constantFrom('select leak($1)', 'insert into loud values ($1)'))
   .map(([leak, text]) => ({ kind: `${text}: ${leak}`, statements: [statement(text, [leak])] }))
 
-const failing = fc.oneof(
+const failing: fc.Arbitrary<Member> = fc.oneof(
   codes.map((code) => ({ kind: code, statements: [statement('select fail($1)', [code])] })),
   codes.map((code) => ({
     kind: `${code} at commit`,
@@ -156,7 +158,7 @@ const failing = fc.oneof(
     kind: `claims ${name}`,
     statements: [statement('insert into claimed values ($1)', [String(name)])],
   })),
-  fc.constantFrom(
+  fc.constantFrom<Member[]>(
     { kind: 'no parent at commit', statements: [statement('insert into child values ($1)', ['none'])] },
     {
       kind: 'changes no row',
@@ -169,7 +171,7 @@ const failing = fc.oneof(
     { kind: 'too many values', statements: [statement('select 1', ['a'])] },
     { kind: 'a wrong value', statements: [statement('update counter set n = $1', ['many'])] },
     { kind: 'a zero byte', statements: [statement('insert into claimed values ($1)', ['a\0b'])] },
-    { kind: 'no text for the value', statements: [statement('select $1', [UNSENDABLE])] },
+    { kind: 'no text for the value', statements: [statement('select $1', [UNSENDABLE])], isFinal: true },
     {
       kind: 'statement timeout',
       statements: [
@@ -193,7 +195,7 @@ const failing = fc.oneof(
 /** A member that records which session its own statements run in, before, after or around them. */
 function member(kinds: fc.Arbitrary<Member>): fc.Arbitrary<Member> {
   return fc.tuple(kinds, fc.constantFrom('before', 'after', 'both')).map(([one, place]) => ({
-    kind: one.kind,
+    ...one,
     statements: [
       ...(place === 'after' ? [] : [seen(one.kind)]),
       ...one.statements,
