@@ -6,14 +6,18 @@ import { SECOND_TRY } from './test/support/second-tries.ts'
  * Scenarios lie in folders named for the servers they run on. `each-server` runs on the embedded
  * and on an installed PostgreSQL, which are of different versions: together these files send every
  * statement of the ledger. `any-server` runs once, on the embedded one. `own-server` stops and
- * starts a server, so it starts an installed one of its own.
+ * starts a server, so it starts an installed one of its own. The short part of fuzzing runs beside
+ * `any-server`.
  */
 export function scenarios(server: 'embedded' | 'installed') {
   const only = server === 'embedded' ? 'any-server' : 'own-server'
   return {
     test: {
       name: server,
-      include: [`test/{scenarios,keys}/{each-server,${only}}/*.test.ts`],
+      include: [
+        `test/{scenarios,keys}/{each-server,${only}}/*.test.ts`,
+        ...(server === 'embedded' ? ['test/fuzz/*.test.ts'] : []),
+      ],
       globalSetup: ['test/support/servers.ts'],
       // They run with fsync off: see spareTheDisk.
       env: { HOOKONCE_DURABILITY: 'unsafe' },
@@ -115,7 +119,7 @@ export default defineConfig({
       {
         test: {
           name: 'chaos',
-          include: ['test/chaos/*.test.ts'],
+          include: ['test/{chaos,load}/*.test.ts'],
           // A long run takes hours.
           testTimeout: 24 * 60 * 60_000,
           hookTimeout: 60_000,

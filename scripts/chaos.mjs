@@ -28,7 +28,7 @@ if (values.standby !== undefined) env.CHAOS_STANDBY = values.standby
 if (values.only !== undefined) env.CHAOS_ONLY = values.only
 if (values.broken) env.CHAOS_BROKEN = '1'
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'chaos'], {
+const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'chaos', 'test/chaos'], {
   cwd: root,
   env,
   stdio: 'inherit',

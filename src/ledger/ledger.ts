@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
+import { quietPool } from '../sql/quiet-pool.ts'
 import { IDLE_MS, limitIdle } from './driver/in-transaction.ts'
 import { setSchema, viewOf } from './driver/schema.ts'
 import { resetSessions } from './driver/sessions.ts'
@@ -161,7 +162,7 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   const remember = options.prepare === 'on'
   const limited = remember ? limitIdle : (opened: pg.Pool) => opened
   const opened = (more: pg.PoolConfig): pg.Pool =>
-    quiet(setSchema(new pg.Pool({ ...config, ...more }), schema))
+    quietPool(setSchema(new pg.Pool({ ...config, ...more }), schema))
   const pool = limited(cutWhenSilent(opened({ max }), ANSWER_TIMEOUT_MS), IDLE_MS)
   const writes = limited(cutWhenSilent(opened({ max: WRITE_CONNECTIONS }), ANSWER_TIMEOUT_MS), IDLE_MS)
   resetSessions(writes, { remember })
@@ -218,14 +219,6 @@ async function migrateBy(pool: pg.Pool): Promise<void> {
   } finally {
     await pool.end()
   }
-}
-
-/**
- * Ignores errors of idle connections. The next query opens a new connection and reports any failure
- * that persists.
- */
-function quiet(pool: pg.Pool): pg.Pool {
-  return pool.on('error', () => undefined)
 }
 
 export function checkedUrl(url: string): string {

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import { probeNow } from '../ledger/jobs/circuits.ts'
-import { type Pause, setPaused } from '../ledger/jobs/subscribers.ts'
+import { setPaused } from '../ledger/jobs/subscribers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
@@ -27,16 +27,15 @@ export async function pause(
   reason?: DecisionReason,
 ): Promise<boolean> {
   if (reason) requireReason(reason, 'a pause with a reason')
-  return inTransaction(ledger.pool, async (client) => {
-    const wasPaused = await setOrThrow(ledger, client, {
-      ...placeOf(target),
-      paused: true,
-      reason: reason?.why,
-    })
-    if (!wasPaused && reason) await record(client, 'pause', { target, reason, detail: {} })
+  const place = placeOf(target)
+  const wasPaused = await inTransaction(ledger.pool, async (client) => {
+    const before = await setPaused(client, { ...place, paused: true, reason: reason?.why })
+    if (before === false && reason) await record(client, 'pause', { target, reason, detail: {} })
     await client.query('commit')
-    return !wasPaused
+    return before
   })
+  if (wasPaused === undefined) throw await unknownTarget(ledger, place)
+  return !wasPaused
 }
 
 /** The changes of a resume. */
@@ -57,27 +56,22 @@ export async function resume(
 ): Promise<Resumed> {
   if (reason) requireReason(reason, 'a resume with a reason')
   const place = placeOf(target)
-  return inTransaction(ledger.pool, async (client) => {
+  const resumed = await inTransaction(ledger.pool, async (client) => {
     // Locks limiters before subscribers, in the same order as opening a circuit.
     const probes = await probeNow(client, place)
-    const wasPaused = await setOrThrow(ledger, client, { ...place, paused: false })
-    const resumed = { wasPaused, probes }
-    if ((wasPaused || probes > 0) && reason)
-      await record(client, 'resume', { target, reason, detail: resumed })
-    await client.query('commit')
-    return resumed
+    const wasPaused = await setPaused(client, { ...place, paused: false })
+    if (wasPaused !== undefined && (wasPaused || probes > 0) && reason)
+      await record(client, 'resume', { target, reason, detail: { wasPaused, probes } })
+    // An unknown name makes no probe due, although a limiter may have its source.
+    await client.query(wasPaused === undefined ? 'rollback' : 'commit')
+    return wasPaused === undefined ? undefined : { wasPaused, probes }
   })
+  if (!resumed) throw await unknownTarget(ledger, place)
+  return resumed
 }
 
 function placeOf({ tenant = 'default', source, subscriber }: PauseTarget) {
   return { tenant, source, subscriber }
-}
-
-/** Returns whether it was paused before. */
-async function setOrThrow(ledger: LedgerTables, client: PoolClient, change: Pause): Promise<boolean> {
-  const wasPaused = await setPaused(client, change)
-  if (wasPaused === undefined) throw await unknownTarget(ledger, change)
-  return wasPaused
 }
 
 interface PauseDecision {
@@ -97,7 +91,10 @@ async function record(
   await recordAudit(client, { actor, action, why, tenant, subject, detail, address })
 }
 
-/** Names similar sources, or the tenants that have one of this name. */
+/**
+ * Names similar sources, or the tenants that have one of this name. Must not run inside a transaction: callers
+ * that each hold a connection and wait for another one would wait for each other.
+ */
 async function unknownTarget(ledger: LedgerTables, target: PauseTarget): Promise<HookonceError> {
   const { kind, fault } = (await unknownName(ledger, target)) ?? {
     kind: 'source',

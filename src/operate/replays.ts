@@ -175,7 +175,7 @@ export async function cancelReplay(
   const found = await readReplay(ledger, id, scope)
   if (found.state !== 'running') return found
   const { by: actor, why, address } = reason
-  return inTransaction(ledger.pool, async (client) => {
+  const ended = await inTransaction(ledger.pool, async (client) => {
     const cancelled = await cancelBulkReplay(client, id)
     if (cancelled) {
       const { name, replayed } = cancelled
@@ -190,8 +190,9 @@ export async function cancelReplay(
       })
     }
     await client.query('commit')
-    return cancelled ?? readReplay(ledger, id, scope)
+    return cancelled
   })
+  return ended ?? readReplay(ledger, id, scope)
 }
 
 export async function readReplay(

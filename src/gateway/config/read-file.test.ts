@@ -114,3 +114,18 @@ test('aliases do not multiply without bound', () => {
     bomb.push(`${name}: &${name} [${Array(9).fill(`*${before}`).join(', ')}]`)
   expect(() => parseText('c.yaml', bomb.join('\n'), 'YAML')).toThrow('Excessive alias count')
 })
+
+test.each([
+  ['a: 1\n? { secret: whsec_written }\n: 1\n', 'c.yaml:2:3'],
+  ['a: &a [whsec_written]\n*a : 1\n', 'c.yaml:2:1'],
+])('the key of %j is a fault, and no warning of Node.js quotes it', async (text, place) => {
+  const warnings: string[] = []
+  const keep = ({ message }: Error): void => void warnings.push(message)
+  process.on('warning', keep)
+  const parsing = (): unknown => parseText('c.yaml', text, 'YAML')
+  expect(parsing).toThrow(`${place}: a key must be a text, not a list, a map or an alias`)
+  // Node.js emits warnings in a later turn.
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', keep)
+  expect(warnings).toEqual([])
+})

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { LineCounter, parseDocument } from 'yaml'
+import { type Document, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { loadModule } from '../../input/load-module.ts'
 import { HookonceError } from '../../model/errors.ts'
 import { jsonFault } from './json-fault.ts'
@@ -45,8 +45,8 @@ function readText(file: string): string {
 /** JSON is also parsed as YAML, which keeps the places of all values. */
 export function parseText(file: string, text: string, format: 'YAML' | 'JSON'): ReadFile {
   const lines = new LineCounter()
-  // Pretty errors quote the file, which may hold a secret by mistake.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  // Pretty errors and warnings quote the file, which may hold a secret by mistake.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' })
   const fault = format === 'JSON' ? jsonFault(text) : undefined
   if (fault) {
     const { line, col } = lineAt(text, fault.offset)
@@ -57,12 +57,30 @@ export function parseText(file: string, text: string, format: 'YAML' | 'JSON'): 
     const { line, col } = lines.linePos(error.pos[0])
     throw invalid(`${file}:${line}:${col} is not ${format}: ${withoutQuote(error.message)}`)
   }
+  const oddKey = keyThatIsNoText(document)
+  if (oddKey !== undefined) {
+    const { line, col } = lines.linePos(oddKey)
+    throw invalid(`${file}:${line}:${col}: a key must be a text, not a list, a map or an alias`)
+  }
   try {
     return { file, value: document.toJS(), placeOf: placesIn(file, document, lines) }
   } catch (error) {
     // An alias without an anchor, or too many of them.
     throw invalid(`${file} is not ${format}: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** Its offset. As a text, such a key would be a quote of the file. */
+function keyThatIsNoText(document: Document.Parsed): number | undefined {
+  let offset: number | undefined
+  visit(document, {
+    Pair(_, { key }) {
+      if (!isNode(key) || isScalar(key)) return undefined
+      offset = key.range?.[0] ?? 0
+      return visit.BREAK
+    },
+  })
+  return offset
 }
 
 function withoutQuote(message: string): string {

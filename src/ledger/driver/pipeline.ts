@@ -28,15 +28,24 @@ export function placeOf(error: unknown): number | undefined {
   return error instanceof Error ? failedAt.get(error) : undefined
 }
 
+interface PipelineTerms {
+  /**
+   * False: each statement is parsed anew, so it also works after a statement that deallocated the
+   * prepared ones.
+   */
+  readonly isPrepared?: boolean
+}
+
 /** Returns how many rows each statement changed. */
 export async function pipeline(
   client: PoolClient,
   given: readonly PipelinedStatement[],
+  { isPrepared = true }: PipelineTerms = {},
 ): Promise<readonly number[]> {
   if (given.length === 0) return []
   const statements = given.map(({ text, values }) => ({ text, values: values.map(sendable) }))
   return new Promise((resolve, reject) => {
-    const limit = client instanceof UnpreparedClient ? 0 : MAX_PREPARED
+    const limit = isPrepared && !(client instanceof UnpreparedClient) ? MAX_PREPARED : 0
     client.query(new Pipeline({ statements, limit, resolve, reject }))
   })
 }
@@ -60,9 +69,15 @@ const MAX_PREPARED = 100
 /** Names of the prepared statements of each connection, by SQL text. */
 const preparedOn = new WeakMap<Connection, Map<string, string>>()
 
+function preparedTexts(connection: Connection): Map<string, string> {
+  const known = preparedOn.get(connection) ?? new Map<string, string>()
+  preparedOn.set(connection, known)
+  return known
+}
+
 interface PipelineOptions {
   readonly statements: readonly { readonly text: string; readonly values: readonly Sendable[] }[]
-  /** Maximum number of texts to prepare on the connection. */
+  /** Maximum number of texts to prepare on the connection. 0: use no prepared statement at all. */
   readonly limit: number
   readonly resolve: (counts: number[]) => void
   readonly reject: (error: Error) => void
@@ -83,8 +98,7 @@ class Pipeline implements Submittable {
 
   submit(connection: Connection): void {
     this.#connection = connection
-    const prepared = preparedOn.get(connection) ?? new Map<string, string>()
-    preparedOn.set(connection, prepared)
+    const prepared = this.#options.limit === 0 ? new Map<string, string>() : preparedTexts(connection)
     const wire = connection as unknown as Wire
     connection.stream.cork()
     try {

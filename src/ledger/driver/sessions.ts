@@ -66,6 +66,22 @@ export function betweenJobs(client: ClientBase): PipelinedStatement[] {
   ]
 }
 
+/**
+ * Statements before a job that is committed alone. They remove what earlier jobs may have left in
+ * the session and RESET does not: cursors, values of sequences, and statements that were prepared
+ * in SQL. A job that fails after these has failed by itself.
+ */
+export function beforeAlone(): PipelinedStatement[] {
+  return [plain('close all'), plain('discard sequences'), plain('unlisten *'), plain(DEALLOCATE_FOREIGN)]
+}
+
+/* Not DEALLOCATE ALL: pg would still use the statements that it has prepared by protocol. */
+const DEALLOCATE_FOREIGN = `do $$ declare foreign_name text; begin
+  for foreign_name in select name from pg_catalog.pg_prepared_statements where from_sql loop
+    execute pg_catalog.format('deallocate %I', foreign_name);
+  end loop;
+end $$`
+
 interface Closing {
   /** The idle limit of the connection, to be set again after RESET ALL. */
   readonly idleMs: number
@@ -82,6 +98,8 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: Closing): Pip
   const limit = `set_config('idle_in_transaction_session_timeout', $1, $2::boolean)`
   return [
     plain('set constraints all immediate'),
+    // A cursor WITH HOLD would outlive the commit.
+    plain('close all'),
     ...betweenJobs(client),
     ...(isAlone ? [plain('discard temp')] : []),
     {

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { type HandedOver, recordOf } from '../../effects/hand-over.ts'
 import { IDLE_MS, inTransaction } from '../../ledger/driver/in-transaction.ts'
 import { type PipelinedStatement, pipeline, placeOf } from '../../ledger/driver/pipeline.ts'
-import { afterJobs, betweenJobs } from '../../ledger/driver/sessions.ts'
+import { afterJobs, beforeAlone, betweenJobs } from '../../ledger/driver/sessions.ts'
 import { completeWritten } from '../../ledger/jobs/complete.ts'
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
 import { addMessages } from '../../ledger/outbox/messages.ts'
@@ -66,7 +66,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     const outcomes = new Map<WrittenJob, SharedOutcome>()
     let rest = batch.filter((member) => !mustBeAlone(member))
     for (let failures = 1; rest.length > 0; failures += 1) {
-      const { committed, failure } = await tryToCommit(rest)
+      const { committed, failure } = await tryToCommit(rest, 'together')
       if (committed) {
         for (const [index, member] of rest.entries()) outcomes.set(member, committed[index] ?? ALONE)
         break
@@ -79,7 +79,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
   }
 
   async function alone(member: WrittenJob): Promise<CommitOutcome> {
-    const { committed, failure } = await tryToCommit([member])
+    const { committed, failure } = await tryToCommit([member], 'alone')
     if (committed) {
       for (const { text } of member.writes) harmful.delete(text)
       return committed[0] ?? { kind: 'lost' }
@@ -93,7 +93,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
   /**
    * Throws if no write was sent: the ledger is unreachable, or the connection was already broken.
    */
-  async function tryToCommit(batch: readonly WrittenJob[]): Promise<CommitAttempt> {
+  async function tryToCommit(batch: readonly WrittenJob[], how: How): Promise<CommitAttempt> {
     let isWriting = false
     try {
       const committed = await inTransaction(writes, async (client) => {
@@ -106,6 +106,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
         await write(
           client,
           batch.filter((_, index) => live[index]),
+          how,
         )
         await client.query('commit')
         return live.map((isLive): CommitOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
@@ -153,6 +154,9 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
   return { together, alone }
 }
 
+/** Alone, nothing that other jobs left in the session counts against a job. */
+type How = 'together' | 'alone'
+
 interface Failure {
   readonly error: unknown
   readonly fault: Fault
@@ -175,10 +179,11 @@ class FailedWrite extends Error {
   }
 }
 
-async function write(client: PoolClient, members: readonly WrittenJob[]): Promise<void> {
+async function write(client: PoolClient, members: readonly WrittenJob[], how: How): Promise<void> {
   await writeStatements(
     client,
     members.filter(({ writes }) => writes.length > 0),
+    how,
   )
   await addMessages(
     client,
@@ -186,19 +191,19 @@ async function write(client: PoolClient, members: readonly WrittenJob[]): Promis
   )
 }
 
-async function writeStatements(client: PoolClient, members: readonly WrittenJob[]): Promise<void> {
+async function writeStatements(client: PoolClient, members: readonly WrittenJob[], how: How): Promise<void> {
   if (members.length === 0) return
   const between = betweenJobs(client)
-  const sent: PipelinedStatement[] = []
+  const sent: PipelinedStatement[] = how === 'alone' ? beforeAlone() : []
   /** Index of the first statement of each member. */
   const places: number[] = []
   for (const { writes } of members) {
-    if (sent.length > 0) sent.push(...between)
+    if (places.length > 0) sent.push(...between)
     places.push(sent.length)
     sent.push(...writes)
   }
   sent.push(...afterJobs(client, { idleMs: IDLE_MS, isAlone: members.length === 1 }))
-  const counts = await pipeline(client, sent).catch((error) => {
+  const counts = await pipeline(client, sent, { isPrepared: how === 'together' }).catch((error) => {
     throw failedWrite(error) ?? error
   })
   for (const [index, member] of members.entries()) requireRows(member, counts, places[index] ?? 0)

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
 import { setPaused } from '../../../src/ledger/jobs/subscribers.ts'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { listAudit } from '../../../src/operate/audit.ts'
@@ -101,4 +102,15 @@ test('a pause of what the ledger does not know, or with half a reason, changes n
   )
   await expect(pause(ledger, target, { by: 'ada', why: ' ' })).rejects.toThrow('needs `by` and `why`')
   expect(await listPaused(ledger)).toEqual([])
+})
+
+test('one connection is enough to learn that a name is unknown', async () => {
+  const { db } = await seeded()
+  // If it needed a second one, as many callers as connections would wait for each other.
+  const pool = new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 2_000 })
+  onTestFinished(() => pool.end())
+  const ledger = { pool, shards: 16 }
+  const unknown = { source: 'test', subscriber: 'none' }
+  await expect(pause(ledger, unknown)).rejects.toMatchObject({ code: 'SUBSCRIBER_UNKNOWN' })
+  await expect(resume(ledger, { source: 'none' })).rejects.toMatchObject({ code: 'SOURCE_UNKNOWN' })
 })

@@ -193,3 +193,26 @@ test('a function that deallocates the statements of its connection costs other j
   await jobsAre(db, 'processed', 5)
   expect(await db.number('select count(*) from seen')).toBe(4)
 })
+
+describe('what a function leaves in the session does not fail the next job that does the same:', () => {
+  test.each([
+    ['a cursor', `execute 'declare kept cursor with hold for select 1';`],
+    ['a prepared statement', `execute 'prepare kept as select 1';`],
+    // The statement that follows in the same job was prepared before.
+    ['no prepared statements', `execute 'deallocate all';`],
+  ])('%s', async (_, leak) => {
+    const db = await prepared(leak)
+    const ids = ['a', 'b', 'c', 'd']
+    const meet = meeting(ids.length)
+    const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', async (event, ctx) => {
+      await meet()
+      ctx.write({ text: SEEN, values: [event.key], rows: 1 })
+      ctx.write({ text: 'select leak()' })
+      ctx.write({ text: SEEN, values: [event.key], rows: 1 })
+    })
+    await hooks.start()
+    for (const id of ids) await deliver(hooks, { id, type: 'see' })
+    await jobsAre(db, 'processed', ids.length)
+    expect(await db.number('select count(*) from seen')).toBe(ids.length * 2)
+  })
+})

@@ -1,4 +1,5 @@
 import type { Pool, PoolConfig } from 'pg'
+import { quietPool } from '../../../sql/quiet-pool.ts'
 
 /**
  * Separate connections for the keys and for the transactions of handlers. With a shared pool,
@@ -39,9 +40,7 @@ export function openPools({
       max: maxConnections,
       ...more,
     })
-    // The pool replaces a broken idle connection at the next query, which reports any remaining
-    // problem.
-    return pool.on('error', () => undefined)
+    return quietPool(pool)
   }
   function openTracked(more: PoolConfig): Promise<Pool> {
     const pool = open(more)

@@ -1,0 +1,166 @@
+import { stripe } from '../../src/sources/index.ts'
+import type { Random } from '../chaos/random.ts'
+import { SECRET } from '../support/gateway.ts'
+import { chance, mutatedBytes, mutatedText, nastyText } from './mutate.ts'
+
+/*
+ * Bytes for a socket that began as deliveries: requests that disagree with themselves about where
+ * they end, floods of headers, broken chunks, several requests in one write. Nothing in them is
+ * signed with the secret of the source, except what is hidden inside the body of another request.
+ */
+export interface Bytes {
+  readonly what: string
+  readonly bytes: Buffer
+  /** Where the bytes are cut into writes. */
+  readonly cuts: readonly number[]
+}
+
+const ODD_TARGETS = [
+  '/in/stripe?x=%00',
+  '/in/none',
+  '/in/acme/stripe',
+  '/in/',
+  '/in/stripe/',
+  '//in/stripe',
+  '/in/../in/stripe',
+  '/in/%73tripe',
+  'http://other.example/in/stripe',
+  '*',
+  '/',
+  '/metrics',
+  '/api/v1/events',
+]
+const ODD_METHODS = ['GET', 'HEAD', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'post', 'PRI', 'X'.repeat(40)]
+const ODD_VERSIONS = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.2', 'http/1.1', '']
+const EVENT = JSON.stringify({ id: 'evt_forged', type: 'invoice.paid' })
+const WRONG = stripe({ secret: 'whsec_of_a_stranger' })
+
+function signatureOf(random: Random, body: string): string {
+  const header = WRONG.sign({ body })['stripe-signature'] ?? ''
+  return chance(random, 3) ? mutatedText(random, header).replaceAll(/[\r\n\0]/g, '') : header
+}
+
+/** `isAmbiguous`: the request says two things about its length, so the listener must refuse it. */
+type Framing = readonly [headers: readonly string[], body: Buffer, isAmbiguous?: boolean]
+
+function chunked(random: Random, body: string): Buffer {
+  const size = Buffer.byteLength(body)
+  const extension = chance(random, 4) ? `;${'x'.repeat(random.below(300))}=1` : ''
+  const trailer = chance(random, 4) ? `x-trailer: ${'t'.repeat(random.below(200))}\r\n` : ''
+  const line = random.pick([
+    size.toString(16),
+    size.toString(16),
+    size.toString(16),
+    `0${size.toString(16)}`,
+    `${'0'.repeat(200)}${size.toString(16)}`,
+    'ffffffffffffffffff',
+    `-${size.toString(16)}`,
+    `0x${size.toString(16)}`,
+    'g',
+    '',
+    (size + 5).toString(16),
+    Math.max(0, size - 5).toString(16),
+  ])
+  const end = random.pick(['\r\n', '\r\n', '\r\n', '\n', '', '\r'])
+  return Buffer.from(`${line}${extension}${end}${body}\r\n0\r\n${trailer}\r\n`)
+}
+
+function framing(random: Random, body: string): Framing {
+  const bytes = Buffer.from(body)
+  const length = bytes.length
+  const exact: Framing = [[`Content-Length: ${length}`], bytes]
+  return random.pick<() => Framing>([
+    () => exact,
+    () => exact,
+    () => [['Transfer-Encoding: chunked'], chunked(random, body)],
+    () => [['Transfer-Encoding: chunked'], chunked(random, body)],
+    () => [[`Content-Length: ${length}`, 'Transfer-Encoding: chunked'], chunked(random, body), true],
+    () => [['Transfer-Encoding: chunked', `Content-Length: ${length}`], bytes, true],
+    () => [[`Content-Length: ${length}`, `Content-Length: ${length + 1}`], bytes, true],
+    () => [[`Content-Length: ${length}, ${length + 3}`], bytes, true],
+    () => [['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], chunked(random, body), true],
+    () => [['Transfer-Encoding: xchunked'], chunked(random, body), true],
+    () => [['Transfer-Encoding: chunked, identity'], chunked(random, body), true],
+    () => [['Transfer-Encoding : chunked'], chunked(random, body), true],
+    () => [['Transfer-Encoding:\tchunked', 'Content-Length: 0'], chunked(random, body), true],
+    () => [
+      [`Content-Length: ${random.pick(['-1', '+5', '0x10', '1e3', '5 5', '', '9'.repeat(30)])}`],
+      bytes,
+      true,
+    ],
+    () => [[`Content-Length: ${length + 1 + random.below(100)}`], bytes],
+    () => [[`Content-Length: ${6 * 1024 * 1024 + random.below(1_000)}`], bytes],
+    () => [[], bytes],
+    () => [['Expect: 100-continue', `Content-Length: ${length}`], bytes],
+    () => [['Content-Encoding: gzip', `Content-Length: ${length}`], bytes],
+    () => [['Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings', `Content-Length: ${length}`], bytes],
+  ])()
+}
+
+function moreHeaders(random: Random): string[] {
+  return random.pick<() => string[]>([
+    () => [],
+    () => [],
+    () => [],
+    () => [`X-Long: ${'a'.repeat(random.below(40_000))}`],
+    () => Array.from({ length: random.below(3_000) }, (_, at) => `X-${at}: ${at}`),
+    () => [`X-Odd: ${nastyText(random)}`],
+    () => [`${nastyText(random)}: odd`],
+    () => [' folded: line', '\tx'],
+    () => ['Host: other.example', 'Host: third.example'],
+    () => ['Connection: close', 'Connection: keep-alive'],
+    () => ['Cookie: '.padEnd(9_000, 'c=1; ')],
+    () => ['Content-Type: application/json; charset=utf-16'],
+    () => ['X-Forwarded-For: 127.0.0.1', 'Forwarded: for=127.0.0.1'],
+  ])()
+}
+
+/** A genuine delivery, which must count as the text of another request and never as a request. */
+function hiddenDelivery(id: string): string {
+  const body = JSON.stringify({ id, type: 'invoice.paid' })
+  const signature = stripe({ secret: SECRET }).sign({ body })['stripe-signature']
+  return `POST /in/stripe HTTP/1.1\r\nHost: a\r\nStripe-Signature: ${signature}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+/** Mostly a good one: what is odd about a request should mostly be found behind it. */
+function requestLine(random: Random): string {
+  const mostly = (usual: string, odd: readonly string[]): string =>
+    chance(random, 8) ? random.pick(odd) : usual
+  return `${mostly('POST', ODD_METHODS)} ${mostly('/in/stripe', ODD_TARGETS)} ${mostly('HTTP/1.1', ODD_VERSIONS)}`
+}
+
+function oneRequest(random: Random, index: number): Buffer {
+  const isHiding = chance(random, 4)
+  const body = isHiding ? hiddenDelivery(`smuggled_${index}`) : chance(random, 2) ? EVENT : nastyText(random)
+  const [lengths, bytes, isAmbiguous = false] = framing(random, body)
+  // A request of wrong length is followed by another request: what is hidden there would be sent openly.
+  const isExact = isAmbiguous || lengths[0] === `Content-Length: ${bytes.length}`
+  const sent = isHiding && !isExact ? Buffer.from(EVENT) : bytes
+  const head = [
+    requestLine(random),
+    ...(chance(random, 10) ? [] : ['Host: 127.0.0.1']),
+    `Stripe-Signature: ${signatureOf(random, body)}`,
+    ...moreHeaders(random),
+    ...lengths,
+  ]
+  const end = chance(random, 30) ? '\n' : '\r\n'
+  return Buffer.concat([Buffer.from(`${head.join(end)}${end}${end}`), sent])
+}
+
+export function socketBytes(random: Random, index: number): Bytes {
+  const requests = Array.from({ length: chance(random, 3) ? 1 + random.below(6) : 1 }, () =>
+    oneRequest(random, index),
+  )
+  const whole = Buffer.concat(requests)
+  // A genuine delivery must not come to stand at the beginning of a line by chance.
+  const isChanged = chance(random, 5) && !whole.includes('smuggled_')
+  const bytes = isChanged ? mutatedBytes(random, whole) : whole
+  const cuts = Array.from({ length: chance(random, 2) ? random.below(12) : 0 }, () =>
+    random.below(bytes.length + 1),
+  )
+  return {
+    what: bytes.toString('latin1').slice(0, 1_500),
+    bytes,
+    cuts: cuts.sort((a, b) => a - b),
+  }
+}

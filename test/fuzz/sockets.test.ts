@@ -1,0 +1,110 @@
+import { connect, type Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { startCli } from '../support/cli.ts'
+import { freshDatabase } from '../support/database.ts'
+import { configFile, configTo, deliver, destination, ENV, serveArgs } from '../support/gateway.ts'
+import { fuzz, fuzzRun } from './cases.ts'
+import { type Bytes, socketBytes } from './http-bytes.ts'
+import { watchProcess } from './process-watch.ts'
+
+/*
+ * Raw bytes at the delivery listener of a running gateway. Each case is a connection of its own. It
+ * is answered or closed, nothing unsigned is recorded, and the next good delivery is accepted.
+ */
+
+/** Longer than the listener waits for the rest of a request whose sender has hung up. */
+const HANGS_AFTER_MS = 40_000
+/** Connections that send a byte now and then, for as long as the cases run. */
+const SLOW = 40
+
+async function exchange(port: number, { bytes, cuts, what }: Bytes): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1')
+  })
+  // A connection that is reset is one of the right answers.
+  socket.on('error', () => undefined)
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  const hangs = setTimeout(() => socket.destroy(new Error('hangs')), HANGS_AFTER_MS)
+  let at = 0
+  for (const cut of cuts) {
+    socket.write(bytes.subarray(at, cut))
+    at = cut
+    await turn()
+  }
+  socket.end(bytes.subarray(at))
+  await closed
+  clearTimeout(hangs)
+  if (socket.errored?.message === 'hangs') throw new Error(`neither answered nor closed: ${what}`)
+  return answer
+}
+
+/** Statuses of all responses on one connection. Bodies of ours hold no line that looks like one. */
+function statusesOf(answer: string): number[] {
+  return [...answer.matchAll(/(?:^|\n|\})HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
+}
+
+function sendSlowly(port: number): void {
+  const head = 'POST /in/stripe HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n'
+  let sent = 0
+  let socket: Socket | undefined
+  const timer = setInterval(() => {
+    if (!socket || socket.destroyed) {
+      sent = 0
+      socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    }
+    socket.write(head[sent] ?? 'x')
+    sent += 1
+  }, 100)
+  onTestFinished(() => {
+    clearInterval(timer)
+    socket?.destroy()
+  })
+}
+
+/** The statuses that refuse a request, of ours and of Node's parser. */
+const REFUSALS = new Set([
+  100, 400, 401, 404, 405, 408, 411, 413, 414, 415, 417, 426, 429, 431, 501, 503, 505,
+])
+
+test('no bytes make the gateway crash, hang or record what is not signed', {
+  timeout: 24 * 3_600_000,
+}, async () => {
+  const db = await freshDatabase()
+  const forwarded = await destination()
+  const gateway = startCli(serveArgs(configFile(configTo(forwarded.url)), '--admin-port', '0'), {
+    ...ENV,
+    DATABASE_URL: db.url,
+  })
+  const { port } = await gateway.line<{ port: number }>('adminPort')
+  const { first } = fuzzRun({ cases: 0 })
+  let accepted = 0
+  async function accept(id: string): Promise<void> {
+    expect(await deliver(port, id)).toBe(202)
+    accepted += 1
+  }
+  await accept('first')
+  for (let count = 0; count < SLOW; count += 1) sendSlowly(port)
+  const watch = watchProcess(gateway)
+
+  await fuzz({ name: 'sockets', cases: 500, atOnce: 16 }, async (random, index) => {
+    const sent = socketBytes(random, index)
+    const answer = await exchange(port, sent)
+    const wrong = statusesOf(answer).filter((status) => !REFUSALS.has(status))
+    if (wrong.length > 0) throw new Error(`answered ${wrong}: ${sent.what}\n${answer.slice(0, 1_000)}`)
+    if (/^\s+at .+:\d+:\d+\)?$/m.test(answer)) throw new Error(`answered with a stack: ${sent.what}`)
+    if (index % 500 > 0) return
+    await accept(`good_${first}_${index}`)
+    watch.check()
+  })
+
+  await accept('last')
+  watch.check()
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(accepted)
+  expect(await db.number('select count(*) from hookonce.job')).toBe(accepted)
+  // One row per source and reason, however many were refused.
+  expect(await db.number('select count(*) from hookonce.rejection')).toBeLessThan(100)
+  expect(await gateway.stop()).toBe(0)
+})
