@@ -40,13 +40,15 @@ export function secretOf(option: string, reference: string): string {
   throw new HookonceError('CONFIG_INVALID', `${option}: ${fault}`)
 }
 
-/** `fetch` with a time limit for each request, which also ends when `stop` is aborted. */
+/**
+ * `fetch` with a time limit for each request, which also ends when `stop` is aborted. A timer and
+ * not AbortSignal.timeout(), which a garbage collection can remove inside AbortSignal.any().
+ */
 export function fetchWithin(timeoutMs: number, stop: AbortSignal): typeof fetch {
   return (input, init) => {
+    const late = new AbortController()
+    setTimeout(() => late.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs).unref()
     const given = init?.signal ? [init.signal] : []
-    return fetch(input, {
-      ...init,
-      signal: AbortSignal.any([...given, stop, AbortSignal.timeout(timeoutMs)]),
-    })
+    return fetch(input, { ...init, signal: AbortSignal.any([...given, stop, late.signal]) })
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { retryAfterMs } from '../http/retry-after.ts'
+import { withDeadline } from '../http/with-deadline.ts'
 import { check, strict } from '../input/checked.ts'
 import { storable } from '../ledger/driver/binary.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -41,44 +42,51 @@ export class Unsent extends HookonceError {
 /** fetch with the key of one effect. */
 export function effectFetch(run: HandlerRun, idempotencyKey: string): EffectFetch {
   return async (url, init = {}) => {
-    const request = requestOf(run, url, { idempotencyKey, init })
+    const call = callOf(run, url, { idempotencyKey, init })
     run.requireHeld()
-    const reply = await exchange(request)
+    const reply = await exchange(call)
     if (reply.ok) return reply
     throw await refusalOf(url, reply)
   }
 }
 
-function requestOf(
+interface Call {
+  readonly request: Request
+  readonly timeoutMs: number
+  /** Signals that abort it. */
+  readonly parents: readonly AbortSignal[]
+}
+
+function callOf(
   run: HandlerRun,
   url: string | URL,
-  { idempotencyKey, init: { timeoutMs: given, ...init } }: { idempotencyKey: string; init: FetchInit },
-): Request {
+  { idempotencyKey, init }: { idempotencyKey: string; init: FetchInit },
+): Call {
+  const { timeoutMs: given, signal, ...rest } = init
   try {
     const { timeoutMs } = check(timeoutSchema, { timeoutMs: given ?? DEFAULT_TIMEOUT_MS }, 'fetch()')
     const { protocol } = new URL(url)
     if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError(`${protocol} is not HTTP`)
-    const headers = new Headers(init.headers)
+    const headers = new Headers(rest.headers)
     headers.set('idempotency-key', idempotencyKey)
-    const signals = [
-      run.interruption.signal,
-      AbortSignal.timeout(timeoutMs),
-      ...(init.signal ? [init.signal] : []),
-    ]
     // Redirects are not followed: that could send the call to another service.
-    return new Request(url, { ...init, headers, signal: AbortSignal.any(signals), redirect: 'manual' })
+    const request = new Request(url, { ...rest, headers, redirect: 'manual' })
+    return { request, timeoutMs, parents: [run.interruption.signal, ...(signal ? [signal] : [])] }
   } catch (error) {
     throw new Unsent(url, error)
   }
 }
 
 /** Reads the whole reply, within limits. A reply that breaks off in its body counts as lost. */
-async function exchange(request: Request): Promise<Response> {
+async function exchange({ request, timeoutMs, parents }: Call): Promise<Response> {
+  const tooSlow = (): Error => new Error(`no reply within ${timeoutMs} ms`)
   try {
-    const reply = await fetch(request)
-    const { status, statusText, headers } = reply
-    const body = await bodyOf(reply, request.url)
-    return new Response(hasNoBody(status) ? null : body, { status, statusText, headers })
+    return await withDeadline({ parents, timeoutMs, tooSlow }, async (signal) => {
+      const reply = await fetch(request, { signal })
+      const { status, statusText, headers } = reply
+      const body = await bodyOf(reply, request.url)
+      return new Response(hasNoBody(status) ? null : body, { status, statusText, headers })
+    })
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
     throw new HookonceError(

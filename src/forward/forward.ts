@@ -1,6 +1,7 @@
 import { addressPolicy } from '../http/address-policy.ts'
 import type { Resolve } from '../http/guarded-lookup.ts'
 import { type HttpAnswer, httpPool, type OutgoingPost } from '../http/http-pool.ts'
+import { withDeadline } from '../http/with-deadline.ts'
 import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
@@ -15,7 +16,6 @@ import { outcomeOf } from './outcome.ts'
 import { requestHeaders } from './request-headers.ts'
 import { secretMask } from './secret-mask.ts'
 import { draftOf, inThisThread, type RunTransform } from './transform.ts'
-import { withDeadline } from './with-deadline.ts'
 
 /** The part of a handler's context that forwarding needs. */
 interface ForwardContext {
@@ -66,7 +66,7 @@ export function forwarder(
         isDrafted
           ? failure(`${placeOf(url)} did not answer within ${timeoutMs} ms`)
           : new HookonceError('TRANSFORM_FAILED', `the transform was not done within ${timeoutMs} ms`)
-      return withDeadline({ parent: ctx.signal, timeoutMs, tooSlow }, async (signal) => {
+      return withDeadline({ parents: [ctx.signal], timeoutMs, tooSlow }, async (signal) => {
         const draft = await draftOf(event, { url, transform, signal })
         isDrafted = true
         if (!draft) return

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { z } from 'zod'
 import { retryAfterMs } from '../http/retry-after.ts'
+import { withDeadline } from '../http/with-deadline.ts'
 import { PLAIN } from '../input/plain-issues.ts'
 import { MINUTE_MS, SECOND_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -103,22 +104,28 @@ interface Answered extends ApiAnswer {
 /** The answer to one request, or why there is no usable one. */
 async function attempt(url: URL, { headers, signal }: ApiOptions): Promise<Answered | { fault: string }> {
   try {
-    const response = await fetch(url, {
-      headers: { accept: 'application/json', 'user-agent': 'hookonce', ...headers },
-      // Another origin gets no Authorization, but it would get the other headers.
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
-    })
-    const text = await readText(response)
-    const { status } = response
-    const header = (name: string): string | null => response.headers.get(name)
-    // The text of an error need not be JSON.
-    const json: unknown = response.ok ? JSON.parse(text) : undefined
-    return { status, text, json, header }
+    const tooSlow = (): Error => new Error(`no answer within ${ANSWER_WITHIN_MS} ms`)
+    const deadline = { parents: [signal], timeoutMs: ANSWER_WITHIN_MS, tooSlow }
+    return await withDeadline(deadline, (ending) => exchange(url, headers, ending))
   } catch (error) {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
     return { fault: textOfThrown(cause) }
   }
+}
+
+async function exchange(url: URL, headers: ApiOptions['headers'], signal: AbortSignal): Promise<Answered> {
+  const response = await fetch(url, {
+    headers: { accept: 'application/json', 'user-agent': 'hookonce', ...headers },
+    // Another origin gets no Authorization, but it would get the other headers.
+    redirect: 'manual',
+    signal,
+  })
+  const text = await readText(response)
+  const { status } = response
+  const header = (name: string): string | null => response.headers.get(name)
+  // The text of an error need not be JSON.
+  const json: unknown = response.ok ? JSON.parse(text) : undefined
+  return { status, text, json, header }
 }
 
 async function readText(response: Response): Promise<string> {

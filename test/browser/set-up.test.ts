@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { providerIds } from '../../src/sources/index.ts'
 import { startCli, temporaryDirectory } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
 import { openPage } from './support/open-page.ts'
@@ -53,6 +54,7 @@ test('the catalogue finds a provider by its name, and the address keeps the sear
   const rows = page.getByRole('table', { name: 'Catalogue' }).getByRole('row')
   await page.getByText('SHOPIFY_WEBHOOK_SECRET').waitFor()
   expect(await rows.count()).toBe(2)
+  await page.getByText(`1 of ${providerIds.length}`).waitFor()
   await page.getByLabel('Search the catalogue').fill('no-such-sender')
   await page.getByText('No provider matches').waitFor()
   expect(new URL(page.url()).searchParams.get('provider')).toBe('no-such-sender')

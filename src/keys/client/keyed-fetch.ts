@@ -35,7 +35,9 @@ const optionsSchema = strict({
   newKey: callable<() => string>().default(() => () => crypto.randomUUID()),
   /** Called before each delay. */
   onRetry: callable<(retry: Retry) => void>().optional(),
-  fetch: callable<(request: Request) => Promise<Response>>().default(() => fetch),
+  fetch: callable<(request: Request, init: { signal: AbortSignal }) => Promise<Response>>().default(
+    () => fetch,
+  ),
 })
 
 export type KeyedFetchOptions = z.input<typeof optionsSchema>
@@ -74,7 +76,8 @@ export function keyedFetch(options: KeyedFetchOptions = {}): KeyedFetch {
     const body = request.body === null ? {} : { body: await request.arrayBuffer() }
     return sendUntilAnswered(checked, key, {
       abort: request.signal,
-      send: (signal) => checked.fetch(new Request(request, { ...body, signal })),
+      // Node holds the signal of a Request weakly: a garbage collection could remove the deadline.
+      send: (signal) => checked.fetch(new Request(request, { ...body, signal }), { signal }),
     })
   }
 }

@@ -186,8 +186,13 @@ test('a stranger on the delivery port reaches deliveries only, and cannot stop t
     }
   }
   const flood = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`x-${n}`, 'y'.repeat(20)]))
-  expect((await raw(port, '/in/acme/stripe', { method: 'POST', headers: flood, body: '{}' })).status).toBe(
-    431,
+  // The gateway hangs up on a flood: the answer may be lost while the client still sends.
+  const flooded = raw(port, '/in/acme/stripe', { method: 'POST', headers: flood, body: '{}' })
+  expect([431, 'ECONNRESET', 'EPIPE']).toContain(
+    await flooded.then(
+      ({ status }) => status,
+      ({ code }) => code,
+    ),
   )
 
   // Signed, but hostile: names of prototypes, and line ends in what becomes a header.

@@ -52,7 +52,14 @@ test('no provider leaves its secret in the recorded headers, nor does any proxy 
   const inBody = carrying.filter(
     ({ description: { signature } }) => 'at' in signature && IN_BODY.test(signature.at ?? ''),
   )
-  expect(inBody.map(({ id }) => id)).toEqual(['figma', 'kofi', 'microsoft-graph'])
+  expect(inBody.map(({ id }) => id)).toEqual([
+    'aircall',
+    'figma',
+    'kofi',
+    'meraki',
+    'microsoft-graph',
+    'sharepoint',
+  ])
 })
 
 test('what an earlier version recorded is neither shown nor handed to handlers', async () => {

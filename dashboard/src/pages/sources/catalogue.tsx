@@ -49,11 +49,17 @@ const columns: readonly Column<Provider>[] = [
   },
 ]
 
+async function allProviders(signal: AbortSignal): Promise<Provider[]> {
+  const all: Provider[] = []
+  for await (const one of client.items('/providers', { query: { limit: 200 }, signal })) all.push(one)
+  return all
+}
+
 /** The providers that hookonce knows, with the line that configures each. */
 export function Catalogue() {
   const asked = queryValue('provider')
-  const catalogue = useResource((signal) => client.get('/providers', { query: { limit: 200 }, signal }), [])
-  const all = catalogue.data?.data ?? []
+  const catalogue = useResource(allProviders, [])
+  const all = catalogue.data ?? []
   const parts = asked.toLowerCase().split(/\s+/).filter(Boolean)
   const found = all.filter((provider) => parts.every((part) => textOf(provider).includes(part)))
   return (
