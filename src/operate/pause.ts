@@ -92,8 +92,9 @@ async function record(
 }
 
 /**
- * Names similar sources, or the tenants that have one of this name. Must not run inside a transaction: callers
- * that each hold a connection and wait for another one would wait for each other.
+ * Names similar sources, or the tenants that have one of this name. Must not run inside a
+ * transaction: callers that each hold a connection and wait for another one would wait for each
+ * other.
  */
 async function unknownTarget(ledger: LedgerTables, target: PauseTarget): Promise<HookonceError> {
   const { kind, fault } = (await unknownName(ledger, target)) ?? {

@@ -133,7 +133,8 @@ function oneRequest(random: Random, index: number): Buffer {
   const isHiding = chance(random, 4)
   const body = isHiding ? hiddenDelivery(`smuggled_${index}`) : chance(random, 2) ? EVENT : nastyText(random)
   const [lengths, bytes, isAmbiguous = false] = framing(random, body)
-  // A request of wrong length is followed by another request: what is hidden there would be sent openly.
+  // A request of wrong length is followed by another request: what is hidden there would be sent
+  // openly.
   const isExact = isAmbiguous || lengths[0] === `Content-Length: ${bytes.length}`
   const sent = isHiding && !isExact ? Buffer.from(EVENT) : bytes
   const head = [

@@ -375,7 +375,8 @@ test('what failures and status touch does not grow with the number of failed job
   const pages = new Map<string, number[]>()
   for (const count of [800, 8_000]) {
     const db = await freshDatabase()
-    // The planner takes failures for rarer than they are: it does not know that the index has no others.
+    // The planner takes failures for rarer than they are: it does not know that the index has no
+    // others.
     await seedJobs(db, 20_000, { state: 'processed' })
     await seedJobs(db, count, { state: 'failed' })
     await db.rows(
