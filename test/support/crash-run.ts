@@ -179,11 +179,13 @@ async function openWorld(mode: Mode): Promise<World> {
     async settleAttention() {
       // More than once: a busy machine can make the successor lose its lease in the middle of a call, too.
       for (let round = 1; round <= MAX_DECISIONS; round += 1) {
+        // A process that thawed may have recorded an outcome late: the jobs that waited for it run.
+        await until('all jobs are settled', isSettled)
         const unknown = await hooks.attention.list()
         if (unknown.length === 0) return
         for (const effect of unknown) await decideByTruth(hooks.attention, downstream, effect)
-        await until('all jobs are settled', isSettled)
       }
+      await until('all jobs are settled', isSettled)
     },
     async close() {
       await hooks.stop({ drainMs: 0 })
