@@ -62,6 +62,7 @@ export default defineConfig({
           include: ['test/official/*.test.ts'],
           globalSetup: ['test/official/install.ts'],
           testTimeout: 60_000,
+          retry: SECOND_TRY,
         },
       },
       {
@@ -82,6 +83,7 @@ export default defineConfig({
           include: ['test/site/*.test.ts'],
           globalSetup: ['test/site/install.ts'],
           testTimeout: 60_000,
+          retry: SECOND_TRY,
         },
       },
       {
