@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { freePort } from '../support/servers.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 
 /* The snippets of docs/reference/keys.md run as they stand, with the built package. */

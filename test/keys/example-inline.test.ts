@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { inlineApp } from '../../examples/migrate/inline-redis.ts'
 import { stripe } from '../../src/sources/index.ts'
+import { freePort } from '../support/free-port.ts'
 import { listening } from '../support/listening-server.ts'
 import { startRedis } from '../support/redis.ts'
-import { freePort } from '../support/servers.ts'
 import { until } from '../support/until.ts'
 
 const INLINE = fileURLToPath(new URL('../../examples/inline.mjs', import.meta.url))

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { installDebian } from '../../scripts/debian.mjs'
-import { freePort } from './servers.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 interface Program {

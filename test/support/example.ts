@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { stripe } from '../../src/sources/index.ts'
 import type { TestDatabase } from './database.ts'
-import { freePort } from './servers.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const SECRET = 'whsec_of_the_example'

@@ -1,6 +1,6 @@
 import { FirestoreServer } from '@firestore-emulator/server'
 import { Firestore } from '@google-cloud/firestore'
-import { freePort } from './servers.ts'
+import { freePort } from './free-port.ts'
 
 export interface FirestoreUnderTest {
   /** Whether its transactions keep each other apart. */

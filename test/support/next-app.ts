@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { freePort } from './servers.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { install, listens } from './brokers.ts'
-import { freePort } from './servers.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const SERVER = { name: 'prometheus', path: '/usr/bin/prometheus' }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { installDebian } from '../../scripts/debian.mjs'
-import { freePort } from './servers.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 /** A redis-server of a test's own, on its own port and directory. */

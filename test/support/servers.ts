@@ -1,7 +1,6 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,6 +9,7 @@ import type { TestProject } from 'vitest/node'
 import { installDebian } from '../../scripts/debian.mjs'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
+import { freePort } from './free-port.ts'
 
 /*
  * One server for all scenarios of a project. Each test gets its own database: a clone of a template
@@ -162,16 +162,6 @@ export function unprivileged(): { uid: number; gid: number } | undefined {
   if (userInfo().uid !== 0) return undefined
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }
 
 /** These tests kill processes and servers, but no machine: written data survives without a sync. */

@@ -6,9 +6,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Finding } from '../../../src/operate/doctor/diagnose.ts'
 import { cli, startCli, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
+import { freePort } from '../../support/free-port.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { listening } from '../../support/listening-server.ts'
-import { freePort } from '../../support/servers.ts'
 
 /* What the doctor finds on this machine. The database has tests of its own (own-server). */
 

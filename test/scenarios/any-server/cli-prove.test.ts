@@ -6,8 +6,8 @@ import type { Fault } from '../../../src/prove/judge.ts'
 import type { Proof, ScheduleResult } from '../../../src/prove/result.ts'
 import { cli, temporaryDirectory } from '../../support/cli.ts'
 import { makeDatabase } from '../../support/database.ts'
+import { freePort } from '../../support/free-port.ts'
 import { pythonWithPostgres } from '../../support/python.ts'
-import { freePort } from '../../support/servers.ts'
 
 /*
  * Receivers with planted faults, in Node.js and Python: `hookonce prove` must find each of them,

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type RunningCli, startCli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { freePort } from '../../support/free-port.ts'
 import { configFile, configTo, deliver, ENV, serveArgs } from '../../support/gateway.ts'
 import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
@@ -153,15 +153,6 @@ async function sendAll(ids: readonly string[], port: number): Promise<void> {
       }
     }),
   )
-}
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A small generator of random numbers that a seed repeats (mulberry32). */

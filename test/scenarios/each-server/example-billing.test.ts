@@ -6,9 +6,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { stripe } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { startDownstream } from '../../support/downstream.ts'
+import { freePort } from '../../support/free-port.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { listening } from '../../support/listening-server.ts'
-import { freePort } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/billing/app.mjs', import.meta.url))

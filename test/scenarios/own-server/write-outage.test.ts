@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { freePort } from '../../support/free-port.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { meeting } from '../../support/meeting-point.ts'
 import { ownServer } from '../../support/own-server.ts'
-import { freePort, TEMPLATE } from '../../support/servers.ts'
+import { TEMPLATE } from '../../support/servers.ts'
 
 const HEALTHY = 20
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
