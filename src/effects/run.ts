@@ -70,6 +70,11 @@ export class Progress {
   names: Set<string> | undefined = undefined
   /** Names of transactions that are open. */
   openTransactions: Set<string> | undefined = undefined
+  /**
+   * Records of steps that this run has written or found. All of them must still be there when the
+   * job completes: a failover can lose commits.
+   */
+  steps = 0
   /** Effects that this run has requested, by key. */
   effects: Map<string, RequestedEffect> | undefined = undefined
 
@@ -109,7 +114,7 @@ export function unknownEffect({ key }: EffectId, reason: string): HookonceError 
 }
 
 /** Turns the error of a stale fence into LEASE_LOST, and leaves other errors as they are. */
-export function asLeaseLost(error: unknown): unknown {
+export function asLeaseLost(error: unknown, fault = 'another worker owns this job now'): unknown {
   if (sqlStateOf(error) !== STALE_FENCE) return error
-  return new HookonceError('LEASE_LOST', 'another worker owns this job now', { cause: error })
+  return new HookonceError('LEASE_LOST', fault, { cause: error })
 }

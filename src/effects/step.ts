@@ -38,6 +38,7 @@ export async function step<Result>(
   const before = run.isFirst ? undefined : await findStep(pool, { job, epoch, name })
   if (before) {
     requireSameInput(what, before.inputHash, hash)
+    run.progress.steps += 1
     return fromRecord(before.result) as Result
   }
   const idempotencyKey = downstreamKey({ receiptId: job.receiptId, subscriber: subscriber.name, name, epoch })
@@ -46,5 +47,6 @@ export async function step<Result>(
   await recordStep(pool, { job, epoch, name, result: record, inputHash: hash }).catch((error) => {
     throw asLeaseLost(error)
   })
+  run.progress.steps += 1
   return result
 }

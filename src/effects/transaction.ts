@@ -32,6 +32,8 @@ export const DEFAULT_NAME = 'transaction'
 /** Serialization failures and deadlocks (P2034: both, in Prisma): a retry may help. */
 const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
 const MAX_TRIES = 5
+const LOST_JOB_OR_STEP =
+  'another worker owns this job now, or a failover of the database lost an earlier step of this run'
 
 /**
  * A call of ctx inside a transaction would commit apart from it, or wait for it forever. Calls
@@ -83,12 +85,14 @@ export async function transaction<Result>(
 }
 
 async function doneBefore(
-  { business: { pool }, job, epoch, lastStep }: HandlerRun,
+  { business: { pool }, job, epoch, lastStep, progress }: HandlerRun,
   name: string,
 ): Promise<{ result: unknown } | undefined> {
   if (lastStep === name) return { result: undefined }
   const found = await findStep(pool, { job, epoch, name })
-  return found && { result: fromRecord(found.result) }
+  if (!found) return undefined
+  progress.steps += 1
+  return { result: fromRecord(found.result) }
 }
 
 /** One try of a transaction, on our connection or on an adapter. */
@@ -144,16 +148,22 @@ function stepOf<Result>(
       const record = last ? null : toJson(name, result)
       const done = (): Promise<void> =>
         last
-          ? completeWithStep(db, { job, name }, staleReason([...progress.entityOutcomes, ...entityOutcomes]))
+          ? completeWithStep(db, {
+              job,
+              name,
+              steps: progress.steps,
+              reason: staleReason([...progress.entityOutcomes, ...entityOutcomes]),
+            })
           : recordStep(db, { job, epoch, name, result: record })
       const fenced = (): Promise<void> =>
         done().catch((error) => {
-          throw asLeaseLost(error)
+          throw asLeaseLost(error, last && progress.steps > 0 ? LOST_JOB_OR_STEP : undefined)
         })
       return [() => addMessages(db, messages), fenced]
     },
     committed() {
       if (last) progress.settled = 'processed'
+      else progress.steps += 1
       progress.entityOutcomes.push(...entityOutcomes)
       if (messages.length > 0) business.outbox.committed()
     },

@@ -8,15 +8,8 @@ export interface Verdict {
   readonly wrong: readonly string[]
   /** Of a few of the events concerned: everything that happened to them, and nothing else. */
   readonly stories: readonly string[]
-  /** What failovers to an asynchronous standby lost. */
-  readonly lost: Lost
-}
-
-export interface Lost {
-  /** Acknowledged, and not in the ledger any more. */
-  readonly events: number
-  /** Of runs that were in progress: their job is processed, and an earlier commit of it is gone. */
-  readonly writes: number
+  /** Acknowledged events that failovers to an asynchronous standby lost. */
+  readonly lostEvents: number
 }
 
 /** How many events are named in a line, and how many of all of them are told in full. */
@@ -45,8 +38,8 @@ export async function judge({ pool, history }: World): Promise<Verdict> {
   }
   const stories: string[] = []
   for (const event of [...concerned].slice(0, STORIES)) stories.push(await storyOf(pool, event))
-  const { rows } = await pool.query<Lost>(LOST)
-  return { wrong, stories, lost: rows[0] ?? { events: 0, writes: 0 } }
+  const { rows } = await pool.query<{ events: number }>(LOST)
+  return { wrong, stories, lostEvents: rows[0]?.events ?? 0 }
 }
 
 async function findings(pool: pg.Pool, query: string): Promise<Found[]> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BreakName, brokenBuild } from './broken-build.ts'
-import { judge, type Lost, type Verdict } from './checker.ts'
+import { judge, type Verdict } from './checker.ts'
 import type { Standby } from './database.ts'
 import { leftOut, nemesis } from './nemesis.ts'
 import { actAsPerson, decideByTruth, moveRenamed, replayFailed, resumeAll } from './person.ts'
@@ -68,7 +68,8 @@ export async function chaos(run: ChaosRun): Promise<ChaosResult> {
   const counted = `${world.newest} events, ${history.count('delivery')} deliveries, ${history.count('call')} calls`
   const acts = `${done} faults, ${history.count('act')} acts of a person`
   const took = `${Math.round(endMs / 1_000)} s and ${Math.round(restMs / 1_000)} s to come to rest`
-  const lost = standby === 'asynchronous' ? [lostText(verdict.lost)] : []
+  const lost =
+    standby === 'asynchronous' ? [`lost by failovers: ${verdict.lostEvents} acknowledged events`] : []
   const missing = Object.entries(leftOut(world)).map(([name, why]) => `without ${name}: ${why}`)
   const summary = [`CHAOS_SEED=${seed}, standby: ${standby}`, counted, acts, took, ...lost, ...missing].join(
     '; ',
@@ -102,9 +103,6 @@ function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } 
     stop: () => clearInterval(timer),
   }
 }
-
-const lostText = ({ events, writes }: Lost): string =>
-  `lost by failovers: ${events} acknowledged events, ${writes} earlier commits of runs in progress`
 
 const REPORT_MS = 60_000
 

@@ -63,5 +63,6 @@ export function settlement(job: JobRef, state: 'processed' | 'retrying' | 'faile
     delayMs: 0,
     returnAttempt: state === 'received',
     reason: state === 'processed' || state === 'received' ? undefined : 'Error: it failed',
+    steps: 0,
   }
 }

@@ -68,6 +68,15 @@ export const WRITTEN = '(write)'
 export const PUBLISHED = '(publish)'
 export const WRITTEN_AND_PUBLISHED = '(write, publish)'
 
+/**
+ * Whether job `j` still has as many steps as its run `e` has seen. A failover to a standby that
+ * missed a commit can lose them, and a job without them has to run again.
+ */
+export const HAS_ITS_STEPS = `(e.steps = 0 or e.steps <= (
+       select count(*) from ledger.step s
+       where s.shard = j.shard and s.receipt_id = j.receipt_id and s.subscriber = j.subscriber and s.epoch = j.epoch
+     ))`
+
 const STEPS_DONE = statement(
   'steps_done',
   `select name, at from ledger.step

@@ -1,7 +1,7 @@
 import { DURABLE, WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
-import { PUBLISHED, type StepId, WRITTEN, WRITTEN_AND_PUBLISHED } from '../effects/steps.ts'
+import { HAS_ITS_STEPS, PUBLISHED, type StepId, WRITTEN, WRITTEN_AND_PUBLISHED } from '../effects/steps.ts'
 import { byKey, type JobRef } from './job-ref.ts'
 
 /*
@@ -9,33 +9,36 @@ import { byKey, type JobRef } from './job-ref.ts'
  * Completions without writes are in settle.ts.
  */
 
-/** Fails if the fence is stale: see fence.ts. */
+/** Fails if the fence is stale, or an earlier step is gone: see fence.ts. */
 const COMPLETE_WITH_STEP = statement(
   'complete_with_step',
   `with done as (
-     update ledger.job
+     update ledger.job j
      set state = 'processed', worker = null, finished_at = now(), reason = $6::text, last_step = $5::text
-     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-       and state = 'processing'
+     from (select $7::integer as steps) e
+     where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.subscriber = $3::integer
+       and j.fence = $4::integer and j.state = 'processing' and ${HAS_ITS_STEPS}
      returning 1
    )
    select 1 / count(*), ${DURABLE} from done`,
 )
 
-/**
- * Completes the job in the transaction of its last step. `reason` is set if the event was stale.
- */
-export async function completeWithStep(
-  db: Queryable,
-  { job, name }: Omit<StepId, 'epoch'>,
-  reason: string | null,
-): Promise<void> {
-  await rows(db, COMPLETE_WITH_STEP, [job.shard, job.receiptId, job.subscriber, job.fence, name, reason])
+export interface LastStep extends Omit<StepId, 'epoch'> {
+  /** How many earlier steps the run has seen. */
+  readonly steps: number
+  /** Set if the event was stale. */
+  readonly reason: string | null
+}
+
+/** Completes the job in the transaction of its last step. */
+export async function completeWithStep(db: Queryable, { job, name, steps, reason }: LastStep): Promise<void> {
+  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
+  await rows(db, COMPLETE_WITH_STEP, [...run, name, reason, steps])
 }
 
 /*
  * Completes many jobs whose writes follow in the same transaction. Fences are checked first: a job
- * that is not returned had lost its lease, and its writes are not sent. Returned jobs stay locked
+ * that is not returned had lost its lease or a step, and its writes are not sent. Returned jobs stay locked
  * until the commit. One probe of the primary key per job, in key order, as in settle.ts. A replay
  * that writes where the earlier run only published extends the record.
  */
@@ -44,15 +47,15 @@ const COMPLETE_WRITTEN = statement(
   `with ${WITH_DURABLE}, live as materialized (
      select j.shard, j.receipt_id, j.subscriber, e.step
      from durable
-     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[])
-       e(shard, receipt_id, subscriber, fence, step)
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[])
+       e(shard, receipt_id, subscriber, fence, step, steps)
      cross join lateral (
        select * from ledger.job k
        where k.shard = e.shard and k.receipt_id = e.receipt_id and k.subscriber = e.subscriber
        limit 1
        for update
      ) j
-     where j.fence = e.fence and j.state = 'processing'
+     where j.fence = e.fence and j.state = 'processing' and ${HAS_ITS_STEPS}
    )
    update ledger.job j
    set state = 'processed', worker = null, finished_at = now(), reason = null,
@@ -67,9 +70,11 @@ const COMPLETE_WRITTEN = statement(
 export interface CompletedJob {
   readonly job: JobRef
   readonly step: string
+  /** How many earlier steps the run has seen. */
+  readonly steps: number
 }
 
-/** Returns for each job, in order, whether it was completed. False: the lease had been lost. */
+/** Returns for each job, in order, whether it was completed. False: its lease or a step was lost. */
 export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
   const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
   const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [
@@ -78,6 +83,7 @@ export async function completeWritten(db: Queryable, jobs: readonly CompletedJob
     binary.integers(batch.map(({ job }) => job.subscriber)),
     binary.integers(batch.map(({ job }) => job.fence)),
     binary.texts(batch.map(({ step }) => step)),
+    binary.integers(batch.map(({ steps }) => steps)),
   ])
   // The fence is part of the key: a run that lost its lease and the run that has it now may be in
   // one batch.

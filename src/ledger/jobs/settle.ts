@@ -3,6 +3,7 @@ import { WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { EffectId } from '../effects/effects.ts'
+import { HAS_ITS_STEPS } from '../effects/steps.ts'
 import { byKey, type JobRef } from './job-ref.ts'
 
 /*
@@ -18,6 +19,8 @@ export interface Settlement extends JobRef {
   /** The attempt does not count: the job was handed back, or deferred. */
   readonly returnAttempt: boolean
   readonly reason: string | undefined
+  /** How many steps the run has seen. A job that is `processed` must still have them. */
+  readonly steps: number
   /** Where the error was thrown, for the row of the attempt. */
   readonly stack?: string | undefined
 }
@@ -61,6 +64,24 @@ const COMPLETE = statement(
    ${LOST}`,
 )
 
+/** For runs that succeeded and have seen steps. A job that has lost one of them is not completed. */
+const COMPLETE_WITH_STEPS = statement(
+  'complete_with_steps',
+  `with ${WITH_DURABLE}, ended as materialized (
+     select e.place, j.shard, j.receipt_id, j.subscriber, e.reason
+     from durable
+     cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
+       with ordinality e(shard, receipt_id, subscriber, fence, steps, reason, place)
+     ${LOCKED} and ${HAS_ITS_STEPS}
+   ), completed as (
+     update ledger.job j
+     set state = 'processed', worker = null, finished_at = now(), reason = e.reason
+     from ended e
+     where j.shard = e.shard and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber
+   )
+   ${LOST}`,
+)
+
 /** For any outcomes. Runs that did not succeed are recorded in ledger.attempt. */
 const SETTLE = statement(
   'settle',
@@ -93,16 +114,44 @@ const SETTLE = statement(
 )
 
 /**
- * Returns for each settlement, in order, whether it was applied. False: the lease had been lost.
+ * Returns for each settlement, in order, whether it was applied. False: its lease was lost, or a
+ * step that its run has seen.
  */
 export async function settleJobs(db: Queryable, settlements: readonly Settlement[]): Promise<boolean[]> {
   const batch = settlements.toSorted(byKey)
-  const lostRows = batch.every(({ state, reason }) => state === 'processed' && reason === undefined)
+  const withSteps = batch.filter(hasSteps)
+  const lost = new Set([
+    ...(await settleOthers(db, withSteps.length === 0 ? batch : batch.filter((one) => !hasSteps(one)))),
+    ...(await completeWithSteps(db, withSteps)),
+  ])
+  return settlements.map((settlement) => !lost.has(settlement))
+}
+
+function hasSteps({ state, steps }: Settlement): boolean {
+  return state === 'processed' && steps > 0
+}
+
+/** Both return the settlements that were not applied. */
+async function settleOthers(db: Queryable, batch: readonly Settlement[]): Promise<Settlement[]> {
+  if (batch.length === 0) return []
+  const lost = batch.every(({ state, reason }) => state === 'processed' && reason === undefined)
     ? await rows<Lost>(db, COMPLETE, namesOf(batch))
     : await rows<Lost>(db, SETTLE, [...namesOf(batch), ...outcomesOf(batch)])
-  if (lostRows.length === 0) return settlements.map(() => true)
-  const lost = new Set(lostRows.map(({ place }) => batch[place - 1]))
-  return settlements.map((settlement) => !lost.has(settlement))
+  return placesIn(batch, lost)
+}
+
+async function completeWithSteps(db: Queryable, batch: readonly Settlement[]): Promise<Settlement[]> {
+  if (batch.length === 0) return []
+  const lost = await rows<Lost>(db, COMPLETE_WITH_STEPS, [
+    ...namesOf(batch),
+    binary.integers(batch.map(({ steps }) => steps)),
+    binary.texts(batch.map(({ reason }) => reason)),
+  ])
+  return placesIn(batch, lost)
+}
+
+function placesIn(batch: readonly Settlement[], lost: readonly Lost[]): Settlement[] {
+  return lost.flatMap(({ place }) => batch[place - 1] ?? [])
 }
 
 interface Lost {

@@ -12,11 +12,13 @@ import { type Fault, faultOf } from './write-faults.ts'
 /** A job whose handler has returned, and the writes and messages that it handed over. */
 export interface WrittenJob extends HandedOver {
   readonly job: JobRef
+  /** How many steps its run has seen. */
+  readonly steps: number
 }
 
 export type CommitOutcome =
   | { readonly kind: 'committed' }
-  /** The lease had been lost: nothing was written. */
+  /** The lease was lost, or a step of the run: nothing was written. */
   | { readonly kind: 'lost' }
   /** One of its own writes failed: nothing was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
@@ -97,10 +99,10 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     let isWriting = false
     try {
       const committed = await inTransaction(writes, async (client) => {
-        // Check the fences first: writes of a job that has lost its lease are not sent.
+        // Check fences and steps first: writes of a job that has lost one of them are not sent.
         const live = await completeWritten(
           client,
-          batch.map((member) => ({ job: member.job, step: recordOf(member) })),
+          batch.map((member) => ({ job: member.job, step: recordOf(member), steps: member.steps })),
         )
         isWriting = true
         await write(

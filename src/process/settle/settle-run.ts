@@ -6,7 +6,7 @@ import type { Outcome } from '../outcome.ts'
 import type { Run } from '../run.ts'
 import type { CommitOutcome } from './commit-writes.ts'
 import { stopAtOpenCall } from './open-calls.ts'
-import { type EndedRun, settlementOf } from './settlement.ts'
+import { type EndedRun, handedBack, settlementOf } from './settlement.ts'
 import type { Ending } from './settler.ts'
 
 /*
@@ -15,7 +15,8 @@ import type { Ending } from './settler.ts'
  *
  * | what happened                               | who commits it           | statement          |
  * |---------------------------------------------|--------------------------|--------------------|
- * | the handler returned                        | settler.ts               | complete           |
+ * | the handler returned                        | settler.ts               | complete, or       |
+ * |                                             |                          | complete_with_steps|
  * | the handler failed, deferred or was drained | settler.ts               | settle             |
  * | it returned with ctx.write or ctx.publish   | commit-writes.ts         | complete_written   |
  * | it committed a last transaction             | effects/transaction.ts   | complete_with_step |
@@ -64,9 +65,26 @@ async function settleOutcome(ended: EndedRun, deps: SettleDeps): Promise<Settled
   if (outcome.isSettled) return { outcome, settlement, commit: { kind: 'committed' } }
   const handedOver = outcome.isSuccess ? outcome.handedOver : NOTHING_HANDED_OVER
   const commit = await deps.settle({ settlement, handedOver })
+  if (commit.kind === 'lost' && settlement.steps > 0) await runAgain(ended, deps)
   const hasMessages = handedOver.messages.length > 0
   if (commit.kind === 'committed' && hasMessages) ended.run.business.outbox.committed()
   return { outcome, settlement, commit }
+}
+
+/**
+ * Hands a job back whose run could not complete it because a step is gone. If its lease was lost,
+ * this changes nothing either.
+ */
+async function runAgain(
+  { run: { job, attempt } }: EndedRun,
+  { settle, observer }: SettleDeps,
+): Promise<void> {
+  const commit = await settle({ settlement: handedBack(job, attempt), handedOver: NOTHING_HANDED_OVER })
+  if (commit.kind !== 'committed') return
+  observer.warning?.({
+    message: 'the database has lost a commit of a run: its job runs again',
+    detail: `receipt ${job.receiptId}: a failover to a standby loses what the standby had not received; use a synchronous standby`,
+  })
 }
 
 /**

@@ -28,6 +28,7 @@ export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement
       delayMs: 0,
       returnAttempt: false,
       reason,
+      steps: run.progress.steps,
     }
   }
   if (run.interruption.reason instanceof Drain) return handedBack(job, attempt)
@@ -47,6 +48,7 @@ export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement
     delayMs: next.state === 'retrying' ? next.delayMs : 0,
     returnAttempt,
     reason: next.reason,
+    steps: 0,
     // An attempt that does not count leaves no row.
     stack: returnAttempt ? undefined : recordedStackOf(outcome.error),
   }
@@ -55,5 +57,5 @@ export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement
 /** Hands a job back: the attempt does not count, and the next worker may start at once. */
 export function handedBack(job: JobRef, attempt: number): Settlement {
   const state = attempt > 1 ? 'retrying' : 'received'
-  return { ...job, state, delayMs: 0, returnAttempt: true, reason: undefined }
+  return { ...job, state, delayMs: 0, returnAttempt: true, reason: undefined, steps: 0 }
 }

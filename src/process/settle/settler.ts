@@ -91,5 +91,5 @@ export function settler({
 }
 
 function writtenJob({ settlement, handedOver: { writes, messages } }: Ending): WrittenJob {
-  return { job: settlement, writes, messages }
+  return { job: settlement, steps: settlement.steps, writes, messages }
 }

@@ -34,6 +34,7 @@ async function heldJobs(db: TestDatabase, ids: readonly string[]): Promise<Held[
 
 const writing = (job: Held, fence: number, text: string, values: unknown[] = []) => ({
   job: { ...job, fence },
+  steps: 0,
   messages: [],
   writes: [{ text, values, rows: undefined }],
 })

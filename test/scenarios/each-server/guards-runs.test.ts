@@ -18,9 +18,9 @@ const EFFECT = { shard: 0, id: idOf(900), tenant: 'default', key: 'mail' }
 type Ending = (db: Queryable, job: SeededJob) => Promise<boolean>
 
 const settledAs =
-  (state: Settlement['state'], reason?: string): Ending =>
+  (state: Settlement['state'], reason?: string, steps = 0): Ending =>
   async (db, job) => {
-    const settlement = { ...job, state, delayMs: 0, returnAttempt: false, reason }
+    const settlement = { ...job, state, delayMs: 0, returnAttempt: false, reason, steps }
     return (await settleJobs(db, [settlement]))[0] ?? false
   }
 
@@ -37,19 +37,19 @@ const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): 
   }
 }
 
+const written =
+  (steps: number): Ending =>
+  async (db, job) =>
+    (await completeWritten(db, [{ job, step: '(write)', steps }]))[0] ?? false
+
+const withLastStep = (steps: number): Ending =>
+  unlessStale((db, job) => completeWithStep(db, { job, name: 'last', steps, reason: null }))
+
 const endings: [name: string, ending: Ending, after: string][] = [
   ['complete', settledAs('processed'), 'processed'],
   ['settle', settledAs('retrying', 'it failed'), 'retrying'],
-  [
-    'complete_written',
-    async (db, job) => (await completeWritten(db, [{ job, step: '(write)' }]))[0] ?? false,
-    'processed',
-  ],
-  [
-    'complete_with_step',
-    unlessStale((db, job) => completeWithStep(db, { job, name: 'last' }, null)),
-    'processed',
-  ],
+  ['complete_written', written(0), 'processed'],
+  ['complete_with_step', withLastStep(0), 'processed'],
   [
     'record_step',
     unlessStale((db, job) => recordStep(db, { job, epoch: 0, name: 'a', result: '1' })),
@@ -118,6 +118,47 @@ describe.each(endings)('%s', (name, ending, after) => {
     await inOpenTransaction((client) => ending(client, run))
     expect(await isLocked('job', `receipt_id = '${run.receiptId}'`), name).toBe(true)
   })
+})
+
+/** As if a failover had lost the other step of the run, and that of an earlier epoch counted for it. */
+describe.each([
+  ['complete_with_steps', settledAs('processed', undefined, 2)],
+  ['complete_with_steps, with a reason', settledAs('processed', 'the event was stale', 2)],
+  ['complete_written', written(2)],
+  ['complete_with_step', withLastStep(2)],
+])('%s', (_, ending) => {
+  const STEP = `insert into hookonce.step (shard, receipt_id, subscriber, fence, name, epoch)
+    values ($1, $2, $3, 1, $4, $5)`
+
+  test('does not complete a job that has lost a step of its run', async () => {
+    const { db, job, jobIs } = await seededLedger()
+    const run = await job(1, { ...LEASED, epoch: 1 })
+    const other = await job(2, { ...LEASED, epoch: 1 })
+    const step = (of: SeededJob, name: string, epoch: number) =>
+      db.pool.query(STEP, [of.shard, of.receiptId, of.subscriber, name, epoch])
+    await step(run, 'one', 1)
+    await step(run, 'two', 0)
+    await step(other, 'two', 1)
+    expect(await ending(db.pool, run)).toBe(false)
+    expect(await jobIs(1, 'state', 'fence')).toEqual({ state: 'processing', fence: '3' })
+
+    await step(run, 'two', 1)
+    expect(await ending(db.pool, run)).toBe(true)
+    expect(await jobIs(1, 'state')).toEqual({ state: 'processed' })
+  })
+})
+
+test('jobs with and without steps are settled together', async () => {
+  const { db, job, jobIs } = await seededLedger()
+  const [plain, lost, failed] = [await job(1, LEASED), await job(2, LEASED), await job(3, LEASED)]
+  const end = (of: SeededJob, state: Settlement['state'], steps: number): Settlement => {
+    return { ...of, state, delayMs: 0, returnAttempt: false, reason: undefined, steps }
+  }
+  const batch = [end(lost, 'processed', 1), end(failed, 'failed', 1), end(plain, 'processed', 0)]
+  expect(await settleJobs(db.pool, batch)).toEqual([false, true, true])
+  expect(await jobIs(1, 'state')).toEqual({ state: 'processed' })
+  expect(await jobIs(2, 'state')).toEqual({ state: 'processing' })
+  expect(await jobIs(3, 'state')).toEqual({ state: 'failed' })
 })
 
 test('only a run that is over has an end', async () => {

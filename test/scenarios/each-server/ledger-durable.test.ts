@@ -55,8 +55,9 @@ const PROMISES: readonly (readonly [
   ['import', (db) => insertImported(db, work().receipt, [work().receipt])],
   ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
   ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],
-  ['complete written', (db) => completeWritten(db, [{ job: JOB, step: '(write)' }])],
-  ['complete with a step', (db) => completeWithStep(db, { job: JOB, name: 'last' }, null)],
+  ['complete written', (db) => completeWritten(db, [{ job: JOB, step: '(write)', steps: 0 }])],
+  ['complete with steps', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), steps: 1 }])],
+  ['complete with a step', (db) => completeWithStep(db, { job: JOB, name: 'last', steps: 0, reason: null })],
   ['record a step', (db) => recordStep(db, { job: JOB, epoch: 0, name: 'one', result: null })],
   ['start an effect', (db) => requireLive(db, JOB)],
   [

@@ -17,7 +17,15 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
  */
 
 /** A batch of rows from several shards: these would have to be cut by shard first. */
-const OF_MANY_SHARDS = ['complete', 'complete_written', 'let_go', 'lock_expired', 'settle', 'settle_lanes']
+const OF_MANY_SHARDS = [
+  'complete',
+  'complete_with_steps',
+  'complete_written',
+  'let_go',
+  'lock_expired',
+  'settle',
+  'settle_lanes',
+]
 
 /** They read views that only some versions of PostgreSQL have, and no row of the ledger. */
 const OF_SOME_VERSIONS = ['hookonce_checkpoints', 'hookonce_checkpoints_before_17']

@@ -28,6 +28,7 @@ const job = {
   delayMs: 0,
   returnAttempt: false,
   reason: undefined,
+  steps: 0,
 } as const
 
 const statements = [
