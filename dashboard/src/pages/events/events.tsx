@@ -20,6 +20,8 @@ import { type EventsQuery, queryOf } from './query.ts'
 import { Toolbar } from './toolbar.tsx'
 
 const words = texts.events
+/** Fills a screen. The second page follows when it is shown. */
+const FIRST_PAGE = 40
 const PAGE = 100
 const REFRESH_MS = 1_000
 
@@ -107,7 +109,7 @@ function useEvents(query: EventsQuery, { isAtTop, initial }: EventsOptions): Pag
   return usePages(
     (cursor, signal) =>
       client.get('/events', {
-        query: { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) },
+        query: { ...query, ...(cursor === undefined ? { limit: FIRST_PAGE } : { limit: PAGE, cursor }) },
         signal,
       }),
     [query],
