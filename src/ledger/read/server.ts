@@ -11,6 +11,10 @@ const SERVER_FACTS = statement(
      current_setting('fsync') as fsync,
      current_setting('full_page_writes') as "fullPageWrites",
      current_setting('synchronous_commit') as "synchronousCommit",
+     current_setting('synchronous_standby_names') as "synchronousNames",
+     standby.number as standbys,
+     standby.synchronous as "synchronousStandbys",
+     standby.behind as "standbyBehind",
      pg_size_bytes(current_setting('shared_buffers'))::float8 as "sharedBuffers",
      pg_size_bytes(current_setting('max_wal_size'))::float8 as "maxWalSize",
      current_setting('max_connections')::integer as "maxConnections",
@@ -26,7 +30,13 @@ const SERVER_FACTS = statement(
      pg_has_role(current_user, 'pg_read_all_stats', 'usage') as "seesOthers",
      (select count(*)::integer from pg_stat_activity a
       where a.backend_type = 'client backend' and coalesce(a.application_name, '') not like 'hookonce%') as "otherSessions"
-   from pg_database d, pg_roles r
+   from pg_database d, pg_roles r, (
+     select count(*)::integer as number,
+       count(*) filter (where sync_state in ('sync', 'quorum'))::integer as synchronous,
+       max(case when not pg_is_in_recovery() then pg_current_wal_lsn() - flush_lsn end)::float8 as behind
+     from pg_stat_replication
+     where application_name <> 'pg_basebackup' and coalesce(state, 'streaming') in ('streaming', 'catchup')
+   ) standby
    where d.datname = current_database() and r.rolname = current_user`,
 )
 
@@ -38,6 +48,13 @@ export interface ServerFacts {
   readonly fsync: string
   readonly fullPageWrites: string
   readonly synchronousCommit: string
+  /** The setting synchronous_standby_names. */
+  readonly synchronousNames: string
+  /** Connected standbys, and how many of them are synchronous: 0 if this role may not see that. */
+  readonly standbys: number
+  readonly synchronousStandbys: number
+  /** Bytes that the slowest standby has not written to its disk. Null: there is none, or unseen. */
+  readonly standbyBehind: number | null
   readonly sharedBuffers: number
   readonly maxWalSize: number
   readonly maxConnections: number

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ServerFacts } from '../../ledger/read/server.ts'
 import { durationText, GIGABYTE, MEGABYTE, sizeText } from './finding.ts'
 import { horizonFinding, vacuumFinding } from './ledger-checks.ts'
-import { buffersFinding, clockFinding, versionFinding, walFinding } from './server-checks.ts'
+import { buffersFinding, clockFinding, standbyFinding, versionFinding, walFinding } from './server-checks.ts'
 
 /* Limits that a real server reaches only after days or at a size that a test cannot make. */
 
@@ -14,6 +14,10 @@ const facts: ServerFacts = {
   fsync: 'on',
   fullPageWrites: 'on',
   synchronousCommit: 'on',
+  synchronousNames: '',
+  standbys: 0,
+  synchronousStandbys: 0,
+  standbyBehind: null,
   sharedBuffers: 128 * MEGABYTE,
   maxWalSize: GIGABYTE,
   maxConnections: 100,
@@ -32,6 +36,22 @@ const facts: ServerFacts = {
 test('an old server fails', () => {
   expect(versionFinding({ ...facts, version: '13.9', versionNumber: 130_009 }).level).toBe('fail')
   expect(versionFinding({ ...facts, versionNumber: 140_000 }).level).toBe('ok')
+})
+
+test('a failover may lose what an asynchronous standby has not received', () => {
+  const asynchronous = { ...facts, standbys: 2, standbyBehind: 40 * MEGABYTE }
+  expect(standbyFinding(asynchronous)).toMatchObject({
+    level: 'warn',
+    seen: '2 standbys are asynchronous, up to 40 MB behind',
+  })
+  const waiting = { ...asynchronous, synchronousNames: 'b' }
+  expect(standbyFinding(waiting).level).toBe('fail')
+  expect(standbyFinding({ ...waiting, synchronousStandbys: 1 })).toEqual({
+    check: 'standby',
+    level: 'ok',
+    seen: "synchronous_standby_names = 'b'; 1 of 2 standbys are synchronous",
+  })
+  expect(standbyFinding({ ...waiting, seesOthers: false }).level).toBe('ok')
 })
 
 test('memory and log grow with the ledger, up to a limit', () => {

@@ -33,6 +33,7 @@ import {
   durabilityFindings,
   poolerFinding,
   primaryFinding,
+  standbyFinding,
   versionFinding,
   walFinding,
 } from './server-checks.ts'
@@ -135,6 +136,7 @@ async function examine(pool: pg.Pool, options: Examined): Promise<Diagnosis> {
   const attempt = attempts(findings, startedAt)
 
   findings.push(versionFinding(found), primaryFinding(found), ...durabilityFindings(found))
+  if (!found.isStandby) findings.push(standbyFinding(found))
   const tables = (await attempt('size', () => ledgerTables(pool))) ?? []
   const ledgerBytes = tables.reduce((sum, table) => sum + table.bytes, 0)
   findings.push(buffersFinding(found, { ledgerBytes }))

@@ -61,6 +61,33 @@ function commitFinding(setting: string): Finding {
   )
 }
 
+/** A failover to an asynchronous standby loses what the standby has not received. */
+export function standbyFinding(facts: ServerFacts): Finding {
+  const { synchronousNames: names, standbys, synchronousStandbys, standbyBehind, seesOthers } = facts
+  const check = 'standby'
+  const setting = `synchronous_standby_names = '${names}'`
+  if (!seesOthers)
+    return names === ''
+      ? ok(check, `${setting}; the role "${facts.role}" cannot see standbys (grant pg_read_all_stats)`)
+      : ok(check, setting)
+  if (names === '' && standbys === 0) return ok(check, 'no standby follows this server')
+  if (names === '')
+    return warn(
+      check,
+      `${countOf(standbys)} asynchronous, up to ${sizeText(standbyBehind ?? 0)} behind`,
+      'set synchronous_standby_names: a failover loses acknowledged events that the standby has not received',
+    )
+  if (synchronousStandbys === 0)
+    return fail(
+      check,
+      `${setting}, and no such standby is connected`,
+      'start the standby, or change the setting: every commit waits for it, and deliveries are answered with 503',
+    )
+  return ok(check, `${setting}; ${synchronousStandbys} of ${countOf(standbys)} synchronous`)
+}
+
+const countOf = (standbys: number): string => (standbys === 1 ? '1 standby is' : `${standbys} standbys are`)
+
 export interface Sized {
   readonly ledgerBytes: number
 }

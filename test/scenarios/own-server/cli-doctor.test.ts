@@ -68,7 +68,7 @@ describe('the doctor on a server', () => {
     expect(ran).toMatchObject({ code: 0, stderr: '' })
     const checks = findings.map(({ check }) => check)
     for (const check of [
-      'database version primary fsync full_page_writes synchronous_commit shared_buffers max_wal_size',
+      'database version primary fsync full_page_writes synchronous_commit standby shared_buffers max_wal_size',
       'pooler connections clock rights schema lag failures horizon vacuum disk',
     ].flatMap((words) => words.split(' ')))
       expect(checks).toContain(check)

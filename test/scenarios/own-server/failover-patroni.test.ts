@@ -1,0 +1,86 @@
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { startApp } from '../../support/app.ts'
+import { cli } from '../../support/cli.ts'
+import { type PatroniCluster, startPatroni } from '../../support/patroni.ts'
+import { sendOn } from '../../support/sender.ts'
+import { databaseUrl, makeTemplate, TEMPLATE } from '../../support/servers.ts'
+import { until } from '../../support/until.ts'
+
+/** Patroni gives a node that is gone 20 seconds, and a busy machine takes longer for everything. */
+const FAILOVER_MS = 90_000
+
+test('Patroni promotes a synchronous standby, twice: nothing acknowledged is lost, and work goes on', async () => {
+  const cluster = await startPatroni()
+  onTestFinished(() => cluster.remove())
+  await cluster.primary()
+  await until('a standby is synchronous', cluster.hasSynchronousStandby, FAILOVER_MS)
+  await until('HAProxy has found the primary', () => answers(cluster))
+  await makeTemplate(cluster.url)
+  const url = databaseUrl(cluster.url, TEMPLATE)
+  const pool = new pg.Pool({ connectionString: url })
+  pool.on('error', () => undefined)
+  onTestFinished(() => pool.end())
+
+  const options = { leaseMs: 6_000, pollMs: 50, retry: { baseDelayMs: 50, maxDelayMs: 200 } }
+  const app = await startApp({ url }, { options })
+  await startApp({ url }, { options: options, receives: false })
+  const sender = sendOn(({ id }) => app.send({ id, type: KINDS[Number(id.slice(4)) % 2] ?? '' }))
+  const acknowledgesMore = async (): Promise<void> => {
+    const before = sender.acknowledged.size
+    await until('more events are acknowledged', () => sender.acknowledged.size > before + 50, FAILOVER_MS)
+  }
+  await acknowledgesMore()
+  const doctor = await cli(['doctor', '--json'], { DATABASE_URL: url })
+  expect(doctor.json<Finding[]>().find(({ check }) => check === 'standby')).toMatchObject({ level: 'ok' })
+
+  // First the whole machine of the primary dies, then PostgreSQL alone on the next one.
+  for (const strike of ['killNode', 'killServer'] as const) {
+    const old = await cluster.primary()
+    await until('a standby is synchronous', cluster.hasSynchronousStandby, FAILOVER_MS)
+    const refused = sender.statuses.length
+    await old[strike]()
+    await until('the sender is told to come back', () => sender.statuses.indexOf(503, refused) >= 0)
+    await until('another node is the primary', async () => (await cluster.primary()) !== old, FAILOVER_MS)
+    await acknowledgesMore()
+  }
+  await sender.stop()
+
+  const state = 'select count(*)::int as jobs from hookonce.job where state <> $1'
+  await until(
+    'all work is done',
+    async () => (await pool.query<{ jobs: number }>(state, ['processed'])).rows[0]?.jobs === 0,
+    FAILOVER_MS,
+  )
+  const receipts = await pool.query<{ key: string; effects: number }>(
+    `select event_key as key, count(e.receipt_id)::int as effects
+     from hookonce.receipt r left join effect e on e.receipt_id = r.id group by event_key`,
+  )
+  const effects = new Map(receipts.rows.map((row) => [row.key, row.effects]))
+  expect([...sender.acknowledged].filter((key) => !effects.has(key))).toEqual([])
+  expect([...effects].filter(([, number]) => number !== 1)).toEqual([])
+
+  const newest = 'select max(id)::int as id from hookonce.worker'
+  const before = (await pool.query<{ id: number }>(newest)).rows[0]?.id ?? 0
+  await startApp({ url }, { options, receives: false })
+  expect((await pool.query<{ id: number }>(newest)).rows[0]?.id).toBeGreaterThan(before)
+}, 300_000)
+
+const KINDS = ['write.a', 'transaction.a']
+
+interface Finding {
+  readonly check: string
+  readonly level: string
+}
+
+async function answers({ url }: PatroniCluster): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  try {
+    await client.connect()
+    await client.end()
+    return true
+  } catch {
+    // No node is the primary yet.
+    return false
+  }
+}
