@@ -188,7 +188,7 @@ test('a circuit or a rate with a mistake is refused, with what is allowed', asyn
     crm: { url: 'http://127.0.0.1:1/', circuit: { failures: 3 }, rate: { perSecond: 0 } },
   }
   const refused = gateway(db, destinations)
-  await until('it has ended', () => refused.child.exitCode !== null)
+  expect(await refused.ended()).toBe(1)
 
   expect(refused.output.stderr).toContain(
     'destinations.crm.circuit: unknown "failures"; allowed: failureRate, minSamples, windowMs, openMs, maxOpenMs, probes',
