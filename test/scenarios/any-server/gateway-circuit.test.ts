@@ -135,7 +135,7 @@ test('a destination that is down loses no attempts, and gets everything when two
   const db = await freshDatabase()
   const crm = await app('down')
   const circuit = { minSamples: 4, openMs: 100, maxOpenMs: 200, probes: 2 }
-  const destinations = { crm: { url: crm.url, circuit, timeoutMs: 2_000 } }
+  const destinations = { crm: { url: crm.url, circuit } }
   const gateways = [gateway(db, destinations), gateway(db, destinations)]
   const ports = await Promise.all(
     gateways.map(async (one) => (await one.line<{ port: number }>('port')).port),
