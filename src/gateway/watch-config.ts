@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { HookonceError } from '../model/errors.ts'
 import type { Logger } from '../observe/logs.ts'
 
@@ -63,11 +63,12 @@ export function watchConfig({ file, digest, logger, apply }: WatchOptions): Conf
 
   // The file may have changed since it was read.
   onChange()
-  watchFile(file, { interval: POLL_MS, persistent: false }, onChange)
+  // Compares contents: watchFile compares with what it finds first, which is later than our digest.
+  const polling = setInterval(onChange, POLL_MS).unref()
   return {
     reload,
     stop() {
-      unwatchFile(file, onChange)
+      clearInterval(polling)
       clearTimeout(retry)
     },
   }

@@ -3,11 +3,14 @@ import { setSchema } from '../ledger/driver/schema.ts'
 import { checkedUrl } from '../ledger/ledger.ts'
 import { migrate } from '../ledger/migrations/migrate.ts'
 import { openFailure } from '../ledger/open-failure.ts'
+import { quietPool } from '../sql/quiet-pool.ts'
 
 /** Brings the schema of a database up to date. Returns the names of the migrations it applied. */
 export function migrateDatabase(database: string, schema: string): Promise<string[]> {
   return onDatabase(database, async (url) => {
-    const pool = new pg.Pool({ connectionString: url, max: 1, application_name: 'hookonce migrate' })
+    const pool = quietPool(
+      new pg.Pool({ connectionString: url, max: 1, application_name: 'hookonce migrate' }),
+    )
     try {
       return await migrate(setSchema(pool, schema))
     } finally {

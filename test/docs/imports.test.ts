@@ -31,7 +31,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   publish: 'model observe work ledger publishers',
   forward: 'model input http observe sources',
   upkeep: 'observe ledger alerts',
-  operate: 'model input observe ledger effects sources reconcile receive upkeep alerts',
+  operate: 'model input sql observe ledger effects sources reconcile receive upkeep alerts',
   prove: 'model input sources',
   'options.ts': 'model input observe alerts publishers receive sources',
   'subscription.ts': 'model input options.ts process sources',

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
+import { quietPool } from '../../src/sql/quiet-pool.ts'
 import type { Random } from '../chaos/random.ts'
 import { freshDatabase, makeDatabase, type TestDatabase } from '../support/database.ts'
 import { migrationsUpTo, NEWEST } from '../support/old-schema.ts'
@@ -40,8 +41,7 @@ const ENDED = /terminat|ECONNRESET|Connection ended|not queryable/i
 async function migrateUnderFire(random: Random, db: TestDatabase): Promise<void> {
   let isOver = false
   const migrators = Array.from({ length: 1 + random.below(3) }, async () => {
-    const pool = new pg.Pool({ connectionString: db.url, max: 2, application_name: 'migrator' })
-    pool.on('error', () => undefined)
+    const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 2, application_name: 'migrator' }))
     try {
       await migrate(pool, { pauseMs: 10, lockTimeoutMs: 50 })
     } catch (error) {

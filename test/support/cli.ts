@@ -30,8 +30,8 @@ export interface Ran {
 
 /** Runs a command to its end. */
 export async function cli(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  const { child, output } = begin(process.execPath, [MAIN, ...args], { env })
-  await once(child, 'close')
+  const { child, output, closed } = begin(process.execPath, [MAIN, ...args], { env })
+  await closed
   const { stdout, stderr } = output
   return { code: child.exitCode, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }
 }
@@ -42,8 +42,10 @@ export interface RunningCli {
   readonly output: { stdout: string; stderr: string }
   /** Waits for a line of JSON, on either stream, that has this field. */
   line<T>(field: string): Promise<T>
-  /** Asks it to stop, and gives its exit code. */
-  stop(): Promise<number | null>
+  /** Waits for its exit and for the rest of its output, and gives its exit code. */
+  ended(): Promise<number | null>
+  /** Asks it to stop, and waits as `ended` does. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 export function startCli(args: readonly string[], env: Record<string, string> = {}): RunningCli {
@@ -52,7 +54,7 @@ export function startCli(args: readonly string[], env: Record<string, string> = 
 
 /** Any program that becomes the command. */
 export function startProgram(file: string, args: readonly string[], where: Where): RunningCli {
-  const { child, output } = begin(file, args, where)
+  const { child, output, closed } = begin(file, args, where)
   const lines: Record<string, unknown>[] = []
   for (const stream of [child.stdout, child.stderr]) {
     if (!stream) continue
@@ -60,19 +62,27 @@ export function startProgram(file: string, args: readonly string[], where: Where
       if (line.startsWith('{')) lines.push(JSON.parse(line))
     })
   }
+  let isClosed = false
+  child.once('close', () => {
+    isClosed = true
+  })
+  async function ended(): Promise<number | null> {
+    await closed
+    return child.exitCode
+  }
   return {
     child,
     output,
     line: <T>(field: string) =>
       until(`${file} ${args.join(' ')} says "${field}"`, () => {
-        if (child.exitCode !== null) throw new Error(`it ended: ${output.stdout}${output.stderr}`)
-        return lines.find((line) => field in line) as T | undefined
+        const found = lines.find((line) => field in line) as T | undefined
+        if (!found && isClosed) throw new Error(`it ended: ${output.stdout}${output.stderr}`)
+        return found
       }),
-    async stop() {
-      const gone = once(child, 'exit')
-      child.kill('SIGTERM')
-      await gone
-      return child.exitCode
+    ended,
+    stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      return ended()
     },
   }
 }
@@ -95,6 +105,8 @@ function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) 
   child.stderr.on('data', (chunk) => {
     output.stderr += String(chunk)
   })
+  // A process exits before the last of its output is read.
+  const closed = once(child, 'close')
   const gone = once(child, 'exit')
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) {
@@ -102,7 +114,7 @@ function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) 
       await gone
     }
   })
-  return { child, output }
+  return { child, output, closed }
 }
 
 export function temporaryDirectory(): string {

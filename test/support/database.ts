@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
+import { quietPool } from '../../src/sql/quiet-pool.ts'
 import { leaveDatabase, takePristine } from './idle-databases.ts'
 import { databaseUrl } from './servers.ts'
 
@@ -28,8 +29,7 @@ export async function makeDatabase(): Promise<TestDatabase & { remove(): Promise
   const admin = new pg.Pool({ connectionString: serverUrl, max: 1 })
   const pristine = await takePristine(admin, serverUrl)
   const url = databaseUrl(serverUrl, pristine.name)
-  const pool = new pg.Pool({ connectionString: url, max: 4 })
-  pool.on('error', () => undefined)
+  const pool = quietPool(new pg.Pool({ connectionString: url, max: 4 }))
   return {
     url,
     pool,

@@ -14,6 +14,7 @@ export interface Example {
   printed(): string
   /** Delivers `invoice.paid` as Stripe would; undefined while the example does not listen yet. */
   deliver(invoice: string): Promise<number>
+  /** Waits for its exit and the rest of its output. */
   stop(): Promise<void>
 }
 
@@ -35,6 +36,8 @@ export async function startExample(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const gone = once(app, 'exit')
+  // A process exits before the last of its output is read.
+  const closed = once(app, 'close')
   onTestFinished(async () => {
     app.kill('SIGKILL')
     await gone
@@ -61,7 +64,7 @@ export async function startExample(
     },
     async stop() {
       app.kill('SIGTERM')
-      await gone
+      await closed
     },
   }
 }

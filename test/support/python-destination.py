@@ -31,7 +31,9 @@ class Destination(BaseHTTPRequestHandler):
             "attempt": attempt,
             "body": body.decode(),
         }
-        print(json.dumps(got), flush=True)
+        # In one piece: print() writes the end of the line apart, and another thread may come between.
+        sys.stdout.write(json.dumps(got) + "\n")
+        sys.stdout.flush()
         self.send_response(500 if attempt == 1 else 204)
         self.send_header("content-length", "0")
         self.end_headers()

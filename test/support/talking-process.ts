@@ -14,6 +14,7 @@ export interface TalkingProcess {
   /** Waits until it says a line with this word. */
   says(word: string): Promise<Line>
   kill(signal: NodeJS.Signals): void
+  /** Waits for its exit and its last lines, and gives its exit code. */
   exited(): Promise<number | null>
 }
 
@@ -35,6 +36,8 @@ export function startTalking(script: string, { config, env }: Environment): Talk
     errors += String(chunk)
   })
   const gone = once(child, 'exit')
+  // A process exits before the last of its lines is read.
+  const closed = once(child, 'close')
   let isClosed = false
   child.once('close', () => {
     isClosed = true
@@ -54,7 +57,7 @@ export function startTalking(script: string, { config, env }: Environment): Talk
       }),
     kill: (signal) => void child.kill(signal),
     async exited() {
-      await gone
+      await closed
       return child.exitCode
     },
   }

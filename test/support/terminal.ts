@@ -35,6 +35,10 @@ export function inTerminal(words: readonly string[], env: Record<string, string>
     output += String(chunk)
   })
   const gone = once(child, 'close')
+  let isClosed = false
+  child.once('close', () => {
+    isClosed = true
+  })
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await gone
@@ -44,7 +48,7 @@ export function inTerminal(words: readonly string[], env: Record<string, string>
     async shows(text) {
       await until(`the terminal shows ${String(text)}`, () => {
         if (typeof text === 'string' ? output.includes(text) : text.test(output)) return true
-        if (child.exitCode !== null) throw new Error(`it ended and never showed ${String(text)}: ${output}`)
+        if (isClosed) throw new Error(`it ended and never showed ${String(text)}: ${output}`)
         return false
       })
     },

@@ -14,6 +14,7 @@ import { ledgerTables, schemaRights } from '../../ledger/read/tables.ts'
 import { listDataKeys } from '../../ledger/vault/data-keys.ts'
 import { parseMasterKeys } from '../../ledger/vault/master-keys.ts'
 import { HookonceError } from '../../model/errors.ts'
+import { quietPool } from '../../sql/quiet-pool.ts'
 import { listWorkers, readBacklogs } from '../status.ts'
 import { type Attempt, attempts, failedCheck, QUERY_MS, withoutCode } from './attempts.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
@@ -106,8 +107,9 @@ async function diagnoseUrl(options: DiagnoseOptions, url: string): Promise<Diagn
     query_timeout: QUERY_MS,
     ...(isEmbedded ? { ssl: false } : {}),
   }
-  const pool = setSchema(new pg.Pool({ ...config, max: 1, Client: UnpreparedClient }), options.schema)
-  pool.on('error', () => undefined)
+  const pool = quietPool(
+    setSchema(new pg.Pool({ ...config, max: 1, Client: UnpreparedClient }), options.schema),
+  )
   try {
     return await examine(pool, { ...options, config, url, isEmbedded })
   } finally {

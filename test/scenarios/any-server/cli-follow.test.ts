@@ -22,10 +22,8 @@ function following(db: TestDatabase, ...args: string[]) {
   return { running, seen, sees }
 }
 
-async function interrupt({ child, output }: RunningCli): Promise<string> {
-  child.kill('SIGINT')
-  await until('it ends', () => child.exitCode !== null)
-  expect(child.exitCode).toBe(0)
+async function interrupt({ stop, output }: RunningCli): Promise<string> {
+  expect(await stop('SIGINT')).toBe(0)
   return output.stderr
 }
 

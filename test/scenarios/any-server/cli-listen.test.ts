@@ -80,13 +80,6 @@ async function startListen(from: string, to: string, options: ListenOptions): Pr
   return running
 }
 
-async function interrupt({ child }: RunningCli): Promise<number | null> {
-  const gone = once(child, 'close')
-  child.kill('SIGINT')
-  await gone
-  return child.exitCode
-}
-
 /** A gateway whose destination wants every type. */
 async function gatewayTo(url: string, options: AdminApiOptions = {}): Promise<AdminApi> {
   const app = { url, secret: 'env:FORWARD_SECRET', allowPrivate: ['127.0.0.1'] }
@@ -171,7 +164,7 @@ test('an app that fails twice gets the bytes and headers again, and the destinat
   const { jobs } = await ownWork(api.db)
   expect(jobs).toMatchObject([{ attempt: 1 }, { attempt: 1 }, { attempt: 1 }])
   expect(own.bodies).toHaveLength(3)
-  expect(await interrupt(listener)).toBe(0)
+  expect(await listener.stop('SIGINT')).toBe(0)
   expect(linesOf(listener).at(-1)).toEqual({
     summary: { delivered: 2, refused: 0, failed: 0, skipped: 0, retries: 2 },
   })
@@ -196,7 +189,7 @@ test('an app that succeeds acknowledges nothing for a destination that fails; a 
   await outcome(listener, 'evt_1', 'delivered')
   const gone = await outcome(listener, 'evt_0', 'skipped')
   expect(gone.reason).toContain('BODY_EXPIRED')
-  await interrupt(listener)
+  await listener.stop('SIGINT')
   expect(app.keys()).toEqual(['evt_1'])
   expect(await ownWork(api.db)).toEqual(before)
   expect(before.jobs).toHaveLength(2)
@@ -213,7 +206,7 @@ test('a restart of listener and gateway leaves no gap and repeats nothing; filte
   expect(await deliver(api.port, 'cus_1', 'customer.created')).toBe(202)
   expect(await deliver(api.port, 'evt_2', 'invoice.voided')).toBe(202)
   await outcome(first, 'evt_2', 'delivered')
-  expect(await interrupt(first)).toBe(0)
+  expect(await first.stop('SIGINT')).toBe(0)
 
   expect(await deliver(api.port, 'evt_3')).toBe(202)
   expect(await deliver(api.port, 'cus_2', 'customer.created')).toBe(202)
@@ -232,7 +225,7 @@ test('a restart of listener and gateway leaves no gap and repeats nothing; filte
   expect(linesOf(second).some(({ connection }) => connection === 'restored')).toBe(true)
   expect(await deliver(third.port, 'evt_6')).toBe(202)
   await outcome(second, 'evt_6', 'delivered')
-  expect(await interrupt(second)).toBe(0)
+  expect(await second.stop('SIGINT')).toBe(0)
   expect(app.keys()).toEqual(['evt_1', 'evt_2', 'evt_3', 'evt_4', 'evt_5', 'evt_6'])
 
   // With other filters it is another listener, which begins now; --since begins earlier.
@@ -241,7 +234,7 @@ test('a restart of listener and gateway leaves no gap and repeats nothing; filte
     args: ['--type', 'customer.*', '--type', 'invoice.voided', '--since', '1h'],
   })
   await outcome(other, 'cus_2', 'delivered')
-  await interrupt(other)
+  await other.stop('SIGINT')
   expect(app.keys().slice(6)).toEqual(['cus_1', 'evt_2', 'cus_2'])
   const kept = readdirSync(dir).filter((file) => file.startsWith('listen-'))
   expect(kept).toHaveLength(2)
@@ -273,14 +266,14 @@ test('an event whose attempt was stopped is sent again; a 4xx is final; an app t
   const first = await startListen(fromOf(api), app.url, options)
   expect(await deliver(api.port, 'evt_1')).toBe(202)
   await outcome(first, 'evt_1', 'retry')
-  expect(await interrupt(first)).toBe(0)
+  expect(await first.stop('SIGINT')).toBe(0)
   app.usual = 404
   const second = await startListen(fromOf(api), app.url, options)
   await outcome(second, 'evt_1', 'refused')
   app.usual = 200
   expect(await deliver(api.port, 'evt_2')).toBe(202)
   await outcome(second, 'evt_2', 'delivered')
-  await interrupt(second)
+  await second.stop('SIGINT')
   const keys = app.keys()
   expect(keys.filter((key) => key === 'evt_2')).toHaveLength(1)
   const sent = app.received.at(-1)
@@ -291,7 +284,7 @@ test('an event whose attempt was stopped is sent again; a 4xx is final; an app t
   const given = await outcome(down, 'evt_1', 'failed')
   expect(given).toMatchObject({ attempt: 5, error: expect.stringContaining('ECONNREFUSED') })
   expect(linesOf(down).filter(({ outcome }) => outcome === 'retry')).toHaveLength(4)
-  await interrupt(down)
+  await down.stop('SIGINT')
 })
 
 test('a wrong token, one without bodies, and a wrong address are explained, and no token is printed', async () => {

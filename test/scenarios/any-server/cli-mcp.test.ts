@@ -8,6 +8,7 @@ import { CLI_ENV, cli, MAIN } from '../../support/cli.ts'
 import { deliver } from '../../support/gateway.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { listening } from '../../support/listening-server.ts'
+import { until } from '../../support/until.ts'
 
 /* An agent that looks into a gateway. test/official/mcp.test.ts speaks to it with MCP's own client. */
 
@@ -82,6 +83,7 @@ test('finds a failed event, explains it, plans and makes its replay, under its o
   expect(await deliver(api.port, 'evt_1')).toBe(202)
   expect(await deliver(api.port, 'evt_1')).toBe(200)
   await jobsAre(api.db, 'failed', 1)
+  await until('the repeat is counted', () => api.db.number('select count(*) from hookonce.duplicate'))
   const token = await api.token({ name: 'agent', role: 'operator' })
   const mcp = startMcp(fromOf(api), token, '--allow-changes')
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -115,9 +114,7 @@ test('Ctrl-C ends a run with a report of what was done, and the next run does th
   }
   const running = startCli(args(api), env)
   await isAtPage
-  running.child.kill('SIGINT')
-  await once(running.child, 'close')
-  expect(running.child.exitCode).toBe(130)
+  expect(await running.stop('SIGINT')).toBe(130)
   expect(running.output.stdout).toContain('2 missing, 2 recorded')
   expect(running.output.stdout).toContain('not complete: the run was interrupted')
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(2)

@@ -6,6 +6,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import type { TestPayload } from '../../support/source.ts'
+import { until } from '../../support/until.ts'
 
 interface News extends TestPayload {
   readonly entity: string
@@ -64,9 +65,11 @@ test('older news is stale: nothing is written, the job is processed, and that is
   expect(await db.rows('select reason from hookonce.job where receipt_id = $1', [id])).toEqual([
     { reason: 'stale: in_1 is at 10, this event at 9' },
   ])
-  const text = await hooks.metrics()
+  const text = await until('both are counted', async () => {
+    const metrics = await hooks.metrics()
+    return metrics.includes('hookonce_processed_total{source="test",subscriber="*"} 2') ? metrics : undefined
+  })
   expect(text).toContain('hookonce_stale_total{source="test",subscriber="*"} 1')
-  expect(text).toContain('hookonce_processed_total{source="test",subscriber="*"} 2')
   const env = { DATABASE_URL: db.url }
   expect((await cli(['events'], env)).stdout).toMatch(/ stale /)
   expect((await cli(['show', id], env)).stdout).toContain('stale: in_1 is at 10')

@@ -74,10 +74,14 @@ test('a Python app verifies what it gets, and fails each first attempt', async (
   const port = await gateway(db, { app: { url: `http://127.0.0.1:${pythonPort}/`, retry } })
   for (const id of ['evt_1', 'evt_2']) expect(await deliver(port, id)).toBe(202)
   await inState(db, 'processed', 2)
-  const got = python.output.stdout
-    .split('\n')
-    .filter((line) => line.includes('"id"'))
-    .map((line) => JSON.parse(line) as { id: string; signed: boolean; attempt: number; body: string })
+  const lines = (): string[] => python.output.stdout.split('\n').slice(0, -1)
+  const printed = await until('all that it got is printed', () => {
+    const found = lines().filter((line) => line.includes('"id"'))
+    return found.length >= 4 ? found : undefined
+  })
+  const got = printed.map(
+    (line) => JSON.parse(line) as { id: string; signed: boolean; attempt: number; body: string },
+  )
   expect(got).toHaveLength(4)
   expect(got.every(({ signed }) => signed)).toBe(true)
   for (const key of ['evt_1', 'evt_2']) {

@@ -265,6 +265,7 @@ test('a destination that hangs uses up its own connections only', async () => {
     for (let n = 0; n < 8; n += 1)
       await hooks.fetch(new Request('http://app.test/in/test', signed({ id: `evt_${n}`, type: 'a' })))
     await until('the other destination has everything', () => got.length === 8)
+    await until('it has all the connections that it gets', () => connections() >= 2)
     expect(connections()).toBe(2)
   } finally {
     await hooks.stop({ drainMs: 0 })

@@ -135,7 +135,7 @@ test('a destination that is down loses no attempts, and gets everything when two
   const db = await freshDatabase()
   const crm = await app('down')
   const circuit = { minSamples: 4, openMs: 100, maxOpenMs: 200, probes: 2 }
-  const destinations = { crm: { url: crm.url, circuit, timeoutMs: 2_000 } }
+  const destinations = { crm: { url: crm.url, circuit } }
   const gateways = [gateway(db, destinations), gateway(db, destinations)]
   const ports = await Promise.all(
     gateways.map(async (one) => (await one.line<{ port: number }>('port')).port),
@@ -188,7 +188,7 @@ test('a circuit or a rate with a mistake is refused, with what is allowed', asyn
     crm: { url: 'http://127.0.0.1:1/', circuit: { failures: 3 }, rate: { perSecond: 0 } },
   }
   const refused = gateway(db, destinations)
-  await until('it has ended', () => refused.child.exitCode !== null)
+  expect(await refused.ended()).toBe(1)
 
   expect(refused.output.stderr).toContain(
     'destinations.crm.circuit: unknown "failures"; allowed: failureRate, minSamples, windowMs, openMs, maxOpenMs, probes',

@@ -118,13 +118,13 @@ test('TypeScript without a loader says what to do', async () => {
     symlinkSync(join(ROOT, 'node_modules', name), join(copy, 'node_modules', name))
   const args = [join(copy, 'dist/cli/bin.js'), 'serve', '--check']
   const checking = startProgram(process.execPath, args, { cwd: dir, env: ALL_ENV })
-  await until('it has ended', () => checking.child.exitCode !== null)
+  const exitCode = await checking.ended()
   // Newer versions of Node.js load it by themselves.
   if ('typescript' in process.features && process.features.typescript) {
     expect(checking.output.stderr).not.toContain('jiti')
     return
   }
-  expect(checking.child.exitCode).toBe(1)
+  expect(exitCode).toBe(1)
   expect(checking.output.stderr).toContain('does not load TypeScript: run `npm install jiti`')
 })
 

@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { stripe } from '../../../src/sources/index.ts'
 import { ADMIN_TOKEN } from '../../support/admin-api.ts'
 import { type RunningCli, startCli, temporaryDirectory } from '../../support/cli.ts'
@@ -227,8 +227,11 @@ test('while the ledger is down the old configuration stays, and the new one come
   const file = changeableFile({ sources: { stripe: SOURCE }, destinations: { app: to(app.url) } })
   const gateway = startCli(serveArgs(file.path), { ...ENV, DATABASE_URL: db.url })
   const { port } = await gateway.line<Ready>('port')
+  // On one connection: the pool would close it when idle, and could not open another.
+  const client = await db.pool.connect()
+  onTestFinished(() => client.release())
   const allowConnections = (allowed: boolean): Promise<unknown> =>
-    db.pool.query('update pg_database set datallowconn = $1 where datname = current_database()', [allowed])
+    client.query('update pg_database set datallowconn = $1 where datname = current_database()', [allowed])
   await allowConnections(false)
   file.write({ sources: { stripe: SOURCE, second: SOURCE }, destinations: { app: to(app.url) } })
   await until('it cannot be opened', () => logged(gateway, KEPT).length >= 1)

@@ -144,6 +144,7 @@ test('an observer that throws in every member harms neither answers, nor jobs, n
   )
   expect(await db.rows('select state from hookonce.job')).toEqual([{ state: 'processed' }])
   expect(effects).toBe(1)
+  await until('the attempt is reported', () => attempts.length > 0)
   expect(attempts).toEqual(['processed'])
   for (const member of ['delivery', 'attempt', 'effectStarted', 'effectEnded', 'span', 'traceparent'])
     expect(warnings).toHaveBeenCalledWith(`${member}() of an observer of hookonce threw: Error: disk full`)

@@ -45,7 +45,9 @@ test('what a worker gives back may have to wait for a lock: its heart goes on be
   await client.query('begin')
   await client.query(`select from hookonce.job where started_at < now() - interval '50 seconds' for update`)
   await until('it is being given back', () =>
-    db.number(`select count(*) from pg_stat_activity where wait_event_type = 'Lock'`),
+    db.number(
+      `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    ),
   )
   const beats = async () =>
     (await db.rows<{ at: Date }>('select max(lease_until) as at from hookonce.worker'))[0]?.at
@@ -68,7 +70,9 @@ test('a worker whose listening connection hears nothing any more stops all the s
   await deliver(hooks, { id: 'a', type: 'x' })
   await until('it runs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
   await until('somebody listens', () =>
-    db.number(`select count(*) from pg_stat_activity where query = 'listen hookonce_work'`),
+    db.number(
+      `select count(*) from pg_stat_activity where datname = current_database() and query = 'listen hookonce_work'`,
+    ),
   )
   proxy.swallow()
   const stopped = hooks.stop({ drainMs: 100 })

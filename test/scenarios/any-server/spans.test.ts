@@ -150,6 +150,8 @@ test('the trace of a delivery reaches the attempt and the message in other proce
   })
   await working.start()
   await until('both are published', () => worked.spans('message').length === 2)
+  // A message may be out before the run that published it has ended.
+  await until('the attempt has ended', () => worked.spans('attempt').length === 1)
   const [delivery] = received.spans('delivery')
   const [attempt] = worked.spans('attempt')
   expect(attempt?.span).toMatchObject({ traceparent: `00-${delivery?.trace}-${delivery?.id}-01` })

@@ -3,6 +3,7 @@ import type { Context } from '../../../src/index.ts'
 import type { CrashPoint, TestHooks } from '../../../src/testing/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 import type { testSource } from '../../support/source.ts'
+import { until } from '../../support/until.ts'
 
 type Kit = TestHooks<{ test: ReturnType<typeof testSource> }>
 
@@ -49,7 +50,7 @@ test('a crash at the second commit is after the writes that the completion commi
   await t.deliver('test', 'paid', { invoice: 'in_1' })
   await t.settled()
   await t.waitFor({ state: 'processed' })
-  await expect.poll(() => crash.wasReached).toBe(true)
+  await until('it crashes', () => crash.wasReached)
   await t.settled()
   expect(await t.rows('mails')).toHaveLength(1)
 })
@@ -119,7 +120,8 @@ test.each(Object.keys(STALE_WAYS))(
     await t.loseLease({ at: way === 'a step' ? 'step:any' : 'write' })
     await t.deliver('test', 'paid')
     await t.settled()
-    await expect.poll(() => ended.toSorted()).toEqual(['run 1: LEASE_LOST', 'run 2 went on'])
+    await until('both runs have ended', () => ended.length === 2)
+    expect(ended.toSorted()).toEqual(['run 1: LEASE_LOST', 'run 2 went on'])
     expect(await t.rows('payments')).toHaveLength(1)
   },
 )

@@ -226,7 +226,8 @@ test('if the process of a probe is killed, another one probes and closes the cir
   await circuitIs(db, 'closed')
   await jobsAre(db, 'processed', 28)
 
-  expect(await db.number('select count(*) from effect')).toBe(28)
+  // A busy machine may cost a worker its lease, and a handler of the test's own runs again.
+  expect(await db.number('select count(distinct receipt_id) from effect')).toBe(28)
 })
 
 test('an event that always fails does not keep the circuit open for the others', async () => {
@@ -290,11 +291,12 @@ test('a probe needs a token of the rate, like any other run', async () => {
   const hooks = subscribe(testHooks(db, SOON), to, { circuit, rate })
   await hooks.start()
   for (let n = 0; n < 6; n += 1) await deliver(hooks, { id: `evt_${n}`, type: 'a' })
+  await until('each token is used', () => to.calls.length === rate.burst)
   // Each failed probe puts the next one off.
   await until('probes were due for many looks', () =>
     db.number(`select count(*) from hookonce.limiter where probe_at < now() - interval '500 ms'`),
   )
-  expect(to.calls).toHaveLength(4)
+  expect(to.calls).toHaveLength(rate.burst)
   to.isDown = false
   await db.rows('update hookonce.limiter set tokens = 6, burst = 6')
   await circuitIs(db, 'closed')

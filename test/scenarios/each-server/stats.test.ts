@@ -70,9 +70,11 @@ test('the statistics of a known sequence say what happened in it, also which rep
   expect(stats.subscribers).toMatchObject([
     { source: 'test', subscriber: 'app', processed: 2, failed: 1, received: 0 },
   ])
-  // All of it happened in the last part of the day.
-  const trend = stats.sources.find(({ source }) => source === 'test')?.trend
-  expect(trend).toEqual([...Array(23).fill(0), 3])
+  // All of it happened in the last hour of the day, or the hour has ended meanwhile.
+  const trend = stats.sources.find(({ source }) => source === 'test')?.trend ?? []
+  expect(trend.slice(0, 22)).toEqual(Array(22).fill(0))
+  expect(trend.slice(22).reduce((sum, received) => sum + received)).toBe(3)
+  expect(trend).toHaveLength(24)
   const one = await readStats(ledgerOf(db), { windowMs: HOUR_MS, source: '(unknown)' })
   expect(one.totals).toMatchObject({ received: 0, rejected: 1, acceptP50Ms: null })
 })
