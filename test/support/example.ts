@@ -15,6 +15,8 @@ export interface Example {
   /** Delivers `invoice.paid` as Stripe would; undefined while the example does not listen yet. */
   deliver(invoice: string): Promise<number>
   stop(): Promise<void>
+  /** Resolves when the process has ended. */
+  readonly gone: Promise<unknown>
 }
 
 export async function startExample(
@@ -45,6 +47,7 @@ export async function startExample(
   })
   return {
     printed: () => printed,
+    gone,
     async deliver(invoice) {
       const body = JSON.stringify({
         id: `evt_${invoice}`,
