@@ -79,6 +79,18 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'packaging',
+          include: ['test/packaging/*.test.ts'],
+          globalSetup: ['test/support/servers.ts', 'test/packaging/install.ts'],
+          env: { HOOKONCE_DURABILITY: 'unsafe' },
+          provide: { server: 'embedded' },
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
+          retry: SECOND_TRY,
+        },
+      },
+      {
+        test: {
           name: 'site',
           include: ['test/site/*.test.ts'],
           globalSetup: ['test/site/install.ts'],

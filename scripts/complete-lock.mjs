@@ -43,7 +43,7 @@ const sorted = Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1)
 writeFileSync(path, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`)
 
 function platformOf(name) {
-  const words = name.split(/[-/]/)
+  const words = name.split(/[-/.]/)
   const os = SYSTEMS.filter((system) => words.includes(system))
   const cpu = PROCESSORS.filter((processor) => words.includes(processor))
   if (os.length === 0 && cpu.length === 0) throw new Error(`${name} names no platform: install it by hand`)

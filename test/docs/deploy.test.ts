@@ -1,14 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { validate } from 'dockerfile-utils'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { installDebian } from '../../scripts/debian.mjs'
 import { readConfig } from '../../src/gateway/config/config.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
+import { installPackage } from '../support/install-package.ts'
 
 /*
  * The files of deploy/ and the image, read by tools that know their formats. No test starts them:
@@ -30,17 +32,15 @@ describe('Kubernetes', () => {
   test.each(manifests.map(({ file, manifest }) => [file, manifest.kind, manifest]))(
     '%s: the %s has the shape that the API server expects',
     async (_file, _kind, manifest) => {
-      const module = `kubernetes-models/${manifest.apiVersion}/${manifest.kind}`
-      const models = (await import(module)) as Record<string, new (data: object) => Model>
-      const Kind = models[manifest.kind] as new (data: object) => Model
+      const Kind = await modelOf(manifest)
       expect(() => new Kind(manifest).validate()).not.toThrow()
     },
   )
 
   test('the shapes are really checked', async () => {
-    const { Service } = await import('kubernetes-models/v1/Service')
     const wrong = { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 'eighty' }] } }
-    expect(() => new Service(wrong as never).validate()).toThrow()
+    const Service = await modelOf(wrong)
+    expect(() => new Service(wrong).validate()).toThrow()
   })
 
   test('hookonce accepts the configuration', async () => {
@@ -99,8 +99,14 @@ describe('Kubernetes', () => {
   })
 })
 
-interface Model {
-  validate(): void
+type Model = new (data: object) => { validate(): void }
+
+async function modelOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Promise<Model> {
+  const home = join(root, 'test/kubernetes')
+  installPackage(home)
+  const { resolve } = createRequire(join(home, 'package.json'))
+  const models = await import(pathToFileURL(resolve(`kubernetes-models/${apiVersion}/${kind}`)).href)
+  return models[kind] as Model
 }
 
 /** As much of a manifest as the tests ask for. The API's own schemas check the rest. */

@@ -8,9 +8,13 @@ export const NEEDS_GIT_HISTORY = 'needs a full git clone: older builds are made 
 /** The destination in another language is a program of its standard library. */
 export const NEEDS_PYTHON = 'needs python3'
 
+/** npm has programs of other releases and managers for this platform. */
+export const NEEDS_LINUX_X64 = 'needs Linux on x64: npm has the programs for it'
+
 /** Reasons for which a test may be set aside even in CI. */
 export const DECLARED_SKIPS: ReadonlySet<string> = new Set([
   NEEDS_FIRESTORE_EMULATOR,
   NEEDS_GIT_HISTORY,
   NEEDS_PYTHON,
+  NEEDS_LINUX_X64,
 ])

@@ -16,6 +16,8 @@ export interface Example {
   deliver(invoice: string): Promise<number>
   /** Waits for its exit and the rest of its output. */
   stop(): Promise<void>
+  /** Resolves when the process has ended. */
+  readonly gone: Promise<unknown>
 }
 
 export async function startExample(
@@ -48,6 +50,7 @@ export async function startExample(
   })
   return {
     printed: () => printed,
+    gone,
     async deliver(invoice) {
       const body = JSON.stringify({
         id: `evt_${invoice}`,

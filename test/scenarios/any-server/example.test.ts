@@ -25,6 +25,22 @@ test('the example of the README sends one receipt for an invoice that Stripe rep
   expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 2 }])
 })
 
+test('the example that crashes is finished by the next process, once', async () => {
+  const db = await freshDatabase()
+  const crashing = await startExample('crash.mjs', db, { CRASH: '1' })
+  expect(await crashing.deliver('in_123')).toBe(202)
+  await crashing.gone
+  expect(await db.rows('select invoice from payments')).toEqual([])
+  const next = await startExample('crash.mjs', db)
+  await until('it is processed', async () => {
+    return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 1
+  })
+  await next.stop()
+  expect(crashing.printed()).toContain('attempt 1 for in_123')
+  expect(next.printed()).toContain('attempt 2 for in_123')
+  expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
+})
+
 test('the example of the outbox tells shipping once of an invoice that Stripe reports twice', async () => {
   const db = await freshDatabase()
   const secret = `whsec_${Buffer.from('the secret that shipping knows').toString('base64')}`

@@ -1,0 +1,1 @@
+export function patternOf(documented: string): RegExp

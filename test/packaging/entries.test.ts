@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, inject, test } from 'vitest'
+import { NEEDS_LINUX_X64 } from '../support/declared-skips.ts'
+import { output } from './support/command.ts'
+
+/* What the entries of the installed package load, measured in a real process. */
+
+const root = join(import.meta.dirname, '..', '..')
+const node = join(import.meta.dirname, 'node_modules/node-24/bin/node')
+const TABLE = 'docs/reference/entries.md'
+/** An entry uses at least this share of its budget: a larger budget would hide a new import. */
+const LEAST_USE = 0.8
+
+interface Loaded {
+  readonly files: Record<string, string>
+  readonly imports: readonly (readonly [string | undefined, string])[]
+}
+
+async function loadedBy(entries: readonly string[]): Promise<Loaded> {
+  const cwd = inject('installedApp')
+  const script = join(import.meta.dirname, 'support/loaded-modules.mjs')
+  return JSON.parse(await output([node, script, cwd, root, ...entries], { cwd })) as Loaded
+}
+
+interface Entry {
+  readonly modules: number
+  readonly kilobytes: number
+  readonly packages: readonly string[]
+}
+
+/** The files that each file imports. */
+function importsOf({ imports }: Loaded): Map<string | undefined, string[]> {
+  const targets = new Map<string | undefined, string[]>()
+  for (const [from, to] of imports) targets.set(from, [...(targets.get(from) ?? []), to])
+  return targets
+}
+
+/** What an entry loads, alone. */
+function sizeOf(file: string | undefined, imports: Map<string | undefined, string[]>): Entry {
+  const loaded = new Set([String(file)])
+  // A set grows while it is walked.
+  for (const from of loaded) for (const to of imports.get(from) ?? []) loaded.add(to)
+  const own = [...loaded].filter((file) => file.includes('/node_modules/hookonce/dist/'))
+  const bytes = own.reduce((sum, file) => sum + statSync(fileURLToPath(file)).size, 0)
+  const others = [...loaded].map(packageOf).filter((name) => DIRECT.has(name))
+  return { modules: own.length, kilobytes: Math.ceil(bytes / 1000), packages: [...new Set(others)].sort() }
+}
+
+/** The package of a file: `pg-types`, `@nestjs/common`. */
+function packageOf(file: string): string {
+  return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? file
+}
+
+/** The packages that hookonce depends on itself; each brings its own. */
+const DIRECT = new Set(Object.keys(packageJson().dependencies))
+
+function packageJson(): { dependencies: object; exports: Record<string, unknown> } {
+  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+}
+
+const named = Object.keys(packageJson().exports)
+  .filter((path) => !path.includes('*') && !path.endsWith('.json'))
+  .map((path) => `hookonce${path.slice(1)}`)
+const providers = readdirSync(join(root, 'dist/sources/catalogue'))
+  .filter((file) => file.endsWith('.js') && file !== 'index.js')
+  .map((file) => `hookonce/sources/${file.slice(0, -3)}`)
+
+test.for(['hookonce/keys', 'hookonce/sources'])(
+  '%s loads neither pg nor the server',
+  async (entry, context) => {
+    if (!existsSync(node)) return context.skip(NEEDS_LINUX_X64)
+    const { imports } = await loadedBy([entry])
+    const loaded = imports.map(([, file]) => file)
+    expect(loaded.some((file) => file.endsWith('/dist/model/errors.js'))).toBe(true)
+    expect(loaded.filter((file) => /\/node_modules\/pg\b/.test(file))).toEqual([])
+    const server = /\/dist\/(ledger|engine|gateway|receive|process|publish|upkeep|operate|cli|hookonce)[./]/
+    expect(loaded.filter((file) => server.test(file))).toEqual([])
+  },
+)
+
+test(`each entry stays within its budget in ${TABLE}`, async (context) => {
+  if (!existsSync(node)) return context.skip(NEEDS_LINUX_X64)
+  const all = await loadedBy([...named, ...providers])
+  const imports = importsOf(all)
+  const size = (entry: string): Entry => sizeOf(all.files[entry], imports)
+  const largest = providers.map(size).sort((a, b) => b.kilobytes - a.kilobytes)[0]
+  const measured = new Map(named.map((entry) => [entry, size(entry)]))
+  if (largest) measured.set('hookonce/sources/<provider>', largest)
+  const lines = [...measured].map(([entry, { modules, kilobytes, packages }]) =>
+    [`| \`${entry}\``, modules, kilobytes, `${packages.join(', ')} |`].join(' | '),
+  )
+  process.stdout.write(`${lines.join('\n')}\n`)
+
+  const rows = [
+    ...readFileSync(join(root, TABLE), 'utf8').matchAll(/^\| `(\S+)` \| (\d+) \| (\d+) \| ([^|]*) \|$/gm),
+  ]
+  expect(rows.map(([, entry]) => entry)).toEqual([...measured.keys()])
+  for (const [, entry = '', modules, kilobytes, packages] of rows) {
+    const real = measured.get(entry)
+    expect(real?.modules, `modules of ${entry}`).toBeLessThanOrEqual(Number(modules))
+    expect(real?.kilobytes, `kB of ${entry}`).toBeLessThanOrEqual(Number(kilobytes))
+    expect(real?.kilobytes, `a lower budget for ${entry}`).toBeGreaterThan(LEAST_USE * Number(kilobytes) - 1)
+    expect(real?.packages.join(', '), `packages of ${entry}`).toBe(packages)
+  }
+})
