@@ -2,7 +2,7 @@ import type { QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/driver/in-transaction.ts'
 import { schemaOf, setSchema } from '../ledger/driver/schema.ts'
 import { commitAndReset, isReset, resetSession } from '../ledger/driver/sessions.ts'
-import { sqlStateOf } from '../ledger/driver/sql-state.ts'
+import { isConflict, MAX_TRIES, sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { findStep, recordStep } from '../ledger/effects/steps.ts'
 import { completeWithStep } from '../ledger/jobs/complete.ts'
@@ -29,9 +29,6 @@ export interface AdapterOptions<Native> extends TransactionOptions {
 }
 
 export const DEFAULT_NAME = 'transaction'
-/** Serialization failures and deadlocks (P2034: both, in Prisma): a retry may help. */
-const TRY_AGAIN = new Set(['40001', '40P01', 'P2034'])
-const MAX_TRIES = 5
 const LOST_JOB_OR_STEP =
   'another worker owns this job now, or a failover of the database lost an earlier step of this run'
 
@@ -79,7 +76,7 @@ export async function transaction<Result>(
       return result
     } catch (error) {
       if (error instanceof UnknownEffectMet) return stopAfterRollback(run, error)
-      if (tries >= MAX_TRIES || !TRY_AGAIN.has(sqlStateOf(error))) throw error
+      if (tries >= MAX_TRIES || !isConflict(error)) throw error
     }
   }
 }

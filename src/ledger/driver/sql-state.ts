@@ -18,3 +18,13 @@ export function sqlStateOf(error: unknown, depth = 0): string {
   const code = Reflect.get(error, 'originalCode') ?? Reflect.get(error, 'code')
   return typeof code === 'string' ? code : ''
 }
+
+/** Serialization failures and deadlocks (P2034: both, in Prisma). */
+const CONFLICTS = new Set(['40001', '40P01', 'P2034'])
+/** How often a transaction is tried that conflicts with others. */
+export const MAX_TRIES = 5
+
+/** Whether the transaction only met another one: a retry may help. */
+export function isConflict(error: unknown): boolean {
+  return CONFLICTS.has(sqlStateOf(error))
+}

@@ -3,6 +3,7 @@ import { type HandedOver, recordOf } from '../../effects/hand-over.ts'
 import { IDLE_MS, inTransaction } from '../../ledger/driver/in-transaction.ts'
 import { type PipelinedStatement, pipeline, placeOf } from '../../ledger/driver/pipeline.ts'
 import { afterJobs, beforeAlone, betweenJobs } from '../../ledger/driver/sessions.ts'
+import { isConflict, MAX_TRIES } from '../../ledger/driver/sql-state.ts'
 import { completeWritten } from '../../ledger/jobs/complete.ts'
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
 import { addMessages } from '../../ledger/outbox/messages.ts'
@@ -81,7 +82,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
   }
 
   async function alone(member: WrittenJob): Promise<CommitOutcome> {
-    const { committed, failure } = await tryToCommit([member], 'alone')
+    const { committed, failure } = await tryWithConflicts(member)
     if (committed) {
       for (const { text } of member.writes) harmful.delete(text)
       return committed[0] ?? { kind: 'lost' }
@@ -90,6 +91,14 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     if (failure.fault.of !== 'statement' && breaksOf(member) < MAX_BREAKS) throw failure.error
     blame([member], failure)
     return { kind: 'refused', error: failure.error }
+  }
+
+  /** Jobs that are committed alone run beside each other, so they may deadlock. */
+  async function tryWithConflicts(member: WrittenJob): Promise<CommitAttempt> {
+    for (let tries = 1; ; tries += 1) {
+      const attempt = await tryToCommit([member], 'alone')
+      if (attempt.committed || tries >= MAX_TRIES || !isConflict(attempt.failure.error)) return attempt
+    }
   }
 
   /**

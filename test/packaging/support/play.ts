@@ -2,7 +2,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
-import { freePort } from '../../support/servers.ts'
+import { freePort } from '../../support/free-port.ts'
 import { type Command, output, start } from './command.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')

@@ -104,6 +104,41 @@ test('a write that fails as if the ledger were down leaves its batch at once, an
   expect(await alone(failing)).toMatchObject({ kind: 'refused', error: { code: '53200' } })
 })
 
+test('jobs that are committed alone and deadlock are tried again, and both are written', async () => {
+  const db = await freshDatabase()
+  const jobs = await heldJobs(db, ['a', 'b'])
+  await db.rows(
+    'create table account (id int primary key, balance int); insert into account values (1, 0), (2, 0)',
+  )
+  const pool = new pg.Pool({ connectionString: db.url, max: 2 })
+  onTestFinished(() => pool.end())
+  const { alone } = writeCommitter({ writes: pool, pool: db.pool })
+  const gate = await db.pool.connect()
+  await gate.query('select pg_advisory_lock(1)')
+  // Both change one row, wait at the gate, and want the row of the other.
+  const ended = jobs.map((job, index) => {
+    const add = (id: number) => ({
+      text: 'update account set balance = balance + 1 where id = $1',
+      values: [id],
+      rows: 1,
+    })
+    const wait = { text: 'select pg_advisory_xact_lock_shared(1)', values: [], rows: undefined }
+    return alone({
+      job: { ...job, fence: 3 },
+      steps: 0,
+      messages: [],
+      writes: [add(1 + index), wait, add(2 - index)],
+    })
+  })
+  const waiting = `select count(*) from pg_locks l join pg_database d on d.oid = l.database
+    where l.locktype = 'advisory' and not l.granted and d.datname = current_database()`
+  await until('both wait at the gate', async () => (await db.number(waiting)) === 2)
+  await gate.query('select pg_advisory_unlock(1)')
+  gate.release()
+  expect(await Promise.all(ended)).toEqual([{ kind: 'committed' }, { kind: 'committed' }])
+  expect(await db.rows('select balance from account order by id')).toEqual([{ balance: 2 }, { balance: 2 }])
+})
+
 const circular: Record<string, unknown> = {}
 circular.itself = circular
 
