@@ -1,8 +1,9 @@
 import { engineDoors } from './engine/doors.ts'
 import type { InlineSourceOptions } from './engine/inline-sources.ts'
-import { engineSeat, setSeat } from './engine/seat.ts'
+import { engineSeat, seatOf, setSeat } from './engine/seat.ts'
 import type { Inline, InlineHandler } from './inline/inline.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import type { Ledgers } from './ledger/ledger-set.ts'
 import { HookonceError } from './model/errors.ts'
 import type { Event } from './model/event.ts'
 import { sourceNameOf } from './model/source-key.ts'
@@ -94,8 +95,11 @@ export interface Hookonce<S extends Sources> extends Mounts<keyof S & string> {
   /** Lists what a replay with `fresh` would do again. */
   planFresh(receiptId: string, options?: { readonly subscriber?: string }): Promise<FreshPlan>
   readonly attention: Attention
-  /** The ledger that records everything. It is opened and migrated at the first use. */
-  ledger(): Promise<Ledger>
+  /**
+   * The ledger that records everything. It is opened and migrated at the first use. With several
+   * ledgers: that of the source, or the home ledger.
+   */
+  ledger(source?: keyof S & string): Promise<Ledger>
 }
 
 export interface Metrics {
@@ -155,22 +159,21 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
     }),
 
     pause: async (source, subscriber, reason) =>
-      pause((await seat.engine.open()).ledger, targetOf(source, subscriber), reason),
+      pause(await seat.engine.ledger(source), targetOf(source, subscriber), reason),
     async resume(source, subscriber, reason) {
-      const { ledger } = await seat.engine.open()
+      const ledger = await seat.engine.ledger(source)
       const { wasPaused, probes } = await resume(ledger, targetOf(source, subscriber), reason)
       if (wasPaused || probes > 0) seat.engine.wake()
       return wasPaused
     },
 
     async replay(receiptId, { subscriber, fresh } = {}) {
-      const { ledger } = await seat.engine.open()
-      const replayed = await replayOne(ledger, receiptId, { subscriber, fresh })
+      const replayed = await replayOne(await seat.engine.ledgers(), receiptId, { subscriber, fresh })
       seat.engine.wake()
       return replayed
     },
     async reconcile(source, reconcileOptions) {
-      const { ledger, listed } = await seat.engine.open()
+      const { ledger, listed } = await seat.engine.open(source)
       const entry = listed(source)
       if (!entry) {
         const fault = `no source "${source}" records its events (inline sources do not)`
@@ -179,12 +182,11 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       return reconcile(ledger, entry, reconcileOptions)
     },
     async planFresh(receiptId, { subscriber } = {}) {
-      const { ledger } = await seat.engine.open()
-      return planReplayFresh(ledger, receiptId, { subscriber })
+      return planReplayFresh(await seat.engine.ledgers(), receiptId, { subscriber })
     },
 
     attention: {
-      list: async () => listAttention((await seat.engine.open()).ledger),
+      list: async () => listAttention(await seat.engine.ledgers()),
       confirmDone: (key, { result, ...decision }) =>
         decideOn({ ...decision, key, verb: 'confirm-done', result }),
       confirmNotDone: (key, decision) => decideOn({ ...decision, key, verb: 'confirm-not-done' }),
@@ -192,12 +194,11 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
       abandon: (key, decision) => decideOn({ ...decision, key, verb: 'abandon' }),
     },
 
-    ledger: async () => (await seat.engine.open()).ledger,
+    ledger: (source) => seat.engine.ledger(source),
   }
 
   async function decideOn(decision: EffectDecision): Promise<Decided> {
-    const { ledger } = await seat.engine.open()
-    const decided = await decideAttention(ledger, decision)
+    const decided = await decideAttention(await seat.engine.ledgers(), decision)
     seat.engine.wake()
     return decided
   }
@@ -209,4 +210,11 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
   setSeat(self, seat)
   return self
+}
+
+/** Every ledger of an instance, on the operators' connections: for the admin API. */
+export function operatorsOf(hooks: object): Promise<Ledgers> {
+  const seat = seatOf(hooks)
+  if (!seat) throw new Error('not an instance of this hookonce()')
+  return seat.engine.operators()
 }

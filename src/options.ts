@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { alertsSchema } from './alerts/config.ts'
 import { check, strict } from './input/checked.ts'
 import { didYouMean } from './input/closest.ts'
+import { ledgersFaults } from './input/ledgers-faults.ts'
+import { ledgersSchema } from './input/ledgers-options.ts'
 import { circuitSchema, rateSchema } from './input/limiter-options.ts'
 import { positive, retryFields, timerMs } from './input/retry-options.ts'
 import { DAY_MS, DEFAULT_LEASE_MS, HANDLER_MS, HOUR_MS, SECOND_MS } from './model/durations.ts'
@@ -105,6 +107,11 @@ export const optionsSchema = strict({
   dir: z.string().min(1).default('.hookonce'),
   /** The name of the ledger's schema. A database may hold several ledgers. */
   schema: z.string().regex(SCHEMA_NAME, SCHEMA_NAME_RULE).default(DEFAULT_SCHEMA),
+  /**
+   * Several ledgers, named `hookonce_0` and so on, in `database` or on other servers. A tenant lives
+   * in one of them. Undefined: one ledger, named by `schema`.
+   */
+  ledgers: ledgersSchema.optional(),
   migrate: z.enum(['auto', 'off']).default('auto'),
   prepare: z.enum(['on', 'off']).default('on'),
   /**
@@ -154,7 +161,9 @@ export const optionsSchema = strict({
     )
     .default([]),
 })
-  .superRefine(({ sources, sourceLimits, alerts }, context) => {
+  .superRefine(({ sources, sourceLimits, alerts, schema, ledgers }, context) => {
+    for (const { path, message } of ledgers ? ledgersFaults(schema, ledgers) : [])
+      context.addIssue({ code: 'custom', path: ['ledgers', ...path], message })
     for (const name of Object.keys(alerts?.sources ?? {}))
       if (!Object.hasOwn(sources, name))
         context.addIssue({

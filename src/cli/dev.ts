@@ -15,7 +15,7 @@ import { type Command, parse, usageError } from './command.ts'
 import { makeDemoSource } from './demo-source.ts'
 import { devConfig, devHooks, EMPTY, FORWARD_SECRET, SUBSCRIBER } from './dev-config.ts'
 import { type EnvironmentSources, environmentSources } from './environment-sources.ts'
-import { databaseOf, encryptionFrom, schemaFrom } from './open-ledger.ts'
+import { databaseOf, encryptionFrom, ledgersOf, schemaFrom } from './open-ledger.ts'
 import { print, safe, withoutPassword } from './print.ts'
 import { MAX_CONNECTIONS, reloader } from './reload.ts'
 import {
@@ -27,7 +27,7 @@ import {
 } from './run-gateway.ts'
 
 const usage = `hookonce dev [--forward-to URL] [--config FILE] [--port 4400] [--admin-port 4401] [--admin-host 127.0.0.1]
-             [--admin-path PATH] [--dir .hookonce] [--drain 8s] [--json]
+             [--admin-path PATH] [--dir .hookonce] [--ledgers N] [--drain 8s] [--json]
 
 Starts everything on this machine: an embedded PostgreSQL (or DATABASE_URL), the receiver and a worker. Its sources are
 each provider whose secret is in the environment (STRIPE_WEBHOOK_SECRET and so on: \`hookonce sources <id>\` names it),
@@ -70,11 +70,12 @@ export const dev: Command = {
     const logger = json ? jsonLogger('info') : terminalLogger()
     const database = configured.database ?? databaseOf(process.env)
     const schema = schemaFrom(process.env)
+    const ledgers = await ledgersOf(values, configured)
     const encryption = encryptionFrom(process.env)
     const capturing = capture((request) => logCaptured(logger, request))
     const serving = gateway({
       config,
-      make: (next) => devHooks(next, { database, schema, dir, logger, ...encryption }),
+      make: (next) => devHooks(next, { database, schema, ledgers, dir, logger, ...encryption }),
       works: true,
       drainMs,
       logger,

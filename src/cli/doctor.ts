@@ -1,10 +1,11 @@
+import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { diagnose, type Finding } from '../operate/doctor/diagnose.ts'
 import { type Command, ledgerOptions, parse, parseDuration, parsePort, usageError } from './command.ts'
 import { checkConfigFile, encryptionKeys, secretFindings } from './doctor/config-checks.ts'
 import { diskFinding, nodeFinding } from './doctor/machine-checks.ts'
 import { portFinding } from './doctor/port-checks.ts'
 import { findingsText } from './doctor/text.ts'
-import { databaseOf, isWithoutLedger, schemaFrom } from './open-ledger.ts'
+import { databaseOf, isWithoutLedger, ledgersOf, schemaFrom } from './open-ledger.ts'
 import { print, printJson } from './print.ts'
 import { ADMIN_HOST, ADMIN_PORT, DELIVERY_PORT } from './run-gateway.ts'
 import { styleOf } from './style.ts'
@@ -61,7 +62,7 @@ export const doctor: Command = {
         port: adminPort ?? config?.admin?.port ?? ADMIN_PORT,
         flag: '--admin-port',
       }),
-      ...(await databaseFindings(config?.database ?? databaseOf(process.env), {
+      ...(await databasesFindings(config?.database ?? databaseOf(process.env), await ledgersOf({}, config), {
         ...values,
         processes,
         maxTransactionSeconds,
@@ -82,9 +83,34 @@ interface DatabaseValues {
   readonly encryption: ReturnType<typeof encryptionKeys>
 }
 
+/** The findings of every ledger. Those of several ledgers name their ledger. */
+async function databasesFindings(
+  database: string,
+  ledgers: LedgersOptions | undefined,
+  values: DatabaseValues,
+): Promise<readonly Finding[]> {
+  const schema = schemaFrom(process.env)
+  if (!ledgers) return databaseFindings(database, { ...values, schema })
+  const names = allLedgerNames(schema, ledgers)
+  const placeOf = (name: string): string => ledgers.placement[name] ?? database
+  const found: Finding[] = []
+  for (const name of names) {
+    const here = names.filter((other) => placeOf(other) === placeOf(name)).length
+    const own = { ...values, schema: name, ledgers: { all: names.length, here } }
+    for (const finding of await databaseFindings(placeOf(name), own))
+      found.push({ ...finding, check: `${name}: ${finding.check}` })
+  }
+  return found
+}
+
+interface OneLedger extends DatabaseValues {
+  readonly schema: string
+  readonly ledgers?: { readonly all: number; readonly here: number }
+}
+
 async function databaseFindings(
   database: string,
-  { dir, pooler, processes, maxTransactionSeconds, encryption }: DatabaseValues,
+  { dir, pooler, processes, maxTransactionSeconds, encryption, schema, ledgers }: OneLedger,
 ): Promise<readonly Finding[]> {
   if (isWithoutLedger(database, dir)) {
     const seen = `there is no ledger in ${dir}, and DATABASE_URL is not set`
@@ -94,7 +120,8 @@ async function databaseFindings(
   const { findings, ledgerBytes, dataDir } = await diagnose({
     database,
     dir,
-    schema: schemaFrom(process.env),
+    schema,
+    ledgers,
     processes,
     maxConnections: HANDLER_CONNECTIONS,
     isPooled: pooler,

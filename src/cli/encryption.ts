@@ -64,14 +64,7 @@ interface Values {
 }
 
 async function list({ dir, json }: Values): Promise<void> {
-  const keys = await withLedger(dir, async (ledger) => {
-    const all: ListedDataKey[] = []
-    for (let page = await listEncryptionKeys(ledger); page.length > 0; ) {
-      all.push(...page)
-      page = await listEncryptionKeys(ledger, { after: page.at(-1)?.id ?? 0 })
-    }
-    return all
-  })
+  const keys = await withLedger(dir, (ledger) => listEncryptionKeys(ledger))
   if (json) return printJson(keys)
   if (keys.length === 0) return print('nothing in this ledger is encrypted')
   print(table(['TENANT', 'DATA KEY', 'FOR', 'CREATED', 'WRAPPED BY', 'STATE'], keys.map(cells)))

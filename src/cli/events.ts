@@ -7,7 +7,7 @@ import { DEMO } from './demo.ts'
 import { eventTable } from './event-table.ts'
 import { filterOptions, parseFilter } from './filter.ts'
 import { printArriving } from './follow-events.ts'
-import { type Ledger, withLedger } from './open-ledger.ts'
+import { type Ledgers, withLedger } from './open-ledger.ts'
 import { pausedLine } from './paused-line.ts'
 import { print, printJson, safe } from './print.ts'
 import { tenantColumn } from './tenant-column.ts'
@@ -100,7 +100,7 @@ async function follow(
 }
 
 /** A page may end early if few events match: continues until it is full, or the history ends. */
-async function fullPage(ledger: Ledger, query: EventQuery): Promise<EventPage> {
+async function fullPage(ledger: Ledgers, query: EventQuery): Promise<EventPage> {
   let page = await listEvents(ledger, query)
   while (page.next !== undefined && page.events.length < query.limit) {
     const limit = query.limit - page.events.length

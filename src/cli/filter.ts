@@ -2,7 +2,7 @@ import { sourceNameOf, tenantOf } from '../model/source-key.ts'
 import type { EventFilter } from '../operate/events.ts'
 import { requireKnown, requireTenant } from '../operate/sources.ts'
 import { type Command, parseTime, usageError } from './command.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledgers } from './open-ledger.ts'
 
 /** Options by which `events` and `failures` choose what they list. */
 export const filterOptions = {
@@ -53,7 +53,7 @@ export function parseSource(
 
 /** Rejects names that the ledger does not know. */
 export async function requireNames(
-  ledger: Ledger,
+  ledger: Ledgers,
   filter: Pick<EventFilter, 'tenant' | 'source' | 'subscriber'>,
 ): Promise<void> {
   await requireTenant(ledger, filter.tenant)

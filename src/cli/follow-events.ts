@@ -4,7 +4,7 @@ import { HookonceError } from '../model/errors.ts'
 import { type FollowQuery, followEvents } from '../operate/follow.ts'
 import { operatorError } from '../operate/operator-error.ts'
 import { eventTable } from './event-table.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledgers } from './open-ledger.ts'
 import { tenantColumn } from './tenant-column.ts'
 
 const LOOK_EVERY_MS = 500
@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 30_000
 
 /** Prints events as they arrive, until Ctrl-C, SIGTERM or the end of the pipe. */
 export async function printArriving(
-  ledger: Ledger,
+  ledger: Ledgers,
   query: FollowQuery,
   { json }: { readonly json: boolean },
 ): Promise<void> {

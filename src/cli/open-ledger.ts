@@ -1,11 +1,14 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { EMBEDDED, type Ledger, type LedgerOptions, type LedgerTables, openLedger } from '../ledger/ledger.ts'
+import { EMBEDDED, type Ledger, type LedgerOptions, openLedger } from '../ledger/ledger.ts'
+import type { Ledgers } from '../ledger/ledger-set.ts'
+import { ledgersAtFirstUse, type OpenedLedgers } from '../ledger/ledgers-at-first-use.ts'
 import { parseMasterKeys } from '../ledger/vault/master-keys.ts'
 import { HookonceError } from '../model/errors.ts'
+import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { DEFAULT_SCHEMA, SCHEMA_NAME, SCHEMA_NAME_RULE } from '../model/schema-name.ts'
 
-export type { Ledger }
+export type { Ledgers }
 
 /** The database of the environment, else the embedded one. */
 export function databaseOf(env: NodeJS.ProcessEnv): string {
@@ -17,6 +20,24 @@ export function schemaFrom(env: NodeJS.ProcessEnv): string {
   const name = env.HOOKONCE_SCHEMA || DEFAULT_SCHEMA
   if (SCHEMA_NAME.test(name)) return name
   throw new HookonceError('CONFIG_INVALID', `HOOKONCE_SCHEMA: ${SCHEMA_NAME_RULE}`)
+}
+
+/**
+ * The ledgers, if there are several: of --ledgers, else of a configuration, else of HOOKONCE_LEDGERS,
+ * which is a number or the option `ledgers` as JSON. Undefined: there is one.
+ */
+export async function ledgersOf(
+  { ledgers: flag }: { readonly ledgers?: string | undefined } = {},
+  config: { readonly ledgers?: LedgersOptions | undefined } = {},
+): Promise<LedgersOptions | undefined> {
+  const variable = process.env.HOOKONCE_LEDGERS?.trim()
+  if (flag === undefined && (config.ledgers || !variable)) return config.ledgers
+  // Loaded only here: most commands check no options, and start faster without what checks them.
+  const { checkLedgers } = await import('./check-ledgers.ts')
+  const schema = schemaFrom(process.env)
+  return flag === undefined
+    ? checkLedgers(variable ?? '', schema, 'HOOKONCE_LEDGERS')
+    : checkLedgers(flag, schema, '--ledgers')
 }
 
 /**
@@ -41,10 +62,13 @@ export function requireEncryptionKeys(keys: readonly string[] | undefined): void
   parseMasterKeys(keys ?? encryptionKeysFrom(process.env), 'encryption.key')
 }
 
-/** Opens the ledger for one command, without migrating it, and closes it afterwards. */
+/**
+ * Opens the ledger for one command, without migrating it, and closes it afterwards. With several
+ * ledgers, one that cannot be read is reported on the error output, and the others answer.
+ */
 export async function withLedger<Result>(
   dir: string,
-  work: (ledger: Ledger) => Promise<Result>,
+  work: (ledger: Ledgers) => Promise<Result>,
 ): Promise<Result> {
   const database = databaseOf(process.env)
   if (isWithoutLedger(database, dir)) {
@@ -53,10 +77,12 @@ export async function withLedger<Result>(
       `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir, or set DATABASE_URL`,
     )
   }
-  const ledger = await openLedger({
+  const schema = schemaFrom(process.env)
+  const ledgers = await ledgersOf()
+  const options = {
     database,
     dir,
-    schema: schemaFrom(process.env),
+    schema,
     migrate: 'off',
     prepare: 'off',
     // The server is checked by the process that receives into this ledger.
@@ -64,48 +90,90 @@ export async function withLedger<Result>(
     maxConnections: 2,
     masterKeys: parseMasterKeys(encryptionKeysFrom(process.env), 'HOOKONCE_ENCRYPTION_KEY'),
     onNotice: ({ message, detail }) => process.stderr.write(`${message} (${detail})\n`),
-  })
+  } satisfies LedgerOptions
+  if (!ledgers) return using(await openLedger(options), work)
+  const opened = openedLedgers(options, ledgers)
+  return using(opened, () => work({ ...opened.set((ledger) => ledger), onUnreachable: unreachable() }))
+}
+
+async function using<Opened extends { close(): Promise<void> }, Result>(
+  opened: Opened,
+  work: (opened: Opened) => Promise<Result>,
+): Promise<Result> {
   try {
-    return await work(ledger)
+    return await work(opened)
   } finally {
-    await ledger.close()
+    await opened.close()
+  }
+}
+
+/** Several ledgers, each opened when a command first asks it. */
+function openedLedgers(options: LedgerOptions, ledgers: LedgersOptions): OpenedLedgers {
+  return ledgersAtFirstUse({
+    names: allLedgerNames(options.schema, ledgers),
+    open: (name) =>
+      openLedger({
+        ...options,
+        schema: name,
+        database: ledgers.placement[name] ?? options.database,
+        isOneOfMany: true,
+      }),
+  })
+}
+
+/** Names each ledger once. */
+function unreachable(): (name: string, error: unknown) => void {
+  const told = new Set<string>()
+  return (name, error) => {
+    if (told.has(name)) return
+    told.add(name)
+    const why = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`the ledger ${name} cannot be read, its part is missing: ${why}\n`)
   }
 }
 
 export interface LazyLedger {
   /** The tables of the ledger, on the operators' connections. */
-  (): Promise<LedgerTables>
+  (): Promise<Ledgers>
   close(): Promise<void>
 }
 
 interface LazyLedgerOptions extends Pick<LedgerOptions, 'database' | 'dir' | 'prepare'> {
   /** Encryption keys. Undefined: the keys of the environment. */
   readonly keys: readonly string[] | undefined
+  readonly ledgers: LedgersOptions | undefined
 }
 
 /** Opens the ledger at the first use, for a process without an instance of hookonce. */
-export function ledgerAtFirstUse(options: LazyLedgerOptions): LazyLedger {
+export function ledgerAtFirstUse({ keys, ledgers, ...given }: LazyLedgerOptions): LazyLedger {
+  const options = (): LedgerOptions => ({
+    ...given,
+    schema: schemaFrom(process.env),
+    masterKeys: parseMasterKeys(keys ?? encryptionKeysFrom(process.env), 'encryption.key'),
+    migrate: 'auto',
+    // The server is checked by the processes that receive.
+    durability: 'unsafe',
+    maxConnections: 1,
+  })
+  const operators = ({ operators: pool, shards, vault }: Ledger) => ({ pool, shards, vault })
+  let many: OpenedLedgers | undefined
   let opening: Promise<Ledger> | undefined
-  async function tables(): Promise<LedgerTables> {
-    opening ??= openLedger({
-      ...options,
-      schema: schemaFrom(process.env),
-      masterKeys: parseMasterKeys(options.keys ?? encryptionKeysFrom(process.env), 'encryption.key'),
-      migrate: 'auto',
-      // The server is checked by the processes that receive.
-      durability: 'unsafe',
-      maxConnections: 1,
-    }).catch((error) => {
+  async function tables(): Promise<Ledgers> {
+    if (ledgers) {
+      many ??= openedLedgers(options(), ledgers)
+      return many.set(operators)
+    }
+    opening ??= openLedger(options()).catch((error) => {
       opening = undefined
       throw error
     })
-    const { operators, shards, vault } = await opening
-    return { pool: operators, shards, vault }
+    return operators(await opening)
   }
   return Object.assign(tables, {
     async close() {
       const ledger = await opening?.catch(() => undefined)
       await ledger?.close()
+      await many?.close()
     },
   })
 }

@@ -10,7 +10,7 @@ import { requireTenant, tenantsOf } from '../operate/sources.ts'
 import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { parseSource } from './filter.ts'
-import { type Ledger, withLedger } from './open-ledger.ts'
+import { type Ledgers, withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce pause [--tenant NAME] [--json] [--dir DIR]
@@ -116,7 +116,7 @@ function resumeOutcome({ wasPaused, probes }: Resumed): Outcome {
 }
 
 /** Never guesses a source of another tenant: pausing the wrong one does harm. */
-async function requireOwn(ledger: Ledger, source: string): Promise<void> {
+async function requireOwn(ledger: Ledgers, source: string): Promise<void> {
   const tenants = await tenantsOf(ledger, source)
   if (tenants.length === 0 || tenants.includes('default')) return
   const names = tenants.map((tenant) => `"${tenant}"`).join(', ')

@@ -11,7 +11,7 @@ import { type ReconcileReport, reconcile as reconcileSource } from '../operate/r
 import type { ReconcileOptions } from '../reconcile/options.ts'
 import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, parseLimit, parseTime, usageError } from './command.ts'
-import { databaseOf, encryptionFrom, schemaFrom, withLedger } from './open-ledger.ts'
+import { databaseOf, encryptionFrom, ledgersOf, schemaFrom, withLedger } from './open-ledger.ts'
 import { print, printJson, safe, safeBlock } from './print.ts'
 import { progressLines, reportText } from './reconcile-text.ts'
 
@@ -110,6 +110,7 @@ async function runOnConfig(
   const hooks = gatewayHooks(config, {
     database: config.database ?? databaseOf(process.env),
     schema: schemaFrom(process.env),
+    ledgers: await ledgersOf({}, config),
     ...encryptionFrom(process.env),
     dir: values.dir,
     migrate: 'off',
@@ -129,7 +130,12 @@ async function runOnLedger(name: string, values: Values, signal: AbortSignal): P
   const provider = values.provider ?? name
   const given = reconcileOptions(provider, values, signal)
   return withLedger(values.dir, async (ledger) => {
-    const { entry, unattended, idle } = await ledgerSource(ledger, {
+    const {
+      ledger: own,
+      entry,
+      unattended,
+      idle,
+    } = await ledgerSource(ledger, {
       name,
       tenant: values.tenant,
       // No signature is checked, so the signing secret is not needed.
@@ -141,7 +147,7 @@ async function runOnLedger(name: string, values: Values, signal: AbortSignal): P
         `warning: no running worker serves ${safe(`"${subscriber}"`)}: its jobs will wait\n`,
       )
     try {
-      return await reconcileSource(ledger, entry, given)
+      return await reconcileSource(own, entry, given)
     } finally {
       await idle()
     }

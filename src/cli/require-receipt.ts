@@ -1,13 +1,13 @@
 import { HookonceError } from '../model/errors.ts'
 import { type FindQuery, namedEvents } from '../operate/events.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledgers } from './open-ledger.ts'
 
 /**
  * The receipt with this id, or an id that begins with it, or with this event key. Throws unless
  * exactly one matches: commands that change an event must not guess.
  */
 export async function requireReceipt(
-  ledger: Ledger,
+  ledger: Ledgers,
   text: string,
   place: Pick<FindQuery, 'tenant' | 'source'> = {},
 ): Promise<string> {

@@ -8,7 +8,7 @@ import { health } from '../gateway/health.ts'
 import type { Listener } from '../gateway/listener.ts'
 import { startDelivery } from '../gateway/server.ts'
 import { urlOfListener } from '../gateway/test-event.ts'
-import { DRAIN_MS } from '../hookonce.ts'
+import { DRAIN_MS, operatorsOf } from '../hookonce.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Logger } from '../observe/logs.ts'
 import { troubleLog } from '../observe/trouble-log.ts'
@@ -21,6 +21,7 @@ import { type Command, parseDuration, parsePort, usageError } from './command.ts
 /** Options of every command that runs a gateway. */
 export const gatewayOptions = {
   config: { type: 'string' },
+  ledgers: { type: 'string' },
   port: { type: 'string' },
   'admin-host': { type: 'string' },
   'admin-port': { type: 'string' },
@@ -126,10 +127,7 @@ function apiOf(
     return opened === undefined ? undefined : use?.(opened)
   }
   return {
-    async ledger() {
-      const { operators, shards, vault } = await gateway.current().ledger()
-      return { pool: operators, shards, vault }
-    },
+    ledger: () => operatorsOf(gateway.current()),
     gateway: gatewayFacts(gateway.config, {
       captured,
       firstEvent: () => withPort(firstEvent),

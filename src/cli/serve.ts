@@ -8,6 +8,7 @@ import { answerQuestions } from '../gateway/questions.ts'
 import { type ConfigWatch, digestOf, watchConfig } from '../gateway/watch-config.ts'
 import { systemResolver } from '../http/guarded-lookup.ts'
 import { HookonceError } from '../model/errors.ts'
+import type { LedgersOptions } from '../model/ledger-names.ts'
 import { jsonLogger, type Logger } from '../observe/logs.ts'
 import { printUnderstood } from './check-config.ts'
 import { type Command, parse, usageError } from './command.ts'
@@ -15,6 +16,7 @@ import {
   databaseOf,
   encryptionFrom,
   ledgerAtFirstUse,
+  ledgersOf,
   requireEncryptionKeys,
   schemaFrom,
 } from './open-ledger.ts'
@@ -30,7 +32,8 @@ import {
 
 const usage = `DATABASE_URL=postgres://… hookonce serve [--config FILE] [--check [--json]] [--port 4400] [--host 0.0.0.0]
                                         [--admin-port 4401] [--admin-host 127.0.0.1] [--admin-path PATH] [--dir DIR]
-                                        [--receive-only | --work-only] [--workers N] [--drain 8s] [--pooler] [--quiet]
+                                        [--receive-only | --work-only] [--workers N] [--ledgers N] [--drain 8s] [--pooler]
+                                        [--quiet]
 
 Receives at POST /in/:source and forwards to the destinations of the configuration. Logs JSON to standard error.
 --config: a file; without it hookonce.config.ts, .mjs, .js, .json, .yaml or .yml in this folder. A change of the file
@@ -39,6 +42,7 @@ takes effect without a restart, as does SIGHUP.
 --admin-port, --admin-host: the address of the dashboard, the admin API and /metrics. Other machines need HOOKONCE_ADMIN_TOKEN.
 --admin-path: the path under which a proxy serves the admin listener. Then every request needs a token.
 --workers: the number of processes behind the port; each uses one core.
+--ledgers: the number of ledgers over which tenants are spread; overrides \`ledgers\` of the configuration.
 --drain: how long work in progress may continue after SIGTERM, such as 8s or 1m. The rest is returned to the ledger.
 Without DATABASE_URL the ledger is an embedded PostgreSQL under --dir. With NODE_ENV=production, DATABASE_URL is required;
 "embedded" selects the embedded PostgreSQL.
@@ -73,6 +77,7 @@ export const serve: Command = {
     const digest = digestOf(file)
     const read = (): Promise<GatewayConfig> => readConfig(file, process.env, { serves: true })
     const config = await read()
+    const ledgers = await ledgersOf(values, config)
     const admin = adminPlace(config, process.env)
     if (values.check) {
       requireUsable(config)
@@ -98,6 +103,7 @@ export const serve: Command = {
         dir,
         prepare: pooler ? 'off' : 'on',
         keys: config.encryption?.key,
+        ledgers,
       })
       process.exitCode = await keepProcesses({
         count: processes,
@@ -114,6 +120,7 @@ export const serve: Command = {
       port: deliveryPort(config),
       host: values.host ?? config.host ?? '0.0.0.0',
       dir,
+      ledgers,
       pooler,
       drainMs,
       admin: isOneOfSeveral ? undefined : admin,
@@ -128,6 +135,7 @@ interface ServeSettings {
   readonly port: number
   readonly host: string
   readonly dir: string
+  readonly ledgers: LedgersOptions | undefined
   readonly pooler: boolean
   readonly drainMs: number
   /** Undefined: one of several processes, of which the first has the admin listener. */
@@ -154,6 +162,7 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
         database: config.database ?? (process.env.DATABASE_URL || undefined),
         dir: settings.dir,
         schema: schemaFrom(process.env),
+        ledgers: settings.ledgers,
         ...encryptionFrom(process.env),
         prepare: settings.pooler ? 'off' : 'on',
         logger,

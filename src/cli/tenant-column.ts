@@ -1,5 +1,5 @@
 import { tenantNames } from '../operate/sources.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledgers } from './open-ledger.ts'
 import { safe } from './print.ts'
 
 /** The option of commands that list data of several tenants. */
@@ -11,7 +11,7 @@ export interface TenantColumn {
   cell(tenant: string): readonly string[]
 }
 
-export async function tenantColumn(ledger: Ledger): Promise<TenantColumn> {
+export async function tenantColumn(ledger: Ledgers): Promise<TenantColumn> {
   return columnFor(await tenantNames(ledger))
 }
 

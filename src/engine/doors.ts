@@ -12,16 +12,17 @@ export function engineDoors(seat: Pick<Seat, 'engine'>): Doors {
   return {
     async node(request, response, { source } = {}) {
       try {
-        const { receiver } = await seat.engine.openForDelivery()
-        await receiveNode(receiver, source ?? lastSegment(urlOf(rawRequest(request))), request, response)
+        const name = source ?? lastSegment(urlOf(rawRequest(request)))
+        const { receiver } = await seat.engine.openForDelivery(name)
+        await receiveNode(receiver, name, request, response)
       } catch (error) {
         respond(rawRequest(request), rawResponse(response), seat.engine.answerUnopened(error))
       }
     },
     async fetch(request, { source, peerAddress } = {}) {
       try {
-        const { receiver } = await seat.engine.openForDelivery()
         const name = source ?? lastSegment(new URL(request.url).pathname)
+        const { receiver } = await seat.engine.openForDelivery(name)
         return await receiveFetch(receiver, name, request, peerAddress)
       } catch (error) {
         return responseOf(seat.engine.answerUnopened(error))
@@ -29,8 +30,9 @@ export function engineDoors(seat: Pick<Seat, 'engine'>): Doors {
     },
     async buffered(request, { source, peerAddress } = {}) {
       try {
-        const { receiver } = await seat.engine.openForDelivery()
-        return await receiveBuffered(receiver, source ?? lastSegment(request.url), request, peerAddress)
+        const name = source ?? lastSegment(request.url)
+        const { receiver } = await seat.engine.openForDelivery(name)
+        return await receiveBuffered(receiver, name, request, peerAddress)
       } catch (error) {
         return responseOf(seat.engine.answerUnopened(error))
       }

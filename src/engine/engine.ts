@@ -1,4 +1,6 @@
 import { type Answer, unavailable } from '../delivery/answer.ts'
+import type { Ledger, LedgerTables } from '../ledger/ledger.ts'
+import type { Ledgers } from '../ledger/ledger-set.ts'
 import { HookonceError } from '../model/errors.ts'
 import { jsonLogger, logs } from '../observe/logs.ts'
 import { meter } from '../observe/metrics.ts'
@@ -13,7 +15,8 @@ import { breaker } from '../work/breaker.ts'
 import { type InlineSources, inlineSources } from './inline-sources.ts'
 import { ledgerStatus } from './ledger-status.ts'
 import { type OpenStages, openStages } from './open.ts'
-import { workStages } from './work.ts'
+import { operatorTables } from './operator-tables.ts'
+import { type ProcessShare, workStages } from './work.ts'
 
 /**
  * Every stage over one ledger: receiver, worker, relay and upkeep. It owns when they are opened,
@@ -24,15 +27,24 @@ export interface Engine {
   subscribe(given: NewSubscription): void
   /** Adds a source whose events are handled inside their requests. */
   inline: InlineSources['add']
-  /** Opens the ledger and wires the receiver, once. After a failure the next call tries again. */
-  open(): Promise<OpenStages>
+  /**
+   * Opens the ledger and wires the receiver, once. After a failure the next call tries again. With
+   * several ledgers: that of the source, or all of them.
+   */
+  open(source?: string): Promise<OpenStages>
   /**
    * Opens the ledger for a delivery. While the ledger cannot be opened, most deliveries fail
    * without a try.
    */
-  openForDelivery(): Promise<OpenStages>
+  openForDelivery(source: string): Promise<OpenStages>
   /** The answer to a delivery for which the ledger could not be opened. */
   answerUnopened(error: unknown): Answer
+  /** The ledger of a source. Without one, the home ledger. */
+  ledger(source?: string): Promise<Ledger>
+  /** Every ledger, for questions and verbs of the program itself. */
+  ledgers(): Promise<Ledgers>
+  /** The same on the operators' connections. */
+  operators(): Promise<Ledgers>
   /** Starts worker, relay and upkeep, once. After a failure the next call tries again. */
   start(): Promise<void>
   /** Makes the worker of this engine look for jobs now. */
@@ -44,7 +56,14 @@ export interface Engine {
   snapshot(): Promise<MetricsSnapshot>
 }
 
-export function createEngine(options: CheckedOptions): Engine {
+/** How an engine fits into a process that has several. */
+export interface EnginePlace {
+  readonly share: ProcessShare
+  /** Confirms in the open ledger that the tenants of this engine live there. */
+  confirm(ledger: LedgerTables): Promise<void>
+}
+
+export function createEngine(options: CheckedOptions, place?: EnginePlace): Engine {
   const { traceContext } = observers(options.observers)
   const counts = meter(traceContext)
   const logging = logs(options.logger ?? jsonLogger(), traceContext)
@@ -56,7 +75,7 @@ export function createEngine(options: CheckedOptions): Engine {
     options,
     observer,
   })
-  const work = workStages(options, observer)
+  const work = workStages(options, observer, place?.share)
   const status = ledgerStatus({ open, options, observer })
   const openingBreaker = breaker(() => true)
   let opening: Promise<OpenStages> | undefined
@@ -68,13 +87,17 @@ export function createEngine(options: CheckedOptions): Engine {
   function open(): Promise<OpenStages> {
     if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
     const { handOff } = work
-    opening ??= openStages({ options, subscriptions, inlined: inline.names, handOff, observer }).then(
-      startFlushing,
-      (error) => {
-        opening = undefined
-        throw error
-      },
-    )
+    opening ??= openStages({
+      options,
+      subscriptions,
+      inlined: inline.names,
+      handOff,
+      observer,
+      confirm: place?.confirm,
+    }).then(startFlushing, (error) => {
+      opening = undefined
+      throw error
+    })
     return opening
   }
 
@@ -90,6 +113,10 @@ export function createEngine(options: CheckedOptions): Engine {
       await flush().catch((error) => observer.trouble({ doing: 'writing the last counts', error }))
     }
     return opened
+  }
+
+  async function ledger(): Promise<Ledger> {
+    return (await open()).ledger
   }
 
   function openForDelivery(): Promise<OpenStages> {
@@ -159,6 +186,9 @@ export function createEngine(options: CheckedOptions): Engine {
     inline: inline.add,
     open,
     openForDelivery,
+    ledger,
+    ledgers: ledger,
+    operators: async () => operatorTables(await ledger()),
     answerUnopened(error) {
       if (!(error instanceof HookonceError && error.code === 'LEDGER_DOWN'))
         observer.trouble({ doing: 'opening the ledger for a delivery', error })

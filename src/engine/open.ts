@@ -2,7 +2,7 @@ import { type Diagnoses, diagnoses } from '../delivery/diagnoses.ts'
 import { guardOf } from '../delivery/guard.ts'
 import type { Receiver } from '../delivery/receiver.ts'
 import { addressSet } from '../http/addresses.ts'
-import { type Ledger, openLedger } from '../ledger/ledger.ts'
+import { type Ledger, type LedgerTables, openLedger } from '../ledger/ledger.ts'
 import { parseMasterKeys } from '../ledger/vault/master-keys.ts'
 import { anyTypeMatcher } from '../model/interest.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -36,6 +36,8 @@ export interface OpenOptions {
   readonly inlined: ReadonlySet<string>
   readonly handOff: HandOff
   readonly observer: Observer
+  /** Set if the process has several ledgers: confirms that the tenants live in this one. */
+  readonly confirm?: ((ledger: LedgerTables) => Promise<void>) | undefined
 }
 
 /** Opens the ledger and wires the receiver over it. Closes the ledger again if the wiring fails. */
@@ -54,9 +56,11 @@ export async function openStages(given: OpenOptions): Promise<OpenStages> {
     prepare: options.prepare,
     durability: options.durability,
     relays: outboxOf(options) !== undefined,
+    isOneOfMany: given.confirm !== undefined,
     onNotice: (notice) => given.observer.warning?.(notice),
   })
   try {
+    await given.confirm?.(ledger)
     // Without the key, new events of the tenant would be stored unencrypted.
     await ledger.vault.requireKeys(Object.values(options.sources).map(({ tenant }) => tenant))
     await warnOfEphemeral(ledger, given.observer)

@@ -4,7 +4,9 @@ import type { CheckedOptions } from '../options.ts'
 import type { Handler } from '../process/subscriber.ts'
 import type { NewSubscription } from '../subscription.ts'
 import { createEngine, type Engine } from './engine.ts'
+import { createFleet } from './fleet.ts'
 import type { InlineSourceOptions } from './inline-sources.ts'
+import { hasLedgers } from './stations.ts'
 
 /**
  * The engine behind a façade, and the handlers registered with it. `hookonce/testing` replaces the
@@ -29,7 +31,7 @@ interface InlineRegistration {
 export function engineSeat(options: CheckedOptions): Seat {
   const subscriptions: NewSubscription[] = []
   const inlines: InlineRegistration[] = []
-  let engine = createEngine(options)
+  let engine = hasLedgers(options) ? createFleet(options) : createEngine(options)
   return {
     options,
     get engine() {
@@ -50,7 +52,8 @@ export function engineSeat(options: CheckedOptions): Seat {
       })
     },
     replace(changed, wrap) {
-      engine = createEngine(changed)
+      // One ledger, even if the options name several: tests must not reach their servers.
+      engine = createEngine({ ...changed, ledgers: undefined })
       for (const given of subscriptions) engine.subscribe({ ...given, handler: wrap(given.handler) })
       for (const registered of inlines)
         registered.current = engine.inline(registered.source, registered.handler, registered.options)

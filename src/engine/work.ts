@@ -5,13 +5,13 @@ import { limitedSubscribers } from '../ledger/read/limiters.ts'
 import { DAY_MS } from '../model/durations.ts'
 import type { Observer } from '../observe/observer.ts'
 import { type CheckedOptions, type OutboxOptions, outboxOf, retryPolicy } from '../options.ts'
-import type { Subscriber } from '../process/subscriber.ts'
 import { startWorker, type Worker } from '../process/worker.ts'
 import { type OutboxPublishers, outboxPublishers } from '../publish/publishers.ts'
 import { type Relay, startRelay } from '../publish/relay.ts'
 import type { HandOff } from '../receive/accept.ts'
 import { startUpkeep, type Upkeep } from '../upkeep/upkeep.ts'
 import { type Isolation, isolation } from '../work/isolation.ts'
+import type { Room, SharedRoom } from '../work/room.ts'
 import type { OpenStages } from './open.ts'
 import { tracedPublishers } from './traced.ts'
 
@@ -31,12 +31,25 @@ const SETTLING_MS = 5_000
 /** A suspect waits at most this long for other work to end: nothing new starts meanwhile. */
 const MAX_ISOLATION_MS = 120_000
 
-export function workStages(options: CheckedOptions, observer: Observer): WorkStages {
+/** What the engines of one process share. */
+export interface ProcessShare {
+  /** The slots of all workers. */
+  readonly room: SharedRoom
+  /** A suspect runs while no engine runs anything else. */
+  readonly isolation: Isolation
+}
+
+export function workStages(
+  options: CheckedOptions,
+  observer: Observer,
+  share: ProcessShare | undefined,
+): WorkStages {
   const outbox = outboxOf(options)
   const publishers = outboxPublishers(outbox?.publishers, {
     isReserved: isAlertTopic,
     publishers: options.alerts ? alertPublishers(options.alerts) : {},
   })
+  let room: Room | undefined
   let worker: Worker | undefined
   let relay: Relay | undefined
   let upkeep: Upkeep | undefined
@@ -57,7 +70,9 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
 
   async function start({ ledger, subscribers }: OpenStages): Promise<void> {
     const { pool, vault, business, writes, shards, listen } = ledger
-    const shared = { isolation: isolation(isolationMs(outbox, subscribers)), observer }
+    room ??= share?.room.join()
+    const alone = share?.isolation ?? isolation(isolationMs(outbox, subscribers))
+    const shared = { isolation: alone, observer }
     relay ??= await startRelayOf({ options, outbox, publishers, ledger, ...shared })
     worker ??= await startWorker({
       pool,
@@ -67,6 +82,7 @@ export function workStages(options: CheckedOptions, observer: Observer): WorkSta
       shards,
       subscribers,
       listen,
+      room,
       ...shared,
       ...options,
       outbox: {
@@ -127,7 +143,10 @@ async function startRelayOf(given: RelayStart): Promise<Relay | undefined> {
  * By then, work in flight has usually ended and committed its outcome. If not, the suspect runs
  * later.
  */
-function isolationMs(outbox: OutboxOptions | undefined, subscribers: readonly Subscriber[]): number {
+export function isolationMs(
+  outbox: OutboxOptions | undefined,
+  subscribers: readonly { readonly timeoutMs: number }[],
+): number {
   const timeouts = [...subscribers.map(({ timeoutMs }) => timeoutMs), outbox?.timeoutMs ?? 0]
   return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_ISOLATION_MS)
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../observe/logs.ts'
 import { mergeSnapshots } from '../observe/merge-snapshots.ts'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import { troubleLog } from '../observe/trouble-log.ts'
-import type { LedgerTables } from '../operate/tables.ts'
+import type { Ledgers } from '../operate/tables.ts'
 import { type AdminOptions, startAdmin } from './admin-server.ts'
 import { gatewayFacts } from './api/gateway-facts.ts'
 import type { GatewayConfig } from './config/config.ts'
@@ -45,7 +45,7 @@ export interface ProcessGroup {
   /** The configuration in force. */
   readonly config: () => GatewayConfig
   /** For the admin API: this process has no instance of hookonce. */
-  readonly ledger: () => Promise<LedgerTables>
+  readonly ledger: () => Promise<Ledgers>
 }
 
 /** Keeps `count` processes running until SIGINT or SIGTERM. Resolves to the exit code. */

@@ -5,6 +5,7 @@ const FIXED: Readonly<Record<string, (config: GatewayConfig) => unknown>> = {
   host: ({ host }) => host,
   port: ({ port }) => port,
   database: ({ database }) => database,
+  ledgers: ({ ledgers }) => ledgers && JSON.stringify(ledgers),
   'admin.host': ({ admin }) => admin?.host,
   'admin.port': ({ admin }) => admin?.port,
   'admin.path': ({ admin }) => admin?.path,

@@ -78,41 +78,62 @@ export interface LedgerOptions {
   readonly durability: 'required' | 'unsafe'
   /** Encrypts payloads. The first key wraps new data keys, the others open older ones. */
   readonly masterKeys?: readonly MasterKey[]
+  /** Whether the process has other ledgers too. Then its pools are smaller. */
+  readonly isOneOfMany?: boolean
   /** Whether a relay also uses this ledger. */
   readonly relays?: boolean
   /** Reports why opening an embedded ledger takes long. */
   readonly onNotice?: (notice: Notice) => void
 }
 
+/** The most connections of one ledger, by their use. */
+interface PoolSizes {
+  readonly engine: number
+  readonly writes: number
+  readonly relay: number
+  readonly readings: number
+  readonly operators: number
+}
+
+const ALONE: PoolSizes = {
+  /** Two each for accepts, claims and settlements; one each for heartbeats and upkeep. */
+  engine: 8,
+  /**
+   * One for jobs that share a commit, three for jobs that are committed alone. The three are opened
+   * only when needed.
+   */
+  writes: 4,
+  /** One for claiming lanes, one for marking messages. Heartbeats are rare and share them. */
+  relay: 2,
+  /** One for readiness, one for metrics, so a slow scrape does not fail the readiness check. */
+  readings: 2,
+  /** Enough for a few people and their pages. */
+  operators: 4,
+}
+
 /**
- * Two each for accepts, claims and settlements; one each for heartbeats and upkeep.
+ * If a process has several ledgers, each gets a part of the deliveries, so smaller pools are enough:
+ * one each for accepts, claims, settlements, heartbeats and upkeep.
  */
-const ENGINE_CONNECTIONS = 8
-/**
- * One for jobs that share a commit, three for jobs that are committed alone. The three are opened
- * only when needed.
- */
-const WRITE_CONNECTIONS = 4
-/** One for claiming lanes, one for marking messages. Heartbeats are rare and share them. */
-const RELAY_CONNECTIONS = 2
-/** One for readiness, one for metrics, so a slow scrape does not fail the readiness check. */
-const READING_CONNECTIONS = 2
-/** Enough for a few people and their pages. */
-const OPERATOR_CONNECTIONS = 4
+const ONE_OF_MANY: PoolSizes = { engine: 5, writes: 2, relay: 1, readings: 2, operators: 2 }
 /** Wakes the claim loop. */
 const LISTEN_CONNECTIONS = 1
+/** A handler may hold one while another begins. */
+const LEAST_FOR_HANDLERS = 2
 
-/** The most connections that one process opens, with `maxConnections` for handlers. */
-export function connectionsPerProcess(maxConnections: number): number {
-  return (
-    ENGINE_CONNECTIONS +
-    WRITE_CONNECTIONS +
-    RELAY_CONNECTIONS +
-    READING_CONNECTIONS +
-    OPERATOR_CONNECTIONS +
-    LISTEN_CONNECTIONS +
-    maxConnections
-  )
+/** The part of `maxConnections` that each of several ledgers gets. */
+export function handlersConnections(maxConnections: number, ledgers: number): number {
+  return ledgers === 1 ? maxConnections : Math.max(LEAST_FOR_HANDLERS, Math.ceil(maxConnections / ledgers))
+}
+
+/**
+ * The most connections that one process opens, with `maxConnections` for handlers, to all of its
+ * ledgers.
+ */
+export function connectionsPerProcess(maxConnections: number, ledgers = 1): number {
+  const { engine, writes, relay, readings, operators } = ledgers === 1 ? ALONE : ONE_OF_MANY
+  const ownUse = engine + writes + relay + readings + operators + LISTEN_CONNECTIONS
+  return ledgers * (ownUse + handlersConnections(maxConnections, ledgers))
 }
 
 /** Long enough for any page of a large ledger, short enough for a person to wait. */
@@ -158,19 +179,20 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     ...(embedded ? { ssl: false } : {}),
   }
   const { schema } = options
-  const max = ENGINE_CONNECTIONS + (options.relays ? RELAY_CONNECTIONS : 0)
+  const sizes = options.isOneOfMany ? ONE_OF_MANY : ALONE
+  const max = sizes.engine + (options.relays ? sizes.relay : 0)
   const remember = options.prepare === 'on'
   const limited = remember ? limitIdle : (opened: pg.Pool) => opened
   const opened = (more: pg.PoolConfig): pg.Pool =>
     quietPool(setSchema(new pg.Pool({ ...config, ...more }), schema))
   const pool = limited(cutWhenSilent(opened({ max }), ANSWER_TIMEOUT_MS), IDLE_MS)
-  const writes = limited(cutWhenSilent(opened({ max: WRITE_CONNECTIONS }), ANSWER_TIMEOUT_MS), IDLE_MS)
+  const writes = limited(cutWhenSilent(opened({ max: sizes.writes }), ANSWER_TIMEOUT_MS), IDLE_MS)
   resetSessions(writes, { remember })
-  const readings = cutWhenSilent(opened({ max: READING_CONNECTIONS }), ANSWER_TIMEOUT_MS)
+  const readings = cutWhenSilent(opened({ max: sizes.readings }), ANSWER_TIMEOUT_MS)
   const operators = limited(
     cutWhenSilent(
       // A pooler in transaction mode does not know this setting.
-      opened({ max: OPERATOR_CONNECTIONS, ...(remember ? { statement_timeout: OPERATOR_MS } : {}) }),
+      opened({ max: sizes.operators, ...(remember ? { statement_timeout: OPERATOR_MS } : {}) }),
       ANSWER_TIMEOUT_MS,
     ),
     IDLE_MS,

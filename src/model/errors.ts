@@ -148,6 +148,12 @@ export const errorCatalogue = {
     retryable: true,
     advice: 'The ledger is unavailable. Retry after the time in Retry-After.',
   },
+  TENANT_MOVED: {
+    status: 503,
+    retryable: true,
+    advice:
+      'The tenant lives in another ledger now. Retry after the time in Retry-After: the process reads the new place.',
+  },
   KEYS_UNAVAILABLE: {
     status: 503,
     retryable: true,

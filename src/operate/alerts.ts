@@ -13,6 +13,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { onlyOne } from '../ledger/read/id-prefix.ts'
 import { HookonceError } from '../model/errors.ts'
+import { everywhere, sortedBy, whereFound } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { checkLimit } from './page.ts'
 
@@ -30,14 +31,24 @@ export interface AlertQuery {
 
 const DEFAULT_LIMIT = 100
 
-/** Open alerts, newest first; with `all`, then the resolved ones. */
-export async function listAlerts(
+async function alertsIn(
   { pool }: LedgerTables,
   { all = false, tenant, limit = DEFAULT_LIMIT }: AlertQuery = {},
 ): Promise<ListedAlert[]> {
   const found = await readAlerts(pool, { isAll: all, tenant, limit: checkLimit(limit) })
   return found.map(listed)
 }
+
+/** Open alerts, newest first; with `all`, then the resolved ones. */
+export const listAlerts = everywhere(alertsIn, (all, [query]) =>
+  sortedBy(
+    all,
+    (a, b) =>
+      Number(a.resolvedAt !== null) - Number(b.resolvedAt !== null) ||
+      b.openedAt.getTime() - a.openedAt.getTime(),
+    query?.limit ?? DEFAULT_LIMIT,
+  ),
+)
 
 function listed({ announced: _, ...alert }: Alert): ListedAlert {
   return { ...alert, next: nextCommand(alert) }
@@ -52,19 +63,26 @@ export interface AlertAcknowledgement extends DecisionReason {
   readonly muteMs?: number | undefined
 }
 
+/** Finds an open alert by its id, or by the beginning of its id. */
+async function openAlert(
+  { pool }: Pick<LedgerTables, 'pool'>,
+  { id: prefix, tenant }: Pick<AlertAcknowledgement, 'id' | 'tenant'>,
+): Promise<{ readonly id: string }> {
+  const noun = { prefix, noun: 'alert', code: 'ALERT_NOT_OPEN' } as const
+  return onlyOne(await findAlerts(pool, prefix, tenant), noun)
+}
+
 /** A longer mute would hide a forgotten alert. */
 const MAX_MUTE_MS = 30 * 86_400_000
 
-/** Records who handles an open alert, and mutes its messages on request. */
-export async function acknowledgeAlert(
+async function acknowledgeIn(
   { pool }: LedgerTables,
   { id: prefix, tenant, by, why, address, muteMs }: AlertAcknowledgement,
 ): Promise<ListedAlert> {
   requireReason({ by, why }, 'an acknowledgement')
   if (muteMs !== undefined && !(muteMs > 0 && muteMs <= MAX_MUTE_MS))
     throw new HookonceError('CONFIG_INVALID', 'an alert is muted for at most 30 days')
-  const noun = { prefix, noun: 'alert', code: 'ALERT_NOT_OPEN' } as const
-  const { id } = onlyOne(await findAlerts(pool, prefix, tenant), noun)
+  const { id } = await openAlert({ pool }, { id: prefix, tenant })
   return inTransaction(pool, async (client) => {
     const alert = await acknowledgeRow(client, { id, by, why, muteMs })
     if (!alert) throw new HookonceError('ALERT_NOT_OPEN', `the alert ${id} is already resolved`)
@@ -82,6 +100,9 @@ export async function acknowledgeAlert(
     return listed(alert)
   })
 }
+
+/** Records who handles an open alert, and mutes its messages on request. */
+export const acknowledgeAlert = whereFound((ledger, [wanted]) => openAlert(ledger, wanted), acknowledgeIn)
 
 export interface ChannelTest {
   readonly channel: string

@@ -14,8 +14,10 @@ import {
 } from '../ledger/jobs/attention.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
+import { compareText } from '../model/compare.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
+import { everywhere, pagedEverywhere, sortedBy, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { timePosition } from './page.ts'
 
@@ -60,13 +62,17 @@ export interface Decided {
   readonly jobs: number
 }
 
-/** All of them, or those of a tenant. */
-export function listAttention(
+function attentionIn(
   { pool, shards }: LedgerTables,
   { tenant }: { readonly tenant?: string | undefined } = {},
 ): Promise<UnknownEffect[]> {
   return unknownEffects(pool, shards, { tenant })
 }
+
+/** All of them, or those of a tenant. */
+export const listAttention = everywhere(attentionIn, (all) =>
+  sortedBy(all, (a, b) => compareText(a.cursor, b.cursor)),
+)
 
 export interface AttentionQuery {
   readonly tenant?: string | undefined
@@ -77,6 +83,9 @@ export interface AttentionQuery {
   readonly before?: string | undefined
 }
 
+const FIRST = '0001-01-01T00:00:00.000000Z_00000000-0000-0000-0000-000000000000'
+const LAST = '9999-12-31T00:00:00.000000Z_ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 export interface AttentionPage {
   /** The oldest first. */
   readonly effects: readonly UnknownEffect[]
@@ -84,8 +93,7 @@ export interface AttentionPage {
   readonly previous: string | undefined
 }
 
-/** Lists effects whose outcome is unknown in pages: an outage may leave many. */
-export async function pageAttention(
+async function attentionPageIn(
   { pool, shards }: LedgerTables,
   { tenant, limit, after, before }: AttentionQuery,
 ): Promise<AttentionPage> {
@@ -106,19 +114,23 @@ export async function pageAttention(
   return { effects, next, previous: after === undefined ? undefined : (effects[0]?.cursor ?? LAST) }
 }
 
-const FIRST = '0001-01-01T00:00:00.000000Z_00000000-0000-0000-0000-000000000000'
-const LAST = '9999-12-31T00:00:00.000000Z_ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** Lists effects whose outcome is unknown in pages: an outage may leave many. */
+export const pageAttention = pagedEverywhere(attentionPageIn, {
+  itemsOf: ({ effects }: AttentionPage) => effects,
+  cursorOf: ({ cursor }: UnknownEffect) => cursor,
+  make: (effects, ends) => ({ effects, ...ends }),
+  compare: compareText,
+  first: FIRST,
+  last: LAST,
+  limitOf: ({ limit }: AttentionQuery) => limit,
+})
 
 function positionAt(cursor: string | undefined): AttentionPosition | undefined {
   if (cursor === undefined) return undefined
   return timePosition(cursor)
 }
 
-/**
- * Decides on an effect whose outcome is unknown. One commit holds the new state of the effect, of
- * every job that waits for it, and the audit entry.
- */
-export async function decideAttention(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
+async function decideIn(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
   requireReason(decision, 'a decision')
   const { tenant = 'default', key } = decision
   const id = scopedId(tenant, key)
@@ -151,6 +163,12 @@ export async function decideAttention(ledger: LedgerTables, decision: EffectDeci
     return { key, jobs }
   })
 }
+
+/**
+ * Decides on an effect whose outcome is unknown. One commit holds the new state of the effect, of
+ * every job that waits for it, and the audit entry.
+ */
+export const decideAttention = whereTenant(([{ tenant }]) => tenant, decideIn)
 
 /** An effect that a fresh replay reopened needs no decision: the next job calls it again. */
 function isUndecided({ state, reopened }: EffectRow): boolean {

@@ -1,4 +1,5 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { isSet, type Ledgers } from '../ledger/ledger-set.ts'
 import {
   type JobChange,
   jobsOfReceipts,
@@ -9,6 +10,7 @@ import {
 } from '../ledger/read/changes.ts'
 import { shardOf } from '../model/receipt-id.ts'
 import { tenantOf } from '../model/source-key.ts'
+import { askAll } from './across.ts'
 import { listRejections } from './rejections.ts'
 
 /** A change in the ledger. */
@@ -51,7 +53,22 @@ export interface WatchOptions {
   readonly since?: Date | undefined
 }
 
-export function watchChanges(ledger: LedgerTables, { since }: WatchOptions = {}): ChangeWatch {
+export function watchChanges(ledgers: Ledgers, options: WatchOptions = {}): ChangeWatch {
+  if (!isSet(ledgers)) return watchOne(ledgers, options)
+  const watches = new Map<string, ChangeWatch>()
+  return {
+    async look() {
+      const answers = await askAll(ledgers, (tables, name) => {
+        const watch = watches.get(name) ?? watchOne(tables, options)
+        watches.set(name, watch)
+        return watch.look()
+      })
+      return answers.flatMap(({ answer }) => answer).sort((a, b) => a.at.getTime() - b.at.getTime())
+    },
+  }
+}
+
+function watchOne(ledger: LedgerTables, { since }: WatchOptions): ChangeWatch {
   const known = new Set<string>()
   const followed = new Set<string>()
   const rejections = new Map<string, number>()

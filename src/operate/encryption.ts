@@ -6,6 +6,7 @@ import { type DataKeyRow, forgetDataKeys, listDataKeys, rewrapDataKey } from '..
 import type { MasterKey } from '../ledger/vault/master-keys.ts'
 import { unwrapKey, wrapKey } from '../ledger/vault/seal.ts'
 import { HookonceError } from '../model/errors.ts'
+import { everywhere, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 
 /** A tenant's data key. Its own bytes never leave the ledger. */
@@ -23,12 +24,22 @@ export interface ListedDataKey {
 
 const PAGE = 500
 
+/** All data keys, in the order of their numbers. Several ledgers have the same numbers. */
+export const listEncryptionKeys = everywhere(
+  async (ledger: LedgerTables) => {
+    const keys: ListedDataKey[] = []
+    for (let page = await keyPage(ledger, 0); page.length > 0; ) {
+      keys.push(...page)
+      page = await keyPage(ledger, page.at(-1)?.id ?? 0)
+    }
+    return keys
+  },
+  (all) => all.flat(),
+)
+
 /** A page of data keys, beginning after the one with this number. */
-export async function listEncryptionKeys(
-  { pool, vault }: LedgerTables,
-  { after = 0, limit = PAGE }: { readonly after?: number; readonly limit?: number } = {},
-): Promise<ListedDataKey[]> {
-  const found = await listDataKeys(pool, after, limit)
+async function keyPage({ pool, vault }: LedgerTables, after: number): Promise<ListedDataKey[]> {
+  const found = await listDataKeys(pool, after, PAGE)
   return found.map(({ wrapped, ...key }) => ({
     ...key,
     isOpen: wrapped !== null && vault?.masters.some(({ id }) => id === key.master) === true,
@@ -42,11 +53,7 @@ export interface Rotated {
   readonly rewrapped: number
 }
 
-/**
- * Wraps every data key by the first configured master key. Payloads are not rewritten. Throws
- * before any change if a data key cannot be opened.
- */
-export async function rotateEncryption(ledger: LedgerTables, reason: DecisionReason): Promise<Rotated> {
+async function rotateIn(ledger: LedgerTables, reason: DecisionReason): Promise<Rotated> {
   requireReason(reason, 'a rotation')
   const masters = ledger.vault?.masters ?? []
   const [first] = masters
@@ -73,6 +80,15 @@ export async function rotateEncryption(ledger: LedgerTables, reason: DecisionRea
     return detail
   })
 }
+
+/**
+ * Wraps every data key by the first configured master key. Payloads are not rewritten. Throws
+ * before any change if a data key cannot be opened.
+ */
+export const rotateEncryption = everywhere(rotateIn, (all) => ({
+  master: all[0]?.master ?? '',
+  rewrapped: all.reduce((sum, { rewrapped }) => sum + rewrapped, 0),
+}))
 
 interface Masters {
   /** Wraps every data key afterwards. */
@@ -108,11 +124,7 @@ export interface ForgetRequest {
   readonly hashes?: boolean
 }
 
-/**
- * Drops the data key of a tenant, for good: its encrypted payloads cannot be read again. Event keys
- * and hashes stay, so repeats are still recognised. New events of the tenant get a new key.
- */
-export async function forgetTenant(
+async function forgetIn(
   { pool }: LedgerTables,
   { tenant, hashes = false }: ForgetRequest,
   reason: DecisionReason,
@@ -137,3 +149,9 @@ export async function forgetTenant(
     return { tenant, dataKeys }
   })
 }
+
+/**
+ * Drops the data key of a tenant, for good: its encrypted payloads cannot be read again. Event keys
+ * and hashes stay, so repeats are still recognised. New events of the tenant get a new key.
+ */
+export const forgetTenant = whereTenant(([{ tenant }]) => tenant, forgetIn)

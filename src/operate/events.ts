@@ -1,9 +1,12 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
+import type { Ledgers } from '../ledger/ledger-set.ts'
 import { type EventOrder, type EventRow, readEvents, readEventsById } from '../ledger/read/events.ts'
 import { idRange } from '../ledger/read/id-prefix.ts'
 import { registered } from '../ledger/read/registered.ts'
+import { compareText } from '../model/compare.ts'
 import type { JobState } from '../model/job-state.ts'
 import { receiptIds } from '../model/receipt-id.ts'
+import { everywhere, pagedEverywhere, sortedBy } from './across.ts'
 import { checkLimit, containing, likePattern, timePosition } from './page.ts'
 
 export type { EventRow }
@@ -55,6 +58,12 @@ export interface EventPage {
   readonly previous?: string | undefined
 }
 
+/** Positions beyond all events. */
+const END = {
+  older: '0001-01-01T00:00:00.000000Z_ffffffff-ffff-ffff-ffff-ffffffffffff',
+  newer: '9999-12-31T00:00:00.000000Z_00000000-0000-0000-0000-000000000000',
+} as const
+
 /**
  * Rows that one statement checks against a filter, over all parts of the index. A row with its jobs
  * takes some microseconds, so a page without a match takes tens of milliseconds.
@@ -70,12 +79,7 @@ const SPARE = 4
 /** Statements per page. A filter that matches few events ends the page early, with `next`. */
 const MAX_WALKS = 3
 
-/**
- * Lists events, newest first; those in `failed` or `attention` by the time of their failure. A
- * cursor names a position, so pages neither repeat nor skip events while new ones arrive. A page
- * reads a bounded number of rows, however long the history is.
- */
-export async function listEvents(ledger: LedgerTables, query: EventQuery): Promise<EventPage> {
+async function eventsIn(ledger: LedgerTables, query: EventQuery): Promise<EventPage> {
   checkLimit(query.limit)
   if (query.key !== undefined)
     return { events: await eventsWithKey(ledger, query.key, query), next: undefined }
@@ -85,6 +89,22 @@ export async function listEvents(ledger: LedgerTables, query: EventQuery): Promi
   }
   return walkEvents(ledger, query)
 }
+
+/**
+ * Lists events, newest first; those in `failed` or `attention` by the time of their failure. A
+ * cursor names a position, so pages neither repeat nor skip events while new ones arrive. A page
+ * reads a bounded number of rows, however long the history is.
+ */
+export const listEvents = pagedEverywhere(eventsIn, {
+  itemsOf: ({ events }: EventPage) => events,
+  cursorOf: ({ cursor }: EventRow) => cursor,
+  make: (events, { next, previous }): EventPage => ({ events, next, previous }),
+  // The newest first.
+  compare: (a, b) => compareText(b, a),
+  first: END.newer,
+  last: END.older,
+  limitOf: ({ limit }: EventQuery) => limit,
+})
 
 async function walkEvents(ledger: LedgerTables, query: EventQuery): Promise<EventPage> {
   const { pool, shards } = ledger
@@ -120,12 +140,6 @@ async function walkEvents(ledger: LedgerTables, query: EventQuery): Promise<Even
   if (direction === 'newer') return { events: found.reverse(), next: back, previous: onward }
   return { events: found, next: onward, previous: after === undefined ? undefined : back }
 }
-
-/** Positions beyond all events. */
-const END = {
-  older: '0001-01-01T00:00:00.000000Z_ffffffff-ffff-ffff-ffff-ffffffffffff',
-  newer: '9999-12-31T00:00:00.000000Z_00000000-0000-0000-0000-000000000000',
-} as const
 
 function isListedByFailure({ state, error }: EventQuery): boolean {
   return error !== undefined || state === 'failed' || state === 'attention'
@@ -214,7 +228,7 @@ export type FindQuery = Pick<EventQuery, 'tenant' | 'source' | 'since' | 'limit'
  * first.
  */
 export async function findEvents(
-  ledger: LedgerTables,
+  ledger: Ledgers,
   text: string,
   query: FindQuery,
 ): Promise<readonly EventRow[]> {
@@ -231,14 +245,14 @@ export async function findEvents(
   return found
 }
 
-/** The events with this receipt id, or an id that begins with it, or with this event key. */
-export function namedEvents(
-  ledger: LedgerTables,
-  text: string,
-  query: FindQuery,
-): Promise<readonly EventRow[]> {
+function namedIn(ledger: LedgerTables, text: string, query: FindQuery): Promise<readonly EventRow[]> {
   return eventsNamed(ledger, text, query, 1)
 }
+
+/** The events with this receipt id, or an id that begins with it, or with this event key. */
+export const namedEvents = everywhere(namedIn, (all, [, { limit }]) =>
+  sortedBy(all, (a, b) => compareText(b.cursor, a.cursor), limit),
+)
 
 /** Shorter texts are more likely a part of a key than the beginning of an id. */
 const MIN_ID_PREFIX = 8

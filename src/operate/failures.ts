@@ -5,6 +5,7 @@ import {
   type FailureGroups,
   newestGroups,
 } from '../ledger/read/failures.ts'
+import { everywhere } from './across.ts'
 import { type EventFilter, subscriberCount } from './events.ts'
 import { likePattern } from './page.ts'
 
@@ -27,8 +28,7 @@ const EXAMPLES = 3
 /** A week. */
 const HOURS = 7 * 24
 
-/** Groups failed jobs by source, subscriber and error, with some receipts of each group. */
-export async function listFailures(
+async function failuresIn(
   ledger: LedgerTables,
   { type, since, until, ...filter }: FailureFilter = {},
 ): Promise<FailureGroups> {
@@ -41,3 +41,9 @@ export async function listFailures(
   const walk = Math.max(LEAST_WALK, Math.ceil(MAX_JOBS / parts))
   return newestGroups(pool, { ...question, typeLike, since, until, walk })
 }
+
+/** Groups failed jobs by source, subscriber and error, with some receipts of each group. */
+export const listFailures = everywhere(failuresIn, (all) => ({
+  groups: all.flatMap(({ groups }) => groups).sort((a, b) => b.jobs - a.jobs),
+  isComplete: all.every(({ isComplete }) => isComplete),
+}))

@@ -1,5 +1,6 @@
-import type { LedgerTables } from '../ledger/ledger.ts'
+import type { Ledgers } from '../ledger/ledger-set.ts'
 import { ledgerClock } from '../ledger/read/changes.ts'
+import { everywhere } from './across.ts'
 import { type EventRow, type EventSearch, listEvents, timeOfCursor } from './events.ts'
 
 /*
@@ -30,7 +31,7 @@ const PAGE = 500
  */
 const MAX_RETURNED = 100_000
 
-export function followEvents(ledger: LedgerTables, query: FollowQuery): EventTail {
+export function followEvents(ledger: Ledgers, query: FollowQuery): EventTail {
   const { after, latest, ...search } = query
   const returned = new Set<string>()
   /** Everything before this position was returned. */
@@ -60,7 +61,7 @@ export function followEvents(ledger: LedgerTables, query: FollowQuery): EventTai
   }
 
   async function* look(): AsyncGenerator<readonly EventRow[]> {
-    const nowMs = (await ledgerClock(ledger.pool)).getTime()
+    const nowMs = (await clockOf(ledger)).getTime()
     if (position === undefined) {
       const events = await begin(nowMs)
       if (events.length > 0) yield events
@@ -78,6 +79,12 @@ export function followEvents(ledger: LedgerTables, query: FollowQuery): EventTai
 
   return { look }
 }
+
+/** Of several clocks the one that is most behind, so that no event is missed. */
+const clockOf = everywhere(
+  ({ pool }) => ledgerClock(pool),
+  (clocks) => new Date(Math.min(...clocks.map((clock) => clock.getTime()))),
+)
 
 /** Before all events of this time. Positions of one length are in the order of their texts. */
 function positionAt(ms: number): string {

@@ -5,6 +5,7 @@ import { recordAudit } from '../ledger/read/audit.ts'
 import { type ImportedBatch, importReceipts, type ProcessedEvent } from '../ledger/receipts/import.ts'
 import { HookonceError } from '../model/errors.ts'
 import { receiptIds, shardOf } from '../model/receipt-id.ts'
+import { whereSource } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { requireKnown } from './sources.ts'
 
@@ -50,12 +51,7 @@ const NO_TYPE = 'imported'
 const BATCH = 1_000
 const MAX_LISTED = 20
 
-/**
- * Records events that another system has processed, so that their retries are duplicates here. Each
- * becomes a receipt without a body and without jobs. Run again at any time: known keys stay as they
- * are.
- */
-export async function importKeys(
+async function importIn(
   ledger: LedgerTables,
   request: ImportRequest,
   reason: DecisionReason,
@@ -104,6 +100,13 @@ export async function importKeys(
   }
   return { ...report, unfinishedReceipts }
 }
+
+/**
+ * Records events that another system has processed, so that their retries are duplicates here. Each
+ * becomes a receipt without a body and without jobs. Run again at any time: known keys stay as they
+ * are.
+ */
+export const importKeys = whereSource(([request]) => request, importIn)
 
 async function planned({ pool }: LedgerTables, events: readonly ProcessedEvent[]): Promise<ImportedBatch> {
   const existing = await existingReceipts(pool, events)

@@ -12,9 +12,12 @@ import type { Observer } from '../observe/observer.ts'
 import { acceptor, type HandOff } from '../receive/accept.ts'
 import { type ListedEvents, listedEvents } from '../receive/listed.ts'
 import type { Source } from '../sources/contract.ts'
+import { whereSource } from './across.ts'
 
 /** A source whose subscribers are read from the ledger, because their app does not run here. */
 export interface LedgerSource {
+  /** The ledger that has the source. */
+  readonly ledger: LedgerTables
   readonly entry: ListedEvents
   /** Subscribers whose jobs would wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
@@ -40,7 +43,7 @@ const NO_WORKER: HandOff = {
   wake: () => undefined,
 }
 
-export async function ledgerSource(
+async function sourceIn(
   ledger: LedgerTables,
   { name, tenant: wanted, make, observer }: LedgerSourceQuestion,
 ): Promise<LedgerSource> {
@@ -69,11 +72,14 @@ export async function ledgerSource(
   })(name)
   if (!entry) throw new Error(`source ${name} was not found under its own name`)
   return {
+    ledger,
     entry,
     unattended: await unattendedSubscribers(ledger.pool, ids),
     idle: () => accepting.idle(),
   }
 }
+
+export const ledgerSource = whereSource(([{ name: source, tenant }]) => ({ source, tenant }), sourceIn)
 
 function onlyTenant(name: string, wanted: string | undefined, all: readonly SourceRow[]): SourceRow {
   const found = all.filter(({ tenant }) => wanted === undefined || tenant === wanted)

@@ -1,6 +1,7 @@
 import type { CircuitState } from '../ledger/jobs/circuits.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type LimitedRow, limitedSubscribers } from '../ledger/read/limiters.ts'
+import { everywhere } from './across.ts'
 
 /** The circuit of a subscriber, which all processes share. */
 export interface CircuitView {
@@ -39,8 +40,7 @@ export interface SubscriberLimits {
   readonly rate: RateView | null
 }
 
-/** Only subscribers that have a circuit or a rate. */
-export async function listLimits({ pool }: Pick<LedgerTables, 'pool'>): Promise<SubscriberLimits[]> {
+async function limitsIn({ pool }: Pick<LedgerTables, 'pool'>): Promise<SubscriberLimits[]> {
   return (await limitedSubscribers(pool)).map((row) => ({
     id: row.id,
     tenant: row.tenant,
@@ -51,6 +51,9 @@ export async function listLimits({ pool }: Pick<LedgerTables, 'pool'>): Promise<
     rate: rateOf(row),
   }))
 }
+
+/** Only subscribers that have a circuit or a rate. */
+export const listLimits = everywhere(limitsIn, (all) => all.flat())
 
 function circuitOf(row: LimitedRow): CircuitView {
   const { state, since, reason, nextProbeAt, isProbing } = row

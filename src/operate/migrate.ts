@@ -3,6 +3,7 @@ import { setSchema } from '../ledger/driver/schema.ts'
 import { checkedUrl } from '../ledger/ledger.ts'
 import { migrate } from '../ledger/migrations/migrate.ts'
 import { openFailure } from '../ledger/open-failure.ts'
+import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { quietPool } from '../sql/quiet-pool.ts'
 
 /** Brings the schema of a database up to date. Returns the names of the migrations it applied. */
@@ -17,6 +18,25 @@ export function migrateDatabase(database: string, schema: string): Promise<strin
       await pool.end()
     }
   })
+}
+
+export interface MigratedLedger {
+  readonly ledger: string
+  readonly applied: readonly string[]
+}
+
+/** Brings several ledgers up to date, one after the other. Makes those that do not exist. */
+export async function migrateLedgers(
+  database: string,
+  schema: string,
+  ledgers: LedgersOptions,
+): Promise<MigratedLedger[]> {
+  const migrated: MigratedLedger[] = []
+  for (const ledger of allLedgerNames(schema, ledgers)) {
+    const applied = await migrateDatabase(ledgers.placement[ledger] ?? database, ledger)
+    migrated.push({ ledger, applied })
+  }
+  return migrated
 }
 
 /** Checks the URL. If the database cannot be reached, throws an error of the catalogue. */

@@ -1,5 +1,6 @@
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { isSet, type Ledgers } from '../ledger/ledger-set.ts'
 import { retryLaneNow } from '../ledger/outbox/lanes.ts'
 import { replayMessages } from '../ledger/outbox/messages.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
@@ -14,6 +15,8 @@ import {
   listMessages as readMessages,
 } from '../ledger/read/outbox.ts'
 import { type StuckLane, stuckLanes } from '../ledger/read/stuck-lanes.ts'
+import { compareText } from '../model/compare.ts'
+import { askAll, everywhere, pagedEverywhere, sortedBy, whereFound } from './across.ts'
 import type { DecisionReason } from './audit.ts'
 import { overShards, type WorkWatch } from './over-shards.ts'
 import { checkLimit, requireLanePosition, timePosition } from './page.ts'
@@ -30,8 +33,7 @@ export interface MessageQuery {
   readonly limit: number
 }
 
-/** Lists messages of the outbox, newest first. */
-export async function listMessages(
+async function messagesIn(
   { pool, shards }: LedgerTables,
   { state, topic, tenant, limit }: MessageQuery,
 ): Promise<MessageRow[]> {
@@ -39,6 +41,11 @@ export async function listMessages(
   const states = state === undefined ? (['waiting', 'failed'] as const) : [state]
   return readMessages(pool, { shards, limit, states, topic, tenant })
 }
+
+/** Lists messages of the outbox, newest first. */
+export const listMessages = everywhere(messagesIn, (all, [{ limit }]) =>
+  sortedBy(all, (a, b) => b.createdAt.getTime() - a.createdAt.getTime(), limit),
+)
 
 export interface MessagePageQuery {
   readonly state: (typeof messageStates)[number]
@@ -60,11 +67,7 @@ export interface MessagePage {
 /** Rows of each shard that are checked against a filter: messages beyond them are not listed. */
 const FILTERED_WALK = 5_000
 
-/**
- * Lists messages of one state in pages: finished ones by the time they finished, the latest first;
- * waiting ones lane by lane, in the order in which they will be published.
- */
-export async function pageMessages(
+async function messagePageIn(
   { pool, shards }: LedgerTables,
   { state, tenant, topic, limit, after, before }: MessagePageQuery,
 ): Promise<MessagePage> {
@@ -91,6 +94,33 @@ export async function pageMessages(
   return { messages, next, previous: after === undefined ? undefined : (messages[0]?.cursor ?? ends.last) }
 }
 
+/**
+ * Lists messages of one state in pages: finished ones by the time they finished, the latest first;
+ * waiting ones lane by lane, in the order in which they will be published.
+ */
+export function pageMessages(ledgers: Ledgers, query: MessagePageQuery): Promise<MessagePage> {
+  const isWaiting = query.state === 'waiting'
+  const ends = isWaiting ? WAITING_ENDS : FINISHED_ENDS
+  const paged = pagedEverywhere(messagePageIn, {
+    itemsOf: ({ messages }: MessagePage) => messages,
+    cursorOf: ({ cursor }: PagedMessage) => cursor,
+    make: (messages, { next, previous }) => ({ messages, next, previous }),
+    compare: isWaiting ? comparePlaces : (a, b) => compareText(b, a),
+    ...ends,
+    limitOf: ({ limit }: MessagePageQuery) => limit,
+  })
+  return paged(ledgers, query)
+}
+
+/** Positions of waiting messages: shard, lane, number. */
+function comparePlaces(a: string, b: string): number {
+  const [shardA = '', laneA = '', numberA = ''] = a.split('_')
+  const [shardB = '', laneB = '', numberB = ''] = b.split('_')
+  return (
+    Number(shardA) - Number(shardB) || compareText(laneA, laneB) || Number(BigInt(numberA) - BigInt(numberB))
+  )
+}
+
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const WAITING_ENDS = { first: `-1_${LOWEST}_0`, last: `29999_${HIGHEST}_0` } as const
@@ -99,8 +129,7 @@ const FINISHED_ENDS = {
   last: `0001-01-01T00:00:00.000000Z_${HIGHEST}`,
 } as const
 
-/** Finds one message of the outbox by its id, or by the beginning of its id. */
-export async function messageById(
+async function messageIn(
   { pool, shards }: LedgerTables,
   id: string,
   { tenant }: { readonly tenant?: string | undefined } = {},
@@ -108,6 +137,9 @@ export async function messageById(
   const found = await findMessages(pool, shards, id, tenant)
   return onlyOne(found, { prefix: id, noun: 'message', code: 'MESSAGE_UNKNOWN' })
 }
+
+/** Finds one message of the outbox by its id, or by the beginning of its id. */
+export const messageById = whereFound((ledger, [id, scope]) => messageIn(ledger, id, scope), messageIn)
 
 /** Lanes of each shard that are read: with a larger backlog, some stuck lanes are not listed. */
 const LANES_READ = 2_000
@@ -119,13 +151,17 @@ const MAX_STUCK = 500
 /** Messages of a lane that are counted: "1,000 or more" is enough for a person. */
 const COUNTED = 1_000
 
-/** Lanes whose first message was refused: the messages behind it wait. Oldest first. */
-export function listStuckLanes(
+function stuckLanesIn(
   { pool, shards }: LedgerTables,
   filter: { readonly tenant?: string | undefined; readonly topic?: string | undefined } = {},
 ): Promise<StuckLane[]> {
   return stuckLanes(pool, { shards, walk: LANES_READ, counted: COUNTED, limit: MAX_STUCK, ...filter })
 }
+
+/** Lanes whose first message was refused: the messages behind it wait. Oldest first. */
+export const listStuckLanes = everywhere(stuckLanesIn, (all) =>
+  sortedBy(all, (a, b) => a.oldestAt.getTime() - b.oldestAt.getTime(), MAX_STUCK),
+)
 
 export interface ReplayedMessage {
   readonly messageId: string
@@ -133,8 +169,7 @@ export interface ReplayedMessage {
   readonly replayed: boolean
 }
 
-/** Publishes a finished message again, under its old id, behind the waiting ones of its lane. */
-export async function replayMessage(
+async function replayMessageIn(
   ledger: LedgerTables,
   id: string,
   reason?: DecisionReason,
@@ -153,6 +188,9 @@ export async function replayMessage(
   })
 }
 
+/** Publishes a finished message again, under its old id, behind the waiting ones of its lane. */
+export const replayMessage = whereFound((ledger, [id]) => messageIn(ledger, id), replayMessageIn)
+
 export interface RetriedLane {
   /** The message that identified the lane. */
   readonly messageId: string
@@ -160,11 +198,7 @@ export interface RetriedLane {
   readonly retried: boolean
 }
 
-/**
- * Tries the lane of a waiting message now, before its scheduled time. The order of its messages
- * does not change.
- */
-export async function retryLane(
+async function retryLaneIn(
   ledger: LedgerTables,
   id: string,
   { by: actor, why, address }: DecisionReason,
@@ -179,6 +213,12 @@ export async function retryLane(
   })
 }
 
+/**
+ * Tries the lane of a waiting message now, before its scheduled time. The order of its messages
+ * does not change.
+ */
+export const retryLane = whereFound((ledger, [id]) => messageIn(ledger, id), retryLaneIn)
+
 export interface FailedMessagesFilter {
   readonly tenant?: string | undefined
   readonly topic?: string | undefined
@@ -188,11 +228,7 @@ export interface FailedMessagesFilter {
 /** Messages per commit: more would lock their lanes for too long. */
 const BATCH = 100
 
-/**
- * Publishes failed messages again, oldest first. Returns how many. If a stop is requested, ends
- * after the current commit.
- */
-export async function replayFailedMessages(
+async function replayFailedIn(
   ledger: LedgerTables,
   { tenant, topic, limit }: FailedMessagesFilter,
   reason?: DecisionReason,
@@ -220,6 +256,30 @@ export async function replayFailedMessages(
       await client.query('commit')
       return messages
     })
+  }
+  return replayed
+}
+
+/**
+ * Publishes failed messages again, oldest first. Returns how many. If a stop is requested, ends
+ * after the current commit.
+ */
+export async function replayFailedMessages(
+  ledgers: Ledgers,
+  filter: FailedMessagesFilter,
+  reason?: DecisionReason,
+  watch: WorkWatch = {},
+): Promise<number> {
+  if (!isSet(ledgers)) return replayFailedIn(ledgers, filter, reason, watch)
+  let replayed = 0
+  // One ledger after the other: the limit is for all of them.
+  for (const member of ledgers.members) {
+    const limit = filter.limit - replayed
+    if (limit <= 0) break
+    const [own] = await askAll({ ...ledgers, members: [member] }, (tables) =>
+      replayFailedIn(tables, { ...filter, limit }, reason, watch),
+    )
+    replayed += own?.answer ?? 0
   }
   return replayed
 }

@@ -6,6 +6,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
+import { everywhere, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { unknownName } from './sources.ts'
 
@@ -17,15 +18,7 @@ export interface PauseTarget {
   readonly subscriber?: string | undefined
 }
 
-/**
- * Holds the jobs of a source or subscriber. Deliveries are still recorded. With a reason, the audit
- * records who paused it and why. Returns false, without any change, if it was already paused.
- */
-export async function pause(
-  ledger: LedgerTables,
-  target: PauseTarget,
-  reason?: DecisionReason,
-): Promise<boolean> {
+async function pauseIn(ledger: LedgerTables, target: PauseTarget, reason?: DecisionReason): Promise<boolean> {
   if (reason) requireReason(reason, 'a pause with a reason')
   const place = placeOf(target)
   const wasPaused = await inTransaction(ledger.pool, async (client) => {
@@ -38,6 +31,12 @@ export async function pause(
   return !wasPaused
 }
 
+/**
+ * Holds the jobs of a source or subscriber. Deliveries are still recorded. With a reason, the audit
+ * records who paused it and why. Returns false, without any change, if it was already paused.
+ */
+export const pause = whereTenant(([{ tenant }]) => tenant, pauseIn)
+
 /** The changes of a resume. */
 export interface Resumed {
   readonly wasPaused: boolean
@@ -45,11 +44,7 @@ export interface Resumed {
   readonly probes: number
 }
 
-/**
- * Releases what a pause held. If a circuit is open, its next probe is due at once. With a reason,
- * the audit records both. If nothing was paused and no probe had to wait, nothing is changed.
- */
-export async function resume(
+async function resumeIn(
   ledger: LedgerTables,
   target: PauseTarget,
   reason?: DecisionReason,
@@ -69,6 +64,12 @@ export async function resume(
   if (!resumed) throw await unknownTarget(ledger, place)
   return resumed
 }
+
+/**
+ * Releases what a pause held. If a circuit is open, its next probe is due at once. With a reason,
+ * the audit records both. If nothing was paused and no probe had to wait, nothing is changed.
+ */
+export const resume = whereTenant(([{ tenant }]) => tenant, resumeIn)
 
 function placeOf({ tenant = 'default', source, subscriber }: PauseTarget) {
   return { tenant, source, subscriber }
@@ -112,14 +113,13 @@ export interface PausedFilter {
   readonly source?: string | undefined
 }
 
-export async function listPaused(
-  ledger: LedgerTables,
-  { tenant, source }: PausedFilter = {},
-): Promise<Paused[]> {
+async function pausedIn(ledger: LedgerTables, { tenant, source }: PausedFilter = {}): Promise<Paused[]> {
   return (await registered(ledger))
     .filter((one) => (tenant ?? one.tenant) === one.tenant && (source ?? one.source) === one.source)
     .flatMap(({ pausedAt, ...one }) => (pausedAt ? [{ ...one, pausedAt }] : []))
 }
+
+export const listPaused = everywhere(pausedIn, (all) => all.flat())
 
 /** A pause holds jobs that have not begun, and jobs that would be retried. */
 export function isHeldByPause(state: string): boolean {

@@ -9,6 +9,7 @@ import {
 } from '../ledger/receipts/retention.ts'
 import { BATCH } from '../upkeep/batches.ts'
 import { pruneStats } from '../upkeep/prune-stats.ts'
+import { everywhere } from './across.ts'
 
 /*
  * Applies the retention now: deletes everything that the chores of upkeep would delete over several
@@ -50,8 +51,7 @@ export interface PrunePlan extends PruneCounts {
 /** For each shard and kind. Counting more could exceed the timeout of a statement. */
 const MAX_COUNTED = 100_000
 
-/** Counts the rows that `prune` would delete. A receipt whose body is also due counts twice. */
-export async function planPrune(
+async function planPruneIn(
   { pool, shards }: LedgerTables,
   { keepMessagesMs }: PruneOptions = {},
 ): Promise<PrunePlan> {
@@ -70,11 +70,13 @@ export async function planPrune(
   return plan
 }
 
-/**
- * Deletes rows past their retention, in small transactions. It may run beside workers: locked rows
- * are skipped. If a stop is requested, ends after the current batch.
- */
-export async function prune(
+/** Counts the rows that `prune` would delete. A receipt whose body is also due counts twice. */
+export const planPrune = everywhere(planPruneIn, (all) => ({
+  ...addUp(all),
+  isComplete: all.every(({ isComplete }) => isComplete),
+}))
+
+async function pruneIn(
   ledger: LedgerTables,
   plan: PrunePlan & PruneOptions,
   { signal, onProgress }: PruneWatch = {},
@@ -102,4 +104,19 @@ export async function prune(
   }
   const stats = signal?.aborted ? { buckets: 0, alerts: 0 } : await pruneStats(ledger)
   return { ...done, ...stats }
+}
+
+/**
+ * Deletes rows past their retention, in small transactions. It may run beside workers: locked rows
+ * are skipped. If a stop is requested, ends after the current batch.
+ */
+export const prune = everywhere(pruneIn, (all) => ({
+  ...addUp(all),
+  buckets: all.reduce((sum, { buckets }) => sum + buckets, 0),
+  alerts: all.reduce((sum, { alerts }) => sum + alerts, 0),
+}))
+
+function addUp(all: readonly PruneCounts[]): PruneCounts {
+  const sum = (of: keyof PruneCounts): number => all.reduce((total, counts) => total + counts[of], 0)
+  return { bodies: sum('bodies'), receipts: sum('receipts'), messages: sum('messages') }
 }

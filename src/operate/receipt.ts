@@ -17,6 +17,7 @@ import { hash } from '../model/hash.ts'
 import { IMPORTED, NO_SECRET } from '../model/reconciled.ts'
 import { withoutSecrets } from '../sources/headers.ts'
 import { SECRET_HEADERS } from '../sources/secret-headers.ts'
+import { whereFound } from './across.ts'
 import { type JobRecord, jobRecords } from './job-record.ts'
 import { type CircuitView, listLimits } from './limits.ts'
 import { isHeldByPause, listPaused, type Paused } from './pause.ts'
@@ -29,8 +30,7 @@ export interface TenantScope {
   readonly tenant?: string | undefined
 }
 
-/** Finds one receipt by its id, or by the beginning of its id. */
-export async function receiptById(
+async function receiptIn(
   { pool, shards }: LedgerTables,
   id: string,
   { tenant }: TenantScope = {},
@@ -39,6 +39,9 @@ export async function receiptById(
   return onlyOne(found, { prefix: id, noun: 'receipt', code: 'RECEIPT_UNKNOWN' })
 }
 
+/** Finds one receipt by its id, or by the beginning of its id. */
+export const receiptById = whereFound((ledger, [id, scope]) => receiptIn(ledger, id, scope), receiptIn)
+
 /** The body of one event, as it was stored. */
 export interface ReceiptBody {
   readonly id: string
@@ -46,17 +49,15 @@ export interface ReceiptBody {
   readonly body: Buffer
 }
 
-export async function readBody(
-  ledger: LedgerTables,
-  id: string,
-  scope: TenantScope = {},
-): Promise<ReceiptBody> {
+async function bodyIn(ledger: LedgerTables, id: string, scope: TenantScope = {}): Promise<ReceiptBody> {
   const receipt = await openedReceipt(ledger, await receiptById(ledger, id, scope))
   if (receipt.unreadable) throw receipt.unreadable
   if (receipt.bodyExpired || receipt.body === null)
     throw new HookonceError('BODY_EXPIRED', `the body of receipt ${receipt.id} is past its retention`)
   return { id: receipt.id, tenant: receipt.tenant, body: receipt.body }
 }
+
+export const readBody = whereFound((ledger, [id, scope]) => receiptIn(ledger, id, scope), bodyIn)
 
 /**
  * A receipt without the headers that hold a provider's secret, and without body and headers past
@@ -120,12 +121,7 @@ export type ChainEffect = Omit<EffectStory, 'subscriberId'>
 
 export type ChainMessage = PublishedMessage & { readonly subscriber: string }
 
-/** Reads the whole chain of the event whose receipt has this id, or an id that begins with it. */
-export async function readEvent(
-  ledger: LedgerTables,
-  id: string,
-  scope: TenantScope = {},
-): Promise<EventChain> {
+async function eventIn(ledger: LedgerTables, id: string, scope: TenantScope = {}): Promise<EventChain> {
   const found = await receiptById(ledger, id, scope)
   const receipt = await openedReceipt(ledger, found)
   const history = await receiptHistory(ledger.pool, ledger.shards, found)
@@ -167,6 +163,9 @@ export async function readEvent(
     asOf: await ledgerClock(ledger.pool),
   }
 }
+
+/** Reads the whole chain of the event whose receipt has this id, or an id that begins with it. */
+export const readEvent = whereFound((ledger, [id, scope]) => receiptIn(ledger, id, scope), eventIn)
 
 /** A step whose commit completed its job has the job's time. */
 function stepsOf({ name: subscriber, steps, timedSteps }: JobRecord, jobs: readonly JobRow[]): ChainStep[] {

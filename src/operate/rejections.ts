@@ -1,7 +1,9 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
+import type { Ledgers } from '../ledger/ledger-set.ts'
 import { registered } from '../ledger/read/registered.ts'
 import { type Rejection, listRejections as readRejections } from '../ledger/receipts/rejections.ts'
 import { tenantOf } from '../model/source-key.ts'
+import { everywhere } from './across.ts'
 
 export type { Rejection }
 
@@ -11,8 +13,7 @@ export interface RejectionFilter {
   readonly tenant?: string | undefined
 }
 
-/** The refused deliveries, by source and reason; latest first. */
-export async function listRejections(
+async function rejectionsIn(
   ledger: LedgerTables,
   { source, tenant }: RejectionFilter = {},
 ): Promise<Rejection[]> {
@@ -22,9 +23,21 @@ export async function listRejections(
   return all.filter((one) => (source ?? one.source) === one.source && isOwn(one.source))
 }
 
+/** The refused deliveries, by source and reason; latest first. */
+export const listRejections = everywhere(rejectionsIn, (all) => {
+  const byReason = new Map<string, Rejection>()
+  for (const one of all.flat()) {
+    const key = JSON.stringify([one.source, one.code])
+    const before = byReason.get(key)
+    const latest = before && before.lastAt > one.lastAt ? before : one
+    byReason.set(key, { ...latest, count: (before?.count ?? 0) + one.count })
+  }
+  return [...byReason.values()].sort((a, b) => b.lastAt.getTime() - a.lastAt.getTime())
+})
+
 /** The sources of which deliveries were refused. */
-export async function rejectedSources({ pool }: LedgerTables): Promise<string[]> {
-  return [...new Set((await readRejections(pool)).map(({ source }) => source))].sort()
+export async function rejectedSources(ledgers: Ledgers): Promise<string[]> {
+  return [...new Set((await listRejections(ledgers)).map(({ source }) => source))].sort()
 }
 
 async function sourcesOnlyOf(ledger: LedgerTables, tenant: string): Promise<(source: string) => boolean> {

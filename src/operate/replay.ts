@@ -8,9 +8,11 @@ import { recordAudit } from '../ledger/read/audit.ts'
 import type { ReceiptRow } from '../ledger/read/receipts.ts'
 import { HookonceError } from '../model/errors.ts'
 import { interestOf } from '../model/interest.ts'
+import { whereFound } from './across.ts'
 import type { DecisionReason } from './audit.ts'
 import { type FreshPlan, planFresh, replayFresh } from './fresh-replay.ts'
 import { overShards, type WorkWatch } from './over-shards.ts'
+import { actWherePlanned, type OfLedger, planEverywhere } from './planned-jobs.ts'
 import { receiptById } from './receipt.ts'
 
 export type { FreshPlan, UnattendedSubscriber }
@@ -31,15 +33,7 @@ export interface ReplayOptions {
   readonly reason?: DecisionReason | undefined
 }
 
-/**
- * Processes a receipt again. Every finished job is received again, and subscribers without a job on
- * it get one. Unfinished jobs are not touched.
- */
-export async function replayOne(
-  ledger: LedgerTables,
-  id: string,
-  options: ReplayOptions = {},
-): Promise<ReplayedOne> {
+async function replayIn(ledger: LedgerTables, id: string, options: ReplayOptions = {}): Promise<ReplayedOne> {
   const receipt = await replayable(ledger, id)
   const subscribers = await matchingIds(ledger, receipt, options)
   const { shard, id: receiptId } = receipt
@@ -68,6 +62,12 @@ export async function replayOne(
   })
 }
 
+/**
+ * Processes a receipt again. Every finished job is received again, and subscribers without a job on
+ * it get one. Unfinished jobs are not touched.
+ */
+export const replayOne = whereFound((ledger, [id]) => receiptById(ledger, id), replayIn)
+
 /** The work that `replayOne` would do. */
 export interface ReplayPlan {
   readonly receiptId: string
@@ -86,7 +86,7 @@ interface PlannedJob {
   readonly again: boolean
 }
 
-export async function planReplayOne(
+async function planReplayIn(
   ledger: LedgerTables,
   id: string,
   options: ReplayOptions = {},
@@ -110,8 +110,9 @@ export async function planReplayOne(
   return { receiptId, eventType, jobs, unattended }
 }
 
-/** The work that a fresh replay would repeat. */
-export async function planReplayFresh(
+export const planReplayOne = whereFound((ledger, [id]) => receiptById(ledger, id), planReplayIn)
+
+async function planFreshIn(
   ledger: LedgerTables,
   id: string,
   options: ReplayOptions = {},
@@ -119,6 +120,9 @@ export async function planReplayFresh(
   const receipt = await replayable(ledger, id)
   return planFresh(ledger, receipt, await matchingIds(ledger, receipt, options))
 }
+
+/** The work that a fresh replay would repeat. */
+export const planReplayFresh = whereFound((ledger, [id]) => receiptById(ledger, id), planFreshIn)
 
 async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow> {
   const receipt = await receiptById(ledger, id)
@@ -175,7 +179,7 @@ export interface FailedFilter {
   readonly limit: number
 }
 
-type PlannedFailure = FailedJob & { readonly shard: number }
+type PlannedFailure = FailedJob & OfLedger & { readonly shard: number }
 
 /** The work that `replayFailed` would do. */
 export interface FailedPlan {
@@ -184,8 +188,7 @@ export interface FailedPlan {
   readonly unattended: readonly UnattendedSubscriber[]
 }
 
-/** Finds the failed jobs that can be replayed. */
-export async function planReplayFailed(ledger: LedgerTables, filter: FailedFilter): Promise<FailedPlan> {
+async function planFailedIn(ledger: LedgerTables, filter: FailedFilter): Promise<FailedPlan> {
   const sinceMs = filter.sinceMs ?? FOREVER_MS
   const jobs = await overShards(ledger, filter.limit, (question) =>
     failedJobs(ledger.pool, { ...filter, ...question, sinceMs }),
@@ -194,14 +197,20 @@ export async function planReplayFailed(ledger: LedgerTables, filter: FailedFilte
   return { jobs, unattended: await unattendedSubscribers(ledger.pool, subscribers) }
 }
 
+/** Finds the failed jobs that can be replayed. */
+export const planReplayFailed = planEverywhere(
+  planFailedIn,
+  ({ limit }: FailedFilter) => limit,
+  (all, jobs) => ({
+    jobs,
+    unattended: all.flatMap(({ unattended }) => unattended),
+  }),
+)
+
 /** A hundred years: PostgreSQL has no infinite interval before version 17. */
 const FOREVER_MS = 100 * 365 * 24 * 3_600_000
 
-/**
- * Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. If a stop is
- * requested, ends after the current job.
- */
-export async function replayFailed(
+async function replayFailedIn(
   ledger: LedgerTables,
   { jobs }: Pick<FailedPlan, 'jobs'>,
   reason?: DecisionReason,
@@ -229,3 +238,9 @@ export async function replayFailed(
   }
   return replayed
 }
+
+/**
+ * Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. If a stop is
+ * requested, ends after the current job.
+ */
+export const replayFailed = actWherePlanned(replayFailedIn)

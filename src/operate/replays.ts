@@ -15,6 +15,7 @@ import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { ALL_TENANTS, recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
+import { everywhere, sortedBy, whereFound, whereSource } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { errorPattern } from './events.ts'
 import { likePattern } from './page.ts'
@@ -77,10 +78,7 @@ export interface ManyRequest {
   readonly perSecond: number
 }
 
-export async function planReplays(
-  ledger: LedgerTables,
-  { filter, perSecond }: ManyRequest,
-): Promise<ManyPlan> {
+async function planIn(ledger: LedgerTables, { filter, perSecond }: ManyRequest): Promise<ManyPlan> {
   const walk = { tenant: filter.tenant ?? null, filter: storedFilter(filter), createdAt: new Date() }
   await requireKnown(ledger, filter)
   const ids: string[] = []
@@ -115,6 +113,8 @@ export async function planReplays(
   }
 }
 
+export const planReplays = whereSource(([{ filter }]) => filter, planIn)
+
 async function effectsOf(
   { pool, shards }: LedgerTables,
   receiptIds: readonly string[],
@@ -133,11 +133,7 @@ export interface StartedReplay extends ManyRequest {
   readonly name: string
 }
 
-/**
- * Starts a replay. It continues in the background, even after a restart, until it is done or
- * cancelled.
- */
-export async function startReplay(
+async function startIn(
   ledger: LedgerTables,
   { name, filter, perSecond }: StartedReplay,
   reason: DecisionReason,
@@ -167,7 +163,13 @@ export async function startReplay(
   })
 }
 
-export async function cancelReplay(
+/**
+ * Starts a replay. It continues in the background, even after a restart, until it is done or
+ * cancelled.
+ */
+export const startReplay = whereSource(([{ filter }]) => filter, startIn)
+
+async function cancelIn(
   ledger: LedgerTables,
   id: string,
   { scope = {}, reason }: { readonly scope?: TenantScope; readonly reason: DecisionReason },
@@ -195,7 +197,9 @@ export async function cancelReplay(
   return ended ?? readReplay(ledger, id, scope)
 }
 
-export async function readReplay(
+export const cancelReplay = whereFound((ledger, [id, { scope }]) => replayIn(ledger, id, scope), cancelIn)
+
+async function replayIn(
   { pool }: LedgerTables,
   id: string,
   { tenant }: TenantScope = {},
@@ -205,12 +209,18 @@ export async function readReplay(
   throw new HookonceError('REPLAY_UNKNOWN', `there is no replay "${id}"`)
 }
 
+export const readReplay = whereFound((ledger, [id, scope]) => replayIn(ledger, id, scope), replayIn)
+
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The newest first. */
-export function listReplays({ pool }: LedgerTables, { tenant }: TenantScope = {}): Promise<ManyReplay[]> {
+function replaysIn({ pool }: LedgerTables, { tenant }: TenantScope = {}): Promise<ManyReplay[]> {
   return readBulkReplays(pool, { tenant, limit: MAX_KEPT })
 }
+
+/** The newest first. */
+export const listReplays = everywhere(replaysIn, (all) =>
+  sortedBy(all, (a, b) => b.createdAt.getTime() - a.createdAt.getTime(), MAX_KEPT),
+)
 
 function storedFilter({ tenant: _, type, error, since, until, ...filter }: ReplayFilter): BulkFilter {
   if (filter.state === 'processed' && since === undefined)

@@ -8,6 +8,7 @@ import type { DecisionReason } from './audit.ts'
 import { listLimits } from './limits.ts'
 import { overShards, type WorkWatch } from './over-shards.ts'
 import { listPaused, type Paused } from './pause.ts'
+import { actWherePlanned, type OfLedger, planEverywhere } from './planned-jobs.ts'
 import type { OpenCircuit } from './status.ts'
 
 /** Selects among the jobs that wait for their next attempt. */
@@ -20,7 +21,7 @@ export interface RetryFilter {
   readonly limit: number
 }
 
-type PlannedRetry = RetryingJob & { readonly shard: number }
+type PlannedRetry = RetryingJob & OfLedger & { readonly shard: number }
 
 /** The work that `retryNow` would do. */
 export interface RetryPlan {
@@ -33,7 +34,7 @@ export interface RetryPlan {
   readonly circuits: readonly OpenCircuit[]
 }
 
-export async function planRetryNow(ledger: LedgerTables, filter: RetryFilter): Promise<RetryPlan> {
+async function planIn(ledger: LedgerTables, filter: RetryFilter): Promise<RetryPlan> {
   const jobs = await overShards(ledger, filter.limit, (question) =>
     retryingJobs(ledger.pool, { ...filter, ...question }),
   )
@@ -55,15 +56,21 @@ export async function planRetryNow(ledger: LedgerTables, filter: RetryFilter): P
   }
 }
 
+export const planRetryNow = planEverywhere(
+  planIn,
+  ({ limit }: RetryFilter) => limit,
+  (all, jobs) => ({
+    jobs,
+    unattended: all.flatMap(({ unattended }) => unattended),
+    paused: all.flatMap(({ paused }) => paused),
+    circuits: all.flatMap(({ circuits }) => circuits),
+  }),
+)
+
 /** Jobs per commit: few, so that no lock is held for long and the progress is visible. */
 const BATCH = 100
 
-/**
- * Makes the jobs of a plan due now. Their attempts stay counted, and finished work is not repeated.
- * Returns how many: jobs that have started or ended since the plan do not change. If a stop is
- * requested, ends after the current commit.
- */
-export async function retryNow(
+async function retryIn(
   ledger: LedgerTables,
   { jobs }: RetryPlan,
   reason: DecisionReason,
@@ -89,6 +96,13 @@ export async function retryNow(
   if (retried > 0) announceWork(ledger)
   return retried
 }
+
+/**
+ * Makes the jobs of a plan due now. Their attempts stay counted, and finished work is not repeated.
+ * Returns how many: jobs that have started or ended since the plan do not change. If a stop is
+ * requested, ends after the current commit.
+ */
+export const retryNow = actWherePlanned(retryIn)
 
 function entryOf(tenant: string, jobs: readonly PlannedRetry[]) {
   const receipts = new Set(jobs.map(({ receiptId }) => receiptId))

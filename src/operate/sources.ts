@@ -1,27 +1,31 @@
 import { didYouMean } from '../input/closest.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import type { Ledgers } from '../ledger/ledger-set.ts'
 import { type Backlog, tenantBacklog } from '../ledger/read/jobs.ts'
 import { registered } from '../ledger/read/registered.ts'
 import { type LatestEvent, latestOfSources } from '../ledger/read/source-events.ts'
 import { HookonceError } from '../model/errors.ts'
 import { IMPORTED } from '../model/reconciled.ts'
 import { type KeyFinding, lintEventKeys } from '../upkeep/lint-event-keys.ts'
+import { everywhere } from './across.ts'
 
 export type { KeyFinding }
 
+const registeredIn = everywhere(registered, (all) => all.flat())
+
 /** The sources that the ledger knows. */
-export async function sourceNames(ledger: LedgerTables): Promise<string[]> {
-  return [...new Set((await registered(ledger)).map(({ source }) => source))]
+export async function sourceNames(ledger: Ledgers): Promise<string[]> {
+  return [...new Set((await registeredIn(ledger)).map(({ source }) => source))]
 }
 
 /** The tenants that have a source. */
-export async function tenantNames(ledger: LedgerTables): Promise<string[]> {
-  return [...new Set((await registered(ledger)).map(({ tenant }) => tenant))]
+export async function tenantNames(ledger: Ledgers): Promise<string[]> {
+  return [...new Set((await registeredIn(ledger)).map(({ tenant }) => tenant))]
 }
 
 /** The tenants that have a source of this name. */
-export async function tenantsOf(ledger: LedgerTables, source: string): Promise<string[]> {
-  const named = (await registered(ledger)).filter((one) => one.source === source)
+export async function tenantsOf(ledger: Ledgers, source: string): Promise<string[]> {
+  const named = (await registeredIn(ledger)).filter((one) => one.source === source)
   return [...new Set(named.map(({ tenant }) => tenant))]
 }
 
@@ -50,7 +54,7 @@ export interface SourceHealth {
 /** The number of newest receipts of each shard in which the last event of a source is searched. */
 const LOOK_BACK = 100
 
-export async function listSources(
+async function sourcesIn(
   ledger: LedgerTables,
   { tenant }: { readonly tenant?: string | undefined } = {},
 ): Promise<SourceHealth[]> {
@@ -88,6 +92,8 @@ export async function listSources(
     })
 }
 
+export const listSources = everywhere(sourcesIn, (all) => all.flat())
+
 interface SourceState {
   readonly pausedAt: Date | null
   readonly troubled: number
@@ -108,7 +114,7 @@ export interface SourceFilter {
 }
 
 /** Rejects names that the ledger does not know: a typo must not look like an empty result. */
-export async function requireKnown(ledger: LedgerTables, filter: SourceFilter): Promise<void> {
+export async function requireKnown(ledger: Ledgers, filter: SourceFilter): Promise<void> {
   const unknown = await unknownName(ledger, filter)
   if (unknown) throw new HookonceError('CONFIG_INVALID', unknown.fault)
 }
@@ -117,7 +123,7 @@ export async function requireKnown(ledger: LedgerTables, filter: SourceFilter): 
  * Rejects a tenant without a source, except `default`. Not for the API: the error may name another
  * tenant.
  */
-export async function requireTenant(ledger: LedgerTables, tenant: string | undefined): Promise<void> {
+export async function requireTenant(ledger: Ledgers, tenant: string | undefined): Promise<void> {
   if (tenant === undefined || tenant === 'default') return
   const known = await tenantNames(ledger)
   if (known.includes(tenant)) return
@@ -134,11 +140,11 @@ export interface UnknownName {
 
 /** The first of the names that the ledger does not know. Undefined: it knows them all. */
 export async function unknownName(
-  ledger: LedgerTables,
+  ledger: Ledgers,
   { tenant, source, subscriber }: SourceFilter,
 ): Promise<UnknownName | undefined> {
   if (source === undefined && subscriber === undefined) return undefined
-  const ofTenant = (await registered(ledger)).filter((one) => (tenant ?? one.tenant) === one.tenant)
+  const ofTenant = (await registeredIn(ledger)).filter((one) => (tenant ?? one.tenant) === one.tenant)
   const ofSource = ofTenant.filter((one) => (source ?? one.source) === one.source)
   const of = tenant === undefined || tenant === 'default' ? '' : ` of tenant "${tenant}"`
   if (source !== undefined && ofSource.length === 0) {
@@ -157,11 +163,13 @@ export async function unknownName(
   return { kind: 'subscriber', fault: `the ledger knows no subscriber "${subscriber}"${where}${close}` }
 }
 
-/** Faults of the event keys of all sources, or of one. */
-export async function listKeyFindings(
+async function keyFindingsIn(
   ledger: LedgerTables,
   { source }: Pick<SourceFilter, 'source'> = {},
 ): Promise<KeyFinding[]> {
   const findings = await lintEventKeys(ledger)
   return findings.filter((finding) => source === undefined || finding.source === source)
 }
+
+/** Faults of the event keys of all sources, or of one. */
+export const listKeyFindings = everywhere(keyFindingsIn, (all) => all.flat())

@@ -16,6 +16,7 @@ import {
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { acceptQuantileMs } from '../observe/accept-quantile.ts'
+import { everywhere } from './across.ts'
 
 export { type CountName, countNames }
 
@@ -75,7 +76,7 @@ export interface StatsQuestion {
 
 const MAX_WINDOW_MS = 7 * DAY_MS
 
-export async function readStats({ pool }: LedgerTables, question: StatsQuestion): Promise<Stats> {
+async function statsIn({ pool }: LedgerTables, question: StatsQuestion): Promise<Stats> {
   const { windowMs, ...filter } = question
   const size = sizeFor(windowMs)
   const points = Math.ceil(windowMs / (size * MINUTE_MS))
@@ -111,6 +112,8 @@ export async function readStats({ pool }: LedgerTables, question: StatsQuestion)
     })),
   }
 }
+
+export const readStats = everywhere(statsIn, (all) => mergeStats(all))
 
 function sizeFor(windowMs: number): RollupSize {
   if (!(windowMs >= MINUTE_MS && windowMs <= MAX_WINDOW_MS))
@@ -197,4 +200,32 @@ function totalsOf(rows: readonly Counts[], latencies: readonly LatencyRow[]): St
 function sum(rows: readonly Counts[]): Counts {
   const total = (name: keyof Counts): number => rows.reduce((all, row) => all + row[name], 0)
   return Object.fromEntries(countNames.map((name) => [name, total(name)])) as Record<keyof Counts, number>
+}
+
+/** Counts add up. A latency is an upper bound, so the largest of all ledgers is one as well. */
+function mergeStats(all: readonly Stats[]): Stats {
+  const [first] = all
+  if (!first) throw new Error('there are no statistics to merge')
+  const points = new Map<number, StatsPoint[]>()
+  for (const point of all.flatMap(({ series }) => series))
+    points.set(point.at.getTime(), [...(points.get(point.at.getTime()) ?? []), point])
+  return {
+    ...first,
+    totals: mergeTotals(all.map(({ totals }) => totals)),
+    sources: all.flatMap(({ sources }) => sources).sort(byName),
+    subscribers: all.flatMap(({ subscribers }) => subscribers).sort(byName),
+    // Servers whose clocks differ may be in different buckets: those of the first count.
+    series: first.series.map(({ at }) => ({ at, ...mergeTotals(points.get(at.getTime()) ?? []) })),
+  }
+}
+
+function mergeTotals(all: readonly StatsTotals[]): StatsTotals {
+  const largest = (of: keyof AcceptLatency): number | null =>
+    all.reduce<number | null>((most, one) => (one[of] === null ? most : Math.max(most ?? 0, one[of])), null)
+  return {
+    ...sum(all),
+    harmlessRepeats: all.reduce((total, { harmlessRepeats }) => total + harmlessRepeats, 0),
+    acceptP50Ms: largest('acceptP50Ms'),
+    acceptP99Ms: largest('acceptP99Ms'),
+  }
 }

@@ -5,6 +5,7 @@ import { type OutboxBacklog, outboxBacklog } from '../ledger/read/outbox.ts'
 import { type SchemaVersion, schemaVersion } from '../ledger/read/schema.ts'
 import { type LiveWorker, liveWorkers, type StrandedWorker, strandedWorkers } from '../ledger/read/workers.ts'
 import type { Backlogs, CircuitGauge } from '../observe/gauges.ts'
+import { everywhere } from './across.ts'
 import { type CircuitView, listLimits, type SubscriberLimits } from './limits.ts'
 import { listPaused, type Paused } from './pause.ts'
 
@@ -58,8 +59,7 @@ export interface StatusFilter {
   readonly tenant?: string | undefined
 }
 
-/** Its cost grows neither with history nor with the number of failed jobs. */
-export async function readStatus(ledger: LedgerTables, { tenant }: StatusFilter = {}): Promise<Status> {
+async function statusIn(ledger: LedgerTables, { tenant }: StatusFilter = {}): Promise<Status> {
   const { pool, shards } = ledger
   const isMeant = (one: { readonly tenant: string }): boolean => (tenant ?? one.tenant) === one.tenant
   const workers = await listWorkers(ledger)
@@ -87,11 +87,15 @@ export async function readStatus(ledger: LedgerTables, { tenant }: StatusFilter 
   }
 }
 
+/** Its cost grows neither with history nor with the number of failed jobs. */
+export const readStatus = everywhere(statusIn, (all) => mergeStatus(all))
+
 /** Waiting and failed work. One statement after the other, so that it uses one connection. */
-export async function readBacklogs({ pool, shards }: LedgerTables): Promise<Backlogs> {
+export async function readBacklogs(ledger: LedgerTables): Promise<Backlogs> {
+  const { pool, shards } = ledger
   const jobs = await backlog(pool, shards)
   const outbox = await outboxBacklog(pool, shards)
-  return { jobs, outbox, circuits: circuitGauges(await listLimits({ pool })) }
+  return { jobs, outbox, circuits: circuitGauges(await listLimits(ledger)) }
 }
 
 /** Like the other gauges: tenants with the same names of source and subscriber are merged. */
@@ -112,10 +116,12 @@ function openCircuits(limits: readonly SubscriberLimits[]): OpenCircuit[] {
   )
 }
 
-/** Workers and relays of any process that are alive. */
-export function listWorkers({ pool, shards }: LedgerTables): Promise<LiveWorker[]> {
+function workersIn({ pool, shards }: LedgerTables): Promise<LiveWorker[]> {
   return liveWorkers(pool, shards)
 }
+
+/** Workers and relays of any process that are alive. */
+export const listWorkers = everywhere(workersIn, (all) => all.flat())
 
 function totalsOf(jobs: readonly Backlog[], workers: readonly LiveWorker[]): StatusTotals {
   const sum = (count: (row: Backlog) => number): number => jobs.reduce((all, row) => all + count(row), 0)
@@ -128,5 +134,42 @@ function totalsOf(jobs: readonly Backlog[], workers: readonly LiveWorker[]): Sta
     attention: sum((row) => row.attention),
     effectsUnknown: sum((row) => row.effectsUnknown),
     lagSeconds: Math.max(0, ...jobs.map((row) => row.lagSeconds)),
+  }
+}
+
+function mergeStatus(all: readonly Status[]): Status {
+  const sum = (of: keyof StatusTotals): number => all.reduce((total, { totals }) => total + totals[of], 0)
+  const topics = new Map<string, OutboxBacklog>()
+  for (const one of all.flatMap(({ outbox }) => outbox)) {
+    const before = topics.get(one.topic)
+    topics.set(one.topic, {
+      topic: one.topic,
+      waiting: (before?.waiting ?? 0) + one.waiting,
+      failed: (before?.failed ?? 0) + one.failed,
+      lagSeconds: Math.max(before?.lagSeconds ?? 0, one.lagSeconds),
+    })
+  }
+  return {
+    // The oldest: a ledger that was not migrated is the one to know of.
+    schema: all
+      .map(({ schema }) => schema)
+      .reduce((oldest, one) => ((one?.version ?? 0) < (oldest?.version ?? 0) ? one : oldest)),
+    workers: all.flatMap(({ workers }) => workers),
+    stranded: all.flatMap(({ stranded }) => stranded),
+    totals: {
+      waiting: sum('waiting'),
+      retrying: sum('retrying'),
+      processing: sum('processing'),
+      stranded: sum('stranded'),
+      failed: sum('failed'),
+      attention: sum('attention'),
+      effectsUnknown: sum('effectsUnknown'),
+      lagSeconds: Math.max(0, ...all.map(({ totals }) => totals.lagSeconds)),
+    },
+    jobs: all.flatMap(({ jobs }) => jobs),
+    outbox: [...topics.values()],
+    paused: all.flatMap(({ paused }) => paused),
+    circuits: all.flatMap(({ circuits }) => circuits),
+    unattended: all.flatMap(({ unattended }) => unattended),
   }
 }

@@ -13,6 +13,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { interestOf } from '../model/interest.ts'
+import { everywhere, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { type CircuitView, listLimits, type RateView } from './limits.ts'
 import type { TenantScope } from './receipt.ts'
@@ -27,11 +28,7 @@ export interface ListedSubscriber extends ServedSubscriber {
   readonly rate: RateView | null
 }
 
-/**
- * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and
- * their limits. With a tenant, only data that this tenant may see.
- */
-export async function listSubscribers(
+async function subscribersIn(
   ledger: LedgerTables,
   { tenant }: TenantScope = {},
 ): Promise<ListedSubscriber[]> {
@@ -49,6 +46,12 @@ export async function listSubscribers(
       return { ...one, circuit: shown, rate }
     })
 }
+
+/**
+ * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and
+ * their limits. With a tenant, only data that this tenant may see.
+ */
+export const listSubscribers = everywhere(subscribersIn, (all) => all.flat())
 
 /** Jobs per transaction: few, so that no lock is held for long. */
 const BATCH = 500
@@ -78,7 +81,7 @@ export interface WaitingPlan {
   readonly begun: number
 }
 
-export async function planWaiting(ledger: LedgerTables, request: WaitingRequest): Promise<WaitingPlan> {
+async function planWaitingIn(ledger: LedgerTables, request: WaitingRequest): Promise<WaitingPlan> {
   const all = await servedSubscribers(ledger.pool, ledger.shards)
   const from = findSubscriber(all, request, request.subscriber)
   if (from.isServed)
@@ -104,11 +107,9 @@ export async function planWaiting(ledger: LedgerTables, request: WaitingRequest)
   }
 }
 
-/**
- * Moves or discards the waiting jobs of a subscriber. The decision is recorded first, so that no
- * job is changed without an audit entry. Returns how many jobs.
- */
-export async function settleWaiting(
+export const planWaiting = whereTenant(([{ tenant }]) => tenant, planWaitingIn)
+
+async function settleWaitingIn(
   ledger: LedgerTables,
   request: WaitingRequest,
   reason: DecisionReason,
@@ -140,6 +141,12 @@ export async function settleWaiting(
   }
   return count
 }
+
+/**
+ * Moves or discards the waiting jobs of a subscriber. The decision is recorded first, so that no
+ * job is changed without an audit entry. Returns how many jobs.
+ */
+export const settleWaiting = whereTenant(([{ tenant }]) => tenant, settleWaitingIn)
 
 /** No run of a discarded job will record the outcome of its open calls, so they become unknown. */
 async function settleBatch(

@@ -1,4 +1,5 @@
 import { recordAudit } from '../ledger/read/audit.ts'
+import { whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import type { LedgerTables } from './tables.ts'
 
@@ -9,8 +10,7 @@ export interface TestEvent {
   readonly eventType: string
 }
 
-/** Records who sends a test event, before it is sent: it has effects like any event. */
-export async function recordTestEvent(
+async function recordIn(
   ledger: Pick<LedgerTables, 'pool'>,
   { tenant, source, eventKey, eventType }: TestEvent,
   reason: DecisionReason,
@@ -27,3 +27,6 @@ export async function recordTestEvent(
     address,
   })
 }
+
+/** Records who sends a test event, before it is sent: it has effects like any event. */
+export const recordTestEvent = whereTenant(([{ tenant }]) => tenant, recordIn)

@@ -15,6 +15,7 @@ import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { ALL_TENANTS, recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
+import { atHome } from './across.ts'
 import type { DecisionReason } from './audit.ts'
 
 /*
@@ -56,8 +57,7 @@ export interface CreatedToken extends Token {
   readonly token: string
 }
 
-/** Makes a token. One commit holds the token and the audit entry. */
-export async function createToken(
+async function createIn(
   { pool }: LedgerTables,
   request: TokenRequest,
   reason: DecisionReason,
@@ -107,23 +107,23 @@ export async function createToken(
   })
 }
 
+/** Makes a token. One commit holds the token and the audit entry. */
+export const createToken = atHome(createIn)
+
 /** The maximum number of listed tokens. Tokens are made by hand, so a ledger has few. */
 const MAX_TOKENS = 1_000
 
-/** Lists the tokens, newest first, without the tokens themselves. */
-export async function listTokens(
+async function tokensIn(
   { pool }: LedgerTables,
   { revoked = false }: { readonly revoked?: boolean | undefined } = {},
 ): Promise<Token[]> {
   return (await readTokens(pool, { revoked, limit: MAX_TOKENS })).map(tokenOf)
 }
 
-/** Revokes a token by its id or name. It and its sessions are refused from then on. */
-export async function revokeToken(
-  { pool }: LedgerTables,
-  idOrName: string,
-  reason: DecisionReason,
-): Promise<Token> {
+/** Lists the tokens, newest first, without the tokens themselves. */
+export const listTokens = atHome(tokensIn)
+
+async function revokeIn({ pool }: LedgerTables, idOrName: string, reason: DecisionReason): Promise<Token> {
   return inTransaction(pool, async (client) => {
     const revoked = await revoke(client, idOrName)
     if (!revoked) {
@@ -145,8 +145,10 @@ export async function revokeToken(
   })
 }
 
-/** The live token with this text. Records that it was used. */
-export async function readToken({ pool }: LedgerTables, text: string): Promise<Token | undefined> {
+/** Revokes a token by its id or name. It and its sessions are refused from then on. */
+export const revokeToken = atHome(revokeIn)
+
+async function tokenIn({ pool }: LedgerTables, text: string): Promise<Token | undefined> {
   if (!isTokenText(text)) return undefined
   const found = await findToken(pool, hashOf(text))
   if (!found) return undefined
@@ -154,6 +156,9 @@ export async function readToken({ pool }: LedgerTables, text: string): Promise<T
     await markTokenUsed(pool, found.id)
   return tokenOf(found)
 }
+
+/** The live token with this text. Records that it was used. */
+export const readToken = atHome(tokenIn)
 
 const MINUTE_MS = 60_000
 
@@ -166,8 +171,7 @@ export interface OpenedSession {
   readonly expiresAt: Date
 }
 
-/** Opens a session of a stored token, or of the one in the environment. */
-export async function openSession(
+async function openSessionIn(
   { pool }: LedgerTables,
   owner: { readonly tokenId: string } | { readonly environmentToken: string },
 ): Promise<OpenedSession> {
@@ -178,14 +182,16 @@ export async function openSession(
   return { secret, expiresAt: await addSession(pool, { hash, token, lifeMs: SESSION_MS }) }
 }
 
+/** Opens a session of a stored token, or of the one in the environment. */
+export const openSession = atHome(openSessionIn)
+
 /** A live session: of a stored token, or of the one in the environment. */
 export interface Session {
   readonly token: Token | 'environment'
   readonly expiresAt: Date
 }
 
-/** `environmentToken` is the gateway's current one: sessions of an earlier one have ended. */
-export async function readSession(
+async function sessionIn(
   { pool }: LedgerTables,
   secret: string,
   environmentToken: string | undefined,
@@ -198,7 +204,10 @@ export async function readSession(
   return { token: 'environment', expiresAt: ofEnvironment.expiresAt }
 }
 
-export async function closeSession(
+/** `environmentToken` is the gateway's current one: sessions of an earlier one have ended. */
+export const readSession = atHome(sessionIn)
+
+async function closeSessionIn(
   { pool }: LedgerTables,
   secret: string,
   environmentToken: string | undefined,
@@ -206,6 +215,8 @@ export async function closeSession(
   await endSession(pool, hashOf(secret))
   if (environmentToken !== undefined) await endSession(pool, environmentHash(secret, environmentToken))
 }
+
+export const closeSession = atHome(closeSessionIn)
 
 function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()

@@ -13,6 +13,7 @@ import type { Isolation } from '../work/isolation.ts'
 import { leasedRuns } from '../work/leased-runs.ts'
 import { persistently } from '../work/persistently.ts'
 import { nextJobs } from '../work/release-next.ts'
+import type { Room } from '../work/room.ts'
 import { slotsOf } from '../work/slots.ts'
 import { attempt } from './attempt.ts'
 import { attemptInSpan } from './attempt-span.ts'
@@ -44,6 +45,8 @@ export interface WorkerOptions {
   readonly listen: ((onWork: OnWork) => WorkListener) | undefined
   /** Of the whole process. */
   readonly isolation: Isolation
+  /** The slots of the process, if the workers of other ledgers share them. */
+  readonly room?: Room | undefined
   readonly observer: Observer
 }
 
@@ -89,6 +92,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     limitOf: ({ concurrency }) => concurrency,
     tenantOf: (id) => subscribers.get(id)?.tenant ?? '',
     groups: new Set(options.subscribers.map(({ slotGroup }) => slotGroup)),
+    room: options.room,
   })
   const runs = leasedRuns<JobRef>({
     name: 'worker',
@@ -138,6 +142,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }),
   )
   const listening = options.listen?.(wake)
+  options.room?.onFreed(runs.nudge)
 
   function wake(places?: readonly DueShard[]): void {
     if (places) claimer.expect(places)

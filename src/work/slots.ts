@@ -1,4 +1,5 @@
 import { bell } from './bell.ts'
+import { ownRoom, type Room } from './room.ts'
 
 /**
  * Room for leased work in this process. Keys (subscribers, topics) share the slots of their group
@@ -34,6 +35,8 @@ export interface SlotsOptions<Key, Group> {
   readonly tenantOf?: (key: Key) => string
   /** All groups. Some slots are kept free for groups that use none. */
   readonly groups?: ReadonlySet<Group>
+  /** The slots of the process, if other workers share them. */
+  readonly room?: Room | undefined
 }
 
 /**
@@ -48,25 +51,32 @@ export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Ke
   const byTenant = counts<string>()
   const byKey = counts<Key>()
   const mostKept = Math.floor(total * KEPT_SHARE)
-  const room = bell()
+  const roomyBell = bell()
+  const room = options.room ?? ownRoom(total)
   let idleGroups = options.groups?.size ?? 0
-  let free = total
+  let used = 0
 
   /** Whether the group may take one more slot. */
   function hasRoom(group: Group): boolean {
-    const used = byGroup.of(group)
-    if (free <= 0 || used >= limitOf(group)) return false
+    const usedByGroup = byGroup.of(group)
+    if (usedByGroup >= limitOf(group)) return false
+    const { free } = room
+    if (free <= 0) {
+      room.refused()
+      return false
+    }
     // The first slot of a group was kept for it.
-    return used === 0 || free > Math.min(idleGroups, mostKept)
+    return usedByGroup === 0 || free > Math.min(idleGroups, mostKept)
   }
 
   function isRoomy(): boolean {
-    return free * 4 >= total
+    return room.free * 4 >= total
   }
 
   function add(key: Key, group: Group, count: number): void {
     const wasIdle = byGroup.of(group) === 0
-    free -= count
+    used += count
+    room.add(count)
     byGroup.add(group, count)
     byTenant.add(tenantOf(key), count)
     byKey.add(key, count)
@@ -98,15 +108,15 @@ export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Ke
   return {
     total,
     get free() {
-      return free
+      return room.free
     },
     get areAllFree() {
-      return free === total
+      return used === 0
     },
     async roomy(ms) {
       if (isRoomy()) return
-      room.reset()
-      await room.wait(ms)
+      roomyBell.reset()
+      await roomyBell.wait(ms)
     },
     take(key) {
       const group = groupOf(key)
@@ -131,7 +141,7 @@ export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Ke
     },
     giveBack(key, count) {
       give(key, -count)
-      if (isRoomy()) room.ring()
+      if (isRoomy()) roomyBell.ring()
     },
   }
 }

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PLAIN } from '../../input/plain-issues.ts'
 import { HookonceError } from '../../model/errors.ts'
+import { reporting } from '../../operate/across.ts'
 import { operatorError } from '../../operate/operator-error.ts'
-import type { LedgerTables } from '../../operate/tables.ts'
+import type { Ledgers } from '../../operate/tables.ts'
 import type { AdminAddress, LocalAccess } from '../access.ts'
 import { parseStorable, readJsonBody } from './body.ts'
 import { requireAccess } from './caller.ts'
@@ -27,7 +28,7 @@ export interface ApiOptions extends Pick<AdminAddress, 'token'> {
   /** What requests without a token may do. */
   readonly local: LocalAccess
   /** On the operators' connections. */
-  readonly ledger: () => Promise<LedgerTables>
+  readonly ledger: () => Promise<Ledgers>
   readonly gateway: GatewayFacts
   /** Receives unexpected errors, which are faults of hookonce. */
   readonly onTrouble: (error: unknown) => void
@@ -42,6 +43,8 @@ export interface Api {
 
 /** Requests in progress. More would only wait for the few connections of operators. */
 const MAX_IN_PROGRESS = 64
+/** The header that names the ledgers which could not be read. */
+const UNREACHABLE = 'hookonce-unreachable-ledgers'
 /** Strangers can send log-ins, and slowly, so log-ins have a separate limit. */
 const MAX_LOG_INS = 16
 
@@ -140,8 +143,9 @@ async function answerRoute({
 }: RouteCall): Promise<Reply> {
   const query = parseQuery(route.query, request.url ?? '')
   const body = route.body ? checkedBody(route, await readJsonBody(request)) : undefined
+  const unreachable = new Set<string>()
   const context = {
-    ledger: await options.ledger(),
+    ledger: reporting(await options.ledger(), (name) => unreachable.add(name)),
     caller: entry.caller,
     gateway: options.gateway,
     feed,
@@ -154,8 +158,15 @@ async function answerRoute({
     // Omits everything that the schema does not name, so that nothing is shown by accident.
     return { status: route.status, json: route.response.parse(result) }
   }
-  if (!route.isKeyed) return answer()
-  return keyed.once(request, { caller: entry.caller, route, params, body: body?.text ?? '' }, answer)
+  if (!route.isKeyed) return withUnreachable(await answer(), unreachable)
+  const asked = { caller: entry.caller, route, params, body: body?.text ?? '' }
+  return withUnreachable(await keyed.once(request, asked, answer), unreachable)
+}
+
+/** Names the ledgers whose part is missing in the answer. */
+function withUnreachable(reply: Reply, names: ReadonlySet<string>): Reply {
+  if (names.size === 0) return reply
+  return { ...reply, headers: { ...reply.headers, [UNREACHABLE]: [...names].join(', ') } }
 }
 
 function checkedBody({ body }: Route, text: string): { readonly value: unknown; readonly text: string } {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { HookonceError } from '../../model/errors.ts'
 import { type Change, watchChanges } from '../../operate/changes.ts'
-import type { LedgerTables } from '../../operate/tables.ts'
+import type { Ledgers } from '../../operate/tables.ts'
 import type { LiveBody } from './reply.ts'
 
 /*
@@ -71,7 +71,7 @@ interface Client extends FeedClient {
   isOver: boolean
 }
 
-export function changeFeed(ledger: () => Promise<LedgerTables>, onTrouble: (error: unknown) => void): Feed {
+export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: unknown) => void): Feed {
   const clients = new Set<Client>()
   let kept: Sent[] = []
   let watch: ReturnType<typeof watchChanges> | undefined

@@ -1,7 +1,7 @@
 import { createHash, scryptSync, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { HookonceError } from '../../model/errors.ts'
-import type { LedgerTables } from '../../operate/tables.ts'
+import type { Ledgers } from '../../operate/tables.ts'
 import {
   closeSession,
   isTokenText,
@@ -53,7 +53,7 @@ export interface LogIn {
 export interface GateOptions extends Pick<AdminAddress, 'token'> {
   /** Default: nothing. */
   readonly local?: LocalAccess | undefined
-  readonly ledger: () => Promise<LedgerTables>
+  readonly ledger: () => Promise<Ledgers>
 }
 
 /** Names with a colon: no stored token can have them. */

@@ -4,7 +4,8 @@ import { once } from '../../keys/once.ts'
 import type { TransactionalKeyStore } from '../../keys/store.ts'
 import { postgresKeys } from '../../keys/stores/postgres/store.ts'
 import { HookonceError } from '../../model/errors.ts'
-import type { LedgerTables } from '../../operate/tables.ts'
+import { homeOf } from '../../operate/across.ts'
+import type { Ledgers } from '../../operate/tables.ts'
 import type { Caller } from './caller.ts'
 import { problemOf } from './problem.ts'
 import type { Reply } from './reply.ts'
@@ -31,13 +32,13 @@ export interface KeyedRequest {
 /** Expired keys that each keyed request removes: more than it adds. */
 const SWEPT_WITH_EACH = 10
 
-export function keyedReplies(ledger: () => Promise<LedgerTables>): Keyed {
+export function keyedReplies(ledger: () => Promise<Ledgers>): Keyed {
   let store: TransactionalKeyStore<unknown> | undefined
   return {
     async once(request, { caller, route, params, body }, answer) {
       const key = parseKey(request.headersDistinct['idempotency-key'] ?? [])
       if (key === undefined) return answer()
-      const { pool } = await ledger()
+      const { pool } = await homeOf(await ledger())
       store ??= postgresKeys({ database: pool, prepare: 'off' })
       const reply = await once(store, key, () => settled(answer), {
         // Keys of different callers never collide. The name of a token can be reused later, so its

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { LedgerTables } from '../../operate/tables.ts'
+import type { Ledgers } from '../../operate/tables.ts'
 import type { Caller, RouteAccess } from './caller.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
@@ -16,7 +16,7 @@ export type Method = 'GET' | 'POST' | 'DELETE'
 /** The input of a route's handler. */
 export interface ApiContext {
   /** On the operators' connections. */
-  readonly ledger: LedgerTables
+  readonly ledger: Ledgers
   readonly caller: Caller
   readonly gateway: GatewayFacts
   readonly feed: Feed

@@ -1,6 +1,9 @@
 import { type CheckedAlerts, resolvedAlerts } from '../../alerts/config.ts'
 import { type Destination, loadDestination } from '../../forward/destination.ts'
 import { refusedAddress } from '../../forward/refused-hosts.ts'
+import { ledgersFaults } from '../../input/ledgers-faults.ts'
+import type { LedgersOptions } from '../../model/ledger-names.ts'
+import { DEFAULT_SCHEMA } from '../../model/schema-name.ts'
 import { sourceNameOf, tenantOf } from '../../model/source-key.ts'
 import type { SigningSource } from '../../sources/sign.ts'
 import { checkShape, type Shape } from './check-shape.ts'
@@ -32,6 +35,8 @@ export interface GatewayConfig {
   readonly admin?: ConfiguredAdmin | undefined
   /** A postgres:// URL, or `embedded`. It may hold a password: never log it. */
   readonly database?: string | undefined
+  /** Several ledgers. The URLs in it may hold passwords: never log them. */
+  readonly ledgers?: LedgersOptions | undefined
   readonly limits?: ConfiguredLimits | undefined
   readonly retention?: CheckedConfig['retention'] | undefined
   /** Undefined: the rules have their defaults, and there are no channels. */
@@ -102,6 +107,7 @@ export async function gatewayConfig(
         : { token: reader.secret(token, ['admin', 'token'], 'it opens the admin listener') }),
     },
     database: databaseOf(config, reader),
+    ledgers: ledgersOf(config, schemaOf(env), reader),
     limits: config.limits,
     retention: config.retention,
     encryption: encryptionOf(config, reader),
@@ -218,6 +224,28 @@ function encryptionOf({ encryption }: CheckedConfig, reader: FaultCollector): Ga
 function databaseOf({ database }: CheckedConfig, reader: FaultCollector): string | undefined {
   if (database === undefined || database === 'embedded') return database
   return reader.secret(database, ['database'], 'it names the database')
+}
+
+/** The schema that the names of ledgers begin with. */
+function schemaOf({ HOOKONCE_SCHEMA }: NodeJS.ProcessEnv): string {
+  return HOOKONCE_SCHEMA || DEFAULT_SCHEMA
+}
+
+function ledgersOf(
+  { ledgers }: CheckedConfig,
+  schema: string,
+  reader: FaultCollector,
+): LedgersOptions | undefined {
+  if (ledgers === undefined) return undefined
+  const given =
+    typeof ledgers === 'number' ? { count: ledgers, also: [], placement: {}, tenants: {} } : ledgers
+  for (const { path, message } of ledgersFaults(schema, given))
+    reader.report({ path: ['ledgers', ...path], message })
+  const placement = Object.entries(given.placement).map(([name, place]) => [
+    name,
+    reader.secret(place, ['ledgers', 'placement', name], 'the URL may hold a password'),
+  ])
+  return { ...given, placement: Object.fromEntries(placement) }
 }
 
 function isGiven(value: unknown, path: readonly string[]): boolean {

@@ -46,6 +46,7 @@ test('every option has its place in the schema', () => {
     'port',
     'admin',
     'database',
+    'ledgers',
     'limits',
     'retention',
     'alerts',

@@ -3,6 +3,7 @@ import { alertsFileSchema } from '../../alerts/config.ts'
 import { destinationSchema } from '../../forward/destination.ts'
 import { strict } from '../../input/checked.ts'
 import { didYouMean } from '../../input/closest.ts'
+import { ledgersFileSchema } from '../../input/ledgers-options.ts'
 import { openTelemetrySchema } from '../../observe/opentelemetry/index.ts'
 import { addressRange, limitsSchema, retentionSchema, sourceKey, sourceLimitFields } from '../../options.ts'
 import { providerIds } from '../../sources/catalogue/index.ts'
@@ -106,6 +107,9 @@ export const configSchema = strict({
   port: port.optional().describe('The port of the delivery listener.'),
   admin: adminSchema.optional(),
   database: z.string().optional().describe('`env:NAME` or `file:/path` of a postgres:// URL, or `embedded`.'),
+  ledgers: ledgersFileSchema
+    .optional()
+    .describe('Several ledgers: a number, or an object. A tenant lives in one of them.'),
   limits: gatewayLimitsSchema.prefault({}),
   retention: retentionSchema.prefault({}),
   alerts: z

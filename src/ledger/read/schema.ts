@@ -17,3 +17,11 @@ export async function schemaVersion(db: Queryable): Promise<SchemaVersion | unde
   const [newest] = await rows<SchemaVersion>(db, SCHEMA_VERSION)
   return newest
 }
+
+const HAS_TABLE = statement('has_table', 'select to_regclass($1) is not null as exists')
+
+/** `table` is quoted and qualified. */
+export async function hasTable(db: Queryable, table: string): Promise<boolean> {
+  const [row] = await rows<{ exists: boolean }>(db, HAS_TABLE, [table])
+  return row?.exists === true
+}

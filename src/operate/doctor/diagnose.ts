@@ -49,6 +49,8 @@ export interface DiagnoseOptions {
   /** Processes that are planned to share the database. */
   readonly processes: number
   readonly maxConnections: number
+  /** Ledgers of each process, and how many of them are in this database. */
+  readonly ledgers?: { readonly all: number; readonly here: number } | undefined
   /** The database is expected to be behind a pooler in transaction mode. */
   readonly isPooled: boolean
   /** The keys that encrypt payloads. Undefined: they are faulty, so they are not tried. */

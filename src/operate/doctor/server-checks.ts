@@ -138,12 +138,16 @@ export interface PoolPlan {
   readonly processes: number
   /** Connections of each process for handlers. */
   readonly maxConnections: number
+  /** Ledgers of each process, and how many of them are in this database. */
+  readonly ledgers?: { readonly all: number; readonly here: number } | undefined
   readonly pooler: PoolerMode
 }
 
 export function connectionsFinding(facts: ServerFacts, plan: PoolPlan): Finding {
   const check = 'connections'
-  const needed = plan.processes * connectionsPerProcess(plan.maxConnections)
+  const { all, here } = plan.ledgers ?? { all: 1, here: 1 }
+  const perProcess = (connectionsPerProcess(plan.maxConnections, all) / all) * here
+  const needed = plan.processes * perProcess
   const limits = [
     facts.maxConnections - facts.reservedConnections,
     facts.roleConnections,

@@ -1,0 +1,228 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Answer, unavailable } from '../delivery/answer.ts'
+import type { Doors } from '../delivery/doors.ts'
+import type { InlineHandler } from '../inline/inline.ts'
+import { HookonceError } from '../model/errors.ts'
+import { jsonLogger, logs } from '../observe/logs.ts'
+import { mergeLedgers } from '../observe/merge-ledgers.ts'
+import { observers } from '../observe/observer.ts'
+import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
+import { breaker } from '../work/breaker.ts'
+import { createEngine, type Engine } from './engine.ts'
+import type { InlineSourceOptions } from './inline-sources.ts'
+import { operatorTables } from './operator-tables.ts'
+import { placedDoors } from './placed-doors.ts'
+import { isFault, type ManyOptions, type Station, stationsOf } from './stations.ts'
+
+/*
+ * Many ledgers behind the interface of one engine. Each ledger in use has an engine of its own
+ * (stations.ts), so a ledger that is down or slow holds up only its own sources. A delivery finds its
+ * engine by the name of its source.
+ */
+
+interface InlineRegistration {
+  readonly source: string
+  readonly handler: InlineHandler
+  readonly options: InlineSourceOptions
+  /** Undefined until the source has an engine. */
+  doors: Doors | undefined
+}
+
+interface Each<Result> {
+  /** The result of the first engine that succeeded. */
+  readonly first: Result
+  readonly failed: readonly Station[]
+}
+
+/** A ledger that was down at start() is tried again this often. */
+const TRY_AGAIN_MS = 1_000
+
+export function createFleet(options: ManyOptions): Engine {
+  const { traceContext } = observers(options.observers)
+  const observer = observers([logs(options.logger ?? jsonLogger(), traceContext), ...options.observers])
+  const checked: Subscription[] = []
+  const subscriptions: NewSubscription[] = []
+  const inlines: InlineRegistration[] = []
+  const detached: Engine[] = []
+  const stations = stationsOf({ options, subscriptions: checked, observer, onNew })
+  const placing = breaker(() => true)
+  const stopped = new AbortController()
+  let hasOpened = false
+  let isWorking = false
+  let starting: Promise<void> | undefined
+  let stopping: Promise<void> | undefined
+
+  function place(): Promise<void> {
+    if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
+    hasOpened = true
+    return stations.place()
+  }
+
+  function onNew(station: Station, sources: ReadonlySet<string>): void {
+    for (const given of subscriptions) if (sources.has(given.source)) station.engine.subscribe(given)
+    for (const given of inlines)
+      if (!given.doors && sources.has(given.source))
+        given.doors = station.engine.inline(given.source, given.handler, given.options)
+    if (isWorking) void startPersistently(station)
+  }
+
+  /** Every source that is not configured is refused by the same engine. */
+  async function engineOf(source: string): Promise<Engine> {
+    if (!stations.engineOf(source)) await place()
+    const engine = stations.engineOf(source)
+    if (engine) return engine
+    const [first] = stations.all
+    if (first && !Object.hasOwn(options.sources, source)) return first.engine
+    const tenant = options.sources[source]?.tenant
+    const why = `the home ledger ${stations.home} is down, and no ledger records tenant "${tenant}" as its own`
+    throw new HookonceError('LEDGER_DOWN', why)
+  }
+
+  /**
+   * Does this with every engine at once. One that succeeds is enough, unless another failed for a
+   * reason that a retry does not cure.
+   */
+  async function withEach<Result>(act: (engine: Engine) => Promise<Result>): Promise<Each<Result>> {
+    await place()
+    const results = await Promise.allSettled(stations.all.map(({ engine }) => act(engine)))
+    const failures = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+    const done = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    const fault = failures.find(isFault)
+    if (fault !== undefined || done.length === 0) throw fault ?? failures[0]
+    const failed = stations.all.filter((_, at) => results[at]?.status === 'rejected')
+    return { first: done[0] as Result, failed }
+  }
+
+  // --- work
+
+  async function startAll(): Promise<void> {
+    const { failed } = await withEach((engine) => engine.start())
+    isWorking = true
+    for (const station of failed) void startPersistently(station)
+    if (stations.areIncomplete) void placePersistently()
+  }
+
+  async function startPersistently({ ledger, engine }: Station): Promise<void> {
+    await untilDone(`starting to work on the ledger ${ledger}`, () => engine.start())
+  }
+
+  async function placePersistently(): Promise<void> {
+    await untilDone('finding the ledgers of the tenants', async () => {
+      await place()
+      if (stations.areIncomplete) throw new HookonceError('LEDGER_DOWN', `${stations.home} is down`)
+    })
+  }
+
+  /** Tries until it succeeds, or the fleet stops. */
+  async function untilDone(doing: string, work: () => Promise<void>): Promise<void> {
+    const { signal } = stopped
+    while (!signal.aborted) {
+      await delay(TRY_AGAIN_MS, undefined, { signal, ref: false }).catch(() => undefined)
+      if (signal.aborted) return
+      try {
+        return await work()
+      } catch (error) {
+        if (!signal.aborted) observer.trouble({ doing, error })
+      }
+    }
+  }
+
+  async function stopAll(drainMs: number): Promise<void> {
+    stopped.abort()
+    await starting?.catch(() => undefined)
+    await stations.place().catch(() => undefined)
+    const engines = [...stations.all.map(({ engine }) => engine), ...detached]
+    await Promise.all(engines.map((engine) => engine.stop(drainMs)))
+    await stations.directory.close()
+  }
+
+  return {
+    subscribe(given) {
+      if (hasOpened) {
+        const fault = 'register every handler before the first delivery and before start()'
+        throw new HookonceError('CONFIG_INVALID', fault)
+      }
+      checked.push(subscription(options, checked, given))
+      subscriptions.push(given)
+    },
+    inline(source, handler, given) {
+      // Checks the arguments. With a key store of its own, the source needs no ledger and no place.
+      const alone = createEngine({ ...options, ledgers: undefined })
+      const doors = alone.inline(source, handler, given)
+      const one = { source, handler, options: given, doors: given.store ? doors : undefined }
+      inlines.push(one)
+      if (!given.store) return placedDoors(() => doorsOf(one), answerUnopened)
+      detached.push(alone)
+      stations.detach(source, alone)
+      return doors
+    },
+    open: async (source) =>
+      source === undefined
+        ? (await withEach((engine) => engine.open())).first
+        : (await engineOf(source)).open(),
+    openForDelivery(source) {
+      const engine = stations.engineOf(source)
+      if (engine) return engine.openForDelivery(source)
+      return placing.attempt(() => engineOf(source)).then((found) => found.openForDelivery(source))
+    },
+    answerUnopened,
+    async ledger(source) {
+      if (source !== undefined) return (await (await engineOf(source)).open()).ledger
+      await withEach((engine) => engine.open())
+      return stations.directory.open(stations.home)
+    },
+    ledgers: async () => stations.directory.set((ledger) => ledger),
+    operators: async () => stations.directory.set(operatorTables),
+    start() {
+      if (stopping) {
+        const fault = 'this hookonce was stopped and cannot start again: create another one'
+        return Promise.reject(new HookonceError('CONFIG_INVALID', fault))
+      }
+      starting ??= startAll().catch((error) => {
+        starting = undefined
+        throw error
+      })
+      return starting
+    },
+    wake() {
+      for (const { engine } of stations.all) engine.wake()
+    },
+    stop(drainMs) {
+      stopping ??= stopAll(drainMs)
+      return stopping
+    },
+    async isReady() {
+      await place().catch((error) => observer.trouble({ doing: 'finding the ledgers of the tenants', error }))
+      return isAny(stations.all.map(({ engine }) => engine.isReady()))
+    },
+    async snapshot() {
+      const snapshots = stations.all.map(async ({ ledger, engine }) => ({
+        ledger,
+        snapshot: await engine.snapshot(),
+      }))
+      return mergeLedgers(await Promise.all(snapshots))
+    },
+  }
+
+  async function doorsOf(one: InlineRegistration): Promise<Doors> {
+    await engineOf(one.source)
+    if (!one.doors) throw new Error(`the source ${one.source} has an engine, but no doors`)
+    return one.doors
+  }
+
+  function answerUnopened(error: unknown): Answer {
+    const [first] = stations.all
+    if (first) return first.engine.answerUnopened(error)
+    if (!(error instanceof HookonceError && error.code === 'LEDGER_DOWN'))
+      observer.trouble({ doing: 'finding the ledger of a delivery', error })
+    return unavailable(options.limits.retryAfterSeconds)
+  }
+}
+
+/** Resolves as soon as one is true, so that a slow ledger does not delay the answer. */
+function isAny(questions: readonly Promise<boolean>[]): Promise<boolean> {
+  return new Promise((resolve) => {
+    for (const question of questions) void question.then((is) => is && resolve(true))
+    void Promise.all(questions).then(() => resolve(false))
+  })
+}

@@ -1,0 +1,173 @@
+import { handlersConnections, openLedger } from '../ledger/ledger.ts'
+import { ledgersAtFirstUse, type OpenedLedgers } from '../ledger/ledgers-at-first-use.ts'
+import { confirmPlaces } from '../ledger/places/places.ts'
+import { parseMasterKeys } from '../ledger/vault/master-keys.ts'
+import { HookonceError } from '../model/errors.ts'
+import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
+import type { Observer } from '../observe/observer.ts'
+import { type CheckedOptions, encryptionKeys, outboxOf } from '../options.ts'
+import type { Subscription } from '../subscription.ts'
+import { isolation } from '../work/isolation.ts'
+import { sharedRoom } from '../work/room.ts'
+import { createEngine, type Engine } from './engine.ts'
+import { requireDatabase } from './preconditions.ts'
+import { findPlaces } from './tenant-places.ts'
+import { isolationMs, type ProcessShare } from './work.ts'
+
+export type ManyOptions = CheckedOptions & { readonly ledgers: LedgersOptions }
+
+/** The engine of one ledger, with the sources of the tenants that live there. */
+export interface Station {
+  readonly ledger: string
+  readonly engine: Engine
+}
+
+/** The engines of a process, and which source belongs to which of them. */
+export interface Stations {
+  readonly all: readonly Station[]
+  readonly home: string
+  /** Every ledger, opened apart from the engines: for the record of the places, and for operators. */
+  readonly directory: OpenedLedgers
+  /** The engine of a source. Undefined: its tenant has not been placed yet. */
+  engineOf(source: string): Engine | undefined
+  /** Whether the tenant of a source has not been placed yet. */
+  readonly areIncomplete: boolean
+  /** Places the tenants that are not placed yet, and makes their engines. One attempt at a time. */
+  place(): Promise<void>
+  /** Routes a source to an engine that uses no ledger. */
+  detach(source: string, engine: Engine): void
+}
+
+interface StationsOptions {
+  readonly options: ManyOptions
+  readonly subscriptions: readonly Subscription[]
+  readonly observer: Observer
+  /** Registers the handlers of these sources with a new engine. */
+  readonly onNew: (station: Station, sources: ReadonlySet<string>) => void
+}
+
+export function stationsOf({ options, subscriptions, observer, onNew }: StationsOptions): Stations {
+  const { schema, ledgers } = options
+  const names = allLedgerNames(schema, ledgers)
+  const all: Station[] = []
+  const routes = new Map<string, Engine>()
+  const directory = ledgersAtFirstUse({
+    names,
+    async open(name) {
+      const masterKeys = parseMasterKeys(await encryptionKeys(options), 'hookonce(): encryption.key')
+      return openLedger({
+        ...options,
+        masterKeys,
+        database: databaseOf(name),
+        schema: name,
+        maxConnections: handlersConnections(options.maxConnections, names.length),
+        isOneOfMany: true,
+        onNotice: (notice) => observer.warning?.(notice),
+      })
+    },
+  })
+  let share: ProcessShare | undefined
+  let placing: Promise<void> | undefined
+
+  function databaseOf(name: string): CheckedOptions['database'] {
+    return ledgers.placement[name] ?? options.database
+  }
+
+  function unplacedTenants(): string[] {
+    const unplaced = Object.entries(options.sources).filter(([source]) => !routes.has(source))
+    return [...new Set(unplaced.map(([, { tenant }]) => tenant))]
+  }
+
+  async function placeTenants(): Promise<void> {
+    requireDatabase(options)
+    const tenants = unplacedTenants()
+    if (tenants.length === 0) return
+    const tables = (name: string) => directory.open(name)
+    const places = await findPlaces({ schema, ledgers, tenants, tables })
+    const byLedger = new Map<string, string[]>()
+    for (const [tenant, ledger] of places) byLedger.set(ledger, [...(byLedger.get(ledger) ?? []), tenant])
+    for (const [ledger, own] of byLedger) add(ledger, own)
+  }
+
+  function add(ledger: string, tenants: readonly string[]): void {
+    const sources = new Set(
+      Object.entries(options.sources).flatMap(([source, { tenant }]) =>
+        !routes.has(source) && tenants.includes(tenant) ? [source] : [],
+      ),
+    )
+    share ??= {
+      room: sharedRoom(options.concurrency),
+      isolation: isolation(
+        isolationMs(
+          outboxOf(options),
+          subscriptions.map((one) => one.options),
+        ),
+      ),
+    }
+    const own = {
+      ...optionsOf(options, sources),
+      schema: ledger,
+      database: databaseOf(ledger),
+      maxConnections: handlersConnections(options.maxConnections, names.length),
+    }
+    const engine = createEngine(own, {
+      share,
+      confirm: (tables) => confirmPlaces(tables, tenants),
+    })
+    const station = { ledger, engine }
+    onNew(station, sources)
+    all.push(station)
+    for (const source of sources) routes.set(source, engine)
+  }
+
+  return {
+    all,
+    home: names[0] ?? schema,
+    directory,
+    engineOf: (source) => routes.get(source),
+    get areIncomplete() {
+      return unplacedTenants().length > 0
+    },
+    place() {
+      placing ??= placeTenants().finally(() => {
+        placing = undefined
+      })
+      return placing
+    },
+    detach: (source, engine) => routes.set(source, engine),
+  }
+}
+
+/** The options of an engine that has only these sources. */
+function optionsOf(options: ManyOptions, sources: ReadonlySet<string>): CheckedOptions {
+  const own = <Value>(all: Readonly<Record<string, Value>>): Record<string, Value> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => sources.has(name)))
+  const { alerts } = options
+  return {
+    ...options,
+    ledgers: undefined,
+    sources: own(options.sources),
+    sourceLimits: own(options.sourceLimits),
+    alerts: alerts && { ...alerts, sources: own(alerts.sources) },
+  }
+}
+
+export function hasLedgers(options: CheckedOptions): options is ManyOptions {
+  return options.ledgers !== undefined
+}
+
+/** An error that a retry does not cure. */
+export function isFault(error: unknown): boolean {
+  return error instanceof HookonceError && LASTING.has(error.code)
+}
+
+const LASTING: ReadonlySet<HookonceError['code']> = new Set([
+  'CONFIG_INVALID',
+  'SUBSCRIBER_MISSING',
+  'SCHEMA_MISSING',
+  'SCHEMA_NEWER',
+  'POSTGRES_TOO_OLD',
+  'SERVER_NOT_DURABLE',
+  'ENCRYPTION_KEY_MISSING',
+  'DATABASE_REFUSED',
+])

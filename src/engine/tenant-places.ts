@@ -1,0 +1,128 @@
+import { viewOf } from '../ledger/driver/schema.ts'
+import type { LedgerTables } from '../ledger/ledger.ts'
+import { confirmPlaces, readPlaces, recordPlaces, tenantsIn } from '../ledger/places/places.ts'
+import { hasTable } from '../ledger/read/schema.ts'
+import { HookonceError } from '../model/errors.ts'
+import { allLedgerNames, hashedLedger, type LedgersOptions, ledgerNames } from '../model/ledger-names.ts'
+
+/*
+ * Finds the ledger of each tenant:
+ *
+ *   recorded in the home ledger → known to a ledger of `also` → its entry in `tenants` → its hash
+ *
+ * The result is recorded before it is used. An entry that contradicts the record is an error: a
+ * tenant moves only by `hookonce ledgers move`. While the home ledger is down, a ledger that records
+ * a tenant as its own is enough.
+ */
+
+export interface PlacesQuestion {
+  readonly schema: string
+  readonly ledgers: LedgersOptions
+  readonly tenants: readonly string[]
+  /** Opens a ledger. */
+  tables(name: string): Promise<LedgerTables>
+}
+
+/** By tenant: the name of its ledger. A tenant that is not in it cannot be placed now. */
+export type Places = ReadonlyMap<string, string>
+
+/** Throws if no tenant can be placed, or the configuration contradicts the record. */
+export async function findPlaces(question: PlacesQuestion): Promise<Places> {
+  const { schema, ledgers } = question
+  const home = ledgerNames(schema, ledgers.count)[0] ?? schema
+  let tables: LedgerTables
+  try {
+    tables = await question.tables(home)
+  } catch (error) {
+    const own = await placesWithoutHome(question)
+    if (own.size === 0) throw error
+    return checked(own, question)
+  }
+  const recorded = await recordedPlaces(tables, question.tenants)
+  const missing = question.tenants.filter((tenant) => !recorded.has(tenant))
+  checked(recorded, question)
+  if (missing.length === 0) return recorded
+  await refuseForgottenLedger(tables, { schema, ledgers, missing })
+  const chosen = await firstPlaces(question, missing)
+  for (const { tenant, ledger } of await recordPlaces(tables.pool, chosen)) recorded.set(tenant, ledger)
+  return checked(recorded, question)
+}
+
+async function recordedPlaces(
+  { pool }: LedgerTables,
+  tenants: readonly string[],
+): Promise<Map<string, string>> {
+  const places = await readPlaces(pool, tenants)
+  return new Map(places.map(({ tenant, ledger }) => [tenant, ledger]))
+}
+
+/** Reads what every reachable ledger records about itself. */
+async function placesWithoutHome({ schema, ledgers, tenants, tables }: PlacesQuestion): Promise<Places> {
+  const found = new Map<string, string>()
+  await Promise.allSettled(
+    allLedgerNames(schema, ledgers).map(async (name) => {
+      const places = await readPlaces((await tables(name)).pool, tenants)
+      for (const { tenant, ledger } of places) if (ledger === name) found.set(tenant, name)
+    }),
+  )
+  return found
+}
+
+/** The places of tenants that the home ledger does not record. */
+async function firstPlaces(
+  { schema, ledgers, tables }: PlacesQuestion,
+  missing: readonly string[],
+): Promise<Places> {
+  const names = ledgerNames(schema, ledgers.count)
+  const places = new Map(
+    missing.map((tenant) => [tenant, ledgers.tenants[tenant] ?? hashedLedger(tenant, names)]),
+  )
+  // A ledger from before `ledgers` was set keeps its tenants.
+  for (const name of ledgers.also)
+    for (const tenant of await tenantsIn((await tables(name)).pool, missing)) places.set(tenant, name)
+  return places
+}
+
+interface NewTenants extends Pick<PlacesQuestion, 'schema' | 'ledgers'> {
+  readonly missing: readonly string[]
+}
+
+/**
+ * Without `ledgers`, the ledger had the name of the schema. If it were forgotten, its events would
+ * take effect again in another ledger.
+ */
+async function refuseForgottenLedger(
+  { pool }: LedgerTables,
+  { schema, ledgers, missing }: NewTenants,
+): Promise<void> {
+  if (ledgers.also.includes(schema) || !(await hasTable(pool, `"${schema}".source`))) return
+  const [tenant] = await tenantsIn(viewOf(pool, schema), missing)
+  if (tenant === undefined) return
+  throw new HookonceError(
+    'CONFIG_INVALID',
+    `ledgers: the ledger "${schema}" in this database already has events of tenant "${tenant}", which would take effect again in another ledger; pass also: ['${schema}'] to keep its tenants there`,
+  )
+}
+
+function checked<Found extends Places>(found: Found, { schema, ledgers }: PlacesQuestion): Found {
+  const names = allLedgerNames(schema, ledgers)
+  for (const [tenant, ledger] of found) {
+    const wanted = ledgers.tenants[tenant]
+    if (wanted !== undefined && wanted !== ledger)
+      throw new HookonceError(
+        'CONFIG_INVALID',
+        `ledgers.tenants.${tenant}: the tenant lives in the ledger ${ledger}, not in ${wanted}; run \`hookonce ledgers move ${tenant} ${wanted}\` first, or correct the entry`,
+      )
+    if (!names.includes(ledger))
+      throw new HookonceError(
+        'CONFIG_INVALID',
+        `ledgers: tenant "${tenant}" lives in the ledger ${ledger}, which is not configured; raise \`count\`, or name the ledger in \`also\``,
+      )
+  }
+  return found
+}
+
+/** Called when a ledger is opened: it confirms that the tenants live there. */
+export function confirmTenants(tenants: readonly string[]): (ledger: LedgerTables) => Promise<void> {
+  return (ledger) => confirmPlaces(ledger, tenants)
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import type { LedgersOptions } from '../model/ledger-names.ts'
+import { SCHEMA_NAME, SCHEMA_NAME_RULE } from '../model/schema-name.ts'
+import { strict } from './checked.ts'
+
+/** A process opens connections to each of its ledgers, so more would exhaust a server. */
+const MAX_LEDGERS = 64
+
+const count = z.int().min(1).max(MAX_LEDGERS)
+const ledgerName = z.string().regex(SCHEMA_NAME, SCHEMA_NAME_RULE)
+const tenantName = z.string().min(1).max(512)
+
+const ERROR = { error: 'must be a number of ledgers, or an object such as { count: 8 }' }
+
+/** `place` is the schema of a database's address: a URL, or in a file a reference to one. */
+function fieldsWith<Place extends z.ZodType>(place: Place) {
+  return {
+    count: count.describe('How many ledgers there are: hookonce_0, hookonce_1 and so on.'),
+    /** They keep the tenants that are recorded there, and get no new ones. */
+    also: z.array(ledgerName).max(MAX_LEDGERS).readonly().default([]).describe('Ledgers with other names.'),
+    placement: z
+      .record(ledgerName, place)
+      .default({})
+      .describe('The databases of single ledgers. The others are in `database`.'),
+    tenants: z.record(tenantName, ledgerName).default({}).describe('The ledgers of single tenants.'),
+  }
+}
+
+const url = z.string().regex(/^postgres(ql)?:\/\//, 'must be a URL that begins with postgres://')
+
+/** The option of hookonce(): a number, or an object. */
+export const ledgersSchema = z.union(
+  [
+    count.transform((all): LedgersOptions => ({ count: all, also: [], placement: {}, tenants: {} })),
+    strict(fieldsWith(url)),
+  ],
+  ERROR,
+)
+
+/** The same in a configuration file, where `placement` refers to secrets. */
+export const ledgersFileSchema = z.union([count, strict(fieldsWith(z.string()))], ERROR)

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { type Room, sharedRoom } from './room.ts'
+
+function takeAll(room: Room): number {
+  let count = 0
+  while (room.free > 0) {
+    room.add(1)
+    count += 1
+  }
+  return count
+}
+
+test('slots are kept for a worker that has none', () => {
+  const shared = sharedRoom(16)
+  const [loud, quiet] = [shared.join(), shared.join()]
+  expect(takeAll(loud)).toBe(14)
+  expect(takeAll(quiet)).toBe(2)
+})
+
+test('a worker with more than its part leaves freed slots to one that was refused', () => {
+  let at = 0
+  const shared = sharedRoom(8, () => at)
+  const [loud, quiet] = [shared.join(), shared.join()]
+  let rung = 0
+  quiet.onFreed(() => {
+    rung += 1
+  })
+  expect(takeAll(loud)).toBe(7)
+  expect(takeAll(quiet)).toBe(1)
+  quiet.refused()
+  loud.add(-1)
+  expect(rung).toBe(1)
+  expect(loud.free).toBe(0)
+  expect(takeAll(quiet)).toBe(1)
+  // It took what it wanted: the next freed slot is anybody's.
+  loud.add(-1)
+  expect(rung).toBe(1)
+  expect(loud.free).toBe(1)
+
+  // A worker that does not come back, because its ledger is down, does not hold up the others.
+  quiet.refused()
+  expect(loud.free).toBe(0)
+  at += 1_001
+  expect(loud.free).toBe(1)
+})
+
+test('a worker alone has every slot', () => {
+  const shared = sharedRoom(8)
+  const room = shared.join()
+  room.refused()
+  expect(takeAll(room)).toBe(8)
+  room.add(-8)
+  expect(room.free).toBe(8)
+})

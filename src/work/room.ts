@@ -1,0 +1,103 @@
+/** The free slots of a process, as one worker sees them. */
+export interface Room {
+  /** How many slots the worker may take now. */
+  readonly free: number
+  /** Takes slots. A negative count gives them back. */
+  add(count: number): void
+  /** There was work, and no free slot for it. */
+  refused(): void
+  /** Called when another worker gave slots back that this one was refused. */
+  onFreed(call: () => void): void
+}
+
+/** The slots of a process with one worker. */
+export function ownRoom(total: number): Room {
+  let free = total
+  return {
+    get free() {
+      return free
+    },
+    add(count) {
+      free -= count
+    },
+    refused: () => undefined,
+    onFreed: () => undefined,
+  }
+}
+
+export interface SharedRoom {
+  readonly total: number
+  /** Adds a worker. */
+  join(): Room
+}
+
+/** At most this share of the slots is kept free for workers that use fewer than their part of it. */
+const KEPT_SHARE = 1 / 4
+/**
+ * A refused worker looks again within its poll interval. If it does not come, its ledger is down,
+ * and nothing is left for it any longer.
+ */
+const WAITS_MS = 1_000
+
+interface Member {
+  used: number
+  /** Until when the others leave slots to it. */
+  waitsUntil: number
+  freed: () => void
+}
+
+/**
+ * Slots that the workers of several ledgers share. Some are always kept for a worker that has few,
+ * so that a loud ledger cannot starve another. A worker with more than its equal part takes no more
+ * while one with less was refused.
+ */
+export function sharedRoom(total: number, now: () => number = () => performance.now()): SharedRoom {
+  const members: Member[] = []
+  let free = total
+
+  /** What is kept for each worker. */
+  function kept(): number {
+    return Math.floor((total * KEPT_SHARE) / members.length)
+  }
+
+  function freeFor(member: Member): number {
+    const part = total / members.length
+    const own = kept()
+    if (member.used < own) return free
+    let left = free
+    const at = now()
+    for (const other of members) {
+      if (other === member) continue
+      left -= Math.max(0, own - other.used)
+      if (member.used >= part && other.used < part && other.waitsUntil > at) return 0
+    }
+    return Math.max(0, left)
+  }
+
+  return {
+    total,
+    join() {
+      const member: Member = { used: 0, waitsUntil: 0, freed: () => undefined }
+      members.push(member)
+      return {
+        get free() {
+          return freeFor(member)
+        },
+        add(count) {
+          free -= count
+          member.used += count
+          if (count > 0) member.waitsUntil = 0
+          if (count >= 0) return
+          const at = now()
+          for (const other of members) if (other !== member && other.waitsUntil > at) other.freed()
+        },
+        refused() {
+          member.waitsUntil = now() + WAITS_MS
+        },
+        onFreed(call) {
+          member.freed = call
+        },
+      }
+    },
+  }
+}
