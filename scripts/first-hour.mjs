@@ -36,6 +36,7 @@ const actions = [
   [/^run ?(\w*)$/, run],
   [/^prints$/, (text) => compare(text, newcomer.printed)],
   [/^(\w+) prints$/, programPrints],
+  [/^stop (\w+)$/, (_text, name) => newcomer.running.get(name).stop()],
   [/^save (\S+)$/, (text, file) => writeFileSync(join(newcomer.folder, file), text)],
   [/^send twice$/, sendTwice],
   [/^open$/, openDashboard],
@@ -58,7 +59,6 @@ async function runToEnd(line, folder = newcomer.folder) {
 }
 
 async function leaveRunning(line, name) {
-  await newcomer.running.get(name)?.stop()
   const program = start(withPortOptions(line, ports), newcomer.folder)
   newcomer.running.set(name, program)
   if (!(await prints(program, READY))) throw new Error(`"${line}" is not ready:\n${program.printed}`)

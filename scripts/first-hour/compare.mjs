@@ -1,5 +1,7 @@
 // Compares a documented output with a real one. What differs from run to run is defined here, and only here.
 const PLACEHOLDERS = [
+  // A shortened hash.
+  [/[0-9a-f]{4}…[0-9a-f]{4}/, '[0-9a-f]+'],
   // Written by the author of the page: anything, within a line.
   [/…/, '.*'],
   // Times and dates.

@@ -4,6 +4,7 @@
 //   run NAME          runs the commands of the next block. One that does not end is left running as NAME
 //   prints            the block is what the last command printed
 //   NAME prints       the block is what NAME prints
+//   stop NAME         stops it, as Ctrl-C does
 //   save FILE         the block is saved as FILE
 //   send twice        sends the `curl` line of `hookonce dev` twice. The paragraph shows both answers
 //   open              opens the dashboard, and looks for the event

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { validate } from 'dockerfile-utils'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { installDebian } from '../../scripts/debian.mjs'
 import { readConfig } from '../../src/gateway/config/config.ts'
@@ -22,7 +21,11 @@ const read = (name: string): string => readFileSync(join(root, name), 'utf8')
 const scratch = mkdtempSync(join(tmpdir(), 'hookonce-deploy-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
+/** Brings the shapes of Kubernetes' objects, which only these tests need. */
+const KUBERNETES = join(root, 'test/kubernetes')
+
 describe('Kubernetes', () => {
+  beforeAll(() => installPackage(KUBERNETES), 120_000)
   const folder = 'deploy/kubernetes'
   const files = readdirSync(join(root, folder)).filter((file) => file.endsWith('.yaml'))
   const manifests = files
@@ -102,10 +105,8 @@ describe('Kubernetes', () => {
 type Model = new (data: object) => { validate(): void }
 
 async function modelOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Promise<Model> {
-  const home = join(root, 'test/kubernetes')
-  installPackage(home)
-  const { resolve } = createRequire(join(home, 'package.json'))
-  const models = await import(pathToFileURL(resolve(`kubernetes-models/${apiVersion}/${kind}`)).href)
+  const file = join(KUBERNETES, 'node_modules/kubernetes-models', apiVersion, `${kind}.js`)
+  const models = await import(pathToFileURL(file).href)
   return models[kind] as Model
 }
 

@@ -23,12 +23,14 @@ test('the pages lead from the clone to the proof', () => {
     'save invoices.mjs',
     'run app',
     'prints',
+    'stop app',
     'save crash.mjs',
     'run app',
     'run app',
     'app prints',
     'run',
     'prints',
+    'stop app',
     'run',
     'prints',
   ])
@@ -45,6 +47,7 @@ test.each([
   ['http://127.0.0.1:4401/', 'http://127.0.0.1:4402/', false],
   ['one\n…\nfour', 'zero\none\ntwo\nthree\nfour\nfive', true],
   ['one\ntwo', 'one\nthree\ntwo', false],
+  ['x: d7f2…3754', 'x: 0aa01bb02cc03', true],
   ['held  (all) of it?', 'held      (all) of it?', true],
 ])('%j for %j: %s', (documented, real, isRight) => {
   expect(patternOf(documented).test(real)).toBe(isRight)

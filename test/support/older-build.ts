@@ -11,13 +11,32 @@ const MIGRATIONS = 'src/ledger/migrations'
 
 /**
  * Builds hookonce from the last commit whose newest migration has this number. Returns the folder
- * of the build, or undefined if the git history is missing. Builds are kept between runs, by commit.
+ * of the build, or undefined if the git history is missing.
  */
 export function buildOfVersion(version: number): string | undefined {
   const lastCommits = lastCommitByVersion()
   if (lastCommits === undefined) return undefined
   const commit = lastCommits.get(version)
   if (commit === undefined) throw new Error(`no commit has ${version} as the number of its newest migration`)
+  return buildOfCommit(commit)
+}
+
+/**
+ * The build of the newest release tag before this commit. Before the first release, a build that
+ * does not know the newest migration stands for it. Undefined if the git history is missing.
+ */
+export function previousRelease(): string | undefined {
+  const versions = builtVersions()
+  if (versions === undefined) return undefined
+  const tags = git(['tag', '--list', 'v*', '--merged', 'HEAD~1', '--sort=-version:refname'])?.split('\n')
+  const tag = tags?.find((name) => /^v\d+\.\d+\.\d+$/.test(name))
+  const commit = tag && git(['rev-parse', `${tag}^{commit}`])
+  if (commit) return buildOfCommit(commit)
+  return buildOfVersion(Math.max(...[...versions].filter((version) => version < Math.max(...versions))))
+}
+
+/** Builds are kept between runs, by commit. */
+function buildOfCommit(commit: string): string {
   const place = createHash('sha256').update(root).digest('hex').slice(0, 8)
   const kept = join(tmpdir(), `hookonce-build-${place}-${commit.slice(0, 12)}`)
   if (!existsSync(join(kept, 'dist'))) build(commit, kept)

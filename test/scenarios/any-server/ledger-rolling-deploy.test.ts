@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { MIGRATIONS, migrationsIn } from '../../../src/ledger/migrations/numbered-files.ts'
 import { type App, startApp } from '../../support/app.ts'
@@ -7,6 +6,7 @@ import { NEEDS_GIT_HISTORY } from '../../support/declared-skips.ts'
 import { MIGRATION_FILES, NEWEST } from '../../support/old-schema.ts'
 import { buildOfVersion, builtVersions } from '../../support/older-build.ts'
 import type { TestPayload } from '../../support/source.ts'
+import { emptyDatabase, expectEachOnce, load } from '../../support/steady-load.ts'
 import { until } from '../../support/until.ts'
 
 /* Older builds and the present one, side by side on one ledger. */
@@ -17,56 +17,6 @@ import { until } from '../../support/until.ts'
  */
 const retry = { baseDelayMs: 500, maxDelayMs: 1_000, maxAttempts: 1_000 }
 const options = { pollMs: 20, retry }
-
-/** A database without a ledger: the first process makes one, with the migrations that it knows. */
-async function emptyDatabase(): Promise<TestDatabase> {
-  const db = await freshDatabase()
-  await db.rows('drop schema hookonce cascade')
-  return db
-}
-
-const TYPES = ['count.a', 'write.a', 'transaction.a', 'shared.a']
-
-/** Event n. A quarter of the events want one of ten calls. */
-function eventOf(n: number): TestPayload {
-  const type = String(TYPES[n % TYPES.length])
-  return { id: `evt_${n}`, type, key: `k${Math.floor(n / TYPES.length) % 10}` }
-}
-
-interface Load {
-  /** Where events are sent now, in turns. */
-  targets: () => readonly App[]
-  readonly sent: number
-  stop(): Promise<void>
-}
-
-/** Four senders that send each event until it is acknowledged, as providers do. */
-function load(first: () => readonly App[]): Load {
-  let stopped = false
-  const state = { targets: first, sent: 0 }
-  async function sender(): Promise<void> {
-    while (!stopped) {
-      const n = state.sent
-      state.sent += 1
-      for (let tries = 0; !(await isAcknowledged(n, tries)); tries += 1) await delay(50)
-      // Leaves time to the processes that start meanwhile.
-      await delay(10)
-    }
-  }
-  async function isAcknowledged(n: number, tries: number): Promise<boolean> {
-    const targets = state.targets()
-    const target = targets[(n + tries) % targets.length]
-    const response = await target?.send(eventOf(n)).catch(() => undefined)
-    return response?.ok === true
-  }
-  const senders = Array.from({ length: 4 }, sender)
-  return Object.assign(state, {
-    async stop() {
-      stopped = true
-      await Promise.all(senders)
-    },
-  })
-}
 
 const MIGRATED = '(select max(applied_at) from hookonce.migration)'
 
@@ -155,19 +105,7 @@ test.for(groups.map((versions) => ({ versions, names: versions.join(', ') })))(
     await sending.stop()
 
     const events = sending.sent + takenOver + handedOver
-    const unfinished = `select count(*) from hookonce.job where state in ('received', 'processing', 'retrying')`
-    await until('all is settled', async () => (await db.number(unfinished)) === 0)
-    expect(await db.rows('select state::text, count(*)::int from hookonce.job group by state')).toEqual([
-      { state: 'processed', count: events },
-    ])
-    const own = `select count(*) as times, receipt_id from effect where type not like 'shared%' group by receipt_id`
-    expect(
-      await db.rows(`select times::int, count(*)::int as events from (${own}) e group by times`),
-    ).toEqual([{ times: 1, events: events - Math.floor(sending.sent / TYPES.length) }])
-    const calls = `select type, count(*)::int as times from effect where type like 'shared%' group by type order by type`
-    expect(await db.rows(calls)).toEqual(
-      Array.from({ length: 10 }, (_, key) => ({ type: `shared:k${key}`, times: 1 })),
-    )
+    await expectEachOnce(db, { events, sent: sending.sent })
     const elsewhere = `select count(distinct receipt_id) from effect join run using (receipt_id)
       where effect.type = 'handover.a' and run.pid <> effect.pid`
     expect(await db.number(elsewhere)).toBe(handedOver)
