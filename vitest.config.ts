@@ -22,7 +22,8 @@ export function scenarios(server: 'embedded' | 'installed') {
       // They run with fsync off: see spareTheDisk.
       env: { HOOKONCE_DURABILITY: 'unsafe' },
       provide: { server },
-      testTimeout: 60_000,
+      // Some tests run a command thirty times, which takes a minute on a busy machine.
+      testTimeout: 120_000,
       hookTimeout: 60_000,
       retry: SECOND_TRY,
       // Each test has a database of its own, and importing the code anew for each file takes long.

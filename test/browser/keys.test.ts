@@ -15,7 +15,7 @@ test('keys move through the list, select, open and search', async () => {
   await page.keyboard.press('j')
   await page.keyboard.press('k')
   const id = await rows.nth(1).getAttribute('id')
-  expect(await active.getAttribute('id')).toBe(id)
+  await expect.poll(() => active.getAttribute('id')).toBe(id)
   expect(await grid.getAttribute('aria-activedescendant')).toBe(id)
 
   await page.keyboard.press('x')

@@ -148,7 +148,9 @@ test('a server that does not answer is given up, and asked again', async () => {
     silent = false
   })
   const response = await keyedFetch({ ...QUICK, tryTimeoutMs: 200 })(url, { method: 'POST' })
-  expect([await response.text(), asked.length]).toEqual(['done', 2])
+  expect(await response.text()).toBe('done')
+  // Each answer must come within 200 ms, so a busy machine may ask more than once again.
+  expect(asked.length).toBeGreaterThan(1)
 })
 
 test('what the caller calls off is not tried again', async () => {

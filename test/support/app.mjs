@@ -1,6 +1,7 @@
 // An app on hookonce, to be killed, frozen and blocked by the tests. Runs on the built package. Its
 // configuration is JSON in the environment; it tells what happens in lines of JSON on standard
 // output.
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -59,7 +60,11 @@ const behaviours = {
   },
   block(event) {
     say({ blocking: event.receiptId })
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, event.payload.ms)
+    const { ms, until } = event.payload
+    const wait = (pauseMs) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs)
+    // For a time, or until the test makes a file.
+    if (until === undefined) wait(ms)
+    else while (!existsSync(until)) wait(20)
     say({ unblocked: event.receiptId })
   },
   async writeslow(event, ctx) {

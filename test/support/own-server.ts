@@ -8,14 +8,14 @@ export interface OwnServer {
   readonly db: TestDatabase
   /** Holds its data directory and its log. */
   readonly dir: string
-  /** As a power cut. */
-  stop(): void
-  start(): void
+  /** As a power cut. Other work of this process goes on, so that its connections do not age. */
+  stop(): Promise<void>
+  start(): Promise<void>
 }
 
 export async function ownServer(): Promise<OwnServer> {
   const cluster = await makeCluster()
-  cluster.start()
+  await cluster.started()
   let running = true
   await makeTemplate(cluster.url)
   const url = databaseUrl(cluster.url, TEMPLATE)
@@ -23,7 +23,7 @@ export async function ownServer(): Promise<OwnServer> {
   pool.on('error', () => undefined)
   onTestFinished(async () => {
     await pool.end()
-    if (running) cluster.stop()
+    if (running) await cluster.stopped()
     cluster.remove()
   })
   return {
@@ -41,11 +41,11 @@ export async function ownServer(): Promise<OwnServer> {
     },
     stop() {
       running = false
-      cluster.stop()
+      return cluster.stopped()
     },
     start() {
       running = true
-      cluster.start()
+      return cluster.started()
     },
   }
 }

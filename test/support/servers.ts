@@ -1,4 +1,5 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
@@ -75,9 +76,13 @@ export interface Cluster {
   readonly url: string
   /** Holds its data directory and its log. */
   readonly dir: string
+  /** Blocks this process, as `stop` does. */
   start(): void
   /** Like a power failure: nothing is flushed, and no connection is closed. */
   stop(): void
+  /** The same, while other work of this process goes on. */
+  started(): Promise<void>
+  stopped(): Promise<void>
   /** Makes a standby the primary. */
   promote(): void
   /** Whether its postmaster runs: it may have given up, for example on a full disk. */
@@ -114,6 +119,12 @@ export async function makeCluster({
     if (result.status !== 0)
       throw new Error(`${command} failed: ${result.error ?? ''}${result.stdout}${result.stderr}`)
   }
+  const runBeside = async (command: string, args: readonly string[]): Promise<void> => {
+    // The server that pg_ctl starts keeps its output: a pipe would stay open.
+    const child = spawn(join(bin, command), args, { ...account, cwd: dir, stdio: 'ignore' })
+    const [code] = await once(child, 'exit')
+    if (code !== 0) throw new Error(`${command} ${args.at(-1)} ended with ${code}; see ${dir}/log`)
+  }
   const data = join(dir, 'data')
   const port = await freePort()
   if (primaryUrl === undefined) {
@@ -127,11 +138,15 @@ export async function makeCluster({
   const settings = [`-p ${port}`, ...[...own, ...more].map((setting) => `-c ${setting}`)].join(' ')
   const isRunning = (): boolean =>
     spawnSync(join(bin, 'pg_ctl'), ['-D', data, 'status'], { ...account, cwd: dir }).status === 0
+  const start = ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']
+  const stop = ['-D', data, '-w', '-m', 'immediate', 'stop']
   return {
     url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
     dir,
-    start: () => run('pg_ctl', ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']),
-    stop: () => run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']),
+    start: () => run('pg_ctl', start),
+    stop: () => run('pg_ctl', stop),
+    started: () => runBeside('pg_ctl', start),
+    stopped: () => runBeside('pg_ctl', stop),
     promote: () => run('pg_ctl', ['-D', data, '-w', 'promote']),
     isRunning,
     remove: () => rmSync(dir, { recursive: true, force: true }),

@@ -20,10 +20,10 @@ test('while PostgreSQL is gone requests are refused, and what it held is there w
     store: opened({ database: server.db.url }),
   })
   await app.post('before')
-  server.stop()
+  await server.stop()
   expect((await app.post('during')).status).toBe(503)
   expect(app.runs()).toBe(1)
-  server.start()
+  await server.start()
   const again = await until('PostgreSQL is back', async () => {
     const reply = await app.post('before')
     return reply.status === 200 && reply.headers.get('idempotent-replayed')
@@ -36,15 +36,15 @@ test('while PostgreSQL is gone requests are refused, and what it held is there w
 test('PostgreSQL that is gone while the handler runs: the reply is sent, counted, and the key stays locked', async () => {
   const server = await ownServer()
   const app = await keyedServer(
-    (_request, response) => {
-      server.stop()
+    async (_request, response) => {
+      await server.stop()
       response.end('done')
     },
     { store: opened({ database: server.db.url }) },
   )
   expect(await (await app.post('one')).text()).toBe('done')
   expect(app.events).toMatchObject([{ what: 'not_persisted' }])
-  server.start()
+  await server.start()
   const told = await until('PostgreSQL is back', async () => {
     const { status } = await app.post('one')
     return status !== 503 && status

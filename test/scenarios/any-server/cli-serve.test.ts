@@ -201,7 +201,7 @@ test('while the database is down readyz is 503, healthz 200 and metrics count on
     (await fetch(`http://127.0.0.1:${port}${path}`)).status
   const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
   expect(await status('/readyz')).toBe(200)
-  server.stop()
+  await server.stop()
   expect(await deliver(port, 'evt_1')).toBe(503)
   await until('it is not ready', async () => (await status('/readyz')) === 503)
   expect(await status('/healthz')).toBe(200)
@@ -211,7 +211,7 @@ test('while the database is down readyz is 503, healthz 200 and metrics count on
   })
   expect(down).toContain('hookonce_rejected_total{source="stripe",reason="LEDGER_DOWN"} 1')
   expect(down).not.toContain('hookonce_jobs_waiting{')
-  server.start()
+  await server.start()
   await until('it is ready again', async () => (await status('/readyz')) === 200)
   expect(await deliver(port, 'evt_1')).toBe(202)
   await until('it is forwarded', () => app.bodies.length === 1)

@@ -410,7 +410,7 @@ test('ctx.fetch: a reply that does not come in time is unknown, not a failure', 
   const other = await startDownstream()
   other.reply('/mail', 'hang')
   const hooks = testHooks(db, quick).on('test', '*', (_, ctx) =>
-    ctx.fetch(`${other.url}/mail`, { effect: 'mail', mode: 'atMostOnce', method: 'POST', timeoutMs: 50 }),
+    ctx.fetch(`${other.url}/mail`, { effect: 'mail', mode: 'atMostOnce', method: 'POST', timeoutMs: 500 }),
   )
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })

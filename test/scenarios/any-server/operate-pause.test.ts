@@ -107,7 +107,7 @@ test('a pause of what the ledger does not know, or with half a reason, changes n
 test('one connection is enough to learn that a name is unknown', async () => {
   const { db } = await seeded()
   // If it needed a second one, as many callers as connections would wait for each other.
-  const pool = new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 2_000 })
+  const pool = new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 10_000 })
   onTestFinished(() => pool.end())
   const ledger = { pool, shards: 16 }
   const unknown = { source: 'test', subscriber: 'none' }

@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type App, startApp } from '../../support/app.ts'
+import { temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
@@ -68,12 +71,14 @@ test('a handler that blocks its process past the lease cannot complete what anot
   const db = await freshDatabase()
   const blocked = await startApp(db, { options: quick })
   const successor = await startApp(db, { options: quick, receives: false })
-  await blocked.send({ id: 'evt_1', type: 'blockfirst.a', ms: 6_500 })
+  const unblock = join(temporaryDirectory(), 'unblock')
+  await blocked.send({ id: 'evt_1', type: 'blockfirst.a', until: unblock })
   await blocked.says('blocking')
   await until('the successor has processed the job', () => db.number(PROCESSED))
   const completed = await db.rows(JOB)
   expect(blocked.said.some((line) => 'unblocked' in line)).toBe(false)
 
+  writeFileSync(unblock, '')
   await blocked.says('handled')
   await until('it is enlisted anew', async () => (await workersOf(db, blocked)).length === 2)
 

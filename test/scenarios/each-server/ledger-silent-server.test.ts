@@ -6,7 +6,8 @@ import { cutWhenSilent } from '../../../src/ledger/driver/silent-server.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { proxyTo } from '../../support/proxy.ts'
 
-const SILENT_MS = 50
+/** Longer than a busy machine takes to answer. */
+const SILENT_MS = 500
 
 async function impatientPool(connectionString: string): Promise<pg.Pool> {
   const pool = cutWhenSilent(new pg.Pool({ connectionString, max: 1, idleTimeoutMillis: 0 }), SILENT_MS)

@@ -99,8 +99,8 @@ describe('the doctor on a server', () => {
     const server = await ownServer()
     await server.db.rows(`alter system set shared_buffers = '16MB'`)
     await server.db.rows(`alter system set max_wal_size = '128MB'`)
-    server.stop()
-    server.start()
+    await server.stop()
+    await server.start()
     await until('the server answers', () => server.db.rows('select 1').catch(() => undefined))
     const { finding } = await examine(server.db.url)
     expect(finding('shared_buffers')).toMatchObject({
@@ -133,8 +133,8 @@ describe('the doctor on a server', () => {
   test('names a transaction that stays open, and one that is prepared', async () => {
     const server = await ownServer()
     await server.db.rows('alter system set max_prepared_transactions = 5')
-    server.stop()
-    server.start()
+    await server.stop()
+    await server.start()
     await until('the server answers', () => server.db.rows('select 1').catch(() => undefined))
     const client = await server.db.pool.connect()
     onTestFinished(() => client.release(true))

@@ -23,8 +23,8 @@ async function hastyServer(): Promise<OwnServer> {
 }
 
 async function cutPower(server: OwnServer): Promise<void> {
-  server.stop()
-  server.start()
+  await server.stop()
+  await server.start()
   // The connections of the test notice it, too.
   await until('the server answers', () => server.db.rows('select 1').catch(() => undefined))
 }
@@ -123,12 +123,18 @@ describe('what a handler was told is committed is still there after a crash of a
 
   test('the outcome of an effect', async () => {
     const server = await hastyServer()
+    let isBack = (): void => undefined
+    const back = new Promise<void>((resolve) => {
+      isBack = resolve
+    })
     const hooks = testHooks(server.db, { prepare: 'off' }).on('test', '*', async (_, ctx) => {
       await ctx.effect('once', () => 'done', { mode: 'atMostOnce' })
       await cutPower(server)
+      isBack()
     })
     await hooks.start()
     await deliver(hooks, { id: 'evt_1', type: 'a' })
+    await back
     await jobsAre(server.db, 'processed')
     expect(await server.db.rows('select state::text as state from hookonce.effect')).toEqual([
       { state: 'done' },

@@ -20,10 +20,10 @@ test('the database fails and comes back under load: what was acknowledged is the
   })
   const sender = sendOn(app.send)
   await until('events are accepted', () => sender.acknowledged.size > 50)
-  server.stop()
+  await server.stop()
   await until('the sender is told to come back', () => sender.statuses.includes(503))
   const during = sender.acknowledged.size
-  server.start()
+  await server.start()
   await until('events are accepted again', () => sender.acknowledged.size > during + 50)
   await sender.stop()
 
@@ -59,12 +59,12 @@ test('an outage longer than the lease makes no process dead, and no job a suspec
     await app.send({ id: `evt_${n}`, type: 'hangfirst.a' })
     await app.says('hanging')
   }
-  stop()
+  await stop()
   await delay(leaseMs + 2_000)
   // The other is back first, and looks for the dead before this one can renew its lease.
   const [first, second] = apps
   second?.kill('SIGSTOP')
-  start()
+  await start()
   const leaseOf = (pid: number | undefined): Promise<number> =>
     db.number('select extract(epoch from max(lease_until)) from hookonce.worker where pid = $1', [pid])
   for (let beat = 1; beat <= 2; beat += 1) {
@@ -96,8 +96,8 @@ test('of two runs whose claims a crash made alike, one is settled', async () => 
     claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 1]]) })
 
   const [before] = await claimFor(first)
-  server.stop()
-  server.start()
+  await server.stop()
+  await server.start()
   const after = await until('the job is due again', async () => {
     const [job] = await claimFor(second).catch(() => [])
     return job
