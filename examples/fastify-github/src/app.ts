@@ -14,26 +14,22 @@ export interface Settings {
 export async function createApp({ database, githubSecret, api }: Settings) {
   const hooks = hookonce({ database, sources: { github: github<EventPayloadMap>({ secret: githubSecret }) } })
 
-  // One row per pull request, with its newest state. A late delivery does not reopen it.
-  hooks.on(
-    'github',
-    ['pull_request.opened', 'pull_request.closed', 'pull_request.reopened'],
-    async (event, ctx) => {
-      const { pull_request: pull, repository } = event.payload
-      await ctx.latest(`pull:${pull.id}`, event.version, (tx) =>
-        tx.query(
-          `insert into pull_requests (id, repository, number, state) values ($1, $2, $3, $4)
-         on conflict (id) do update set state = excluded.state`,
-          [pull.id, repository.full_name, pull.number, pull.merged_at ? 'merged' : pull.state],
-        ),
-      )
-    },
-  )
-
-  // One welcome per pull request. GitHub's API honours no Idempotency-Key, so after a call with an
-  // unknown outcome, `reconcile` looks for the comment before anything is sent again.
-  hooks.on('github', 'pull_request.opened', async (event, ctx) => {
+  const types = ['pull_request.opened', 'pull_request.closed', 'pull_request.reopened'] as const
+  hooks.on('github', types, async (event, ctx) => {
     const { pull_request: pull, repository, sender } = event.payload
+
+    // One row per pull request, with its newest state. A late delivery does not reopen it.
+    await ctx.latest(`pull:${pull.id}`, event.version, (tx) =>
+      tx.query(
+        `insert into pull_requests (id, repository, number, state) values ($1, $2, $3, $4)
+         on conflict (id) do update set state = excluded.state`,
+        [pull.id, repository.full_name, pull.number, pull.merged_at ? 'merged' : pull.state],
+      ),
+    )
+    if (event.type !== 'pull_request.opened') return
+
+    // One welcome per pull request. GitHub's API honours no Idempotency-Key, so after a call with an
+    // unknown outcome, `reconcile` looks for the comment before anything is sent again.
     const on = { repository: repository.full_name, number: pull.number }
     const mark = `<!-- welcome ${pull.id} -->`
     await ctx.effect(

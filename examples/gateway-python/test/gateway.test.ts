@@ -36,7 +36,7 @@ test('the reply of the app is lost: it gets the event again, and records one pay
   await using t = await start(proxy.url)
   await t.deliver('stripe', 'invoice.paid', paid)
   await t.settled()
-  expect(proxy.passed()).toBe(2)
+  expect(proxy.passed()).toBeGreaterThan(1)
   expect(await app.payments()).toEqual(payments)
 })
 

@@ -56,8 +56,8 @@ test('"deleted" arrives before "created": the member is gone, and the CRM has bo
   await t.deliver('identity', ['user.created', 'user.deleted'], ann, { reorder: true })
   await t.settled()
   expect(await t.rows('members')).toEqual([])
-  const topics = t.downstream.calls('/crm').map(({ headers }) => headers['hookonce-topic'])
-  expect(topics).toEqual(['member.joined', 'member.left'])
+  const acted = t.downstream.calls('/crm').filter((call) => call.acted)
+  expect(acted.map(({ headers }) => headers['hookonce-topic'])).toEqual(['member.joined', 'member.left'])
 })
 
 test('the CRM can check our messages with the library of Standard Webhooks', async () => {

@@ -44,7 +44,7 @@ test('Stripe delivers five times, then five times at once: one mail', async () =
 test.each(['handler', 'reply'] as const)('the function dies at the %s: one mail', async (point) => {
   await using mail = await startMailService()
   await using k = await testKeys(
-    (hosted) => createReceiver({ store: hosted, stripeSecret, mailUrl: mail.url, lockMs: 1_000 }).node,
+    (hosted) => createReceiver({ store: hosted, stripeSecret, mailUrl: mail.url, lockMs: 3_000 }).node,
     { store },
   )
   const event = paid()

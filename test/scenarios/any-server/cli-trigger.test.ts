@@ -115,7 +115,7 @@ test.each([
   },
   {
     args: ['trigger', 'stripe', '--secret', 'env:HOME', '--url', 'http://127.0.0.1:1/'],
-    says: 'did not answer',
+    says: 'did not answer: Error: connect ECONNREFUSED 127.0.0.1:1; start the receiver there',
   },
 ])('hookonce $args says what to do', async ({ args, says }) => {
   const ran = await cli(args)
