@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { installPackage } from '../support/install-package.ts'
+import { requireRedis } from '../support/redis.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -19,6 +20,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
  * the examples once, and again when the lockfile has changed.
  */
 export default function setup(project: TestProject): () => void {
+  requireRedis() // for serverless-redis
   installPackage(join(import.meta.dirname, 'packages'))
   const folder = mkdtempSync(join(tmpdir(), 'hookonce-examples-'))
   const npm = (cwd: string, ...args: string[]): string =>
