@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { toHttp } from 'hookonce/publishers'
 import Stripe from 'stripe'
 import { createApp } from './app.ts'
-import { databaseUrl } from './database.ts'
+import { openDatabase } from './database.ts'
 import { printMails } from './print-mails.ts'
 import { createTables } from './tables.ts'
 
 const { STRIPE_WEBHOOK_SECRET, STRIPE_API_KEY, MAIL_URL, ACCOUNTING_URL, ACCOUNTING_SECRET } = process.env
 if (!STRIPE_WEBHOOK_SECRET) throw new Error('set STRIPE_WEBHOOK_SECRET; for a try, whsec_try will do')
 
-const database = await databaseUrl()
+const { url: database, close: closeDatabase } = await openDatabase()
 await createTables(database)
 const { hooks, app, close } = createApp({
   database,
@@ -36,5 +36,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     server.close()
     await hooks.stop() // lets running handlers finish
     await close()
+    await closeDatabase()
     process.exit()
   })

@@ -1,13 +1,13 @@
 import 'reflect-metadata'
 import { postgresKeys } from 'hookonce/keys'
 import { createApp } from './app.ts'
-import { databaseUrl } from './database.ts'
+import { openDatabase } from './database.ts'
 import { createTables } from './tables.ts'
 
 const { STRIPE_WEBHOOK_SECRET } = process.env
 if (!STRIPE_WEBHOOK_SECRET) throw new Error('set STRIPE_WEBHOOK_SECRET; for a try, whsec_try will do')
 
-const database = await databaseUrl()
+const { url: database, close: closeDatabase } = await openDatabase()
 await createTables(database)
 const store = postgresKeys({ database })
 const { hooks, app, close } = await createApp({ database, store, stripeSecret: STRIPE_WEBHOOK_SECRET })
@@ -26,5 +26,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     await close()
     await hooks.stop() // lets running handlers finish
     await store.close()
+    await closeDatabase()
     process.exit()
   })
