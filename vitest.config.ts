@@ -92,6 +92,15 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'examples',
+          include: ['test/examples/*.test.ts'],
+          globalSetup: ['test/support/servers.ts', 'test/examples/install.ts'],
+          provide: { server: 'embedded' },
+          retry: SECOND_TRY,
+        },
+      },
+      {
+        test: {
           name: 'site',
           include: ['test/site/*.test.ts'],
           globalSetup: ['test/site/install.ts'],

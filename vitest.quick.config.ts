@@ -9,7 +9,7 @@ import { scenarios, unit, workers } from './vitest.config.ts'
  * each. They send some 80 of the 101 statements of the ledger. Three about the schema are added.
  */
 const QUICK = [
-  'example-billing',
+  'billing-app',
   'once',
   'receive-shadow',
   'receive-expired',

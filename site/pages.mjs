@@ -9,8 +9,12 @@ export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const ELSEWHERE = {
   'site/index.md': 'index.md',
   'bench/README.md': 'benchmark.md',
-  'examples/billing/README.md': 'examples/billing.md',
-  'examples/gateway/README.md': 'examples/gateway.md',
+  'examples/README.md': 'examples/index.md',
+  ...Object.fromEntries(
+    readdirSync(join(ROOT, 'examples'))
+      .map((name) => [`examples/${name}/README.md`, `examples/${name}.md`])
+      .filter(([file]) => existsSync(join(ROOT, file))),
+  ),
   'ARCHITECTURE.md': 'project/architecture.md',
   'CONTRIBUTING.md': 'project/contributing.md',
   'CHANGELOG.md': 'project/changelog.md',
@@ -95,7 +99,12 @@ const SECTIONS = [
   },
   { text: 'Runbooks', folder: 'runbooks', first: ['runbooks/index'], collapsed: true },
   { text: 'Evidence', first: ['proof', 'benchmark'] },
-  { text: 'Examples', folder: 'examples', first: [], collapsed: true },
+  {
+    text: 'Examples',
+    folder: 'examples',
+    first: ['examples/index', 'examples/express-billing'],
+    collapsed: true,
+  },
   { text: 'Decisions', folder: 'decisions', first: ['decisions/index'], collapsed: true },
   {
     text: 'Project',
@@ -141,6 +150,14 @@ const LABELS = {
   'migrate/convoy': 'From Convoy',
   'runbooks/index': 'All alerts',
   'decisions/index': 'All decisions',
+  'examples/index': 'All examples',
+  'examples/express-billing': 'Express, Stripe, Drizzle',
+  'examples/fastify-github': 'Fastify, GitHub',
+  'examples/next-shopify': 'Next.js, Shopify',
+  'examples/hono-standard-webhooks': 'Hono, Standard Webhooks',
+  'examples/nest-orders': 'NestJS, Idempotency-Key',
+  'examples/gateway-python': 'Gateway, Python',
+  'examples/serverless-redis': 'Serverless, Redis',
   proof: 'What tried to break it',
   benchmark: 'Benchmark',
 }

@@ -118,7 +118,7 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<{ stat
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${url.origin} did not answer: ${textOfThrown(cause)}; is \`hookonce dev\` running? --url names another receiver`,
+      `${url.origin} did not answer: ${textOfThrown(cause)}; start the receiver there, such as \`hookonce dev\`, or name another one with --url`,
       { cause: error },
     )
   }

@@ -20,8 +20,11 @@ import { testDatabases } from './server.ts'
 export type KeyedApp = (store: KeyStore, database: string) => RequestListener | Promise<RequestListener>
 
 export interface TestKeysOptions {
-  /** The store, on a fresh PostgreSQL. Default: in memory, shared by all processes of the test. */
-  readonly store?: ((database: string) => KeyStore) | undefined
+  /**
+   * A function makes the store on a fresh PostgreSQL. A store of your own, such as one on Redis, is
+   * shared by all processes of the test, and you close it. Default: a store in memory.
+   */
+  readonly store?: ((database: string) => KeyStore) | KeyStore | undefined
   readonly server?: string | undefined
   /** Makes your tables. Runs once per server. */
   readonly setup?: ((database: string) => unknown) | undefined
@@ -69,7 +72,7 @@ export interface TestKeys {
   crashAt(point: 'handler' | 'reply'): ArmedFault
   /**
    * Moves the time of the store, so that locks and keys expire. For the memory store and
-   * PostgreSQL.
+   * PostgreSQL: a store of your own has its own clock.
    */
   readonly clock: TestClock
   /** All rows of a table. Only with a store on PostgreSQL. */
@@ -88,10 +91,9 @@ export interface TestKeys {
  * ```
  */
 export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Promise<TestKeys> {
-  const place = options.store ? await databaseOf(options) : undefined
-  const memory = place ? undefined : movableMemory()
-  const clock = place?.clock ?? memory?.clock
-  if (!clock) throw new Error('there is neither a database nor a memory store')
+  const place = typeof options.store === 'function' ? await databaseOf(options, options.store) : undefined
+  const { clock, makeStore } =
+    place ?? (typeof options.store === 'object' ? givenStore(options.store) : movableMemory())
   const armed = faults()
   const all: SimulatedProcess[] = []
   let current: { readonly door: Door } | undefined
@@ -111,10 +113,9 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
       },
     })
     all.push(process)
-    const store = options.store?.(appProxy.url) ?? memory?.store
-    if (!store) throw new Error('there is no store')
+    const store = makeStore(appProxy.url)
     const hosted = hostedStore(store, process)
-    process.run(undefined, () => (options.store ? store.close() : undefined))
+    process.run(undefined, () => (place ? store.close() : undefined))
     current = { door: await openDoor(await app(hosted, appProxy.url), process) }
   }
 
@@ -156,7 +157,7 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
       if (!place)
         throw new HookonceError(
           'CONFIG_INVALID',
-          'rows(): the keys are in memory; pass `store` and `setup` to testKeys()',
+          'rows(): there is no database; pass a function as `store`, and `setup`, to testKeys()',
         )
       return tableRows(place.pool, table)
     },
@@ -193,14 +194,22 @@ function requireDoor(current: { readonly door: Door } | undefined): Door {
   return current.door
 }
 
-interface KeyDatabase {
+/** The store of each process, and its clock. */
+interface KeyPlace {
+  readonly makeStore: (database: string) => KeyStore
+  readonly clock: TestClock
+}
+
+interface KeyDatabase extends KeyPlace {
   readonly url: string
   readonly pool: pg.Pool
-  readonly clock: TestClock
   close(): Promise<void>
 }
 
-async function databaseOf({ server, setup, setupVersion = '' }: TestKeysOptions): Promise<KeyDatabase> {
+async function databaseOf(
+  { server, setup, setupVersion = '' }: TestKeysOptions,
+  makeStore: KeyPlace['makeStore'],
+): Promise<KeyDatabase> {
   const databases = await testDatabases(server)
   const version = `keys\0${String(setup ?? '')}\0${setupVersion}`
   const url = await databases.clone({ schema: DEFAULT_SCHEMA, setup, setupVersion: version })
@@ -211,6 +220,7 @@ async function databaseOf({ server, setup, setupVersion = '' }: TestKeysOptions)
     url,
     pool,
     clock,
+    makeStore,
     async close() {
       await pool.end()
       await databases.drop(url)
@@ -218,11 +228,27 @@ async function databaseOf({ server, setup, setupVersion = '' }: TestKeysOptions)
   }
 }
 
-function movableMemory(): { readonly store: KeyStore; readonly clock: TestClock } {
+function givenStore(store: KeyStore): KeyPlace {
+  return {
+    makeStore: () => store,
+    clock: {
+      now: () => new Date(),
+      async advance() {
+        throw new HookonceError(
+          'CONFIG_INVALID',
+          'clock.advance(): the store that was passed to testKeys() has a clock of its own',
+        )
+      },
+    },
+  }
+}
+
+function movableMemory(): KeyPlace {
   let shiftMs = 0
   const now = (): number => Date.now() + shiftMs
+  const store = memoryKeys({ now })
   return {
-    store: memoryKeys({ now }),
+    makeStore: () => store,
     clock: {
       now: () => new Date(now()),
       async advance(by) {

@@ -147,10 +147,15 @@ test('the example of a transform is the example that runs', () => {
   )
 })
 
-test.each(['app.ts', 'app.test.ts'])('the example %s of testing is the example that runs', (file) => {
-  const example = `examples/testing/${file}`
-  expect(read('docs/reference/testing.md')).toContain(`<!-- ${example} -->\n\`\`\`ts\n${read(example)}\`\`\``)
-})
+test.each(['src/app.ts', 'test/app.test.ts'])(
+  'the example %s of testing is the example that runs',
+  (file) => {
+    const example = `examples/express-billing/${file}`
+    expect(read('docs/reference/testing.md')).toContain(
+      `<!-- ${example} -->\n\`\`\`ts\n${read(example)}\`\`\``,
+    )
+  },
+)
 
 test('the example of the outbox is the example that runs', () => {
   expect(read('docs/reference/outbox.md')).toContain(

@@ -39,7 +39,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'model input http options.ts subscription.ts observe work ledger alerts delivery receive process publish upkeep operate inline',
   'hookonce.ts': 'model options.ts engine observe ledger sources mounts process reconcile operate inline',
   testing:
-    'model input observe ledger sources keys effects process upkeep operate options.ts engine hookonce.ts',
+    'model input observe ledger sources keys effects process upkeep operate options.ts engine hookonce.ts gateway',
   gateway: 'model input http observe work sources alerts forward operate keys options.ts hookonce.ts',
   client: 'gateway',
   mcp: 'gateway client',

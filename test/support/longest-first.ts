@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The files that took longest when all tests ran on two cores. */
 const LONGEST = new Set([
+  'test/examples/examples.test.ts',
   'test/scenarios/any-server/cli-prove.test.ts',
   'test/frameworks/next.test.ts',
   'src/sources/diagnose/bounds.test.ts',

@@ -103,7 +103,7 @@ function quietClient(port: number): Redis {
   return new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50 }).on('error', () => undefined)
 }
 
-function requireRedis(): void {
+export function requireRedis(): void {
   if (spawnSync('redis-server', ['--version']).status === 0) return
   const missing = 'the tests need redis-server and redis-cli in the PATH: install Redis 6.2 or later'
   installDebian('redis-server', missing)

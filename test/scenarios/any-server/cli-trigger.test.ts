@@ -115,7 +115,7 @@ test.each([
   },
   {
     args: ['trigger', 'stripe', '--secret', 'env:HOME', '--url', 'http://127.0.0.1:1/'],
-    says: 'did not answer',
+    says: 'start the receiver there, such as `hookonce dev`, or name another one with --url',
   },
 ])('hookonce $args says what to do', async ({ args, says }) => {
   const ran = await cli(args)

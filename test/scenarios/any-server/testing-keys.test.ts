@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { type KeyStore, nodeKeys, postgresKeys } from '../../../src/keys/index.ts'
+import { type KeyStore, memoryKeys, nodeKeys, postgresKeys } from '../../../src/keys/index.ts'
 import { type TestKeys, testKeys } from '../../../src/testing/index.ts'
 
 const ORDERS = 'create table orders (id serial primary key, sku text not null)'
@@ -88,5 +88,33 @@ test('without a database the keys are in memory, and time moves there too', asyn
   expect((await k.send({ key: 'k' })).reply.body).toBe(first.reply.body)
   await k.clock.advance('2h')
   expect((await k.send({ key: 'k' })).reply).toMatchObject({ body: '2', isReplayed: false })
-  expect(() => k.rows('orders')).toThrow('the keys are in memory')
+  expect(() => k.rows('orders')).toThrow('there is no database')
+})
+
+test('processes share a store of your own: after a crash the next one replays, and the kit does not close it', async () => {
+  const store = memoryKeys()
+  let runs = 0
+  const k = await testKeys(
+    (hosted) =>
+      nodeKeys({ store: hosted, tenant: 'global' })((_, response) => {
+        runs += 1
+        response.end(String(runs))
+      }),
+    { store },
+  )
+  k.crashAt('reply')
+  const { replies, key } = await k.send()
+  expect(replies.map(({ status, isReplayed }) => [status, isReplayed])).toEqual([
+    [undefined, false],
+    [200, true],
+  ])
+  await expect(k.clock.advance('1h')).rejects.toThrow('has a clock of its own')
+  await k.close()
+  const after = await testKeys(
+    (hosted) => nodeKeys({ store: hosted, tenant: 'global' })((_, response) => response.end('never')),
+    { store },
+  )
+  onTestFinished(() => after.close())
+  expect((await after.send({ key })).reply).toMatchObject({ body: '1', isReplayed: true })
+  expect(runs).toBe(1)
 })

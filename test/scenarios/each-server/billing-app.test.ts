@@ -11,11 +11,11 @@ import { jobsAre } from '../../support/jobs.ts'
 import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
-const EXAMPLE = fileURLToPath(new URL('../../../examples/billing/app.mjs', import.meta.url))
-const SECRET = 'whsec_of_the_example'
+const APP = fileURLToPath(new URL('../../support/billing-app.mjs', import.meta.url))
+const SECRET = 'whsec_of_the_app'
 const DAY_S = 1_700_000_000
 
-test('the billing example: late and duplicate events and a crash in the middle, one invoice row, one email, a message a change', async () => {
+test('a billing app: late and duplicate events and a crash in the middle, one invoice row, one email, a message a change', async () => {
   const db = await freshDatabase()
   const mail = await startDownstream()
   const accounting = await startDownstream()
@@ -33,7 +33,7 @@ test('the billing example: late and duplicate events and a crash in the middle, 
       PORT: String(port),
       LEASE_MS: '1000',
     }
-    const child = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+    const child = spawn(process.execPath, [APP], { env, stdio: ['ignore', 'ignore', 'inherit'] })
     const gone = once(child, 'exit')
     onTestFinished(async () => {
       child.kill('SIGKILL')
@@ -55,7 +55,7 @@ test('the billing example: late and duplicate events and a crash in the middle, 
         body,
         headers: stripe({ secret: SECRET }).sign({ body }),
       }).catch(() => undefined)
-    return (await until('the example receives', send)).status
+    return (await until('the app receives', send)).status
   }
 
   // The mail is sent, and the process dies before it hears of it.

@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import { hookonce } from 'hookonce'
 import { toHttp } from 'hookonce/publishers'
 import { stripe } from 'hookonce/sources'
-import { createTables } from './tables.mjs'
 
 const hooks = hookonce({
   database: process.env.DATABASE_URL, // none: a real PostgreSQL, embedded, under .hookonce/
@@ -69,7 +68,12 @@ async function fetchInvoice(id, signal) {
   return reply.json()
 }
 
-await createTables((await hooks.ledger()).business)
+const { business } = await hooks.ledger()
+await business.query(`create table if not exists invoices (
+  id text primary key,
+  status text not null,
+  amount integer
+)`)
 const server = createServer(hooks.node()).listen(process.env.PORT ?? 3000) // POST /webhooks/stripe
 await hooks.start()
 

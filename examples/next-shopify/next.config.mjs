@@ -1,0 +1,2 @@
+// hookonce reads its migrations from its own folder, so Next.js must not bundle it.
+export default { serverExternalPackages: ['hookonce'] }
