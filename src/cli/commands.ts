@@ -34,6 +34,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./migrate.ts')).migrate,
   },
   {
+    name: 'ledgers',
+    summary: 'list several ledgers, add one, or move a tenant to another',
+    load: async () => (await import('./ledgers.ts')).ledgers,
+  },
+  {
     name: 'doctor',
     summary: 'check this machine, the configuration and the database',
     load: async () => (await import('./doctor.ts')).doctor,

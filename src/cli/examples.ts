@@ -12,6 +12,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce serve --workers 4', 'runs four processes behind one port'],
   ],
   'config-schema': [['hookonce config-schema > hookonce.schema.json', 'saves the schema for an editor']],
+  ledgers: [
+    ['HOOKONCE_LEDGERS=8 hookonce ledgers', 'lists the ledgers and their tenants'],
+    [
+      "HOOKONCE_LEDGERS=8 hookonce ledgers move acme hookonce_3 --why 'EU data'",
+      'moves a tenant while others work',
+    ],
+  ],
   migrate: [['DATABASE_URL=postgres://owner@db/app hookonce migrate', 'creates or updates the tables']],
   doctor: [
     ['hookonce doctor', 'checks this machine, the configuration and the database'],

@@ -36,6 +36,8 @@ interface Each<Result> {
 
 /** A ledger that was down at start() is tried again this often. */
 const TRY_AGAIN_MS = 1_000
+/** A move of a tenant is noticed within this time. Its deliveries are refused meanwhile. */
+const FOLLOW_MS = 1_000
 
 export function createFleet(options: ManyOptions): Engine {
   const { traceContext } = observers(options.observers)
@@ -47,6 +49,7 @@ export function createFleet(options: ManyOptions): Engine {
   const stations = stationsOf({ options, subscriptions: checked, observer, onNew })
   const placing = breaker(() => true)
   const stopped = new AbortController()
+  let following: Promise<void> | undefined
   let hasOpened = false
   let isWorking = false
   let starting: Promise<void> | undefined
@@ -55,13 +58,30 @@ export function createFleet(options: ManyOptions): Engine {
   function place(): Promise<void> {
     if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
     hasOpened = true
+    following ??= follow()
     return stations.place()
+  }
+
+  /** Notices tenants that are moved, also in a process that gets no deliveries of theirs. */
+  async function follow(): Promise<void> {
+    const { signal } = stopped
+    while (!signal.aborted) {
+      await delay(FOLLOW_MS, undefined, { signal, ref: false }).catch(() => undefined)
+      if (signal.aborted) return
+      try {
+        await stations.refresh()
+        if (stations.areIncomplete) await stations.place()
+      } catch (error) {
+        // The ledgers in use work on without the home ledger.
+        if (!signal.aborted) observer.trouble({ doing: 'reading the places of the tenants', error })
+      }
+    }
   }
 
   function onNew(station: Station, sources: ReadonlySet<string>): void {
     for (const given of subscriptions) if (sources.has(given.source)) station.engine.subscribe(given)
     for (const given of inlines)
-      if (!given.doors && sources.has(given.source))
+      if (sources.has(given.source))
         given.doors = station.engine.inline(given.source, given.handler, given.options)
     if (isWorking) void startPersistently(station)
   }
@@ -74,7 +94,7 @@ export function createFleet(options: ManyOptions): Engine {
     const [first] = stations.all
     if (first && !Object.hasOwn(options.sources, source)) return first.engine
     const tenant = options.sources[source]?.tenant
-    const why = `the home ledger ${stations.home} is down, and no ledger records tenant "${tenant}" as its own`
+    const why = `tenant "${tenant}" is being moved, or the home ledger ${stations.home} is down and no ledger records the tenant as its own`
     throw new HookonceError('LEDGER_DOWN', why)
   }
 
@@ -99,18 +119,10 @@ export function createFleet(options: ManyOptions): Engine {
     const { failed } = await withEach((engine) => engine.start())
     isWorking = true
     for (const station of failed) void startPersistently(station)
-    if (stations.areIncomplete) void placePersistently()
   }
 
   async function startPersistently({ ledger, engine }: Station): Promise<void> {
     await untilDone(`starting to work on the ledger ${ledger}`, () => engine.start())
-  }
-
-  async function placePersistently(): Promise<void> {
-    await untilDone('finding the ledgers of the tenants', async () => {
-      await place()
-      if (stations.areIncomplete) throw new HookonceError('LEDGER_DOWN', `${stations.home} is down`)
-    })
   }
 
   /** Tries until it succeeds, or the fleet stops. */
@@ -130,7 +142,8 @@ export function createFleet(options: ManyOptions): Engine {
   async function stopAll(drainMs: number): Promise<void> {
     stopped.abort()
     await starting?.catch(() => undefined)
-    await stations.place().catch(() => undefined)
+    await following
+    await stations.settled()
     const engines = [...stations.all.map(({ engine }) => engine), ...detached]
     await Promise.all(engines.map((engine) => engine.stop(drainMs)))
     await stations.directory.close()

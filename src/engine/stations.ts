@@ -1,6 +1,6 @@
 import { handlersConnections, openLedger } from '../ledger/ledger.ts'
 import { ledgersAtFirstUse, type OpenedLedgers } from '../ledger/ledgers-at-first-use.ts'
-import { confirmPlaces } from '../ledger/places/places.ts'
+import { confirmPlaces, readPlaces } from '../ledger/places/places.ts'
 import { parseMasterKeys } from '../ledger/vault/master-keys.ts'
 import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
@@ -34,6 +34,13 @@ export interface Stations {
   readonly areIncomplete: boolean
   /** Places the tenants that are not placed yet, and makes their engines. One attempt at a time. */
   place(): Promise<void>
+  /** Resolves when no attempt to place tenants is in progress. */
+  settled(): Promise<void>
+  /**
+   * Reads the record again. Tenants that were moved, or are being moved, have no engine any more, until
+   * they are placed again.
+   */
+  refresh(): Promise<void>
   /** Routes a source to an engine that uses no ledger. */
   detach(source: string, engine: Engine): void
 }
@@ -51,6 +58,8 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
   const names = allLedgerNames(schema, ledgers)
   const all: Station[] = []
   const routes = new Map<string, Engine>()
+  /** By tenant: its ledger, as this process knows it. */
+  const places = new Map<string, string>()
   const directory = ledgersAtFirstUse({
     names,
     async open(name) {
@@ -66,6 +75,9 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
       })
     },
   })
+  const detached = new Set<string>()
+  /** Tenants that were moved while this process ran. */
+  const moved = new Set<string>()
   let share: ProcessShare | undefined
   let placing: Promise<void> | undefined
 
@@ -83,9 +95,12 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     const tenants = unplacedTenants()
     if (tenants.length === 0) return
     const tables = (name: string) => directory.open(name)
-    const places = await findPlaces({ schema, ledgers, tenants, tables })
+    // The entry of a tenant that was moved meanwhile is outdated: the record counts.
+    const entries = Object.entries(ledgers.tenants).filter(([tenant]) => !moved.has(tenant))
+    const current = { ...ledgers, tenants: Object.fromEntries(entries) }
+    const found = await findPlaces({ schema, ledgers: current, tenants, tables })
     const byLedger = new Map<string, string[]>()
-    for (const [tenant, ledger] of places) byLedger.set(ledger, [...(byLedger.get(ledger) ?? []), tenant])
+    for (const [tenant, ledger] of found) byLedger.set(ledger, [...(byLedger.get(ledger) ?? []), tenant])
     for (const [ledger, own] of byLedger) add(ledger, own)
   }
 
@@ -112,12 +127,39 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     }
     const engine = createEngine(own, {
       share,
-      confirm: (tables) => confirmPlaces(tables, tenants),
+      // Without those that were moved since.
+      confirm: (tables) =>
+        confirmPlaces(
+          tables,
+          tenants.filter((tenant) => places.get(tenant) === ledger),
+        ),
     })
+    for (const tenant of tenants) places.set(tenant, ledger)
     const station = { ledger, engine }
     onNew(station, sources)
     all.push(station)
     for (const source of sources) routes.set(source, engine)
+  }
+
+  function warnOfEntry(tenant: string, ledger: string): void {
+    const entry = ledgers.tenants[tenant]
+    if (entry === undefined || entry === ledger) return
+    observer.warning?.({
+      message: `tenant "${tenant}" was moved to the ledger ${ledger}`,
+      detail: `set ledgers.tenants.${tenant} to ${ledger}: with ${entry}, this process will not start again`,
+    })
+  }
+
+  async function refresh(): Promise<void> {
+    const { pool } = await directory.open(names[0] ?? schema)
+    for (const { tenant, ledger, movingTo } of await readPlaces(pool, [...places.keys()])) {
+      if (places.get(tenant) === ledger && movingTo === null) continue
+      places.delete(tenant)
+      moved.add(tenant)
+      if (movingTo === null) warnOfEntry(tenant, ledger)
+      for (const [source, { tenant: owner }] of Object.entries(options.sources))
+        if (owner === tenant && !detached.has(source)) routes.delete(source)
+    }
   }
 
   return {
@@ -134,7 +176,14 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
       })
       return placing
     },
-    detach: (source, engine) => routes.set(source, engine),
+    async settled() {
+      await placing?.catch(() => undefined)
+    },
+    refresh,
+    detach(source, engine) {
+      detached.add(source)
+      routes.set(source, engine)
+    },
   }
 }
 

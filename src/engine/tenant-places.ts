@@ -1,6 +1,6 @@
 import { viewOf } from '../ledger/driver/schema.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
-import { confirmPlaces, readPlaces, recordPlaces, tenantsIn } from '../ledger/places/places.ts'
+import { readPlaces, recordPlaces, tenantsIn } from '../ledger/places/places.ts'
 import { hasTable } from '../ledger/read/schema.ts'
 import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, hashedLedger, type LedgersOptions, ledgerNames } from '../model/ledger-names.ts'
@@ -38,8 +38,12 @@ export async function findPlaces(question: PlacesQuestion): Promise<Places> {
     if (own.size === 0) throw error
     return checked(own, question)
   }
-  const recorded = await recordedPlaces(tables, question.tenants)
-  const missing = question.tenants.filter((tenant) => !recorded.has(tenant))
+  const places = await readPlaces(tables.pool, question.tenants)
+  // A tenant that is being moved lives nowhere until the switch.
+  const recorded = new Map(
+    places.flatMap(({ tenant, ledger, movingTo }) => (movingTo === null ? [[tenant, ledger] as const] : [])),
+  )
+  const missing = question.tenants.filter((tenant) => !places.some((place) => place.tenant === tenant))
   checked(recorded, question)
   if (missing.length === 0) return recorded
   await refuseForgottenLedger(tables, { schema, ledgers, missing })
@@ -48,21 +52,14 @@ export async function findPlaces(question: PlacesQuestion): Promise<Places> {
   return checked(recorded, question)
 }
 
-async function recordedPlaces(
-  { pool }: LedgerTables,
-  tenants: readonly string[],
-): Promise<Map<string, string>> {
-  const places = await readPlaces(pool, tenants)
-  return new Map(places.map(({ tenant, ledger }) => [tenant, ledger]))
-}
-
 /** Reads what every reachable ledger records about itself. */
 async function placesWithoutHome({ schema, ledgers, tenants, tables }: PlacesQuestion): Promise<Places> {
   const found = new Map<string, string>()
   await Promise.allSettled(
     allLedgerNames(schema, ledgers).map(async (name) => {
       const places = await readPlaces((await tables(name)).pool, tenants)
-      for (const { tenant, ledger } of places) if (ledger === name) found.set(tenant, name)
+      for (const { tenant, ledger, movingTo } of places)
+        if (ledger === name && movingTo === null) found.set(tenant, name)
     }),
   )
   return found
@@ -120,9 +117,4 @@ function checked<Found extends Places>(found: Found, { schema, ledgers }: Places
       )
   }
   return found
-}
-
-/** Called when a ledger is opened: it confirms that the tenants live there. */
-export function confirmTenants(tenants: readonly string[]): (ledger: LedgerTables) => Promise<void> {
-  return (ledger) => confirmPlaces(ledger, tenants)
 }

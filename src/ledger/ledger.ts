@@ -3,7 +3,7 @@ import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { quietPool } from '../sql/quiet-pool.ts'
 import { IDLE_MS, limitIdle } from './driver/in-transaction.ts'
-import { setSchema, viewOf } from './driver/schema.ts'
+import { schemaOf, setSchema, viewOf } from './driver/schema.ts'
 import { resetSessions } from './driver/sessions.ts'
 import { cutWhenSilent } from './driver/silent-server.ts'
 import { UnpreparedClient } from './driver/unprepared.ts'
@@ -13,6 +13,7 @@ import type { Notice } from './embedded/fetch.ts'
 import { listen, type OnWork, type WorkListener } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
+import { ledgerNumber, separateIds } from './places/id-range.ts'
 import type { MasterKey } from './vault/master-keys.ts'
 import { openVault, type Vault } from './vault/vault.ts'
 
@@ -209,7 +210,8 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
   }
   try {
     if (options.durability === 'required') await requireDurable(pool)
-    if (options.migrate === 'auto' && !(await isMigrated(pool))) await migrateBy(opened({ max: 1 }))
+    if (options.migrate === 'auto' && !(await isMigrated(pool)))
+      await migrateBy(opened({ max: 1 }), options.isOneOfMany === true)
     const { shards } = await checkSchema(pool)
     const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, schema, onWork) : undefined
     return {
@@ -235,9 +237,11 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
  * Migrates with a separate pool without a response timeout, because migrating a large table takes
  * long.
  */
-async function migrateBy(pool: pg.Pool): Promise<void> {
+async function migrateBy(pool: pg.Pool, isOneOfMany: boolean): Promise<void> {
   try {
     await migrate(pool)
+    const number = isOneOfMany ? ledgerNumber(schemaOf(pool)) : undefined
+    if (number !== undefined) await separateIds(pool, number)
   } finally {
     await pool.end()
   }

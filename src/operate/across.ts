@@ -156,7 +156,7 @@ async function finders(
 }
 
 /** The ledger in which a tenant lives. A tenant that is recorded nowhere has nothing, not even here. */
-export async function placeOf(set: LedgerSet, tenant: string): Promise<LedgerMember> {
+async function placeOf(set: LedgerSet, tenant: string): Promise<LedgerMember> {
   const home = homeMember(set)
   const name = await recordedPlace(set, home, tenant)
   return set.members.find((member) => member.name === name) ?? home

@@ -1,3 +1,3 @@
 /** The input of every function in this folder. */
 export type { LedgerTables } from '../ledger/ledger.ts'
-export type { Ledgers } from '../ledger/ledger-set.ts'
+export { isSet, type Ledgers } from '../ledger/ledger-set.ts'

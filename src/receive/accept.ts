@@ -4,6 +4,7 @@ import { announcer, type DueJob } from '../ledger/jobs/announce.ts'
 import type { JobRef } from '../ledger/jobs/job-ref.ts'
 import type { NewReceipt, NewWork } from '../ledger/jobs/new-work.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
+import { refusedTenant, TenantMoved } from '../ledger/places/intake.ts'
 import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 import { type Accepted, acceptReceipts } from '../ledger/receipts/receipts.ts'
 import type { TenantKeys, Vault } from '../ledger/vault/vault.ts'
@@ -94,7 +95,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   // tenant.
   const outage = breaker((error) => !(error instanceof HookonceError) && isOutage(error))
   const sealing = vault && vault.masters.length > 0 ? vault : undefined
-  const group = groupCommit((batch: readonly KeyedArrival[]) => outage.attempt(() => commit(batch)), {
+  const group = groupCommit<KeyedArrival, Acceptance>((batch) => outage.attempt(() => commitPresent(batch)), {
     maxItems: MAX_BATCH,
     maxInFlight: MAX_IN_FLIGHT,
     maxBytes: MAX_BATCH_BYTES,
@@ -136,6 +137,24 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
       })
     })
     return duplicatesOfTurn
+  }
+
+  /** Without the deliveries of tenants that were moved to another ledger: those are refused. */
+  async function commitPresent(batch: readonly KeyedArrival[]): Promise<(Acceptance | TenantMoved)[]> {
+    try {
+      return await commit(batch)
+    } catch (error) {
+      const moved = refusedTenant(error)
+      if (moved === undefined) throw error
+      const others = batch.filter(({ receipt }) => receipt.tenant !== moved)
+      const outcomes = others.length === 0 ? [] : await commitPresent(others)
+      let next = 0
+      return batch.map(({ receipt }) => {
+        if (receipt.tenant === moved) return new TenantMoved(moved)
+        next += 1
+        return outcomes[next - 1] ?? new TenantMoved(moved)
+      })
+    }
   }
 
   async function commit(batch: readonly KeyedArrival[]): Promise<Acceptance[]> {

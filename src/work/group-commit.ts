@@ -29,9 +29,12 @@ interface Entry<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
-/** `commit` returns one result per item, in the order of the batch. */
+/**
+ * `commit` returns one result per item, in the order of the batch. A result that is an Error rejects
+ * its item alone.
+ */
 export function groupCommit<Item, Result>(
-  commit: (batch: readonly Item[]) => Promise<readonly Result[]>,
+  commit: (batch: readonly Item[]) => Promise<readonly (Result | Error)[]>,
   options: GroupCommitOptions<Item>,
 ): GroupCommit<Item, Result> {
   const { maxItems, maxInFlight = 1, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
@@ -76,7 +79,11 @@ export function groupCommit<Item, Result>(
     try {
       const results = await commit(batch.map((entry) => entry.item))
       return () => {
-        for (const [index, entry] of batch.entries()) entry.resolve(results[index] as Result)
+        for (const [index, entry] of batch.entries()) {
+          const result = results[index]
+          if (result instanceof Error) entry.reject(result)
+          else entry.resolve(result as Result)
+        }
       }
     } catch (error) {
       return () => {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Options, SubscriberOptions } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
+import { manyLedgers } from './many-ledgers.ts'
 import { SENDER, signed, type TestPayload } from './source.ts'
 import { startTalking, type TalkingProcess } from './talking-process.ts'
 
@@ -34,7 +35,13 @@ export async function startApp(
   { env, script = SCRIPT, more, ...config }: AppConfig = {},
 ): Promise<App> {
   const app = startTalking(script, {
-    config: { database: database.url, sender: SENDER, ...config, ...more },
+    config: {
+      database: database.url,
+      sender: SENDER,
+      ...config,
+      options: { ...manyLedgers(), ...config.options },
+      ...more,
+    },
     env,
   })
   const { port, pid } = await app.says('ready')

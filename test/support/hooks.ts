@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type Hookonce, hookonce, type Logger, type Options } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
+import { manyLedgers } from './many-ledgers.ts'
 import { signed, type TestPayload, testSource } from './source.ts'
 
 export type TestHooks = Hookonce<{ test: ReturnType<typeof testSource> }>
@@ -19,6 +20,7 @@ export function testHooks(
     logger: silent,
     pollMs: 20,
     maxConnections: 4,
+    ...manyLedgers(),
     ...options,
   })
   onTestFinished(() => hooks.stop({ drainMs: 0 }))

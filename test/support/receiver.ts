@@ -10,6 +10,7 @@ import {
   type Sources,
 } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
+import { manyLedgers } from './many-ledgers.ts'
 import { signed, type TestPayload, testSource } from './source.ts'
 
 /** A receiver inside the test's own process. */
@@ -39,7 +40,7 @@ export function receiving(
   db: Pick<TestDatabase, 'url'>,
   { sources = { test: testSource() }, types = '*', handler = () => undefined, options }: ReceiverOptions = {},
 ): Receiver {
-  const hooks = hookonce<Sources>({ database: db.url, logger: silent, ...options, sources })
+  const hooks = hookonce<Sources>({ database: db.url, logger: silent, ...manyLedgers(), ...options, sources })
   if (types !== 'none') for (const name of Object.keys(sources)) hooks.on(name, types, handler)
   const stop = (): Promise<void> => hooks.stop({ drainMs: 0 })
   onTestFinished(stop)

@@ -8,5 +8,22 @@ create table ledger.tenant_place (
   ledger text not null,
   -- Set while the tenant is being moved to this ledger.
   moving_to text,
+  -- Set after the switch, until the rows are deleted there.
+  moved_from text,
+  -- When the tenant left this ledger. Null: it did not, or came back.
+  left_at timestamptz,
   changed_at timestamptz not null default now()
 );
+
+-- Refuses a receipt of a tenant that was moved to another ledger: a process that has not noticed the
+-- move must not record it here. A move adds the trigger that calls it; without a move, an insert costs
+-- nothing more.
+create function ledger.refuse_moved() returns trigger language plpgsql as $$
+begin
+  -- The copy of a move that brings the tenant back.
+  if current_setting('hookonce.moving', true) = new.tenant then
+    return new;
+  end if;
+  raise exception 'the tenant % lives in another ledger', new.tenant using errcode = 'HK001', detail = new.tenant;
+end
+$$;

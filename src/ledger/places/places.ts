@@ -1,8 +1,8 @@
-import { HookonceError } from '../../model/errors.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { schemaOf } from '../driver/schema.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { LedgerTables } from '../ledger.ts'
+import { TenantMoved } from './intake.ts'
 
 /*
  * In which ledger a tenant lives. The home ledger records every tenant. Each ledger records its own
@@ -15,10 +15,13 @@ export interface TenantPlace {
   readonly ledger: string
   /** The ledger to which the tenant is being moved. */
   readonly movingTo: string | null
+  /** The ledger in which rows of it are left after a move. */
+  readonly movedFrom: string | null
   readonly changedAt: Date
 }
 
-const COLUMNS = 'tenant, ledger, moving_to as "movingTo", changed_at as "changedAt"'
+const COLUMNS =
+  'tenant, ledger, moving_to as "movingTo", moved_from as "movedFrom", changed_at as "changedAt"'
 
 const PLACES = statement(
   'tenant_places',
@@ -50,17 +53,26 @@ export async function recordPlaces(
 
 const CHANGE_PLACE = statement(
   'change_tenant_place',
-  `insert into ledger.tenant_place (tenant, ledger, moving_to) values ($1, $2, $3)
+  `insert into ledger.tenant_place (tenant, ledger, moving_to, moved_from, left_at)
+   values ($1, $2, $3, $4, case when $5 = 'leaves' then now() end)
    on conflict (tenant) do update
-   set ledger = excluded.ledger, moving_to = excluded.moving_to, changed_at = now()`,
+   set ledger = excluded.ledger, moving_to = excluded.moving_to, moved_from = excluded.moved_from, changed_at = now(),
+     left_at = case $5 when 'leaves' then now() when 'arrives' then null else tenant_place.left_at end`,
 )
+
+export interface PlaceChange extends Pick<TenantPlace, 'tenant' | 'ledger'> {
+  readonly movingTo?: string
+  readonly movedFrom?: string
+  /** Whether the tenant leaves the ledger that records this, or arrives there. */
+  readonly here?: 'leaves' | 'arrives'
+}
 
 /** Overwrites the record of one tenant. Only a move may do this. */
 export async function changePlace(
   db: Queryable,
-  { tenant, ledger, movingTo }: Pick<TenantPlace, 'tenant' | 'ledger' | 'movingTo'>,
+  { tenant, ledger, movingTo, movedFrom, here }: PlaceChange,
 ): Promise<void> {
-  await change(db, CHANGE_PLACE, [tenant, ledger, movingTo])
+  await change(db, CHANGE_PLACE, [tenant, ledger, movingTo ?? null, movedFrom ?? null, here ?? ''])
 }
 
 const KNOWN_TENANTS = statement(
@@ -84,16 +96,6 @@ export async function confirmPlaces({ pool }: LedgerTables, tenants: readonly st
     await client.query('commit')
     return recorded
   })
-  const moved = places.find(({ ledger }) => ledger !== name)
+  const moved = places.find(({ ledger, movingTo }) => ledger !== name || movingTo !== null)
   if (moved) throw new TenantMoved(moved.tenant, moved.ledger)
-}
-
-/** The tenant does not live in this ledger any more. */
-export class TenantMoved extends HookonceError {
-  readonly tenant: string
-
-  constructor(tenant: string, ledger: string) {
-    super('TENANT_MOVED', `tenant "${tenant}" was moved to the ledger ${ledger}`)
-    this.tenant = tenant
-  }
 }

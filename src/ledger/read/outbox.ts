@@ -72,8 +72,9 @@ export async function listMessages(
 
 /*
  * Pages of messages. Waiting ones lie lane by lane along `outbox_waiting`, in the order in which
- * they will be published. Finished ones are read along `outbox_finished`, the latest first. $6 is a
- * bound on the rows of each shard that are tried against the filter.
+ * they will be published. Finished ones are read along `outbox_finished`, the latest first; failed ones,
+ * if they are few, by `outbox_failed`, so the state is part of the text. The walk bounds the rows of
+ * each shard that are tried against the filter.
  */
 const waitingPage = (beyond: string, order: string): string => `select ${MESSAGE},
      m.shard || '_' || m.lane || '_' || m.seq as cursor
@@ -94,21 +95,20 @@ const waitingPage = (beyond: string, order: string): string => `select ${MESSAGE
    ${IN_LANE}
    order by m.shard, m.lane, m.seq`
 
-const finishedPage = (beyond: string, order: string, idOrder: string): string => `select ${MESSAGE},
+const finishedPage = (state: string, beyond: string, order: string, idOrder: string): string => `select ${MESSAGE},
      to_char(m.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || m.id as cursor
    from (
      select o.* from generate_series(0, $1::integer - 1) s(shard)
      cross join lateral (
        select * from (
          select * from ledger.outbox o
-         where o.shard = s.shard and o.state <> 'waiting' and ${beyond}
-         order by o.finished_at ${order}, o.id ${idOrder} limit $6::integer
+         where o.shard = s.shard and o.state = '${state}' and ${beyond}
+         order by o.finished_at ${order}, o.id ${idOrder} limit $5::integer
        ) o
-       where o.state::text = $4::text and ($7::text is null or o.tenant = $7::text)
-         and ($8::text is null or o.topic = $8::text)
-       limit $5::integer
+       where ($6::text is null or o.tenant = $6::text) and ($7::text is null or o.topic = $7::text)
+       limit $4::integer
      ) o
-     order by o.finished_at ${order}, o.id ${idOrder} limit $5::integer
+     order by o.finished_at ${order}, o.id ${idOrder} limit $4::integer
    ) m
    ${IN_LANE}
    order by m.finished_at desc, m.id`
@@ -121,9 +121,13 @@ const MESSAGE_PAGES = {
     onward: statement('page_waiting', waitingPage('>', 'asc')),
     back: statement('page_waiting_back', waitingPage('<', 'desc')),
   },
-  finished: {
-    onward: statement('page_finished', finishedPage(OLDER, 'desc', 'asc')),
-    back: statement('page_finished_back', finishedPage(NEWER, 'asc', 'desc')),
+  published: {
+    onward: statement('page_published', finishedPage('published', OLDER, 'desc', 'asc')),
+    back: statement('page_published_back', finishedPage('published', NEWER, 'asc', 'desc')),
+  },
+  failed: {
+    onward: statement('page_failed', finishedPage('failed', OLDER, 'desc', 'asc')),
+    back: statement('page_failed_back', finishedPage('failed', NEWER, 'asc', 'desc')),
   },
 } as const
 
@@ -145,10 +149,7 @@ export interface MessagePageQuestion {
 /** In the order of the list, whatever the direction. */
 export async function readMessagePage(db: Queryable, question: MessagePageQuestion): Promise<PagedMessage[]> {
   const { shards, state, direction, from, limit, walk, tenant, topic } = question
-  const isWaiting = state === 'waiting'
-  const page = MESSAGE_PAGES[isWaiting ? 'waiting' : 'finished'][direction]
-  const place = isWaiting ? from : [...from, state]
-  return rows(db, page, [shards, ...place, limit, walk, tenant ?? null, topic ?? null])
+  return rows(db, MESSAGE_PAGES[state][direction], [shards, ...from, limit, walk, tenant ?? null, topic ?? null])
 }
 
 /* By the full id or by the beginning of one. */

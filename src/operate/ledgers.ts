@@ -1,0 +1,29 @@
+import type { LedgerSet } from '../ledger/ledger-set.ts'
+import { tenantsIn } from '../ledger/places/places.ts'
+import { schemaVersion } from '../ledger/read/schema.ts'
+import { operatorError } from './operator-error.ts'
+
+/** One of several ledgers. */
+export interface ListedLedger {
+  readonly name: string
+  /** Its newest migration. */
+  readonly schema?: string | undefined
+  /** The tenants whose sources are registered there. */
+  readonly tenants: readonly string[]
+  /** Why it cannot be read. */
+  readonly error?: string | undefined
+}
+
+export function listLedgers({ members }: LedgerSet): Promise<ListedLedger[]> {
+  return Promise.all(
+    members.map(async ({ name, tables }) => {
+      try {
+        const { pool } = await tables()
+        return { name, schema: (await schemaVersion(pool))?.name, tenants: await tenantsIn(pool) }
+      } catch (error) {
+        const told = operatorError(error)
+        return { name, tenants: [], error: told instanceof Error ? told.message : String(told) }
+      }
+    }),
+  )
+}
