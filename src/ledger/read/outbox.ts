@@ -95,7 +95,12 @@ const waitingPage = (beyond: string, order: string): string => `select ${MESSAGE
    ${IN_LANE}
    order by m.shard, m.lane, m.seq`
 
-const finishedPage = (state: string, beyond: string, order: string, idOrder: string): string => `select ${MESSAGE},
+const finishedPage = (
+  state: string,
+  beyond: string,
+  order: string,
+  idOrder: string,
+): string => `select ${MESSAGE},
      to_char(m.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || m.id as cursor
    from (
      select o.* from generate_series(0, $1::integer - 1) s(shard)
@@ -149,7 +154,14 @@ export interface MessagePageQuestion {
 /** In the order of the list, whatever the direction. */
 export async function readMessagePage(db: Queryable, question: MessagePageQuestion): Promise<PagedMessage[]> {
   const { shards, state, direction, from, limit, walk, tenant, topic } = question
-  return rows(db, MESSAGE_PAGES[state][direction], [shards, ...from, limit, walk, tenant ?? null, topic ?? null])
+  return rows(db, MESSAGE_PAGES[state][direction], [
+    shards,
+    ...from,
+    limit,
+    walk,
+    tenant ?? null,
+    topic ?? null,
+  ])
 }
 
 /* By the full id or by the beginning of one. */
