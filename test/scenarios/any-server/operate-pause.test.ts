@@ -5,6 +5,7 @@ import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { listAudit } from '../../../src/operate/audit.ts'
 import { listPaused, pause, resume } from '../../../src/operate/pause.ts'
 import { listSubscribers } from '../../../src/operate/subscribers.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
@@ -107,7 +108,7 @@ test('a pause of what the ledger does not know, or with half a reason, changes n
 test('one connection is enough to learn that a name is unknown', async () => {
   const { db } = await seeded()
   // If it needed a second one, as many callers as connections would wait for each other.
-  const pool = new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 10_000 })
+  const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 10_000 }))
   onTestFinished(() => pool.end())
   const ledger = { pool, shards: 16 }
   const unknown = { source: 'test', subscriber: 'none' }
