@@ -7,6 +7,7 @@ import { findConfigFile } from '../gateway/config/find-file.ts'
 import { gateway } from '../gateway/gateway.ts'
 import { digestOf, watchConfig } from '../gateway/watch-config.ts'
 import type { Hookonce } from '../hookonce.ts'
+import type { LedgersOptions } from '../model/ledger-names.ts'
 import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
@@ -124,6 +125,7 @@ export const dev: Command = {
       demo,
       found,
       dir,
+      ledgers,
       json,
     })
     await stopped
@@ -148,6 +150,7 @@ interface Greeting {
   readonly demo: SigningSource
   readonly found: EnvironmentSources
   readonly dir: string
+  readonly ledgers: LedgersOptions | undefined
   readonly json: boolean
 }
 
@@ -159,7 +162,7 @@ function curlOf(demo: SigningSource, port: number): string {
 }
 
 async function greet(greeting: Greeting): Promise<void> {
-  const { hooks, port, adminPort, adminPlace, file, config, demo, found, dir, json } = greeting
+  const { hooks, port, adminPort, adminPlace, file, config, demo, found, dir, ledgers, json } = greeting
   const curl = curlOf(demo, port)
   const { url = '' } = await hooks.ledger()
   const database = withoutPassword(url)
@@ -204,10 +207,16 @@ async function greet(greeting: Greeting): Promise<void> {
       '',
       `  ${curl}`,
       '',
-      'Look in from another terminal: npx hookonce events',
+      `Look in from another terminal: ${ledgers ? `HOOKONCE_LEDGERS=${variableOf(ledgers)} ` : ''}npx hookonce events`,
       '',
     ].join('\n'),
   )
+}
+
+/** As HOOKONCE_LEDGERS: a number if that says it all, else JSON. */
+function variableOf({ count, ...more }: LedgersOptions): string {
+  const isNumber = Object.values(more).every((value) => Object.keys(value ?? {}).length === 0)
+  return isNumber ? String(count) : `'${JSON.stringify({ count, ...more })}'`
 }
 
 /** Where to find the secret of a destination. The secret itself is not printed. */

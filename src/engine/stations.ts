@@ -80,6 +80,7 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
   const moved = new Set<string>()
   let share: ProcessShare | undefined
   let placing: Promise<void> | undefined
+  let making: Promise<void> | undefined
 
   function databaseOf(name: string): CheckedOptions['database'] {
     return ledgers.placement[name] ?? options.database
@@ -102,6 +103,19 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     const byLedger = new Map<string, string[]>()
     for (const [tenant, ledger] of found) byLedger.set(ledger, [...(byLedger.get(ledger) ?? []), tenant])
     for (const [ledger, own] of byLedger) add(ledger, own)
+    if (options.migrate === 'auto') making ??= makeOthers()
+  }
+
+  /** Makes the ledgers in which no tenant lives yet: operators read them, and tenants may move there. */
+  async function makeOthers(): Promise<void> {
+    const others = names.filter((name) => !all.some(({ ledger }) => ledger === name))
+    await Promise.all(
+      others.map((name) =>
+        directory.open(name).catch((error: unknown) => {
+          observer.trouble({ doing: `making the ledger ${name}`, error })
+        }),
+      ),
+    )
   }
 
   function add(ledger: string, tenants: readonly string[]): void {

@@ -120,7 +120,7 @@ export async function askAll<Result>(
   for (const [at, result] of (await Promise.allSettled(asked)).entries()) {
     if (result.status === 'fulfilled') answers.push(result.value)
     else {
-      if (!isDown(result.reason)) throw result.reason
+      if (!isDown(result.reason) && !isUnmade(result.reason)) throw result.reason
       failure ??= result.reason
       set.onUnreachable?.(set.members[at]?.name ?? '', result.reason)
     }
@@ -149,7 +149,8 @@ async function finders(
   if (found) return found
   const failures = results.map((one): unknown => (one.status === 'rejected' ? one.reason : undefined))
   const down = set.members.filter((_, at) => isDown(failures[at]))
-  if (down.length === 0) throw failures.find((one) => !isUnknown(one)) ?? failures[0]
+  if (down.length === 0)
+    throw failures.find((one) => !isUnknown(one) && !isUnmade(one)) ?? failures.find(isUnknown) ?? failures[0]
   const names = down.map(({ name }) => name).join(', ')
   const fault = `no ledger that can be reached has it; ${names} cannot be reached`
   throw new HookonceError('LEDGER_DOWN', fault, { cause: failures.find(isDown) })
@@ -201,6 +202,11 @@ function homeMember(set: LedgerSet): LedgerMember {
 
 function isUnknown(error: unknown): boolean {
   return error instanceof HookonceError && error.code.endsWith('_UNKNOWN')
+}
+
+/** The ledger is configured, and was not migrated yet. */
+function isUnmade(error: unknown): boolean {
+  return error instanceof HookonceError && error.code === 'SCHEMA_MISSING'
 }
 
 function isDown(error: unknown): boolean {

@@ -167,6 +167,7 @@ export async function checkSchema(pool: Pool): Promise<SchemaState> {
     const applied = (await hasMigrations(client)) ? await appliedMigrations(client) : []
     refuseNewerSchema(applied, known)
     const missing = known.filter((migration) => !applied.some(({ id }) => id === migration.id))
+    if (applied.length === 0) throw await noLedger(client)
     if (missing.length > 0) {
       const names = missing.map((migration) => migration.name).join(', ')
       throw new HookonceError('SCHEMA_MISSING', `the database lacks ${names}: run \`hookonce migrate\``)
@@ -174,6 +175,20 @@ export async function checkSchema(pool: Pool): Promise<SchemaState> {
     const setting = await client.query(inSchemaText(SHARDS, schemaOf(client)))
     return { shards: setting.rows[0]?.value ?? DEFAULT_SHARDS }
   })
+}
+
+const NUMBERED = 'select count(*)::integer as ledgers from pg_namespace where nspname ~ $1'
+
+/** Perhaps there are several ledgers, and the caller does not know of them. */
+async function noLedger(client: PoolClient): Promise<HookonceError> {
+  const schema = schemaOf(client)
+  const result = await client.query(NUMBERED, [`^${schema}_[0-9]+$`])
+  const ledgers = result.rows[0]?.ledgers ?? 0
+  const advice =
+    ledgers === 0
+      ? 'run `hookonce migrate`, with --ledgers if there are several'
+      : `there are ${ledgers} ledgers named ${schema}_0 and so on: set HOOKONCE_LEDGERS=${ledgers}`
+  return new HookonceError('SCHEMA_MISSING', `the schema "${schema}" holds no ledger; ${advice}`)
 }
 
 async function hasMigrations(client: PoolClient): Promise<boolean> {
