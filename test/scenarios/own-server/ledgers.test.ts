@@ -24,7 +24,7 @@ test('one of three servers dies: the others go on, and it resumes', async () => 
   await until('all ran', () => handled.length === 3)
   expect(await third.db.number('select count(*) from hookonce_2.receipt')).toBe(1)
 
-  third.stop()
+  await third.stop()
   await until('its source is refused', async () => (await deliverTo(hooks, 'gamma', 'evt_2')) === 503)
   for (const tenant of ['alpha', 'beta']) expect(await deliverTo(hooks, tenant, 'evt_2')).toBe(202)
   await until('the others ran', () => handled.includes('alpha evt_2') && handled.includes('beta evt_2'))
@@ -39,19 +39,19 @@ test('one of three servers dies: the others go on, and it resumes', async () => 
     'hookonce_2 cannot be reached',
   )
 
-  third.start()
+  await third.start()
   await until('it records again', async () => (await deliverTo(hooks, 'gamma', 'evt_2')) === 202)
   await until('it runs again', () => handled.includes('gamma evt_2'))
 
   // Without the home ledger, a new process serves the tenants that other ledgers record as their own.
   await hooks.stop()
-  home.stop()
+  await home.stop()
   const later = make()
   await later.start()
   expect(await deliverTo(later, 'beta', 'evt_3')).toBe(202)
   expect(await deliverTo(later, 'alpha', 'evt_3')).toBe(503)
   await until('beta ran', () => handled.includes('beta evt_3'))
-  home.start()
+  await home.start()
   await until('alpha is served again', async () => (await deliverTo(later, 'alpha', 'evt_3')) === 202)
   await until('alpha ran', () => handled.includes('alpha evt_3'))
 })
