@@ -192,6 +192,7 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     },
     async settled() {
       await placing?.catch(() => undefined)
+      await making
     },
     refresh,
     detach(source, engine) {

@@ -1,6 +1,3 @@
-import { readConfig } from '../gateway/config/config.ts'
-import { deliveryPaths } from '../gateway/delivery-paths.ts'
-import { gatewayHooks } from '../gateway/hooks.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Sources } from '../options.ts'
 import type { TestApp, TestHooks, TestHooksOptions } from './contract.ts'
@@ -27,6 +24,12 @@ export async function testGateway(
   file: string,
   { env = process.env, urls = {}, ...options }: TestGatewayOptions = {},
 ): Promise<TestHooks<Sources>> {
+  // Loaded here only: most tests have no gateway, and would load it and its parser of YAML in vain.
+  const [{ readConfig }, { deliveryPaths }, { gatewayHooks }] = await Promise.all([
+    import('../gateway/config/config.ts'),
+    import('../gateway/delivery-paths.ts'),
+    import('../gateway/hooks.ts'),
+  ])
   const config = await readConfig(file, env, { serves: true })
   const destinations = config.destinations.map((one) => ({ ...one, url: urls[one.name] ?? one.url }))
   const unknown = Object.keys(urls).find((name) => !destinations.some((one) => one.name === name))

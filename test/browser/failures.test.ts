@@ -62,8 +62,9 @@ test('a group opens by keys, and leads to its events', async () => {
   expect(new URL(page.url()).searchParams.get('q')).toMatch(
     /^source:\w+ subscriber:\w+ state:failed error:[0-9a-f]{16}$/,
   )
-  // The row of titles, and a page of events.
-  expect(Number(await list.getAttribute('aria-rowcount'))).toBe(Math.min(count, 100) + 1)
+  // The row of titles, a screen of events, and the page that follows it.
+  const rows = async (): Promise<number> => Number(await list.getAttribute('aria-rowcount'))
+  await expect.poll(rows).toBe(Math.min(count, 140) + 1)
 })
 
 test('a group is replayed: the plan first, then progress, then the result', async () => {

@@ -36,16 +36,18 @@ async function counting(db: TestDatabase) {
   return { hooks, effects, published, set: all }
 }
 
-/** As a sender does: again until it is accepted. Returns how often it was refused. */
+/** As a sender does: again until it is accepted. */
 async function deliverUntilAccepted(
   hooks: Awaited<ReturnType<typeof counting>>['hooks'],
   tenant: string,
   id: string,
-): Promise<number> {
-  for (let refusals = 0; ; refusals += 1) {
+  onRefused: () => void = () => undefined,
+): Promise<void> {
+  for (;;) {
     const status = await deliverTo(hooks, tenant, id)
-    if (status < 300) return refusals
+    if (status < 300) return
     expect(status).toBe(503)
+    onRefused()
     await delay(50)
   }
 }
@@ -80,11 +82,13 @@ test('a tenant moves while it works: no effect is lost, and none happens twice',
   const { hooks, effects, published, set } = await counting(db)
   const keys: string[] = []
   let isSending = true
+  let refusals = 0
   const sent = (async () => {
-    let refusals = 0
     while (isSending) {
       const key = `evt_${keys.length}`
-      refusals += await deliverUntilAccepted(hooks, 'alpha', key)
+      await deliverUntilAccepted(hooks, 'alpha', key, () => {
+        refusals += 1
+      })
       keys.push(key)
       // Repeats of events from before the move are still duplicates after it.
       if (keys.length % 3 === 0) {
@@ -93,18 +97,20 @@ test('a tenant moves while it works: no effect is lost, and none happens twice',
       }
       expect(await deliverTo(hooks, 'beta', key)).toBe(202)
     }
-    return refusals
   })()
   await until('many took effect', () => effects.size > 80)
-  expect(await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, reason)).toEqual({
-    tenant: 'alpha',
-    from: 'hookonce_1',
-    to: 'hookonce_2',
-  })
+  // Holds the move up while it copies, until deliveries meet it.
+  const holding = await db.pool.connect()
+  await holding.query('begin; lock table hookonce_2.receipt')
+  const moving = moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, reason)
+  await until('a delivery is refused', () => refusals > 0)
+  await holding.query('commit')
+  holding.release()
+  expect(await moving).toEqual({ tenant: 'alpha', from: 'hookonce_1', to: 'hookonce_2' })
   const moved = keys.length
   await until('more are accepted there', () => keys.length > moved + 20)
   isSending = false
-  expect(await sent).toBeGreaterThan(0)
+  await sent
   await until('all are processed there', async () => (await processed(db, 'hookonce_2')) === keys.length)
   await until('all were published', () => published.size === 2 * keys.length)
 
