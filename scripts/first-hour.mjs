@@ -1,5 +1,6 @@
-// Plays a newcomer who has only the README, and docs/start.md, which the README links to. Clones the last commit into an empty
-// folder, does what the pages say, and compares the documented outputs with the real ones.
+// Plays a newcomer who has only the README, and docs/start.md, which the README links to. Clones
+// the last commit into an empty folder, does what the pages say, and compares the documented
+// outputs with the real ones.
 //   npm run first-hour
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

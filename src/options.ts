@@ -108,8 +108,8 @@ export const optionsSchema = strict({
   /** The name of the ledger's schema. A database may hold several ledgers. */
   schema: z.string().regex(SCHEMA_NAME, SCHEMA_NAME_RULE).default(DEFAULT_SCHEMA),
   /**
-   * Several ledgers, named `hookonce_0` and so on, in `database` or on other servers. A tenant lives
-   * in one of them. Undefined: one ledger, named by `schema`.
+   * Several ledgers, named `hookonce_0` and so on, in `database` or on other servers. A tenant
+   * lives in one of them. Undefined: one ledger, named by `schema`.
    */
   ledgers: ledgersSchema.optional(),
   migrate: z.enum(['auto', 'off']).default('auto'),

@@ -1,4 +1,5 @@
-// Compares a documented output with a real one. What differs from run to run is defined here, and only here.
+// Compares a documented output with a real one. What differs from run to run is defined here, and
+// only here.
 const PLACEHOLDERS = [
   // A shortened hash.
   [/[0-9a-f]{4}…[0-9a-f]{4}/, '[0-9a-f]+'],

@@ -1,5 +1,5 @@
-// Reads the steps that a page describes. A step is a comment of the form `<!-- first hour: … -->`, which
-// readers do not see, and the text below it.
+// Reads the steps that a page describes. A step is a comment of the form `<!-- first hour: … -->`,
+// which readers do not see, and the text below it.
 //
 //   run NAME          runs the commands of the next block. One that does not end is left running as NAME
 //   prints            the block is what the last command printed

@@ -3,7 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The environment of a newcomer: no database, no secret, no settings of the npm that runs this script. */
+/**
+ * The environment of a newcomer: no database, no secret, no settings of the npm that runs this
+ * script.
+ */
 function newcomersEnvironment() {
   const foreign = /^(DATABASE_URL|npm_.*|FORCE_COLOR)$|SECRET$/
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)))

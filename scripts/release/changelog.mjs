@@ -1,8 +1,12 @@
-// The sections of CHANGELOG.md: `## Unreleased`, then one per release, such as `## 0.2.0 (2026-11-18)`.
+// The sections of CHANGELOG.md: `## Unreleased`, then one per release, such as `## 0.2.0
+// (2026-11-18)`.
 
 const UNRELEASED = 'Unreleased'
 
-/** The text below the heading of a version, or of `Unreleased`; undefined if there is no such section. */
+/**
+ * The text below the heading of a version, or of `Unreleased`; undefined if there is no such
+ * section.
+ */
 export function sectionOf(changelog, version = UNRELEASED) {
   const sections = changelog.split(/^## /m).slice(1)
   const section = sections.find((text) => text.split(/[\s(]/, 1)[0] === version)

@@ -13,7 +13,10 @@ export function previousTag(root, tag) {
   return tags.find((name) => /^v\d+\.\d+\.\d+$/.test(name) && name !== tag)
 }
 
-/** The migrations of HEAD that a release did not have, and the oldest migration whose release works after each. */
+/**
+ * The migrations of HEAD that a release did not have, and the oldest migration whose release works
+ * after each.
+ */
 export function migrationsSince(root, tag) {
   const listed = (commit) =>
     git(root, 'ls-tree', '--name-only', commit, `${FOLDER}/`)

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * In this repository `npm sbom --omit=dev` of npm 11 lists no dependency at all. So npm reads a lockfile without the packages for
- * development, in a folder with the name of the package: npm 11 takes the folder's name for the name of the package.
+ * In this repository `npm sbom --omit=dev` of npm 11 lists no dependency at all. So npm reads a
+ * lockfile without the packages for development, in a folder with the name of the package: npm 11
+ * takes the folder's name for the name of the package.
  */
 export function sbomOf(root) {
   const scratch = mkdtempSync(join(tmpdir(), 'hookonce-sbom-'))

@@ -23,8 +23,8 @@ export function schemaFrom(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The ledgers, if there are several: of --ledgers, else of a configuration, else of HOOKONCE_LEDGERS,
- * which is a number or the option `ledgers` as JSON. Undefined: there is one.
+ * The ledgers, if there are several: of --ledgers, else of a configuration, else of
+ * HOOKONCE_LEDGERS, which is a number or the option `ledgers` as JSON. Undefined: there is one.
  */
 export async function ledgersOf(
   { ledgers: flag }: { readonly ledgers?: string | undefined } = {},

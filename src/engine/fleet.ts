@@ -16,8 +16,8 @@ import { isFault, type ManyOptions, type Station, stationsOf } from './stations.
 
 /*
  * Many ledgers behind the interface of one engine. Each ledger in use has an engine of its own
- * (stations.ts), so a ledger that is down or slow holds up only its own sources. A delivery finds its
- * engine by the name of its source.
+ * (stations.ts), so a ledger that is down or slow holds up only its own sources. A delivery finds
+ * its engine by the name of its source.
  */
 
 interface InlineRegistration {

@@ -26,7 +26,9 @@ export interface Station {
 export interface Stations {
   readonly all: readonly Station[]
   readonly home: string
-  /** Every ledger, opened apart from the engines: for the record of the places, and for operators. */
+  /**
+   * Every ledger, opened apart from the engines: for the record of the places, and for operators.
+   */
   readonly directory: OpenedLedgers
   /** The engine of a source. Undefined: its tenant has not been placed yet. */
   engineOf(source: string): Engine | undefined
@@ -37,8 +39,8 @@ export interface Stations {
   /** Resolves when no attempt to place tenants is in progress. */
   settled(): Promise<void>
   /**
-   * Reads the record again. Tenants that were moved, or are being moved, have no engine any more, until
-   * they are placed again.
+   * Reads the record again. Tenants that were moved, or are being moved, have no engine any more,
+   * until they are placed again.
    */
   refresh(): Promise<void>
   /** Routes a source to an engine that uses no ledger. */
@@ -106,7 +108,10 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     if (options.migrate === 'auto') making ??= makeOthers()
   }
 
-  /** Makes the ledgers in which no tenant lives yet: operators read them, and tenants may move there. */
+  /**
+   * Makes the ledgers in which no tenant lives yet: operators read them, and tenants may move
+   * there.
+   */
   async function makeOthers(): Promise<void> {
     const others = names.filter((name) => !all.some(({ ledger }) => ledger === name))
     await Promise.all(

@@ -11,8 +11,8 @@ import { allLedgerNames, hashedLedger, type LedgersOptions, ledgerNames } from '
  *   recorded in the home ledger → known to a ledger of `also` → its entry in `tenants` → its hash
  *
  * The result is recorded before it is used. An entry that contradicts the record is an error: a
- * tenant moves only by `hookonce ledgers move`. While the home ledger is down, a ledger that records
- * a tenant as its own is enough.
+ * tenant moves only by `hookonce ledgers move`. While the home ledger is down, a ledger that
+ * records a tenant as its own is enough.
  */
 
 export interface PlacesQuestion {

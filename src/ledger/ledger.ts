@@ -113,8 +113,8 @@ const ALONE: PoolSizes = {
 }
 
 /**
- * If a process has several ledgers, each gets a part of the deliveries, so smaller pools are enough:
- * one each for accepts, claims, settlements, heartbeats and upkeep.
+ * If a process has several ledgers, each gets a part of the deliveries, so smaller pools are
+ * enough: one each for accepts, claims, settlements, heartbeats and upkeep.
  */
 const ONE_OF_MANY: PoolSizes = { engine: 5, writes: 2, relay: 1, readings: 2, operators: 2 }
 /** Wakes the claim loop. */

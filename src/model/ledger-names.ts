@@ -1,8 +1,8 @@
 import { hash } from './hash.ts'
 
 /*
- * Many ledgers are schemas named `hookonce_0`, `hookonce_1` and so on. The first is the home ledger:
- * it records in which ledger each tenant lives.
+ * Many ledgers are schemas named `hookonce_0`, `hookonce_1` and so on. The first is the home
+ * ledger: it records in which ledger each tenant lives.
  */
 
 export function ledgerNames(schema: string, count: number): string[] {

@@ -6,8 +6,8 @@ import { HookonceError } from '../model/errors.ts'
 import { operatorError } from './operator-error.ts'
 
 /*
- * Questions and verbs over several ledgers. A function of this folder is written for one ledger, and
- * one of these wrappers says how it works on several:
+ * Questions and verbs over several ledgers. A function of this folder is written for one ledger,
+ * and one of these wrappers says how it works on several:
  *
  *   everywhere   asks every ledger at once and merges the answers
  *   whereFound   finds the ledger that has the thing, and acts there
@@ -156,7 +156,9 @@ async function finders(
   throw new HookonceError('LEDGER_DOWN', fault, { cause: failures.find(isDown) })
 }
 
-/** The ledger in which a tenant lives. A tenant that is recorded nowhere has nothing, not even here. */
+/**
+ * The ledger in which a tenant lives. A tenant that is recorded nowhere has nothing, not even here.
+ */
 async function placeOf(set: LedgerSet, tenant: string): Promise<LedgerMember> {
   const home = homeMember(set)
   const name = await recordedPlace(set, home, tenant)
@@ -243,9 +245,9 @@ interface PageQuery {
 }
 
 /**
- * Pages of a list over several ledgers. A position is a time and an id (or another value), not a row
- * of one ledger, so one cursor is enough for all of them. A ledger that has not read further than
- * some position ends the page there: it may have items beyond.
+ * Pages of a list over several ledgers. A position is a time and an id (or another value), not a
+ * row of one ledger, so one cursor is enough for all of them. A ledger that has not read further
+ * than some position ends the page there: it may have items beyond.
  */
 export function pagedEverywhere<Item, Page extends PageEnds, Query extends PageQuery>(
   ask: InOne<[Query], Page>,

@@ -24,10 +24,10 @@ import { type DecisionReason, requireReason } from './audit.ts'
  *
  *   announce → close the intake → let runs end → copy → switch the record → delete the old rows
  *
- * Until the switch, the old ledger counts, and its rows do not change: the ledger itself refuses new
- * receipts, jobs are held and runs have ended or are fenced. Deliveries are answered 503 meanwhile, and
- * senders retry. A move that was interrupted continues when it is started again: before the switch it
- * copies anew, after it only the rest is done.
+ * Until the switch, the old ledger counts, and its rows do not change: the ledger itself refuses
+ * new receipts, jobs are held and runs have ended or are fenced. Deliveries are answered 503
+ * meanwhile, and senders retry. A move that was interrupted continues when it is started again:
+ * before the switch it copies anew, after it only the rest is done.
  */
 
 export interface TenantMove {

@@ -30,8 +30,8 @@ interface Entry<Item, Result> {
 }
 
 /**
- * `commit` returns one result per item, in the order of the batch. A result that is an Error rejects
- * its item alone.
+ * `commit` returns one result per item, in the order of the batch. A result that is an Error
+ * rejects its item alone.
  */
 export function groupCommit<Item, Result>(
   commit: (batch: readonly Item[]) => Promise<readonly (Result | Error)[]>,

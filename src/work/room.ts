@@ -31,7 +31,9 @@ export interface SharedRoom {
   join(): Room
 }
 
-/** At most this share of the slots is kept free for workers that use fewer than their part of it. */
+/**
+ * At most this share of the slots is kept free for workers that use fewer than their part of it.
+ */
 const KEPT_SHARE = 1 / 4
 /**
  * A refused worker looks again within its poll interval. If it does not come, its ledger is down,

@@ -22,8 +22,8 @@ export function dependenciesOf(folder: string): Record<string, string> {
 }
 
 /**
- * An example in an empty folder. Its node_modules has hookonce as npm installed it from the tarball, and
- * links to those packages that its manifest names, so that a missing dependency fails.
+ * An example in an empty folder. Its node_modules has hookonce as npm installed it from the
+ * tarball, and links to those packages that its manifest names, so that a missing dependency fails.
  */
 export function copiedExample(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `hookonce-${name}-`))

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { copiedExample, dependenciesOf, exampleFolder, PACKAGES } from './copied-example.ts'
 
-/* Every example, with hookonce from the packed tarball, in an empty folder: its types, and its tests. */
+/*
+ * Every example, with hookonce from the packed tarball, in an empty folder: its types, and its
+ * tests.
+ */
 
 const EXAMPLES = [
   'express-billing',

@@ -16,8 +16,8 @@ declare module 'vitest' {
 const ROOT = join(import.meta.dirname, '..', '..')
 
 /**
- * Packs the built repository and installs the tarball in an empty folder. Installs the other packages of
- * the examples once, and again when the lockfile has changed.
+ * Packs the built repository and installs the tarball in an empty folder. Installs the other
+ * packages of the examples once, and again when the lockfile has changed.
  */
 export default function setup(project: TestProject): () => void {
   requireRedis() // for serverless-redis

@@ -9,14 +9,20 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** The file that `npm publish` would upload. */
     tarball: string
-    /** A folder in which npm has installed the tarball. Tests add files of their own, and change none. */
+    /**
+     * A folder in which npm has installed the tarball. Tests add files of their own, and change
+     * none.
+     */
     installedApp: string
   }
 }
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** Installs package managers, Node.js releases and compilers. Packs hookonce once, and installs the file once. */
+/**
+ * Installs package managers, Node.js releases and compilers. Packs hookonce once, and installs the
+ * file once.
+ */
 export default async function setup(project: TestProject): Promise<() => void> {
   installPackage(import.meta.dirname)
   const scratch = mkdtempSync(join(tmpdir(), 'hookonce-packaging-'))
@@ -26,7 +32,8 @@ export default async function setup(project: TestProject): Promise<() => void> {
   if (file === undefined) throw new Error('npm pack made no file')
   const tarball = join(scratch, file)
   const app = mkdtempSync(join(scratch, 'app-'))
-  // hookonce needs neither install scripts nor optional packages. `npm run packaging` tries them one by one.
+  // hookonce needs neither install scripts nor optional packages. `npm run packaging` tries them
+  // one by one.
   npm(['install', '--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund', tarball], app)
   project.provide('tarball', tarball)
   project.provide('installedApp', app)

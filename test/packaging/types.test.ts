@@ -81,7 +81,9 @@ function compile(major: Major, resolution: Resolution, more: object = {}): strin
 
 const isFull = process.env.HOOKONCE_PACKAGING === 'all'
 
-/** Each compiler and each resolution once: a compilation by TypeScript 5 or 6 takes several seconds. */
+/**
+ * Each compiler and each resolution once: a compilation by TypeScript 5 or 6 takes several seconds.
+ */
 const some: [Major, Resolution][] = [
   [5, 'node16'],
   [6, 'bundler'],

@@ -7,7 +7,9 @@ const silent: Logger = { info: () => undefined, warn: () => undefined, error: ()
 
 type Tenants = Readonly<Record<string, ReturnType<typeof testSource>>>
 
-/** hookonce with one source for each tenant, named like the tenant. Stopped at the end of the test. */
+/**
+ * hookonce with one source for each tenant, named like the tenant. Stopped at the end of the test.
+ */
 export function fleetHooks(
   db: Pick<TestDatabase, 'url'>,
   tenants: readonly string[],

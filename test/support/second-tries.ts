@@ -1,6 +1,9 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
-/** A failed test runs once more: a busy machine can bring what it awaits in an order it did not expect. */
+/**
+ * A failed test runs once more: a busy machine can bring what it awaits in an order it did not
+ * expect.
+ */
 export const SECOND_TRY = 1
 
 /** With more of them in one run, the run fails. */

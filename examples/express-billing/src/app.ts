@@ -55,7 +55,8 @@ export function createApp({ database, stripeSecret, mailUrl, fetchInvoice, accou
     )
   })
 
-  // One e-mail per invoice, whichever events ask for it. The mail service honours the Idempotency-Key.
+  // One e-mail per invoice, whichever events ask for it. The mail service honours the
+  // Idempotency-Key.
   hooks.on('stripe', ['invoice.paid', 'invoice.payment_succeeded'], async (event, ctx) => {
     const { id, customer_email: to } = event.object
     if (to === null) return

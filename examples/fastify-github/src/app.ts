@@ -28,8 +28,8 @@ export async function createApp({ database, githubSecret, api }: Settings) {
     )
     if (event.type !== 'pull_request.opened') return
 
-    // One welcome per pull request. GitHub's API honours no Idempotency-Key, so after a call with an
-    // unknown outcome, `reconcile` looks for the comment before anything is sent again.
+    // One welcome per pull request. GitHub's API honours no Idempotency-Key, so after a call with
+    // an unknown outcome, `reconcile` looks for the comment before anything is sent again.
     const on = { repository: repository.full_name, number: pull.number }
     const mark = `<!-- welcome ${pull.id} -->`
     await ctx.effect(

@@ -47,7 +47,8 @@ test('GitHub delivers five times at once: one row, one comment', async () => {
   expect(github.comments).toEqual([welcome])
 })
 
-// At the effect: the comment is made, and nothing of it recorded. The next process finds it on GitHub.
+// At the effect: the comment is made, and nothing of it recorded. The next process finds it on
+// GitHub.
 test.each<CrashPoint>(['write', 'commit', 'effect:welcome:1'])(
   'the process dies at %s: one row, one comment',
   async (point) => {

@@ -3,7 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** Passes requests on, and loses the first reply: the app has acted, and the gateway does not know. */
+/**
+ * Passes requests on, and loses the first reply: the app has acted, and the gateway does not know.
+ */
 export async function startLosingProxy(target: string) {
   let passed = 0
   const server = createServer(async (request, response) => {

@@ -12,7 +12,9 @@ import { nestKeys } from 'hookonce/keys/nestjs'
 
 export const KEY_STORE = Symbol('key store')
 
-/** The Idempotency-Key of a client. The order is written in the transaction that completes the key. */
+/**
+ * The Idempotency-Key of a client. The order is written in the transaction that completes the key.
+ */
 @Injectable()
 export class OrderKeys implements NestInterceptor {
   readonly #keys: NestInterceptor

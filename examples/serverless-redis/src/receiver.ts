@@ -16,8 +16,8 @@ export function createReceiver({ store, stripeSecret, mailUrl, lockMs = 60_000 }
   return inline(
     stripe({ secret: stripeSecret }),
     async (event, { step }) => {
-      // A finished step is not repeated by a run that follows a failure or a crash. A step that was in
-      // progress runs again with the same key.
+      // A finished step is not repeated by a run that follows a failure or a crash. A step that was
+      // in progress runs again with the same key.
       await step('receipt', async ({ idempotencyKey }) => {
         const reply = await fetch(`${mailUrl}/emails`, {
           method: 'POST',

@@ -38,9 +38,9 @@ export async function completeWithStep(db: Queryable, { job, name, steps, reason
 
 /*
  * Completes many jobs whose writes follow in the same transaction. Fences are checked first: a job
- * that is not returned had lost its lease or a step, and its writes are not sent. Returned jobs stay locked
- * until the commit. One probe of the primary key per job, in key order, as in settle.ts. A replay
- * that writes where the earlier run only published extends the record.
+ * that is not returned had lost its lease or a step, and its writes are not sent. Returned jobs
+ * stay locked until the commit. One probe of the primary key per job, in key order, as in
+ * settle.ts. A replay that writes where the earlier run only published extends the record.
  */
 const COMPLETE_WRITTEN = statement(
   'complete_written',
@@ -74,7 +74,9 @@ export interface CompletedJob {
   readonly steps: number
 }
 
-/** Returns for each job, in order, whether it was completed. False: its lease or a step was lost. */
+/**
+ * Returns for each job, in order, whether it was completed. False: its lease or a step was lost.
+ */
 export async function completeWritten(db: Queryable, jobs: readonly CompletedJob[]): Promise<boolean[]> {
   const batch = jobs.toSorted((a, b) => byKey(a.job, b.job))
   const done = await rows<Omit<JobRef, 'shard'>>(db, COMPLETE_WRITTEN, [

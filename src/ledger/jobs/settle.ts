@@ -64,7 +64,9 @@ const COMPLETE = statement(
    ${LOST}`,
 )
 
-/** For runs that succeeded and have seen steps. A job that has lost one of them is not completed. */
+/**
+ * For runs that succeeded and have seen steps. A job that has lost one of them is not completed.
+ */
 const COMPLETE_WITH_STEPS = statement(
   'complete_with_steps',
   `with ${WITH_DURABLE}, ended as materialized (

@@ -184,11 +184,14 @@ async function noLedger(client: PoolClient): Promise<HookonceError> {
   const schema = schemaOf(client)
   const result = await client.query(NUMBERED, [`^${schema}_[0-9]+$`])
   const ledgers = result.rows[0]?.ledgers ?? 0
-  const advice =
-    ledgers === 0
-      ? 'run `hookonce migrate`, with --ledgers if there are several'
-      : `there are ${ledgers} ledgers named ${schema}_0 and so on: set HOOKONCE_LEDGERS=${ledgers}`
-  return new HookonceError('SCHEMA_MISSING', `the schema "${schema}" holds no ledger; ${advice}`)
+  const fault = `the schema "${schema}" holds no ledger`
+  if (ledgers === 0) {
+    const advice = 'run `hookonce migrate`, with --ledgers if there are several'
+    return new HookonceError('SCHEMA_MISSING', `${fault}; ${advice}`)
+  }
+  // Not SCHEMA_MISSING, whose advice is to migrate: that would make one more ledger.
+  const advice = `there are ${ledgers} ledgers named ${schema}_0 and so on: set HOOKONCE_LEDGERS=${ledgers}, or the option \`ledgers\``
+  return new HookonceError('CONFIG_INVALID', `${fault}; ${advice}`)
 }
 
 async function hasMigrations(client: PoolClient): Promise<boolean> {

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import { inSchemaText, schemaOf } from '../driver/schema.ts'
 
 /*
- * Holds the work of one tenant while it is moved: no job is claimed, no message is published, and no
- * run is in flight.
+ * Holds the work of one tenant while it is moved: no job is claimed, no message is published, and
+ * no run is in flight.
  */
 
 /** The reason of the pauses that a move makes. Pauses of operators stay. */

@@ -7,8 +7,8 @@ const RANGE = 30_000_000
 const TABLES = ['subscriber', 'data_key'] as const
 
 /**
- * Gives each of several ledgers ids of its own, so that a tenant keeps its ids in another ledger. The
- * ledgers of `also` have the ids from 1 on. Changes nothing once an id was used.
+ * Gives each of several ledgers ids of its own, so that a tenant keeps its ids in another ledger.
+ * The ledgers of `also` have the ids from 1 on. Changes nothing once an id was used.
  */
 export async function separateIds(pool: Pool, number: number): Promise<void> {
   const schema = schemaOf(pool)

@@ -7,9 +7,9 @@ import { sqlStateOf } from '../driver/sql-state.ts'
 const MOVED = 'HK001'
 
 /**
- * Makes the ledger refuse new receipts of every tenant that lives elsewhere or is being moved away. The
- * names are in the trigger's condition, so receipts of other tenants cost next to nothing more, and
- * nothing without a move. Waits for inserts that are in progress.
+ * Makes the ledger refuse new receipts of every tenant that lives elsewhere or is being moved away.
+ * The names are in the trigger's condition, so receipts of other tenants cost next to nothing more,
+ * and nothing without a move. Waits for inserts that are in progress.
  */
 export async function closeIntake(client: PoolClient): Promise<void> {
   const schema = schemaOf(client)

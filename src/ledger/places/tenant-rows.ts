@@ -3,9 +3,9 @@ import { inTransaction } from '../driver/in-transaction.ts'
 import { inSchemaText, schemaOf } from '../driver/schema.ts'
 
 /*
- * All rows of one tenant: copied to another ledger, or deleted. Rows travel as JSON text, by the names
- * of their columns, so that two ledgers need not have added their columns in the same order. Not
- * prepared: a move sends each statement a few times.
+ * All rows of one tenant: copied to another ledger, or deleted. Rows travel as JSON text, by the
+ * names of their columns, so that two ledgers need not have added their columns in the same order.
+ * Not prepared: a move sends each statement a few times.
  */
 
 /** Rows per commit: few, so that no lock is held for long. */

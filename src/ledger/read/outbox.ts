@@ -72,9 +72,9 @@ export async function listMessages(
 
 /*
  * Pages of messages. Waiting ones lie lane by lane along `outbox_waiting`, in the order in which
- * they will be published. Finished ones are read along `outbox_finished`, the latest first; failed ones,
- * if they are few, by `outbox_failed`, so the state is part of the text. The walk bounds the rows of
- * each shard that are tried against the filter.
+ * they will be published. Finished ones are read along `outbox_finished`, the latest first; failed
+ * ones, if they are few, by `outbox_failed`, so the state is part of the text. The walk bounds the
+ * rows of each shard that are tried against the filter.
  */
 const waitingPage = (beyond: string, order: string): string => `select ${MESSAGE},
      m.shard || '_' || m.lane || '_' || m.seq as cursor

@@ -58,7 +58,9 @@ export function start([file, ...args]: Command, { cwd, env = {} }: Place): Start
   }
 }
 
-/** Runs a program to its end, and returns its output. Throws with the output if the program fails. */
+/**
+ * Runs a program to its end, and returns its output. Throws with the output if the program fails.
+ */
 export async function output(command: Command, place: Place): Promise<string> {
   const started = start(command, place)
   const code = await started.exited()

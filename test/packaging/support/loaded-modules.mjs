@@ -1,5 +1,5 @@
-// Imports entries of hookonce and prints what was loaded: `imports` are pairs of an importing and an
-// imported file. Needs Node.js 22.15 or later.
+// Imports entries of hookonce and prints what was loaded: `imports` are pairs of an importing and
+// an imported file. Needs Node.js 22.15 or later.
 //   node loaded-modules.mjs <folder with hookonce> <folder with optional packages> <entry>…
 import { createRequire, registerHooks } from 'node:module'
 import { join } from 'node:path'

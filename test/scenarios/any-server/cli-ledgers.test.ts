@@ -44,6 +44,7 @@ test('whoever forgets to set the ledgers is told how many there are', async () =
   const { code, stderr } = await cli(['events'], { DATABASE_URL: db.url })
   expect(code).not.toBe(0)
   expect(stderr).toContain('there are 3 ledgers named hookonce_0 and so on: set HOOKONCE_LEDGERS=3')
+  expect(stderr).not.toContain('hookonce migrate')
 })
 
 test('a process makes every ledger, also those in which no tenant lives yet', async () => {

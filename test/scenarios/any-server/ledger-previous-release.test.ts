@@ -9,8 +9,9 @@ import { emptyDatabase, expectEachOnce, type Load, load } from '../../support/st
 import { until } from '../../support/until.ts'
 
 /*
- * An upgrade as docs/upgrades.md describes it: the previous release serves, its ledger is migrated by
- * the new command line, and new processes replace the old ones. Then the way back, and again forward.
+ * An upgrade as docs/upgrades.md describes it: the previous release serves, its ledger is migrated
+ * by the new command line, and new processes replace the old ones. Then the way back, and again
+ * forward.
  */
 
 const options = { pollMs: 20, retry: { baseDelayMs: 500, maxDelayMs: 1_000, maxAttempts: 1_000 } }

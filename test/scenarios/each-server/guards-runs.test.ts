@@ -120,7 +120,10 @@ describe.each(endings)('%s', (name, ending, after) => {
   })
 })
 
-/** As if a failover had lost the other step of the run, and that of an earlier epoch counted for it. */
+/*
+ * A failover has lost one of two steps. A step of an earlier epoch, or of another job, does not
+ * replace it.
+ */
 describe.each([
   ['complete_with_steps', settledAs('processed', undefined, 2)],
   ['complete_with_steps, with a reason', settledAs('processed', 'the event was stale', 2)],

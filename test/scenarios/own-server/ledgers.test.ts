@@ -43,7 +43,8 @@ test('one of three servers dies: the others go on, and it resumes', async () => 
   await until('it records again', async () => (await deliverTo(hooks, 'gamma', 'evt_2')) === 202)
   await until('it runs again', () => handled.includes('gamma evt_2'))
 
-  // Without the home ledger, a new process serves the tenants that other ledgers record as their own.
+  // Without the home ledger, a new process serves the tenants that other ledgers record as their
+  // own.
   await hooks.stop()
   await home.stop()
   const later = make()
