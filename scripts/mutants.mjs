@@ -1,9 +1,11 @@
 /*
  * Removes each guard of the ledger in turn (fences, row locks, conditions on a state, durability)
  * and runs the tests that send the changed statement: some test must fail. Not part of `npm test`:
- * it takes an hour or more.
+ * it takes an hour or more. A mutant that was killed is not tried again until its statement or the
+ * test that killed it changes.
  *
- *   npm run mutants                         every guard
+ *   npm run mutants                         every guard that is new, was changed, or survived
+ *   npm run mutants -- --again              every guard
  *   npm run mutants -- --only steps.ts      guards of one file; `steps.ts:42` for one line
  *   npm run mutants -- --list               prints the guards
  */
@@ -24,6 +26,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { EQUIVALENT } from './mutants/declared.mjs'
 import { findMutants } from './mutants/find.mjs'
+import { openKills } from './mutants/kills.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const { values: options } = parseArgs({
@@ -34,6 +37,10 @@ const { values: options } = parseArgs({
     lanes: { type: 'string', default: '2' },
     /** Which test sends which statement, kept here between runs. */
     trace: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-mutants.jsonl') },
+    /** The mutants that were killed, kept here between runs. */
+    kills: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-kills.json') },
+    /** Also tries mutants that were killed before. */
+    again: { type: 'boolean', default: false },
   },
 })
 /** Compares plans, not behaviour: it would fail for every lock that is removed. */
@@ -56,15 +63,20 @@ if (options.list) {
   process.exit(0)
 }
 
-const trace = await readTrace()
+const kills = openKills(root, options.kills)
+const untried = options.again ? mutants : mutants.filter((mutant) => !kills.has(mutant))
+const killedBefore = mutants.length - untried.length
+if (killedBefore > 0)
+  console.log(`${killedBefore} mutants were killed before, by tests that have not changed since`)
+const trace = untried.length === 0 ? [] : await readTrace()
 const results = []
 // Statements of few tests first. Where no test is known to send the statement, all of them run.
 const tests = (mutant) => filesFor(mutant).length || Number.POSITIVE_INFINITY
-const queue = mutants.toSorted((a, b) => tests(a) - tests(b))
+const queue = untried.toSorted((a, b) => tests(a) - tests(b))
 await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
 const survivors = results.filter(({ killer }) => killer === undefined)
 for (const { mutant } of survivors) console.log(`SURVIVED  ${describe(mutant)}`)
-console.log(`${results.length - survivors.length} killed, ${survivors.length} survived`)
+console.log(`${mutants.length - survivors.length} killed, ${survivors.length} survived`)
 process.exit(survivors.length === 0 ? 0 : 1)
 
 function wanted({ file, line }) {
@@ -140,8 +152,9 @@ async function lane() {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
       const killer = await provenKiller(copy, mutant)
       results.push({ mutant, killer })
+      if (killer?.file !== undefined) kills.add(mutant, killer.file)
       console.log(
-        `${results.length}/${mutants.length}  ${describe(mutant)}\n      ${killer?.failure ?? 'SURVIVED'}`,
+        `${results.length}/${untried.length}  ${describe(mutant)}\n      ${killer?.failure ?? 'SURVIVED'}`,
       )
     }
   } finally {

@@ -1,17 +1,17 @@
 // Loaded into every process of a test run: notes which test file sends which statement.
+import childProcess, { ChildProcess } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import pg from 'pg'
 
 const out = process.env.HOOKONCE_TRACE
 const seen = new Set()
-const query = pg.Client.prototype.query
+const { query } = pg.Client.prototype
 
 pg.Client.prototype.query = function traced(config, ...rest) {
   const text = typeof config === 'string' ? config : config?.text
-  // A child process does not know its test; it gets the name from the process that started it.
-  const test = globalThis.__vitest_worker__?.filepath ?? process.env.HOOKONCE_TRACE_TEST
+  const test = currentTest()
   if (test !== undefined && typeof text === 'string' && /hookonce|synchronous_commit/.test(text)) {
-    process.env.HOOKONCE_TRACE_TEST = test
     const line = JSON.stringify({ test, text: asWritten(text) })
     if (!seen.has(line)) {
       seen.add(line)
@@ -21,7 +21,33 @@ pg.Client.prototype.query = function traced(config, ...rest) {
   return query.call(this, config, ...rest)
 }
 
+/** A child process does not know its test; it gets the name from the process that started it. */
+function currentTest() {
+  return globalThis.__vitest_worker__?.filepath ?? process.env.HOOKONCE_TRACE_TEST
+}
+
 /** The source calls the schema `ledger`; the driver has put in its name. */
 function asWritten(text) {
   return text.replaceAll('"hookonce".', 'ledger.')
 }
+
+// A worker of vitest runs several files, so the name is passed on when a child starts.
+const { spawn } = ChildProcess.prototype
+ChildProcess.prototype.spawn = function named(options) {
+  const test = currentTest()
+  if (test !== undefined) {
+    const others = options.envPairs.filter((pair) => !pair.startsWith('HOOKONCE_TRACE_TEST='))
+    options.envPairs = [...others, `HOOKONCE_TRACE_TEST=${test}`]
+  }
+  return spawn.call(this, options)
+}
+
+const { spawnSync } = childProcess
+childProcess.spawnSync = function named(file, args, options) {
+  const [list, given] = Array.isArray(args) ? [args, options] : [[], args]
+  const test = currentTest()
+  if (test === undefined) return spawnSync(file, list, given)
+  const env = { ...(given?.env ?? process.env), HOOKONCE_TRACE_TEST: test }
+  return spawnSync(file, list, { ...given, env })
+}
+syncBuiltinESMExports()

@@ -4,10 +4,18 @@ import {
   type LaneSettlement,
   putOffLane,
   rescueLanes,
+  retryLaneNow,
   settleLanes,
 } from '../../../src/ledger/outbox/lanes.ts'
 import { firstWaiting, replayMessages, sweepMessages } from '../../../src/ledger/outbox/messages.ts'
-import { failedMessages, findMessages, listMessages, outboxBacklog } from '../../../src/ledger/read/outbox.ts'
+import {
+  failedMessages,
+  findMessages,
+  listMessages,
+  outboxBacklog,
+  readMessagePage,
+} from '../../../src/ledger/read/outbox.ts'
+import { stuckLanes } from '../../../src/ledger/read/stuck-lanes.ts'
 import { BURIED_AT } from '../../../src/model/suspects.ts'
 import { idOf, seededLedger } from '../../support/seeded-ledger.ts'
 
@@ -196,7 +204,42 @@ describe('messages', () => {
   })
 })
 
+describe('retrying a lane now', () => {
+  const LATER = { due_at: new Date(Date.now() + 60_000) }
+
+  test('makes the lane of a waiting message due', async () => {
+    const { db } = await ledgerWithLane(LATER, 'published', 'waiting')
+    expect(await retryLaneNow(db.pool, { shard: 0, id: idOf(2) })).toBe(true)
+    expect(await db.number('select count(*) from hookonce.outbox_lane where due_at <= now()')).toBe(1)
+  })
+
+  test('changes nothing for a finished message, although others of its lane wait', async () => {
+    const { db } = await ledgerWithLane(LATER, 'published', 'waiting')
+    expect(await retryLaneNow(db.pool, { shard: 0, id: idOf(1) })).toBe(false)
+    expect(await db.number('select count(*) from hookonce.outbox_lane where due_at > now()')).toBe(1)
+  })
+})
+
 describe('what people see of the outbox', () => {
+  test('a page of waiting messages has no finished ones', async () => {
+    const { db } = await ledgerWithLane({}, 'published', 'waiting', 'failed', 'waiting')
+    const page = await readMessagePage(db.pool, {
+      shards: 16,
+      state: 'waiting',
+      direction: 'onward',
+      from: [0, idOf(0), 0],
+      limit: 10,
+      walk: 10,
+    })
+    expect(page.map(({ id }) => id)).toEqual([idOf(2), idOf(4)])
+  })
+
+  test('a lane is stuck behind its first waiting message, and only waiting messages count', async () => {
+    const { db } = await ledgerWithLane({ reason: 'refused' }, 'failed', 'waiting', 'waiting', 'published')
+    const question = { shards: 16, walk: 10, counted: 10, limit: 10 }
+    expect(await stuckLanes(db.pool, question)).toMatchObject([{ messageId: idOf(2), waiting: 2 }])
+  })
+
   test('only the first message that waits is retried, and knows why and when', async () => {
     const due = new Date(1e12)
     const lane = { attempt: 2, reason: 'refused once', due_at: due }
