@@ -172,6 +172,9 @@ interface Campaign {
 /** A second fault begins so much later at most, while the first is not healed. */
 const SECOND_MS = 600
 
+/** The calm between two faults is this long at most, while deliveries are behind. */
+const CALM_MS = 2_000
+
 /** Causes faults, one after the other and sometimes two at once, until the run is over. */
 export async function nemesis(world: World, { seed, only, pace }: Campaign): Promise<void> {
   const random = randomOf(seed)
@@ -207,6 +210,7 @@ export async function nemesis(world: World, { seed, only, pace }: Campaign): Pro
       if (second) await strike(second)
     }
     await someTraffic(world)
+    await until('the deliveries caught up', () => !pace.isBehind(), CALM_MS).catch(() => undefined)
     await delay(random.below(200))
   }
 }

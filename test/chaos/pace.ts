@@ -17,6 +17,8 @@ export interface Pace {
   mayStorm(): boolean
   /** All goals are reached, or the time is up. */
   isOver(): boolean
+  /** Whether the deliveries should be further, judged by the faults. */
+  isBehind(): boolean
   /** Counts a fault when the returned function is called. */
   begin(fault: string): () => void
   /** How many faults are healed. */
@@ -41,7 +43,7 @@ interface Backlog {
 
 /**
  * Spreads events and deliveries over the time that the faults take, as far as it can be foreseen, so
- * that each fault meets both. Faults wait for nothing.
+ * that each fault meets both.
  */
 export function paceOf({ deliveries, events, faults, minutes }: Goals, world: World, backlog: Backlog): Pace {
   const { history } = world
@@ -65,6 +67,7 @@ export function paceOf({ deliveries, events, faults, minutes }: Goals, world: Wo
       isTimed
         ? history.now() > minutes * 60_000
         : done >= faults && world.newest >= events && history.count('delivery') >= deliveries,
+    isBehind: () => !isTimed && history.count('delivery') < deliveries * Math.min(1, done / faults),
     begin(fault) {
       underWay.add(fault)
       return () => {
