@@ -1,5 +1,5 @@
 // Everything breaks at once, for as long as you like:
-// npm run chaos -- --events 100000 --faults 1000 [--seed 1]
+// npm run chaos -- --deliveries 1000000 --faults 1000 [--events 40000] [--seed 1]
 // npm run chaos -- --minutes 60    as many events and faults as fit
 // npm run chaos -- --standby synchronous|asynchronous    with a second server that takes over
 // npm run chaos -- --only failOver,fillDisk    only these faults
@@ -12,7 +12,8 @@ import { parseArgs } from 'node:util'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const { values } = parseArgs({
   options: {
-    events: { type: 'string', default: '1500' },
+    deliveries: { type: 'string', default: '20000' },
+    events: { type: 'string' },
     faults: { type: 'string', default: '40' },
     minutes: { type: 'string' },
     seed: { type: 'string' },
@@ -21,7 +22,15 @@ const { values } = parseArgs({
     broken: { type: 'boolean', default: false },
   },
 })
-const env = { ...process.env, CHAOS_EVENTS: values.events, CHAOS_FAULTS: values.faults }
+/** Most deliveries are repeats. */
+const DELIVERIES_PER_EVENT = 25
+const events = values.events ?? String(Math.ceil(Number(values.deliveries) / DELIVERIES_PER_EVENT))
+const env = {
+  ...process.env,
+  CHAOS_DELIVERIES: values.deliveries,
+  CHAOS_EVENTS: events,
+  CHAOS_FAULTS: values.faults,
+}
 if (values.seed !== undefined) env.CHAOS_SEED = values.seed
 if (values.minutes !== undefined) env.CHAOS_MINUTES = values.minutes
 if (values.standby !== undefined) env.CHAOS_STANDBY = values.standby

@@ -6,6 +6,7 @@ import { type ChaosRun, chaos } from './run.ts'
 /* `npm run chaos` makes a long run of it (docs/proof.md). */
 const SEED = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const RUN: ChaosRun = {
+  deliveries: Number(process.env.CHAOS_DELIVERIES ?? 2_000),
   events: Number(process.env.CHAOS_EVENTS ?? 100),
   faults: Number(process.env.CHAOS_FAULTS ?? 7),
   minutes: process.env.CHAOS_MINUTES === undefined ? undefined : Number(process.env.CHAOS_MINUTES),

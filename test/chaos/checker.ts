@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { CHECKS, LOST } from './checks.ts'
+import { CHECKS, COUNTS, LOST } from './checks.ts'
 import { storyOf } from './event-story.ts'
 import type { World } from './world.ts'
 
@@ -10,6 +10,8 @@ export interface Verdict {
   readonly stories: readonly string[]
   /** Acknowledged events that failovers to an asynchronous standby lost. */
   readonly lostEvents: number
+  /** How the deliveries were answered. */
+  readonly counts: string
 }
 
 /** How many events are named in a line, and how many of all of them are told in full. */
@@ -23,9 +25,9 @@ interface Found {
   readonly text: string
 }
 
-export async function judge({ pool, history }: World): Promise<Verdict> {
+export async function judge({ pool, history, deaths }: World): Promise<Verdict> {
   await history.load(pool)
-  const wrong: string[] = []
+  const wrong = deaths.slice(0, FEW).map((text) => `a process failed by itself (${text})`)
   const concerned = new Set<number>()
   for (const { fault, query } of CHECKS) {
     const found = await findings(pool, query)
@@ -39,7 +41,8 @@ export async function judge({ pool, history }: World): Promise<Verdict> {
   const stories: string[] = []
   for (const event of [...concerned].slice(0, STORIES)) stories.push(await storyOf(pool, event))
   const { rows } = await pool.query<{ events: number }>(LOST)
-  return { wrong, stories, lostEvents: rows[0]?.events ?? 0 }
+  const counts = await pool.query<{ text: string }>(COUNTS)
+  return { wrong, stories, lostEvents: rows[0]?.events ?? 0, counts: counts.rows[0]?.text ?? '' }
 }
 
 async function findings(pool: pg.Pool, query: string): Promise<Found[]> {

@@ -86,10 +86,18 @@ export const CHECKS: readonly Check[] = [
       where d.status = 202 and not ${mayBeLost} group by d.event having count(*) > 1`,
   },
   {
+    fault: 'recorded as new, although it was acknowledged before',
+    query: `select d.event, 'answered 202 at ' || d.answered_ms || ' ms, acknowledged at ' || a.at_ms || ' ms' as text
+      from history.delivery d join (
+        select event, min(answered_ms) as at_ms from history.delivery d
+        where ${wasAcknowledged} and not ${mayBeLost} group by event
+      ) a on a.event = d.event and a.at_ms < d.sent_ms where d.status = 202`,
+  },
+  {
     fault: 'refused, although it was signed well',
     query: `select d.event, 'answered ' || d.status || ' at ' || d.answered_ms || ' ms' as text
       from history.delivery d where d.status between 400 and 499 and not exists (
-        select from history.fault f where f.name in ('stepClock', 'daysPass')
+        select from history.fault f where (f.name = 'daysPass' or (f.name = 'stepClock' and f.detail = d.app))
           and d.sent_ms <= f.to_ms and d.answered_ms >= f.from_ms)`,
   },
   {
@@ -184,3 +192,15 @@ export const CHECKS: readonly Check[] = [
 export const LOST = `select count(distinct d.event)::integer as events
   from history.delivery d left join history.known k using (event)
   where ${wasAcknowledged} and k.event is null`
+
+/** How the deliveries were answered, and how long the faults took on average. */
+export const COUNTS = `select 'answers: ' || (
+    select string_agg(answer || ' ' || times, ', ' order by answer) from (
+      select coalesce(status::text, 'none') as answer, count(*) as times from history.delivery group by status
+    ) a
+  ) || '; faults: ' || (
+    select string_agg(times || ' ' || name || ' of ' || ms || ' ms', ', ' order by name) from (
+      select name, count(*) as times, round(avg(to_ms - from_ms)) as ms from history.fault
+      where not loss group by name
+    ) f
+  ) as text`

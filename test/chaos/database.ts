@@ -58,14 +58,14 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
   if (standbyKind === 'synchronous') await until('the standby is synchronous', () => isFollowed(['sync']))
 
   async function replaceStandby(): Promise<void> {
-    if (standby?.isRunning()) standby.stop()
+    if (standby?.isRunning()) await standby.stopped()
     standby?.remove()
     standby = await makeCluster({
       primaryUrl: primary.url,
       within: disk?.dir,
       settings: [`primary_conninfo=${replication.url}`],
     })
-    standby.start()
+    await standby.started()
     await until('the new standby follows', () => isFollowed(['sync', 'async']))
   }
 
@@ -88,11 +88,11 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
   }
 
   async function heal(): Promise<void> {
-    if (!primary.isRunning()) primary.start()
+    if (!primary.isRunning()) await primary.started()
     await until('the primary answers', () => ask(primary, ['select 1']).catch(() => undefined))
     if (!standby) return
     const follows = async (): Promise<boolean> => {
-      if (standby && !standby.isRunning()) standby.start()
+      if (standby && !standby.isRunning()) await standby.started()
       return isFollowed(['sync', 'async'])
     }
     await until('the standby follows again', follows, FOLLOW_MS).catch(replaceStandby)
@@ -109,13 +109,13 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
     },
     async crash() {
       // Nobody hears of a commit from here on, so none after this look can have been acknowledged.
-      for (const network of networks) network.swallow()
+      for (const network of networks) network.isolate(true)
       const [synced] = await ask(primary, [SYNCED])
-      primary.stop()
+      await primary.stopped()
       // A standby may have got more: it would then be ahead of its primary.
       if (!standby) loseUnsynced(primary, String(synced?.file), Number(synced?.offset))
-      primary.start()
-      for (const network of networks) network.cut()
+      await primary.started()
+      for (const network of networks) network.isolate(false)
       await heal()
     },
     async failOver(silenceMs, now) {
@@ -125,12 +125,12 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
       await catchUp()
       replication.swallow()
       await delay(silenceMs)
-      primary.stop()
+      await primary.stopped()
       const deadAtMs = now()
       const dead = primary
       primary = standby
       standby = undefined
-      primary.promote()
+      await primary.promoted()
       dead.remove()
       for (const network of [...networks, replication]) network.retarget(primary.url)
       await replaceStandby()

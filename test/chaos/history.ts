@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type pg from 'pg'
 
 /*
@@ -27,6 +26,8 @@ const TABLES: { readonly [Name in keyof HistoryRows]: string } = {
   fault: 'name text, detail text, from_ms integer, to_ms integer, loss boolean',
 }
 const names = Object.keys(TABLES) as (keyof HistoryRows)[]
+const columnsOf = (table: keyof HistoryRows): string[] =>
+  TABLES[table].split(', ').map((column) => column.slice(0, column.indexOf(' ')))
 
 export interface History {
   /** Milliseconds since the run began. */
@@ -36,40 +37,57 @@ export interface History {
   count(table: keyof HistoryRows): number
   /** Loads everything into the schema `history` of a database. */
   load(pool: pg.Pool): Promise<void>
+  /** Where its files are. */
+  readonly dir: string
+  /** Keeps the files after the run. */
+  keep(): void
   remove(): void
 }
 
-const BATCH = 5_000
+/** Rows are written to their file in pieces of about this size. */
+const PIECE = 64 * 1024
+
+/** A value as COPY reads it. */
+function field(value: unknown): string {
+  return value === null || value === undefined ? '\\N' : String(value).replaceAll(/[\\\t\r\n]/g, ' ')
+}
 
 export function openHistory(): History {
   const beganAt = performance.now()
   const beganAtMs = Date.now()
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-history-'))
-  const pathOf = (table: keyof HistoryRows): string => join(dir, `${table}.ndjson`)
-  const files = Object.fromEntries(names.map((name) => [name, createWriteStream(pathOf(name))]))
-  const counts = new Map<keyof HistoryRows, number>()
+  let isKept = false
+  // PostgreSQL reads the files, as another user.
+  chmodSync(dir, 0o755)
+  const pathOf = (table: keyof HistoryRows): string => join(dir, `${table}.tsv`)
+  const tables = Object.fromEntries(
+    names.map((name) => [
+      name,
+      { file: createWriteStream(pathOf(name)), columns: columnsOf(name), unwritten: '', count: 0 },
+    ]),
+  )
 
   async function loadTable(pool: pg.Pool, table: keyof HistoryRows): Promise<void> {
-    files[table]?.end()
-    const file = files[table]
-    if (file && !file.closed) await once(file, 'close')
-    const insert = `insert into history.${table} select * from json_populate_recordset(null::history.${table}, $1)`
-    let batch: string[] = []
-    for await (const line of createInterface({ input: createReadStream(pathOf(table)) })) {
-      if (batch.push(line) < BATCH) continue
-      await pool.query(insert, [`[${batch.join(',')}]`])
-      batch = []
-    }
-    await pool.query(insert, [`[${batch.join(',')}]`])
+    const written = tables[table]
+    if (!written) return
+    written.file.end(written.unwritten)
+    if (!written.file.closed) await once(written.file, 'close')
+    await pool.query(`copy history.${table} from '${pathOf(table)}'`)
   }
 
   return {
     now: () => Math.round(performance.now() - beganAt),
     add(table, row) {
-      counts.set(table, (counts.get(table) ?? 0) + 1)
-      files[table]?.write(`${JSON.stringify(row)}\n`)
+      const written = tables[table]
+      if (!written) return
+      written.count += 1
+      const values = new Map<string, unknown>(Object.entries(row))
+      written.unwritten += `${written.columns.map((column) => field(values.get(column))).join('\t')}\n`
+      if (written.unwritten.length < PIECE) return
+      written.file.write(written.unwritten)
+      written.unwritten = ''
     },
-    count: (table) => counts.get(table) ?? 0,
+    count: (table) => tables[table]?.count ?? 0,
     async load(pool) {
       await pool.query('create schema history')
       for (const name of names) {
@@ -78,7 +96,13 @@ export function openHistory(): History {
       }
       await pool.query(prepared(beganAtMs))
     },
-    remove: () => rmSync(dir, { recursive: true, force: true }),
+    dir,
+    keep() {
+      isKept = true
+    },
+    remove() {
+      if (!isKept) rmSync(dir, { recursive: true, force: true })
+    },
   }
 }
 
@@ -94,12 +118,14 @@ const prepared = (beganAtMs: number): string => `
   create index on history.call (event);
   create index on history.act (event);
   create view history.loss as select from_ms, to_ms from history.fault where loss;
-  create view history.job as
+  create table history.job as
     select k.event, s.name as subscriber, j.state, j.reason, j.epoch, j.lane_seq,
       extract(epoch from j.started_at) * 1000 - ${beganAtMs} as started_ms,
       extract(epoch from j.finished_at) * 1000 - ${beganAtMs} as finished_ms
     from history.known k join hookonce.job j on j.shard = k.shard and j.receipt_id = k.id
     join hookonce.subscriber s on s.id = j.subscriber;
+  create index on history.job (event);
+  create index on history.job (subscriber);
   create view history.spanned as select j.event, j.subscriber from history.job j
     where exists (select from history.loss l where j.started_ms <= l.to_ms and j.finished_ms >= l.from_ms);
   analyze`

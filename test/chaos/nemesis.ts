@@ -1,12 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Reply } from '../support/downstream.ts'
 import { until } from '../support/until.ts'
+import type { Pace } from './pace.ts'
 import { DECISION, moveRenamed } from './person.ts'
-import type { Random } from './random.ts'
+import { type Random, randomOf } from './random.ts'
 import type { ChaosApp, World } from './world.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
+
+/** The database may be down meanwhile. */
+const MOVE_MS = 60_000
 
 interface Circumstances {
   readonly world: World
@@ -19,7 +23,7 @@ interface Loss {
   readonly to_ms: number
 }
 
-/* What goes wrong, one fault after the other. Each of them is healed before its promise resolves. */
+/* What goes wrong. Each of them is healed before its promise resolves. */
 const FAULTS = {
   async kill(app: ChaosApp) {
     app.kill()
@@ -33,7 +37,7 @@ const FAULTS = {
   /** For longer than its lease. */
   async freeze(app: ChaosApp) {
     app.freeze()
-    await delay(2_500)
+    await delay(2_000)
     app.thaw()
   },
   /** The database hears it, and it does not hear the database. */
@@ -49,6 +53,17 @@ const FAULTS = {
   },
   async cut(app: ChaosApp) {
     app.network.cut()
+  },
+  /** The database has lost the connections, and the process does not know. */
+  async halfOpen(app: ChaosApp) {
+    app.network.halfOpen()
+    await delay(600)
+    app.network.cut()
+  },
+  async slowNetwork(app: ChaosApp, { random }: Circumstances) {
+    app.network.slow(random.pick([5, 40, 250]))
+    await delay(1_000)
+    app.network.slow(0)
   },
   async unreachable(app: ChaosApp) {
     app.network.refuse(true)
@@ -90,17 +105,20 @@ const FAULTS = {
       await app.start()
     }
     // The lease of a process that was killed may not have ended: then its subscribers count as served.
-    await until('the jobs are moved', () =>
-      moveRenamed(world).then(
-        () => true,
-        () => undefined,
-      ),
+    await until(
+      'the jobs are moved',
+      () =>
+        moveRenamed(world).then(
+          () => true,
+          () => undefined,
+        ),
+      MOVE_MS,
     )
   },
   /** Of the servers of the database: no file can grow. */
   async fillDisk(_: ChaosApp, { world }: Circumstances) {
     world.database.disk?.fill()
-    await delay(1_500)
+    await delay(1_000)
     world.database.disk?.free()
     await world.database.heal()
   },
@@ -114,6 +132,28 @@ const FAULTS = {
 export type FaultName = keyof typeof FAULTS
 const faultNames = Object.keys(FAULTS) as FaultName[]
 
+/** What a fault strikes, if not one process alone. Two faults at once strike different things. */
+const STRIKES: Partial<Record<FaultName, 'all processes' | 'the database' | 'the other side'>> = {
+  crashDatabase: 'the database',
+  fillDisk: 'the database',
+  failOver: 'the database',
+  slowDownstream: 'the other side',
+  daysPass: 'all processes',
+  rename: 'all processes',
+}
+
+interface Strike {
+  readonly name: FaultName
+  readonly app: ChaosApp
+}
+
+function areApart(a: Strike, b: Strike): boolean {
+  const [first, second] = [STRIKES[a.name], STRIKES[b.name]]
+  if (first === undefined && second === undefined) return a.app !== b.app
+  const isOfProcesses = (place: string | undefined) => place === undefined || place === 'all processes'
+  return isOfProcesses(first) && isOfProcesses(second) ? false : first !== second
+}
+
 /** What cannot happen here, with the reason. */
 export function leftOut({ database: { disk, standby } }: World): Partial<Record<FaultName, string>> {
   return {
@@ -123,42 +163,60 @@ export function leftOut({ database: { disk, standby } }: World): Partial<Record<
 }
 
 interface Campaign {
-  readonly faults: number
+  readonly seed: number
   /** Undefined: all. */
   readonly only?: readonly string[] | undefined
-  /** No new fault is caused then. */
-  readonly isOver: () => boolean
-  /** Called after each fault. */
-  readonly onDone: (count: number) => void
+  readonly pace: Pace
 }
 
-/** Causes faults, one after the other. */
-export async function nemesis(
-  { world, random }: Circumstances,
-  { faults, only, isOver, onDone }: Campaign,
-): Promise<void> {
+/** A second fault begins so much later at most, while the first is not healed. */
+const SECOND_MS = 600
+
+/** The calm between two faults is this long at most, while deliveries are behind. */
+const CALM_MS = 2_000
+
+/** Causes faults, one after the other and sometimes two at once, until the run is over. */
+export async function nemesis(world: World, { seed, only, pace }: Campaign): Promise<void> {
+  const random = randomOf(seed)
   const missing = leftOut(world)
   const possible = faultNames.filter((name) => !(name in missing) && (only?.includes(name) ?? true))
-  const names = random.shuffled(possible)
-  if (names.length === 0) throw new Error(`no such fault; there are: ${faultNames.join(', ')}`)
-  for (let done = 0; done < faults && !isOver(); ) {
-    // Every kind has its turn first.
-    const name = names[done] ?? random.pick(names)
-    const app = random.pick(world.apps)
+  if (possible.length === 0) throw new Error(`no such fault; there are: ${faultNames.join(', ')}`)
+  let count = 0
+  // Every kind has its turn first.
+  const turns = random.shuffled(possible)
+  const next = (): Strike => ({ name: turns.pop() ?? random.pick(possible), app: random.pick(world.apps) })
+
+  async function strike({ name, app }: Strike): Promise<void> {
     const { history } = world
+    count += 1
+    const circumstances = { world, random: randomOf(seed + count) }
     const fromMs = history.now()
-    const loss = await FAULTS[name](app, { world, random })
+    const end = pace.begin(`${name} ${app.name}`)
+    const loss = await FAULTS[name](app, circumstances)
     history.add('fault', { name, detail: app.name, from_ms: fromMs, to_ms: history.now(), loss: false })
     if (loss) history.add('fault', { name: 'lost commits', detail: name, ...loss, loss: true })
-    done += 1
-    onDone(done)
+    end()
+  }
+
+  while (!pace.isOver()) {
+    const first = next()
+    const second = random.below(2) === 0 ? next() : undefined
+    const striking = strike(first)
+    if (second && areApart(first, second)) {
+      await delay(random.below(SECOND_MS))
+      await Promise.all([striking, strike(second)])
+    } else {
+      await striking
+      if (second) await strike(second)
+    }
     await someTraffic(world)
-    await delay(random.below(300))
+    await until('the deliveries caught up', () => !pace.isBehind(), CALM_MS).catch(() => undefined)
+    await delay(random.below(200))
   }
 }
 
 /** A fault harms most when there is something to lose. */
 async function someTraffic(world: World): Promise<void> {
-  const before = world.acknowledged
-  await until('an event is acknowledged', () => world.acknowledged > before, 1_500).catch(() => undefined)
+  const before = world.recorded
+  await until('an event is recorded', () => world.recorded > before, 1_000).catch(() => undefined)
 }

@@ -1,18 +1,19 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { installedBinaries } from '../support/servers.ts'
 import { type BreakName, brokenBuild } from './broken-build.ts'
 import { judge, type Verdict } from './checker.ts'
 import type { Standby } from './database.ts'
 import { leftOut, nemesis } from './nemesis.ts'
+import { type Goals, type Pace, paceOf } from './pace.ts'
 import { actAsPerson, decideByTruth, moveRenamed, replayFailed, resumeAll } from './person.ts'
 import { randomOf } from './random.ts'
 import { sendAll } from './senders.ts'
 import { openWorld, type World } from './world.ts'
 
-export interface ChaosRun {
-  readonly events: number
-  readonly faults: number
-  /** Ends the run at this time instead; events are sent as fast as they are processed. */
-  readonly minutes?: number | undefined
+export interface ChaosRun extends Goals {
   readonly seed: number
   readonly standby: Standby
   /** Only these faults. */
@@ -27,60 +28,50 @@ export interface ChaosResult extends Verdict {
 
 /** Senders, several processes, a recording other side, a person, and a nemesis. */
 export async function chaos(run: ChaosRun): Promise<ChaosResult> {
-  const { seed, standby, only, broken, minutes } = run
-  const { events, faults } = minutes === undefined ? run : { events: ENDLESS, faults: ENDLESS }
+  const { seed, standby, only, broken } = run
   const world = await openWorld({ processes: 3, standby, dist: broken && brokenBuild(broken) })
   const { history } = world
-  let done = 0
-  const isTimeUp = (): boolean => minutes !== undefined && history.now() > minutes * 60_000
-  const report = progress(world)
   const backlog = watchBacklog(world)
-  const sending = sendAll(world, {
-    ...{ seed, events, random: randomOf(seed), isOver: isTimeUp },
-    allowed: () =>
-      minutes === undefined
-        ? Math.ceil(((done + 1) * events) / faults)
-        : backlog.jobs < MOST_WAITING
-          ? ENDLESS
-          : 0,
-  })
+  const pace = paceOf(run, world, backlog)
+  const stopReports = reportProgress(world, pace, backlog)
+  const sending = sendAll(world, { seed, pace })
   // A person's durable commits would take to the disk what the broken build left behind.
   let isOver = broken === 'asynchronous commit'
   const acting = actAsPerson(world, { random: randomOf(seed + 1), isOver: () => isOver })
-  const breaking = nemesis(
-    { world, random: randomOf(seed + 2) },
-    {
-      ...{ faults, only, isOver: isTimeUp },
-      onDone(count) {
-        done = count
-        report(count)
-      },
-    },
-  )
-  await Promise.all([sending, breaking])
+  await Promise.all([sending, nemesis(world, { seed: seed + 2, only, pace })])
   isOver = true
   backlog.stop()
+  stopReports()
   await acting
   const endMs = history.now()
   await rest(world, broken ? BROKEN_REST_MS : REST_MS)
-  const restMs = history.now() - endMs
+  const restedMs = history.now()
   const verdict = await judge(world)
-  const counted = `${world.newest} events, ${history.count('delivery')} deliveries, ${history.count('call')} calls`
-  const acts = `${done} faults, ${history.count('act')} acts of a person`
-  const took = `${Math.round(endMs / 1_000)} s and ${Math.round(restMs / 1_000)} s to come to rest`
-  const lost =
-    standby === 'asynchronous' ? [`lost by failovers: ${verdict.lostEvents} acknowledged events`] : []
-  const missing = Object.entries(leftOut(world)).map(([name, why]) => `without ${name}: ${why}`)
-  const summary = [`CHAOS_SEED=${seed}, standby: ${standby}`, counted, acts, took, ...lost, ...missing].join(
-    '; ',
-  )
+  const kept = verdict.wrong.length > 0 && !broken ? [await keepEvidence(world)] : []
+  const seconds = (fromMs: number, toMs: number): string => `${Math.round((toMs - fromMs) / 1_000)} s`
+  const summary = [
+    `CHAOS_SEED=${seed}, standby: ${standby}`,
+    `${world.newest} events, ${history.count('delivery')} deliveries, ${history.count('call')} calls`,
+    `${pace.faults} faults, ${history.count('act')} acts of a person`,
+    `${seconds(0, endMs)}, ${seconds(endMs, restedMs)} to come to rest, ${seconds(restedMs, history.now())} to check`,
+    ...(standby === 'asynchronous' ? [`lost by failovers: ${verdict.lostEvents} acknowledged events`] : []),
+    ...Object.entries(leftOut(world)).map(([name, why]) => `without ${name}: ${why}`),
+    verdict.counts,
+    ...kept,
+  ].join('; ')
   return { ...verdict, summary }
 }
 
-const ENDLESS = Number.MAX_SAFE_INTEGER
-/** More jobs than these only take longer to come to rest. */
-const MOST_WAITING = 500
-const WAITING = `select count(*) as jobs from hookonce.job where state in ('received', 'retrying')`
+/** Keeps the history and a dump of the database. Returns a text that says where. */
+async function keepEvidence({ history, directUrl }: World): Promise<string> {
+  history.keep()
+  const dump = ['-Fc', '-f', join(history.dir, 'database.dump'), directUrl]
+  await promisify(execFile)(join(installedBinaries() ?? '', 'pg_dump'), dump)
+  return `history and database.dump are in ${history.dir}`
+}
+
+const WAITING = `select count(*) as jobs from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
+  where j.state in ('received', 'retrying') and s.paused_at is null`
 
 /** Looks once a second how many jobs wait for a worker. */
 function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } {
@@ -90,10 +81,8 @@ function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } 
       ({ rows }) => {
         jobs = Number(rows[0]?.jobs)
       },
-      // The database is down: nothing is sent until it is back.
-      () => {
-        jobs = MOST_WAITING
-      },
+      // The database is down: the last number stays.
+      () => undefined,
     )
   }, 1_000)
   return {
@@ -104,19 +93,24 @@ function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } 
   }
 }
 
-const REPORT_MS = 60_000
+const REPORT_MS = 30_000
 
-/** A long run shows that it goes on, how fast, and in how much memory. */
-function progress({ history }: World): (done: number) => void {
-  let nextMs = REPORT_MS
-  return (done) => {
-    if (history.now() < nextMs) return
-    nextMs = history.now() + REPORT_MS
-    const seconds = Math.round(history.now() / 1_000)
-    const megabytes = Math.round(process.memoryUsage().rss / 2 ** 20)
-    const counted = `${done} faults, ${history.count('delivery')} deliveries`
-    process.stdout.write(`${seconds} s: ${counted}, ${megabytes} MB\n`)
-  }
+/** A long run shows that it goes on, how fast, and in how much memory. Returns what ends that. */
+function reportProgress(world: World, pace: Pace, backlog: { readonly jobs: number }): () => void {
+  const { history, database } = world
+  const megabytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MB`
+  const timer = setInterval(() => {
+    const facts = [
+      `${pace.faults} faults (now: ${[...pace.underWay].join(' and ') || 'none'})`,
+      `${history.count('delivery')} deliveries`,
+      `${world.newest} events`,
+      `${backlog.jobs} jobs wait`,
+      `${megabytes(process.memoryUsage().rss)} of memory`,
+      ...(database.disk ? [`${megabytes(database.disk.usedBytes())} of the database's disk`] : []),
+    ]
+    process.stdout.write(`${Math.round(history.now() / 1_000)} s: ${facts.join(', ')}\n`)
+  }, REPORT_MS)
+  return () => clearInterval(timer)
 }
 
 /** So long may pass without any progress. A broken build may never come to rest. */

@@ -1,83 +1,60 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { datedSource, payloadOf } from './events.ts'
-import type { Random } from './random.ts'
+import { type Deliveries, openDeliveries } from './deliveries.ts'
+import type { Pace } from './pace.ts'
+import { type Random, randomOf } from './random.ts'
+import { storm } from './storms.ts'
 import type { World } from './world.ts'
 
 /*
  * Providers as they are: several at once, each retries until it is answered, sends copies at the
- * same time, gives up on a reply that is late, and sends again what was acknowledged long ago. Each
- * delivery is signed anew, with the date of the sender's clock.
+ * same time, gives up on a reply that is late, and sends again what was acknowledged long ago, one by
+ * one or in storms (storms.ts). Each delivery is signed with the date of the sender's clock.
  */
 const AT_ONCE = 12
-const PATIENCE_MS = 1_500
+const STORMS_AT_ONCE = 3
 /** Repeats soon after are as likely as late ones. */
 const SOON = 50
 
 export interface SendersOptions {
   readonly seed: number
-  readonly events: number
-  readonly random: Random
-  /** How many events may be sent by now: they are to last as long as the faults. */
-  readonly allowed: () => number
-  /** No new event is sent then. */
-  readonly isOver: () => boolean
+  readonly pace: Pace
 }
 
-/** Sends all; resolves when each event is acknowledged. */
-export async function sendAll(
-  world: World,
-  { seed, events, random, allowed, isOver }: SendersOptions,
-): Promise<void> {
-  const { apps, history } = world
-  const source = datedSource()
+/** Sends until the run is over; resolves when each event is acknowledged. */
+export async function sendAll(world: World, { seed, pace }: SendersOptions): Promise<void> {
+  const deliveries = openDeliveries(world, seed)
+  const senders = Array.from({ length: AT_ONCE }, (_, at) =>
+    sendEvents(world, { deliveries, pace, random: randomOf(seed + 100 + at) }),
+  )
+  const storms = Array.from({ length: STORMS_AT_ONCE }, (_, at) =>
+    storm(world, { deliveries, pace, random: randomOf(seed + 200 + at) }),
+  )
+  await Promise.all([...senders, ...storms])
+}
 
-  /** Returns whether it was acknowledged. */
-  async function deliver(event: number): Promise<boolean> {
-    const app = random.pick(apps)
-    const url = app.url()
-    if (url === undefined) return false
-    const body = JSON.stringify(payloadOf(seed, event))
-    const headers = source.sign({ body, timestampMs: Date.now() + world.sendersAheadMs })
-    const sentMs = history.now()
-    // A sender that hangs up at once has sent its delivery, and loses the reply.
-    const signal = AbortSignal.timeout(random.below(10) === 0 ? random.below(20) : PATIENCE_MS)
-    const status = await fetch(url, { method: 'POST', body, headers, signal })
-      .then(async (reply) => {
-        await reply.arrayBuffer().catch(() => undefined)
-        return reply.status
-      })
-      // No answer: it is sent again.
-      .catch(() => null)
-    const times = { sent_ms: sentMs, answered_ms: history.now() }
-    history.add('delivery', { event, app: app.name, ...times, status })
-    const isAcknowledged = status !== null && status < 300
-    if (isAcknowledged) world.acknowledged += 1
-    return isAcknowledged
-  }
+interface Sender {
+  readonly deliveries: Deliveries
+  readonly pace: Pace
+  readonly random: Random
+}
 
-  async function deliverUntilAcknowledged(event: number): Promise<void> {
-    for (let isAcknowledged = false; !isAcknowledged; ) {
-      const copies = Array.from({ length: random.below(5) === 0 ? 3 : 1 }, () => deliver(event))
-      isAcknowledged = (await Promise.all(copies)).includes(true)
-      if (!isAcknowledged) await delay(50 + random.below(200))
-    }
+async function sendEvents(world: World, { deliveries, pace, random }: Sender): Promise<void> {
+  async function sendUntilAcknowledged(event: number): Promise<void> {
+    while (!(await deliveries.send(event, random.below(5) === 0 ? 3 : 1, random)))
+      await delay(50 + random.below(200))
     if (random.below(8) > 0) return
     const age = random.below(2) === 0 ? random.below(SOON) : random.below(world.newest)
-    await deliver(Math.max(1, world.newest - age))
+    await deliveries.send(Math.max(1, world.newest - age), 1, random)
   }
 
-  async function oneSender(): Promise<void> {
-    while (world.newest < events && !isOver()) {
-      if (world.newest >= allowed()) {
-        await delay(10)
-        continue
-      }
-      // Two events of one object may be sent in the wrong order.
-      const pair = [world.newest + 1, world.newest + 2].filter((event) => event <= events)
-      world.newest += pair.length
-      for (const event of random.below(4) === 0 ? pair.reverse() : pair) await deliverUntilAcknowledged(event)
+  while (!pace.isOver()) {
+    if (!pace.mayBegin()) {
+      await delay(10)
+      continue
     }
+    // Two events of one object may be sent in the wrong order.
+    const pair = [world.newest + 1, world.newest + 2]
+    world.newest += pair.length
+    for (const event of random.below(4) === 0 ? pair.reverse() : pair) await sendUntilAcknowledged(event)
   }
-
-  await Promise.all(Array.from({ length: AT_ONCE }, oneSender))
 }

@@ -6,6 +6,7 @@ import { migrate } from '../../src/ledger/migrations/migrate.ts'
 import { type Downstream, startDownstream } from '../support/downstream.ts'
 import type { Proxy as Network } from '../support/proxy.ts'
 import { startTalking, type TalkingProcess } from '../support/talking-process.ts'
+import { until } from '../support/until.ts'
 import { type ChaosDatabase, openDatabase, type Standby } from './database.ts'
 import { DATED_SENDER, datedSource } from './events.ts'
 import { type History, openHistory } from './history.ts'
@@ -22,22 +23,25 @@ export interface World {
   /** Looks at the database directly, and acts as a person does. It runs no worker. */
   readonly person: Hookonce<{ test: ReturnType<typeof datedSource> }>
   readonly pool: pg.Pool
+  readonly directUrl: string
   /** The number of the last event that was sent. */
   newest: number
-  /** How many deliveries were acknowledged. */
-  acknowledged: number
+  /** How many deliveries were answered that their event is recorded as new. */
+  recorded: number
   /** How far the clock of the senders is ahead. */
   sendersAheadMs: number
   /** How the subscriber is called whose name changes: processes that start from now on use it. */
   renamed: string
+  /** Processes that ended although nobody asked them to, with their last words. */
+  readonly deaths: string[]
 }
 
 /** A place for a process: whoever runs in it, its address and its network stay the same. */
 export interface ChaosApp {
   readonly name: string
   readonly network: Network
-  /** Undefined: no process runs. */
-  url(): string | undefined
+  /** Where it listens. Undefined: no process runs. */
+  readonly port: number | undefined
   kill(): void
   freeze(): void
   thaw(): void
@@ -87,10 +91,13 @@ export async function openWorld({ processes, standby, dist = BUILT }: WorldOptio
   })
   onTestFinished(() => person.stop({ drainMs: 0 }))
   const networks = await Promise.all(Array.from({ length: processes }, () => database.network()))
-  const apps = networks.map((network, at) => placeFor(`app ${at + 1}`, network, configFor))
+  const deaths: string[] = []
+  const onDeath = (text: string): void => void deaths.push(`at ${history.now()} ms: ${text}`)
+  const apps = networks.map((network, at) => placeFor(`app ${at + 1}`, { network, configFor, onDeath }))
   const world: World = {
-    ...{ database, apps, downstream, history, person, pool },
-    ...{ newest: 0, acknowledged: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
+    ...{ database, apps, downstream, history, person, pool, directUrl: direct.url },
+    ...{ newest: 0, recorded: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
+    deaths,
   }
   function configFor(url: string): object {
     const { renamed } = world
@@ -115,14 +122,54 @@ function recordingDownstream(history: History): Promise<Downstream> {
 /** In which a process that goes on sends what it was about to send. */
 const MOMENT_MS = 1_000
 
-function placeFor(name: string, network: Network, configFor: (url: string) => object): ChaosApp {
+/** In which a process must stop that is asked to. Orchestrators kill it then. */
+const STOP_MS = 20_000
+/** The database may be down when a process starts: it is started again, as by a supervisor. */
+const START_MS = 300_000
+
+interface Place {
+  readonly network: Network
+  readonly configFor: (url: string) => object
+  readonly onDeath: (text: string) => void
+}
+
+function placeFor(name: string, { network, configFor, onDeath }: Place): ChaosApp {
   let running: TalkingProcess | undefined
-  let origin = ''
+  let port: number | undefined
   let frozenUntil = 0
+
+  let errors = ''
+
+  async function startOnce(): Promise<boolean> {
+    const started = startTalking(SCRIPT, { config: configFor(network.url) })
+    errors = ''
+    started.process.stderr?.on('data', (chunk) => {
+      errors = `${errors}${String(chunk)}`.slice(-2_000)
+    })
+    let hasExited = false
+    void started.exited().then(() => {
+      hasExited = true
+    })
+    const isReady = (): boolean => started.said.some((line) => 'ready' in line)
+    await until(`${name} is ready`, () => isReady() || hasExited, START_MS)
+    const ready = started.said.find((line) => 'ready' in line)
+    if (!ready || hasExited) return false
+    port = Number(ready.port)
+    running = started
+    void started.exited().then((code) => {
+      if (running !== started) return
+      running = undefined
+      onDeath(`${name} ended with ${code}: ${errors}`)
+    })
+    return true
+  }
+
   return {
     name,
     network,
-    url: () => running && `${origin}/in/test`,
+    get port() {
+      return running && port
+    },
     kill() {
       running?.kill('SIGKILL')
       running = undefined
@@ -139,20 +186,25 @@ function placeFor(name: string, network: Network, configFor: (url: string) => ob
       return performance.now() < frozenUntil
     },
     async setClock(aheadMs) {
-      const reply = await fetch(`${origin}/clock/${aheadMs}`, { method: 'POST' })
+      if (!running) return
+      const reply = await fetch(`http://127.0.0.1:${port}/clock/${aheadMs}`, { method: 'POST' })
       await reply.arrayBuffer()
     },
     async stop() {
       const ended = running
       running = undefined
       ended?.kill('SIGTERM')
+      const late = setTimeout(() => {
+        ended?.kill('SIGKILL')
+        onDeath(`${name} did not stop within ${STOP_MS} ms`)
+      }, STOP_MS)
       await ended?.exited()
+      clearTimeout(late)
     },
     async start() {
-      const started = startTalking(SCRIPT, { config: configFor(network.url) })
-      const ready = await started.says('ready')
-      origin = `http://127.0.0.1:${Number(ready.port)}`
-      running = started
+      const end = performance.now() + START_MS
+      while (!(await startOnce()))
+        if (performance.now() > end) throw new Error(`${name} does not start: ${errors}`)
     },
   }
 }

@@ -17,6 +17,12 @@ export interface Proxy {
   swallow(): void
   /** Breaks every connection; new ones work as ever. */
   cut(): void
+  /** Swallows, and refuses new connections; or breaks every connection, and accepts new ones. */
+  isolate(isIsolated: boolean): void
+  /** The server loses every connection, and the app is not told; new ones work as ever. */
+  halfOpen(): void
+  /** From now on, everything takes longer by this much, either way. */
+  slow(byMs: number): void
   /**
    * Breaks every connection, and new ones as soon as they are made, as a server that restarts; or
    * ends that.
@@ -31,13 +37,16 @@ export interface Proxy {
 export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
+  const upstreams = new Set<Socket>()
   let lost: string | undefined
   let swallowed = 0
   let isRefusing = false
+  let isIsolated = false
+  let slowMs = 0
   let connections = 0
   const server = createServer({ allowHalfOpen: true }, (client) => {
     connections += 1
-    if (isRefusing) return void client.destroy()
+    if (isRefusing || isIsolated) return void client.destroy()
     const born = swallowed
     const upstream = connect(Number(target.port), target.hostname)
     for (const [socket, other] of [
@@ -45,21 +54,25 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       [upstream, client],
     ] as const) {
       sockets.add(socket)
+      if (socket === upstream) upstreams.add(socket)
       socket.on('error', () => undefined)
       socket.on('end', () => born === swallowed && other.end())
       socket.on('close', () => {
         sockets.delete(socket)
+        upstreams.delete(socket)
         if (born === swallowed) other.destroy()
       })
     }
     let deaf = false
+    const toServer = inOrder(upstream, () => slowMs)
+    const toClient = inOrder(client, () => slowMs)
     client.on('data', (chunk) => {
       if (born !== swallowed) return
       deaf ||= lost !== undefined && chunk.includes(lost)
-      upstream.write(chunk)
+      toServer(chunk)
     })
     upstream.on('data', (chunk) => {
-      if (!deaf && born === swallowed) client.write(chunk)
+      if (!deaf && born === swallowed) toClient(chunk)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -82,6 +95,18 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       swallowed += 1
     },
     cut,
+    isolate(isolated) {
+      isIsolated = isolated
+      if (isolated) swallowed += 1
+      else cut()
+    },
+    halfOpen() {
+      swallowed += 1
+      for (const upstream of upstreams) upstream.destroy()
+    },
+    slow(byMs) {
+      slowMs = byMs
+    },
     refuse(refusing) {
       isRefusing = refusing
       cut()
@@ -93,5 +118,24 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       target = new URL(serverUrl)
       cut()
     },
+  }
+}
+
+/** Writes each chunk after so many milliseconds, and none before those that came earlier. */
+function inOrder(socket: Socket, slowMs: () => number): (chunk: Buffer) => void {
+  const waiting: { readonly chunk: Buffer; readonly at: number }[] = []
+  function writeDue(): void {
+    for (let [first] = waiting; first && first.at <= performance.now(); [first] = waiting) {
+      waiting.shift()
+      if (socket.writable) socket.write(first.chunk)
+    }
+    const [next] = waiting
+    if (next) setTimeout(writeDue, next.at - performance.now())
+  }
+  return (chunk) => {
+    const byMs = slowMs()
+    if (byMs === 0 && waiting.length === 0) return void socket.write(chunk)
+    waiting.push({ chunk, at: performance.now() + byMs })
+    if (waiting.length === 1) setTimeout(writeDue, byMs)
   }
 }

@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -85,6 +85,7 @@ export interface Cluster {
   stopped(): Promise<void>
   /** Makes a standby the primary. */
   promote(): void
+  promoted(): Promise<void>
   /** Whether its postmaster runs: it may have given up, for example on a full disk. */
   isRunning(): boolean
   remove(): void
@@ -136,10 +137,13 @@ export async function makeCluster({
   }
   const own = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `max_connections=${MAX_CONNECTIONS}`]
   const settings = [`-p ${port}`, ...[...own, ...more].map((setting) => `-c ${setting}`)].join(' ')
-  const isRunning = (): boolean =>
-    spawnSync(join(bin, 'pg_ctl'), ['-D', data, 'status'], { ...account, cwd: dir }).status === 0
+  const isRunning = (): boolean => {
+    const file = join(data, 'postmaster.pid')
+    return existsSync(file) && isAlive(Number.parseInt(readFileSync(file, 'utf8'), 10))
+  }
   const start = ['-D', data, '-w', '-l', join(dir, 'log'), '-o', settings, 'start']
   const stop = ['-D', data, '-w', '-m', 'immediate', 'stop']
+  const promote = ['-D', data, '-w', 'promote']
   return {
     url: `postgres://hookonce@127.0.0.1:${port}/postgres`,
     dir,
@@ -147,9 +151,19 @@ export async function makeCluster({
     stop: () => run('pg_ctl', stop),
     started: () => runBeside('pg_ctl', start),
     stopped: () => runBeside('pg_ctl', stop),
-    promote: () => run('pg_ctl', ['-D', data, '-w', 'promote']),
+    promote: () => run('pg_ctl', promote),
+    promoted: () => runBeside('pg_ctl', promote),
     isRunning,
     remove: () => rmSync(dir, { recursive: true, force: true }),
+  }
+}
+
+/** As `pg_ctl status` does, without a process of its own. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 

@@ -9,6 +9,7 @@ export interface SmallDisk {
   /** From now on, no file on it can grow. */
   fill(): void
   free(): void
+  usedBytes(): number
   remove(): void
 }
 
@@ -23,14 +24,16 @@ export function mountSmallDisk(): SmallDisk | undefined {
   // A file system in memory can be resized, but not below what it holds.
   const resize = (size: string): boolean =>
     spawnSync('mount', ['-o', `remount,size=${size}`, dir]).status === 0
+  const usedBytes = (): number => {
+    const { blocks, bfree, bsize } = statfsSync(dir)
+    return (blocks - bfree) * bsize
+  }
   return {
     dir,
+    usedBytes,
     fill() {
       // A file may grow between the look and the resize.
-      for (let tries = 0; tries < 20; tries += 1) {
-        const { blocks, bfree, bsize } = statfsSync(dir)
-        if (resize(String((blocks - bfree) * bsize))) return
-      }
+      for (let tries = 0; tries < 100; tries += 1) if (resize(String(usedBytes()))) return
       throw new Error(`could not fill the file system at ${dir}`)
     },
     free() {
