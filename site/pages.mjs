@@ -158,7 +158,7 @@ const LABELS = {
   'examples/nest-orders': 'NestJS, Idempotency-Key',
   'examples/gateway-python': 'Gateway, Python',
   'examples/serverless-redis': 'Serverless, Redis',
-  proof: 'What tried to break it',
+  proof: 'How hookonce is tested',
   benchmark: 'Benchmark',
 }
 
