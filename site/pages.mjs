@@ -78,6 +78,7 @@ const SECTIONS = [
       'reference/effects',
       'reference/outbox',
       'reference/sources',
+      'reference/providers',
       'reference/frameworks',
       'reference/adapters',
       'reference/keys',
