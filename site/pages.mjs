@@ -88,6 +88,7 @@ const SECTIONS = [
       'reference/forwarding',
       'reference/cli',
       'reference/api',
+      'reference/api-routes',
       'reference/dashboard',
       'reference/alerts',
       'reference/metrics',

@@ -9,7 +9,7 @@ import { completerSchema } from '../../src/keys/complete.ts'
 import { openTelemetrySchema } from '../../src/observe/opentelemetry/index.ts'
 import { optionsSchema, outboxSchema, subscriberSchema } from '../../src/options.ts'
 import { optionsSchema as sourceOptions } from '../../src/sources/options.ts'
-import { routeTable } from './api.ts'
+import { routeSections, routeTable } from './api.ts'
 import type { Block } from './blocks.ts'
 import { commandTable, exitCodeTable, helpText, synopsis, toolTable } from './cli.ts'
 import { entryTable } from './entries.ts'
@@ -94,6 +94,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, Block['text']>>>> =
     gauges: () => metricTable('gauge'),
   },
   'reference/api': { routes: routeTable },
+  'reference/api-routes': { 'sections of routes': routeSections },
   'reference/entries': { entries: entryTable },
   'reference/cli': {
     commands: commandTable,
