@@ -26,7 +26,10 @@ function prepare(version) {
     throw new Error(`${version} is not newer than ${last}`)
   const changelog = withRelease(read('CHANGELOG.md'), version, new Date().toISOString().slice(0, 10))
   const { version: current, repository } = JSON.parse(read('package.json'))
-  if (repository === undefined) throw new Error('set "repository" in package.json: provenance names it')
+  if (repository === undefined)
+    throw new Error(
+      'package.json has no "repository", which the provenance of a release names; add its address, such as "repository": "github:owner/hookonce" (docs/releasing.md)',
+    )
   const args = ['version', version, '--no-git-tag-version', '--allow-same-version', '--ignore-scripts']
   execFileSync('npm', args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] })
   write('CHANGELOG.md', changelog)

@@ -20,8 +20,11 @@ export function publishFiles(outDir, published) {
   }
 }
 
+/** The comments around generated blocks. They are for the script that writes the blocks. */
+const MARKER = /^<!-- (generated: |end of ).* -->\n/gm
+
 function plainPage(file, { base, onPublish }) {
-  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n')
+  const lines = readFileSync(join(ROOT, file), 'utf8').replaceAll(MARKER, '').split('\n')
   let isCode = false
   return lines
     .map((line) => {

@@ -36,23 +36,31 @@ const retrySchema = strict({
    * With the delays below, twenty attempts take more than half a day. A job older than `maxAgeMs`
    * fails even if attempts are left.
    */
-  maxAttempts: retryFields.maxAttempts.default(20),
+  maxAttempts: retryFields.maxAttempts.default(20).describe('the job fails after this many attempts'),
   /** 72 h: a bad deploy on Friday can be fixed on Monday. */
-  maxAgeMs: retryFields.maxAgeMs.default(72 * HOUR_MS),
+  maxAgeMs: retryFields.maxAgeMs.default(72 * HOUR_MS).describe('the job also fails at this age'),
   /** The first retry comes within this time, the next within twice this time. */
-  baseDelayMs: retryFields.baseDelayMs.default(2 * SECOND_MS),
+  baseDelayMs: retryFields.baseDelayMs
+    .default(2 * SECOND_MS)
+    .describe(
+      'the delay before a retry is random, between zero and a ceiling. The ceiling starts at this value and doubles',
+    ),
   /** So the end of an outage is noticed within an hour. */
-  maxDelayMs: retryFields.maxDelayMs.default(HOUR_MS),
+  maxDelayMs: retryFields.maxDelayMs.default(HOUR_MS).describe('the highest value of that ceiling'),
 })
 
 export const retentionSchema = strict({
   /** Bodies hold personal data: a month is enough to investigate a complaint. */
-  bodyDays: days.default(30),
+  bodyDays: days.default(30).describe('hookonce deletes bodies and headers after this time'),
   /**
    * A key protects against repeats for as long as it is kept. Never less than the provider may
    * retry, plus a day.
    */
-  keyDays: days.default(90),
+  keyDays: days
+    .default(90)
+    .describe(
+      "hookonce deletes event keys after this time, but never earlier than one day after the provider's last retry. Without its key, a repeated event is new",
+    ),
 })
 
 const publish = z.custom<Publish>(
@@ -60,22 +68,40 @@ const publish = z.custom<Publish>(
   'must be a publisher: your function, or one of hookonce/publishers',
 )
 
-const outboxSchema = strict({
+export const outboxSchema = strict({
   /**
    * Publishers by topic or pattern; the first match publishes. `elsewhere`: another process
    * publishes.
    */
-  publishers: z.union([z.literal('elsewhere'), z.record(z.string().min(1), publish)], {
-    error: "must be publishers by topic, or 'elsewhere'",
-  }),
+  publishers: z
+    .union([z.literal('elsewhere'), z.record(z.string().min(1), publish)], {
+      error: "must be publishers by topic, or 'elsewhere'",
+    })
+    .describe(
+      "publishers by topic or pattern (`invoice.*`, `*`); the first match gets the message. `'elsewhere'`: this process only records messages, another process publishes them",
+    ),
   /** Lanes in flight for each publisher. */
-  concurrency: z.int().positive().default(32),
+  concurrency: z
+    .int()
+    .positive()
+    .default(32)
+    .describe('lanes in progress per publisher; a publisher that hangs does not slow down the others'),
   /** A broker answers in milliseconds, a slow HTTP endpoint in seconds: 30 s is a timeout. */
-  timeoutMs: timerMs.default(30 * SECOND_MS),
+  timeoutMs: timerMs
+    .default(30 * SECOND_MS)
+    .describe('timeout of one attempt; then its signal is aborted and the message is retried'),
   /** Omitted values default to those for jobs. */
-  retry: strict(retryFields).partial().prefault({}),
+  retry: strict(retryFields).partial().prefault({}).meta({
+    description:
+      '`maxAttempts`, `maxAgeMs`, `baseDelayMs`, `maxDelayMs`, or `scheduleMs`: the delay before each retry',
+    defaultsTo: 'as for jobs',
+  }),
   /** A week is enough to investigate a complaint, and messages may hold personal data. */
-  keepDays: days.default(7),
+  keepDays: days
+    .default(7)
+    .describe(
+      'published and failed messages are deleted after this time, and never later than event keys (`retention.keyDays`)',
+    ),
 })
 
 /** Encrypts bodies and headers in the ledger. */
@@ -84,10 +110,16 @@ const encryptionSchema = strict({
    * 32 bytes in base64 or hex. Several during a rotation: the first wraps new data keys, the others
    * open older ones.
    */
-  key: z.custom<Secret>(
-    isSecret,
-    'expected a string, { env: name }, { file: path }, an array of those, or a function that returns strings',
-  ),
+  key: z
+    .custom<Secret>(
+      isSecret,
+      'expected a string, { env: name }, { file: path }, an array of those, or a function that returns strings',
+    )
+    .meta({
+      description:
+        'encrypts bodies and headers in the ledger: 32 bytes in base64 or hex, or several keys during a rotation; see [privacy](../privacy.md#encrypt-bodies-and-headers)',
+      defaultsTo: 'none',
+    }),
 })
 
 /** `tenant/name` distinguishes sources of several tenants with the same name. */
@@ -103,37 +135,98 @@ const SOURCES_MISSING = 'pass at least one source, such as { stripe: stripe({ se
 export const optionsSchema = strict({
   database: z
     .union([z.string(), z.custom<pg.Pool>(isPool)], { error: 'must be a postgres:// URL or a pg.Pool' })
-    .optional(),
-  dir: z.string().min(1).default('.hookonce'),
+    .optional()
+    .meta({
+      description:
+        "a `postgres://` URL, your own `pg.Pool`, or `'embedded'`: a real PostgreSQL under `dir`. Handlers run their transactions on your pool; for its own work, hookonce opens connections with the same options. With `NODE_ENV=production` there is no default, and hookonce does not start without a URL, a pool or `'embedded'`",
+      defaultsTo: 'embedded',
+    }),
+  dir: z
+    .string()
+    .min(1)
+    .default('.hookonce')
+    .describe(
+      'the folder of the embedded PostgreSQL. hookonce logs a warning if the data there will not last: in a temporary folder, in memory, or in the file system of a container',
+    ),
   /** The name of the ledger's schema. A database may hold several ledgers. */
-  schema: z.string().regex(SCHEMA_NAME, SCHEMA_NAME_RULE).default(DEFAULT_SCHEMA),
+  schema: z
+    .string()
+    .regex(SCHEMA_NAME, SCHEMA_NAME_RULE)
+    .default(DEFAULT_SCHEMA)
+    .describe(
+      "the name of the ledger's schema: up to 30 lower-case letters, digits and `_`. One database may hold several ledgers, each in its own schema. They share nothing: an event that reaches both is handled once in each",
+    ),
   /**
    * Several ledgers, named `hookonce_0` and so on, in `database` or on other servers. A tenant
    * lives in one of them. Undefined: one ledger, named by `schema`.
    */
-  ledgers: ledgersSchema.optional(),
-  migrate: z.enum(['auto', 'off']).default('auto'),
-  prepare: z.enum(['on', 'off']).default('on'),
+  ledgers: ledgersSchema.optional().meta({
+    description:
+      'several [ledgers](../scaling.md#many-ledgers): a number, or `{ count, also, placement, tenants }`. They are named after `schema`: `hookonce_0`, `hookonce_1` and so on. A tenant lives in one of them',
+    defaultsTo: 'one ledger',
+  }),
+  migrate: z
+    .enum(['auto', 'off'])
+    .default('auto')
+    .describe('`auto` brings the schema up to date at the first use; `off` only checks it'),
+  prepare: z
+    .enum(['on', 'off'])
+    .default('on')
+    .describe(
+      "set it to `off` behind a pooler in transaction mode, such as PgBouncer, where prepared statements are lost. `ctx.write` also undoes the settings of PgBouncer's `connect_query`: use `alter role … set` or `alter database … set` instead",
+    ),
   /**
    * `unsafe` accepts a server that may lose committed events when it crashes: only for tests.
    */
-  durability: z.enum(['required', 'unsafe']).default(() => durabilityOf(process.env)),
-  sources: z.record(
-    sourceKey,
-    z.custom<Source>(
-      (value) => isSource(value),
-      'must be a source, such as stripe({ secret }) of hookonce/sources',
+  durability: z
+    .enum(['required', 'unsafe'])
+    .default(() => durabilityOf(process.env))
+    .meta({
+      description:
+        '`required` refuses to start on a server with `fsync = off` (`SERVER_NOT_DURABLE`). `unsafe` accepts such a server, for tests. `HOOKONCE_DURABILITY=unsafe` in the environment changes the default',
+      defaultsTo: '`required`',
+    }),
+  sources: z
+    .record(
+      sourceKey,
+      z.custom<Source>(
+        (value) => isSource(value),
+        'must be a source, such as stripe({ secret }) of hookonce/sources',
+      ),
+      { error: ({ code }) => (code === 'invalid_type' ? SOURCES_MISSING : undefined) },
+    )
+    .describe(
+      "the sources by name: see [sources](sources.md). If several tenants have a source of the same name, use the keys `tenant/name`: `'acme/stripe': stripe({ secret, tenant: 'acme' })`",
     ),
-    { error: ({ code }) => (code === 'invalid_type' ? SOURCES_MISSING : undefined) },
-  ),
-  concurrency: z.int().positive().default(32),
-  leaseMs: timerMs.int().min(500).default(DEFAULT_LEASE_MS),
+  concurrency: z
+    .int()
+    .positive()
+    .default(32)
+    .describe(
+      'the number of handlers that run at once in this process. The commit after a handler does not count, unless the handler used `ctx.write` or `ctx.publish`',
+    ),
+  leaseMs: timerMs
+    .int()
+    .min(500)
+    .default(DEFAULT_LEASE_MS)
+    .describe('a worker that sends no heartbeat for this long loses its jobs to other workers; at least 500'),
   /**
    * Jobs accepted by another process are noticed within this time, if its announcement was lost.
    * Jobs accepted by this process are noticed at once.
    */
-  pollMs: timerMs.min(10).default(500),
-  maxConnections: z.int().min(2).default(10),
+  pollMs: timerMs
+    .min(10)
+    .default(500)
+    .describe(
+      "how often an idle worker looks for due jobs, at least 10. It starts jobs of its own process at once, and jobs of other processes when PostgreSQL notifies it; polling finds the rest, such as retries. With `prepare: 'off'` there are no notifications",
+    ),
+  maxConnections: z
+    .int()
+    .min(2)
+    .default(10)
+    .describe(
+      'the number of connections for the transactions of handlers, at least 2. hookonce opens more for itself: see [connections](#connections)',
+    ),
   limits: limitsSchema.prefault({}),
   /** Limits of single sources, by their names. */
   sourceLimits: z.record(sourceKey, sourceLimitsSchema).default({}),
@@ -141,16 +234,29 @@ export const optionsSchema = strict({
    * Proxies whose `x-forwarded-for` names the client, for `sourceLimits.<name>.allow`. None by
    * default: a stranger could send the header too.
    */
-  trustedProxies: z.array(addressRange).max(1_000).default([]),
+  trustedProxies: z
+    .array(addressRange)
+    .max(1_000)
+    .default([])
+    .describe(
+      "the addresses of your own proxies. hookonce reads the client's address from their `x-forwarded-for`",
+    ),
   retention: retentionSchema.prefault({}),
   retry: retrySchema.prefault({}),
-  outbox: outboxSchema.optional(),
+  outbox: outboxSchema.optional().describe('the publishers of messages: see [outbox](outbox.md)'),
   encryption: encryptionSchema.optional(),
   /** Rules, and the channels that get the messages. Undefined: no rule is evaluated. */
-  alerts: alertsSchema.optional(),
+  alerts: alertsSchema
+    .optional()
+    .describe('rules, and the channels that get messages: see [alerts](alerts.md)'),
   logger: z
     .custom<Logger>((value) => isLogger(value), 'must have the methods info, warn and error')
-    .optional(),
+    .optional()
+    .meta({
+      description:
+        'an object with the methods `info`, `warn` and `error`, each called with `(fields, message)`, such as pino. For a failed attempt, `fields` has `error` and `stack`. hookonce logs at most ten lines of each kind in ten seconds, and then one line such as `… and 8,312 more`, with the number in `not_logged`',
+      defaultsTo: 'warnings on stderr',
+    }),
   observers: z
     .array(
       z.custom<CustomObserver>(
@@ -159,7 +265,10 @@ export const optionsSchema = strict({
       ),
       { error: 'must be an array of observers' },
     )
-    .default([]),
+    .default([])
+    .describe(
+      'your own [observers](#observing): objects whose methods hookonce calls when something happens',
+    ),
 })
   .superRefine(({ sources, sourceLimits, alerts, schema, ledgers }, context) => {
     for (const { path, message } of ledgers ? ledgersFaults(schema, ledgers) : [])
@@ -202,30 +311,43 @@ export const optionsSchema = strict({
   })
 
 export const subscriberSchema = strict({
-  name: z.string().min(1).max(200).optional(),
-  concurrency: z.int().positive().optional(),
-  /** Holds its jobs while most runs fail. */
-  circuit: circuitSchema.optional(),
-  rate: rateSchema.optional(),
-  /** Subscribers with the same limiter share their circuit, rate and concurrency. */
+  name: z.string().min(1).max(200).optional().meta({
+    description:
+      'identifies the subscriber. Two subscribers of a source with the same pattern need different names. Keep the name when you change the pattern: the ledger stores jobs under it',
+    defaultsTo: 'the pattern',
+  }),
+  concurrency: z.int().positive().optional().meta({
+    description: 'the number of handlers of this subscriber that run at once in this process',
+    defaultsTo: 'that of `hookonce()`',
+  }),
+  circuit: circuitSchema
+    .optional()
+    .describe(
+      'holds the jobs of this subscriber while most runs fail: [below](#limit-a-subscriber-circuit-rate-and-concurrency)',
+    ),
+  rate: rateSchema
+    .optional()
+    .describe('`{ perSecond, burst? }`: how many runs may begin per second, over all processes'),
   limiter: z
     .string()
     .regex(/^[^/\0\p{Surrogate}]{1,200}$/u, 'must be 1 to 200 characters without "/"')
-    .optional(),
-  timeoutMs: timerMs.default(HANDLER_MS),
-  /** Returns an order key. Events with the same one run one at a time, in recorded order. */
+    .optional()
+    .describe('a name. Subscribers with the same `limiter` share their circuit, rate and concurrency'),
+  timeoutMs: timerMs.default(HANDLER_MS).describe('the time for one run of the handler'),
+  /** Omitted values default to those for all subscribers. */
+  retry: strict(retryFields).partial().prefault({}).meta({
+    description:
+      '`maxAttempts`, `maxAgeMs`, `baseDelayMs`, `maxDelayMs`, or some of them; or `scheduleMs`, the delay before each retry: `[5_000, 300_000]`. The default of `maxAttempts` is then the number of delays plus one',
+    defaultsTo: 'that of `hookonce()`',
+  }),
   ordered: z
     .custom<(event: Event) => string>((value) => typeof value === 'function', 'must be a function')
-    .optional(),
-  /**
-   * Chooses among the events of its types, when they arrive. The subscriber gets no job on an event
-   * for which it returns false.
-   */
+    .optional()
+    .describe('a function that returns an order key: [below](#order-events)'),
   filter: z
     .custom<(event: Event) => boolean>((value) => typeof value === 'function', 'must be a function')
-    .optional(),
-  /** Omitted values default to those for all subscribers. */
-  retry: strict(retryFields).partial().prefault({}),
+    .optional()
+    .describe('a function that chooses among the events of its types: [below](#choose-events-with-a-filter)'),
 })
 
 export type Sources = Readonly<Record<string, Source>>

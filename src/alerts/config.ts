@@ -106,22 +106,49 @@ function schemaWith(secrets: SecretFields) {
     { error: 'type must be "slack", "webhook" or "smtp"' },
   )
   return strict({
-    /** Names the deployment in messages. */
-    name: z.string().min(1).max(100).default('hookonce'),
-    channels: z.record(channelName, channel).default({}),
-    rules: rulesSchema.prefault({}),
-    /** Rules of one source. They replace those above. */
-    sources: z.record(z.string(), strict(rules).partial()).default({}),
-    /** How often the rules are evaluated, by one of all processes. */
-    everySeconds: z.number().min(1).max(3600).default(30),
-    /** The condition must be false for this long: a short pause does not resolve an alert. */
-    resolveAfterMinutes: z.number().min(0).max(1440).default(5),
-    /** A condition that returns within this time opens the same alert again. */
-    reopenWithinMinutes: z.int().min(0).max(10_080).default(60),
-    /** An alert that opens and resolves repeatedly is announced at most this often. */
-    repeatAfterMinutes: z.number().min(0).max(10_080).default(60),
-    /** Per channel. Later alerts wait, and are sent together when the hour is over. */
-    maxMessagesPerHour: z.int().positive().max(1000).default(30),
+    name: z.string().min(1).max(100).default('hookonce').describe('the name of the deployment in messages'),
+    channels: z
+      .record(channelName, channel)
+      .default({})
+      .describe('the [channels](#channels) that get messages, by name'),
+    rules: rulesSchema
+      .prefault({})
+      .meta({ description: 'the [rules](#rules) for all sources', defaultsTo: 'see above' }),
+    sources: z
+      .record(z.string(), strict(rules).partial())
+      .default({})
+      .describe('rules of one source, by its name. They replace those above'),
+    everySeconds: z
+      .number()
+      .min(1)
+      .max(3600)
+      .default(30)
+      .describe('how often the rules are evaluated, by one of all processes'),
+    /** A short pause does not resolve an alert. */
+    resolveAfterMinutes: z
+      .number()
+      .min(0)
+      .max(1440)
+      .default(5)
+      .describe('how long the condition must be false before an alert is resolved'),
+    reopenWithinMinutes: z
+      .int()
+      .min(0)
+      .max(10_080)
+      .default(60)
+      .describe('a condition that returns within this time opens the same alert again'),
+    repeatAfterMinutes: z
+      .number()
+      .min(0)
+      .max(10_080)
+      .default(60)
+      .describe('an alert that opens and resolves repeatedly is announced at most this often'),
+    maxMessagesPerHour: z
+      .int()
+      .positive()
+      .max(1000)
+      .default(30)
+      .describe('per channel. Later alerts wait, and are sent together when the hour is over'),
   })
 }
 

@@ -164,8 +164,9 @@ function curlOf(demo: SigningSource, port: number): string {
 async function greet(greeting: Greeting): Promise<void> {
   const { hooks, port, adminPort, adminPlace, file, config, demo, found, dir, ledgers, json } = greeting
   const curl = curlOf(demo, port)
-  const { url = '' } = await hooks.ledger()
+  const { url = '', dataDir } = await hooks.ledger()
   const database = withoutPassword(url)
+  const passwordFile = dataDir === undefined ? undefined : join(dir, 'password')
   const sources = Object.keys(config.sources)
   // A source of the file replaces one of the environment with the same name.
   const opened = found.opened.filter(({ name, source }) => config.sources[name] === source)
@@ -182,6 +183,7 @@ async function greet(greeting: Greeting): Promise<void> {
         leftOut,
         curl,
         database,
+        passwordFile,
       }),
     )
   const listed = sources.map((name) => {
@@ -198,7 +200,7 @@ async function greet(greeting: Greeting): Promise<void> {
       ...config.destinations.map(
         ({ name, url }) => `  forwards   to ${url}, signed with ${secretOf(name, dir)}`,
       ),
-      `  ledger     ${database}`,
+      `  ledger     ${database}${passwordFile === undefined ? '' : `, password in ${passwordFile}`}`,
       `  admin API  ${adminPlace}/api/v1/events`,
       `  metrics    ${adminPlace}/metrics`,
       ...(file === undefined ? [] : [`  config     ${file}`]),

@@ -1,4 +1,4 @@
-/** The meaning of each exit code. The help text and docs/reference/cli.md list the same. */
+/** The meaning of each exit code. The help text and docs/reference/cli.md are made from it. */
 export const exitCodes: Readonly<Record<number, string>> = {
   0: 'done; also if the output pipe was closed',
   1: 'an error, or a check that failed; the message says what to do',

@@ -10,8 +10,8 @@ import { databaseOf, ledgersOf, schemaFrom, withLedger } from './open-ledger.ts'
 import { print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce ledgers [list] [--dir DIR] [--json]
-       hookonce ledgers add [--json]
-       hookonce ledgers move TENANT LEDGER --why TEXT [--by NAME] [--drain 60s] [--dir DIR] [--json]
+hookonce ledgers add [--json]
+hookonce ledgers move TENANT LEDGER --why TEXT [--by NAME] [--drain 60s] [--dir DIR] [--json]
 
 Needs HOOKONCE_LEDGERS: the number of ledgers, or the option \`ledgers\` as JSON.
 

@@ -1,5 +1,6 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
+import { type EmbeddedServer, startEmbedded } from '../ledger/embedded/embedded.ts'
 import { EMBEDDED, type Ledger, type LedgerOptions, openLedger } from '../ledger/ledger.ts'
 import type { Ledgers } from '../ledger/ledger-set.ts'
 import { ledgersAtFirstUse, type OpenedLedgers } from '../ledger/ledgers-at-first-use.ts'
@@ -8,6 +9,7 @@ import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { DEFAULT_SCHEMA, SCHEMA_NAME, SCHEMA_NAME_RULE } from '../model/schema-name.ts'
 
+export { EMBEDDED }
 export type { Ledgers }
 
 /** The database of the environment, else the embedded one. */
@@ -71,12 +73,7 @@ export async function withLedger<Result>(
   work: (ledger: Ledgers) => Promise<Result>,
 ): Promise<Result> {
   const database = databaseOf(process.env)
-  if (isWithoutLedger(database, dir)) {
-    throw new HookonceError(
-      'CONFIG_INVALID',
-      `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir, or set DATABASE_URL`,
-    )
-  }
+  if (isWithoutLedger(database, dir)) throw withoutLedger(dir, ', or set DATABASE_URL')
   const schema = schemaFrom(process.env)
   const ledgers = await ledgersOf()
   const options = {
@@ -94,6 +91,22 @@ export async function withLedger<Result>(
   if (!ledgers) return using(await openLedger(options), work)
   const opened = openedLedgers(options, ledgers)
   return using(opened, () => work({ ...opened.set((ledger) => ledger), onUnreachable: unreachable() }))
+}
+
+/**
+ * The server of the embedded ledger in `dir`, which may be running already. Its URL holds the
+ * password. Call `leave` when the work on it is done.
+ */
+export async function embeddedServer(dir: string): Promise<EmbeddedServer> {
+  if (isWithoutLedger(EMBEDDED, dir)) throw withoutLedger(dir, ', or pass a postgres:// URL')
+  return startEmbedded({ dir })
+}
+
+function withoutLedger(dir: string, otherwise: string): HookonceError {
+  return new HookonceError(
+    'CONFIG_INVALID',
+    `there is no ledger in ${dir}: start \`hookonce dev\` here, give --dir${otherwise}`,
+  )
 }
 
 async function using<Opened extends { close(): Promise<void> }, Result>(

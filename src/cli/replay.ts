@@ -15,8 +15,10 @@ import { jobsText, unattendedWarnings, warnOf } from './replay-warnings.ts'
 import { requireReceipt } from './require-receipt.ts'
 
 const usage = `hookonce replay <receipt id | event key> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
-hookonce replay <receipt id | event key> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME] [--json] [--dir DIR]
-hookonce replay --failed [--source NAME] [--subscriber NAME] [--tenant NAME] [--since 2h] [--limit N] [--dry-run] [--json] [--dir DIR]
+hookonce replay <receipt id | event key> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME]
+                [--json] [--dir DIR]
+hookonce replay --failed [--source NAME] [--subscriber NAME] [--tenant NAME] [--since 2h] [--limit N] [--dry-run]
+                [--json] [--dir DIR]
 hookonce replay [receipt id | event key] --retrying [--source NAME] [--subscriber NAME] [--tenant NAME] [--limit N] [--dry-run]
                 [--json] [--dir DIR]
 

@@ -10,7 +10,8 @@ import { withLedger } from './open-ledger.ts'
 import { print, printJson, safe } from './print.ts'
 import { tenantColumn, tenantOption } from './tenant-column.ts'
 
-const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME] [--stack] [--as-test] [--hooks FILE] [--json] [--dir DIR]
+const usage = `hookonce show <receipt id | event key | object id> [--source NAME] [--tenant NAME] [--since TIME]
+              [--stack] [--as-test] [--hooks FILE] [--json] [--dir DIR]
 
 Shows one event: its deliveries, jobs, attempts, errors, steps, effects, messages, decisions and body. For each job that
 is not finished it shows when the next attempt is due, which worker runs it, or what holds it.

@@ -13,8 +13,10 @@ import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce subscribers [--tenant NAME] [--json] [--dir DIR]
-hookonce subscribers move <source> <subscriber> --to NAME --why TEXT [--begun] [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
-hookonce subscribers discard <source> <subscriber> --why TEXT [--dry-run] [--by NAME] [--tenant NAME] [--json] [--dir DIR]
+hookonce subscribers move <source> <subscriber> --to NAME --why TEXT [--begun] [--dry-run] [--by NAME]
+                          [--tenant NAME] [--json] [--dir DIR]
+hookonce subscribers discard <source> <subscriber> --why TEXT [--dry-run] [--by NAME] [--tenant NAME]
+                             [--json] [--dir DIR]
 
 Lists the subscribers that the ledger knows, their waiting jobs, and whether a running worker serves them. No worker
 serves a subscriber that was renamed or removed: its jobs wait, and the bodies of their events are kept meanwhile.

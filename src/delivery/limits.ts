@@ -10,14 +10,23 @@ export const bodyLimitFields = {
   maxBodyBytes: z
     .int()
     .positive()
-    .default(5 * MIB),
+    .default(5 * MIB)
+    .describe('rejects larger bodies with 413'),
   /** Bodies being read and events being recorded or handled, together: beyond it, 503. */
   maxHeldBytes: z
     .int()
     .positive()
-    .default(256 * MIB),
+    .default(256 * MIB)
+    .describe(
+      'the total size of bodies that are being read or waiting; above it, deliveries are answered 503',
+    ),
   /** From the headers to the end of the body. The slowest provider gives up after 30 s. */
-  bodyTimeoutMs: z.int().positive().max(MAX_TIMER_MS).default(15_000),
+  bodyTimeoutMs: z
+    .int()
+    .positive()
+    .max(MAX_TIMER_MS)
+    .default(15_000)
+    .describe('the time from the headers to the end of the body; a slower body is answered 408'),
 }
 
 /** The Retry-After of a 503. */

@@ -27,15 +27,29 @@ export interface EarlierCall extends Call {
 
 type Reconcile = (call: EarlierCall) => unknown
 
-const optionsSchema = strict({
-  /** What happens when a call was started and its outcome was not recorded. */
-  mode: z.enum(['keyed', 'atMostOnce', 'atLeastOnce']).default('keyed'),
-  /** How long the called service honours a key. 24 h: what Stripe promises. */
-  downstreamTtlMs: z.number().positive().default(DAY_MS),
-  /** What the effect depends on, as JSON: the same key with another input is refused. */
-  input: z.unknown().optional(),
-  /** Queries the called service for the outcome. Runs before any second call, in every mode. */
-  reconcile: z.custom<Reconcile>((value) => typeof value === 'function', 'must be a function').optional(),
+export const optionsSchema = strict({
+  mode: z
+    .enum(['keyed', 'atMostOnce', 'atLeastOnce'])
+    .default('keyed')
+    .describe('`keyed`, `atMostOnce`, `atLeastOnce`'),
+  downstreamTtlMs: z
+    .number()
+    .positive()
+    .default(DAY_MS)
+    .describe('how long the other service honours a key; Stripe promises a day'),
+  input: z
+    .unknown()
+    .optional()
+    .describe(
+      'the data that the effect depends on, as JSON. A different input under the same key throws `EFFECT_INPUT_CHANGED`, also within one run; it is never skipped silently',
+    ),
+  /** Runs before any second call, in every mode. */
+  reconcile: z
+    .custom<Reconcile>((value) => typeof value === 'function', 'must be a function')
+    .optional()
+    .describe(
+      "`({ idempotencyKey, calledAt, signal }) => { outcome: 'done', result } | { outcome: 'not done' } | { outcome: 'unknown' }`",
+    ),
 })
 
 export type EffectOptions<Result = unknown> = Omit<z.input<typeof optionsSchema>, 'reconcile'> & {

@@ -6,7 +6,7 @@ import { type Fault, strict } from '../input/checked.ts'
 import { circuitSchema, rateSchema } from '../input/limiter-options.ts'
 import { PLAIN } from '../input/plain-issues.ts'
 import { positive, retryFields } from '../input/retry-options.ts'
-import { HOUR_MS } from '../model/durations.ts'
+import { HANDLER_MS, HOUR_MS, MINUTE_MS } from '../model/durations.ts'
 import { locator } from '../sources/places.ts'
 import { isOurs } from './header-names.ts'
 import { headerPattern } from './headers.ts'
@@ -58,37 +58,96 @@ const orderPlace = z
   })
   .refine((place) => locator.safeParse(place).success, ORDER_PLACE)
 
+/** Requests in flight, and connections. A destination that hangs occupies no more than this. */
+export const CONCURRENCY = 32
+
 export const destinationSchema = strict({
-  url: targetUrl,
-  /** Two during a rotation: each request then carries both signatures. */
+  url: targetUrl.describe(
+    'the URL that hookonce posts events to: `http` or `https`, without a user or password',
+  ),
+  /** With two, each request carries both signatures. */
   secret: z
     .union([signingReference, z.array(signingReference)], { error: SECRET_FORM })
-    .refine((given) => [1, 2].includes([given].flat().length), SECRET_COUNT),
-  /** The sources whose events it gets. The default is all. */
-  sources: z.array(z.string()).optional(),
-  types: z.string().default('*'),
-  /** Headers of the delivery to forward, in addition to those that the source reads. */
-  headers: z.array(headerPattern).optional(),
-  auth: authSchema.optional(),
-  /** The timeout of one attempt, from the transform to the status of the response. */
-  timeoutMs: positive.max(HOUR_MS).optional(),
-  retry: strict(retryFields).partial().optional(),
-  concurrency: z.int().positive().optional(),
-  /** Over all processes. */
-  rate: rateSchema.optional(),
-  /** Holds its jobs while most requests fail. */
-  circuit: circuitSchema.optional(),
-  maxConnections: z.int().positive().max(1_000).optional(),
-  /** Events with the same value at this place are forwarded one at a time, in recorded order. */
-  orderBy: orderPlace.optional(),
-  /** A function, or the path of a module whose default export is one. */
+    .refine((given) => [1, 2].includes([given].flat().length), SECRET_COUNT)
+    .describe(
+      '`env:NAME` or `file:/path` of the secret that signs requests: `whsec_<base64>` of at least 24 bytes. Create one with `echo "whsec_$(openssl rand -base64 32)"`. An array of two [while you rotate it](#rotate-the-signing-secret)',
+    ),
+  sources: z.array(z.string()).optional().meta({
+    description:
+      'the names of the sources whose events are forwarded, or patterns with `*`. For more than this, write [routes](gateway.md#routes)',
+    defaultsTo: 'all',
+  }),
+  types: z
+    .string()
+    .default('*')
+    .describe('the event types that are forwarded: a name, or a pattern with `*`'),
+  headers: z
+    .array(headerPattern)
+    .optional()
+    .describe(
+      'additional headers of the original delivery to forward: names, or prefixes such as `x-shopify-*`. The headers that the source reads are always forwarded',
+    ),
+  auth: authSchema
+    .optional()
+    .describe('how requests [authenticate](#authenticate-to-the-destination), besides the signature'),
+  timeoutMs: positive
+    .max(HOUR_MS)
+    .optional()
+    .meta({
+      description:
+        'the time for one attempt, from the transform to the status of the response: waiting for a connection, DNS, connecting and sending are included. At most an hour',
+      defaultsTo: `${HANDLER_MS / MINUTE_MS} min`,
+    }),
+  retry: strict(retryFields).partial().optional().meta({
+    description:
+      '`maxAttempts`, `maxAgeMs`, `baseDelayMs`, `maxDelayMs`, or some of them; or `scheduleMs`, the delay before each retry: `[5000, 300000, 1800000]`',
+    defaultsTo: '20 attempts in 72 hours',
+  }),
+  concurrency: z
+    .int()
+    .positive()
+    .optional()
+    .meta({
+      description:
+        'concurrent requests per process, over all sources: with `--workers 4`, four times as many. A destination that hangs occupies no more than this',
+      defaultsTo: String(CONCURRENCY),
+    }),
+  rate: rateSchema
+    .optional()
+    .describe(
+      '`{ "perSecond": 10 }`: requests that begin per second, over all processes; for `burst`, see [rate](library.md#limit-a-subscriber-circuit-rate-and-concurrency)',
+    ),
+  circuit: circuitSchema.optional().meta({
+    description:
+      'holds the events while most requests fail: `{ "failureRate": 0.5, "minSamples": 10, … }`, see [circuit](library.md#limit-a-subscriber-circuit-rate-and-concurrency), or `"off"`',
+    defaultsTo: 'on',
+  }),
+  maxConnections: z
+    .int()
+    .positive()
+    .max(1_000)
+    .optional()
+    .meta({
+      description: 'connections per process. Further requests wait for a free connection',
+      defaultsTo: String(CONCURRENCY),
+    }),
+  orderBy: orderPlace
+    .optional()
+    .describe(
+      '`json:<path>` or `header:<name>`: events with the same value there are forwarded one at a time, in the order they were recorded. Events without a value are not ordered',
+    ),
   transform: z
     .union([z.string().min(1), z.custom<Transform>((value) => typeof value === 'function')], {
       error: 'must be a function, or the path of a module whose default export is one',
     })
-    .optional(),
-  /** Hosts and ranges that are not public but that requests may reach. */
-  allowPrivate: z.array(allowedHost).optional(),
+    .optional()
+    .describe('a function, or the path of a module, that [changes the request](#change-the-request)'),
+  allowPrivate: z
+    .array(allowedHost)
+    .optional()
+    .describe(
+      '[hosts, addresses and ranges](#private-addresses) that are not public and that hookonce may reach',
+    ),
 })
 
 type CheckedDestination = z.output<typeof destinationSchema>

@@ -10,7 +10,7 @@ import { quoting } from '../model/thrown.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { ForwardSpan, SpanEnd } from '../observe/span.ts'
 import type { SigningSource } from '../sources/sign.ts'
-import type { Destination } from './destination.ts'
+import { CONCURRENCY, type Destination } from './destination.ts'
 import { isolatedTransform } from './isolated-transform.ts'
 import { outcomeOf } from './outcome.ts'
 import { requestHeaders } from './request-headers.ts'
@@ -36,8 +36,6 @@ export interface ForwardDeps {
   readonly tracing?: Pick<Observer, 'inSpan' | 'traceContext'>
 }
 
-/** As many connections as jobs, if `concurrency` is not set. */
-const MAX_CONNECTIONS = 32
 /**
  * A destination that answered 410 is not called again before its pause has reached every worker.
  */
@@ -51,7 +49,7 @@ export function forwarder(
   destination: Destination,
   { resolve, disable, tracing = {}, quotes = true }: ForwardDeps,
 ): (source: Pick<SigningSource, 'description'>) => ForwardHandler {
-  const { url, timeoutMs = HANDLER_MS, maxConnections = MAX_CONNECTIONS } = destination
+  const { url, timeoutMs = HANDLER_MS, maxConnections = CONCURRENCY } = destination
   const transform = runnerOf(destination)
   const policy = addressPolicy(destination.allowPrivate ?? [])
   requirePermitted(destination, policy.refusalOf(new URL(url).hostname))

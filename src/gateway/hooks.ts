@@ -1,4 +1,4 @@
-import type { Destination } from '../forward/destination.ts'
+import { CONCURRENCY, type Destination } from '../forward/destination.ts'
 import { forwarder } from '../forward/forward.ts'
 import { orderKeyAt } from '../forward/order.ts'
 import { type Hookonce, hookonce } from '../hookonce.ts'
@@ -22,8 +22,6 @@ export interface GatewayDeps {
   readonly resolve?: Resolve
 }
 
-/** Requests in flight to one destination. A destination that hangs occupies no more than this. */
-export const CONCURRENCY = 32
 /** Requests in flight in one process, however many destinations there are: each holds a body. */
 const MOST_AT_ONCE = 256
 

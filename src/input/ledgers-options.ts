@@ -15,24 +15,39 @@ const ERROR = { error: 'must be a number of ledgers, or an object such as { coun
 /** `place` is the schema of a database's address: a URL, or in a file a reference to one. */
 function fieldsWith<Place extends z.ZodType>(place: Place) {
   return {
-    count: count.describe('How many ledgers there are: hookonce_0, hookonce_1 and so on.'),
-    /** They keep the tenants that are recorded there, and get no new ones. */
-    also: z.array(ledgerName).max(MAX_LEDGERS).readonly().default([]).describe('Ledgers with other names.'),
+    count: count.describe('the number of ledgers, 1 to 64. `ledgers: 8` is short for `{ count: 8 }`'),
     placement: z
       .record(ledgerName, place)
       .default({})
-      .describe('The databases of single ledgers. The others are in `database`.'),
-    tenants: z.record(tenantName, ledgerName).default({}).describe('The ledgers of single tenants.'),
+      .describe('the database of a ledger that is not in `database`. `hookonce_0` is always in `database`'),
+    tenants: z
+      .record(tenantName, ledgerName)
+      .default({})
+      .describe(
+        "the ledger of a tenant. Together with `placement`, this keeps a tenant's events in a region",
+      ),
+    /** They keep the tenants that are recorded there, and get no new ones. */
+    also: z
+      .array(ledgerName)
+      .max(MAX_LEDGERS)
+      .readonly()
+      .default([])
+      .describe(
+        "ledgers with other names. If you began without `ledgers`, pass `also: ['hookonce']`: the tenants of that ledger stay there. Without it, hookonce refuses to start",
+      ),
   }
 }
 
 const url = z.string().regex(/^postgres(ql)?:\/\//, 'must be a URL that begins with postgres://')
 
+/** The option of hookonce() as an object. */
+export const ledgersObject = strict(fieldsWith(url))
+
 /** The option of hookonce(): a number, or an object. */
 export const ledgersSchema = z.union(
   [
     count.transform((all): LedgersOptions => ({ count: all, also: [], placement: {}, tenants: {} })),
-    strict(fieldsWith(url)),
+    ledgersObject,
   ],
   ERROR,
 )

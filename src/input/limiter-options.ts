@@ -10,31 +10,34 @@ const milliseconds = z
   .positive()
   .max(2 ** 31 - 1)
 
-const circuit = strict({
-  /** The circuit opens if at least this share of the latest jobs failed. */
-  failureRate: z.number().positive().max(1).default(0.5),
-  /** Does not open before this many jobs have run: two failures of three are no outage. */
-  minSamples: z.int().min(1).max(100).default(10),
+export const circuitOptions = strict({
+  failureRate: z
+    .number()
+    .positive()
+    .max(1)
+    .default(0.5)
+    .describe(
+      'opens if at least this share of the latest jobs failed. The latest run of each of the last 100 jobs counts',
+    ),
+  /** Two failures of three are no outage. */
+  minSamples: z.int().min(1).max(100).default(10).describe('does not open before this many jobs have run'),
   /**
-   * Older runs do not count. Ten runs that each take a handler's whole minute end within five
-   * minutes, even if only two run at a time.
+   * Ten runs that each take a handler's whole minute end within five minutes, even if only two run
+   * at a time.
    */
-  windowMs: milliseconds.default(5 * MINUTE_MS),
-  /** The first probe comes after this time: a restart takes some ten seconds. */
-  openMs: milliseconds.default(10 * SECOND_MS),
-  /**
-   * After each failed probe the time doubles, up to this limit, so that the end of an outage is
-   * noticed soon.
-   */
-  maxOpenMs: milliseconds.default(5 * MINUTE_MS),
-  /** This many probes in a row must succeed, because a single success can be chance. */
-  probes: z.int().min(1).max(100).default(3),
+  windowMs: milliseconds.default(5 * MINUTE_MS).describe('older runs do not count'),
+  /** A restart takes some ten seconds. */
+  openMs: milliseconds.default(10 * SECOND_MS).describe('the time to the first probe'),
+  /** After each failed probe the time doubles. The end of an outage must be noticed soon. */
+  maxOpenMs: milliseconds.default(5 * MINUTE_MS).describe('the longest time between two probes'),
+  /** A single success can be chance. */
+  probes: z.int().min(1).max(100).default(3).describe('this many probes in a row must succeed'),
 }).refine(({ openMs, maxOpenMs }) => openMs <= maxOpenMs, {
   path: ['maxOpenMs'],
   message: 'must not be less than openMs',
 })
 
-export const circuitSchema = z.union([z.literal('off'), circuit], {
+export const circuitSchema = z.union([z.literal('off'), circuitOptions], {
   error: "must be an object such as { failureRate: 0.5, minSamples: 10 }, or 'off'",
 })
 
@@ -48,7 +51,7 @@ export const rateSchema = strict({
   burst: z.number().min(1).max(1_000_000).optional(),
 })
 
-export type CircuitOptions = z.output<typeof circuit>
+export type CircuitOptions = z.output<typeof circuitOptions>
 export type RateOptions = z.output<typeof rateSchema>
 
 export function burstOf({ perSecond, burst }: RateOptions): number {

@@ -41,11 +41,14 @@ export type CompleterEvent =
   | { readonly what: 'store_down'; readonly task: string; readonly error: unknown }
 
 const optionsSchema = strict({
-  /** How many tasks run at the same time. */
-  concurrency: z.int().positive().max(1000).default(4),
+  concurrency: z.int().positive().max(1000).default(4).describe('how many tasks run at the same time'),
   observe: z
     .custom<(event: CompleterEvent) => void>((value) => typeof value === 'function', 'must be a function')
-    .default(() => warn),
+    .default(() => warn)
+    .meta({
+      description: 'receives `completed`, `settled` (it already was), `postponed`, `gave_up`, `store_down`',
+      defaultsTo: 'logs a warning',
+    }),
 })
 export type CompleteOptions = z.input<typeof optionsSchema>
 
@@ -62,13 +65,13 @@ export async function completeLeft(
   return round(tasks, checked, () => false)
 }
 
-const completerSchema = optionsSchema.extend({
-  /** The pause between rounds. */
+export const completerSchema = optionsSchema.extend({
   everyMs: z
     .int()
     .min(10)
     .max(2 ** 31 - 1)
-    .default(30 * SECOND_MS),
+    .default(30 * SECOND_MS)
+    .describe('the pause between rounds'),
 })
 export type CompleterOptions = z.input<typeof completerSchema>
 

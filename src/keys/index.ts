@@ -50,7 +50,7 @@ export type {
   TransactionalKeyStore,
 } from './store.ts'
 export { type CachedKeysOptions, cachedKeys } from './stores/cached.ts'
-export type { DynamoLike } from './stores/dynamo/client.ts'
+export type { DynamoLike } from './stores/dynamo/dynamo-like.ts'
 export { type DynamoKeysOptions, dynamoKeys } from './stores/dynamo/store.ts'
 export { type DynamoTableOptions, ensureDynamoTable } from './stores/dynamo/table.ts'
 export type {

@@ -12,7 +12,7 @@ import type { KeyStore, TransactionalKeyStore } from './store.ts'
 /** How a crashed run ended, as far as the caller can find out. */
 export type Reconciled<Value> = { readonly complete: Value } | 'release' | 'unknown'
 
-const onceSchema = strict({
+export const onceSchema = strict({
   ...policyFields,
   /** Keys of different tenants never collide. Pass 'global' if there is only one tenant. */
   tenant: z
@@ -23,8 +23,11 @@ const onceSchema = strict({
    * can represent.
    */
   input: z.unknown().optional(),
-  /** The id of the message or job. Stored in the record to help people who inspect it. */
-  label: z.string().max(200).optional(),
+  label: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('only for `once()`: the id of a message or job, stored in the record'),
   reconcile: z.custom<(record: KeyRecord) => Promise<unknown>>(isFunction, 'must be a function').optional(),
   observe: z.custom<(event: KeyEvent) => void>(isFunction, 'must be a function').optional(),
 }).refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {

@@ -23,30 +23,46 @@ const handlerKinds = ['opaque', 'declared', 'resumable', 'transactional'] as con
 export type HandlerKind = (typeof handlerKinds)[number]
 
 export const policyFields = {
-  handler: z.enum(handlerKinds).default('opaque'),
+  handler: z
+    .enum(handlerKinds)
+    .default('opaque')
+    .describe(
+      '[what hookonce may assume about the handler](keys.md#what-completes-and-what-does-not), which decides what happens after a failure',
+    ),
   /**
    * Longer than most handlers run, so heartbeats are rare. Short enough that a retry notices a
    * crash.
    */
-  lockMs: timer.min(100).default(MINUTE_MS),
-  /** Counted from completion. A day is longer than clients keep retrying. */
-  ttlMs: z.int().positive().default(DAY_MS),
-  /** `off`: a request whose key is in progress is rejected at once. */
-  waitMs: z.union([z.literal('off'), timer]).default('off'),
-  /** `auto`: re-execute if that is safe (resumable, transactional), otherwise `unknown`. */
-  onCrash: z.enum(['auto', 'reexecute', 'unknown', 'reconcile']).default('auto'),
-  /**
-   * Larger results are not stored in the record: DynamoDB allows 400 KB per item, Firestore 1 MiB.
-   */
+  lockMs: timer
+    .min(100)
+    .default(MINUTE_MS)
+    .describe(
+      'how long a run holds its key after its last heartbeat. A running handler extends it three times within this time',
+    ),
+  /** A day is longer than clients keep retrying. */
+  ttlMs: z
+    .int()
+    .positive()
+    .default(DAY_MS)
+    .describe('how long a result is kept, from completion; must be longer than clients keep retrying'),
+  waitMs: z
+    .union([z.literal('off'), timer])
+    .default('off')
+    .describe('how long a copy waits for the first request. `off`: it is rejected at once'),
+  onCrash: z
+    .enum(['auto', 'reexecute', 'unknown', 'reconcile'])
+    .default('auto')
+    .describe(
+      'what happens to a key whose run has crashed. `auto` follows from `handler`; `reconcile` calls the function `reconcile`',
+    ),
+  /** DynamoDB allows 400 KB per item, Firestore 1 MiB. */
   maxResultBytes: z
     .int()
     .positive()
-    .default(256 * KIB),
-  /**
-   * The timeout of each store call. Clients give up after about ten seconds, so a refusal must
-   * arrive earlier.
-   */
-  storeTimeoutMs: timer.default(5 * SECOND_MS),
+    .default(256 * KIB)
+    .describe('larger results are not stored in the record'),
+  /** Clients give up after about ten seconds, so a refusal must arrive earlier. */
+  storeTimeoutMs: timer.default(5 * SECOND_MS).describe('the timeout of each call to the store'),
 }
 
 const policySchema = strict(policyFields)

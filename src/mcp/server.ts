@@ -2,6 +2,9 @@ import type { Readable, Writable } from 'node:stream'
 import { z } from 'zod'
 import { type AdminClient, ApiError } from '../client/index.ts'
 import { jsonSchema } from '../gateway/api/openapi.ts'
+import { faultsOf, faultText } from '../input/checked.ts'
+import { didYouMean } from '../input/closest.ts'
+import { PLAIN } from '../input/plain-issues.ts'
 import { INVALID_PARAMS, RpcError, serveRpc } from './rpc.ts'
 import { type Tool, tools } from './tools.ts'
 
@@ -80,8 +83,12 @@ function toolNamed(name: string, offered: readonly Tool[]): Tool {
   const tool = offered.find((one) => one.name === name)
   if (tool) return tool
   const exists = tools.some((one) => one.name === name)
-  const advice = exists ? '; it changes something: start `hookonce mcp` with --allow-changes' : ''
-  throw new RpcError(INVALID_PARAMS, `there is no tool "${name}"${advice}`)
+  const advice = '; it changes something: start `hookonce mcp` with --allow-changes'
+  const meant = didYouMean(
+    name,
+    offered.map((one) => one.name),
+  )
+  throw new RpcError(INVALID_PARAMS, `there is no tool "${name}"${exists ? advice : meant}`)
 }
 
 /** Failures of a tool are answers that the agent can read, not errors of the protocol. */
@@ -90,8 +97,8 @@ async function call(
   tool: Tool,
   { given, signal }: { readonly given: Readonly<Record<string, unknown>>; readonly signal: AbortSignal },
 ) {
-  const checked = tool.input.safeParse(given)
-  if (!checked.success) return failed(z.prettifyError(checked.error))
+  const checked = tool.input.safeParse(given, PLAIN)
+  if (!checked.success) return failed(faultsOf(checked.error.issues).map(faultText).join('; '))
   try {
     const answer = await tool.run(client, given, signal)
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)

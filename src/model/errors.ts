@@ -3,8 +3,7 @@
  *
  * `status` is the HTTP status of the response, for errors that answer a delivery or a request to
  * the admin API. A provider or the options of a source can override that of a delivery. `advice`
- * states what to do next. docs/reference/errors.md lists the same codes; a test fails if the two
- * differ.
+ * states what to do next. `npm run reference` writes the table of docs/reference/errors.md from it.
  */
 export interface ErrorEntry {
   readonly status?: number

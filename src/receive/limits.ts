@@ -6,9 +6,12 @@ import { strict } from '../input/checked.ts'
 export const limitsSchema = strict({
   ...bodyLimitFields,
   /** Deliveries waiting for their commit: about one second at full speed. */
-  maxWaiting: z.int().positive().default(10_000),
-  /** The Retry-After of a 503. */
-  retryAfterSeconds: z.int().positive().default(RETRY_AFTER_SECONDS),
+  maxWaiting: z
+    .int()
+    .positive()
+    .default(10_000)
+    .describe('the number of deliveries that wait for their commit; above it, deliveries are answered 503'),
+  retryAfterSeconds: z.int().positive().default(RETRY_AFTER_SECONDS).describe('the Retry-After of a 503'),
 })
 
 export type Limits = z.output<typeof limitsSchema>

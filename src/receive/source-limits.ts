@@ -9,12 +9,30 @@ export const addressRange = z
 
 /** Limits of one source. They hold per process. */
 export const sourceLimitFields = {
-  /** Only these addresses may deliver. Empty: none may. */
-  allow: z.array(addressRange).max(10_000).optional(),
-  /** Genuine deliveries per second. All deliveries of a second may arrive at once. */
-  ratePerSecond: z.number().positive().optional(),
-  /** Replaces `limits.maxBodyBytes`. */
-  maxBodyBytes: z.int().positive().optional(),
+  /** Empty: no address may deliver. */
+  allow: z.array(addressRange).max(10_000).optional().meta({
+    description:
+      'the IP addresses or ranges (`192.0.2.0/24`) that may deliver to this source; others are answered 403. Behind a proxy, list the proxy in `trustedProxies`',
+    defaultsTo: 'everyone',
+  }),
+  ratePerSecond: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      'genuine deliveries per second and process; above it, deliveries are answered 429 with Retry-After. All deliveries of a second may arrive at the same moment. Forged deliveries do not count',
+    ),
+  maxBodyBytes: z.int().positive().optional().meta({
+    description: 'rejects larger bodies of this source with 413',
+    defaultsTo: '`limits.maxBodyBytes`',
+  }),
 }
 
-export const sourceLimitsSchema = strict(sourceLimitFields)
+/** For a program: some of its mounts do not know the address of the sender. */
+export const sourceLimitsSchema = strict({
+  ...sourceLimitFields,
+  allow: sourceLimitFields.allow.meta({
+    description: `${sourceLimitFields.allow.description}. With \`hooks.fetch()\` and \`hooks.next()\` no address is known, and every delivery is refused`,
+    defaultsTo: 'everyone',
+  }),
+})

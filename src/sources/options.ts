@@ -31,55 +31,85 @@ export type Secret =
 const TOLERANCE = "expected a number of seconds above 0, or 'off' to accept any age"
 
 export const optionsShape = {
-  secret: z.custom<Secret>(
-    isSecret,
-    'expected a string, { env: name }, { file: path }, an array of those, or a function that returns strings',
-  ),
-  /**
-   * The largest allowed difference between the signed time and the arrival, in both directions.
-   * 'off' accepts any age.
-   */
-  toleranceSeconds: z
-    .union([z.number().positive(TOLERANCE), z.literal('off')], { error: TOLERANCE })
-    .optional(),
-  tenant: z.string().min(1).max(255).default('default'),
-  unwanted: z.enum(['ignore', 'record']).default('ignore'),
-  mismatch: z.enum(['keep-first', 'reject']).default('keep-first'),
-  /**
-   * Overrides the provider's status for a bad signature. Example: Mailgun never retries after 406.
-   */
-  refusedStatus: z.int().min(400).max(499).optional(),
-  /**
-   * 'shadow': a delivery that cannot be verified is reported and acknowledged, but not processed.
-   * See contract.ts.
-   */
-  mode: z.enum(['enforce', 'shadow']).default('enforce'),
-  /** Values that are not stored: paths into the body, fields of forms, names of headers. */
-  redact: redactSchema,
-  /** The URL as registered with the provider, for providers that sign it. */
-  url: z.url({ protocol: /^https?$/, error: 'must be the registered http or https URL' }).optional(),
-  /** Values besides the secret that a provider needs. Each provider names its own. */
-  settings: z.record(z.string(), z.string()).default({}),
-  /**
-   * Names of the provider's certificates or keys, as its deliveries spell them. These are always
-   * fetched.
-   */
-  keyNames: z.array(z.string().min(1).max(2_000)).max(16).default([]),
-  /** Whether to follow the links with which a sender asks to confirm a subscription. */
-  confirm: z.enum(['on', 'off']).default('off'),
-  /**
-   * Receives the secret of a handshake, so that you can store and configure it. Without it, such a
-   * handshake is rejected.
-   */
+  secret: z
+    .custom<Secret>(
+      isSecret,
+      'expected a string, { env: name }, { file: path }, an array of those, or a function that returns strings',
+    )
+    .meta({
+      description:
+        "A text, or up to 8 texts during a rotation. Undefined is allowed, so `process.env.X` can be passed directly. If no secret is left, the source fails with `SECRET_MISSING`. Alternatives: `{ env: 'NAME' }`, `{ file: '/path' }`, or a function.",
+      defaultsTo: 'required',
+    }),
+  url: z
+    .url({ protocol: /^https?$/, error: 'must be the registered http or https URL' })
+    .optional()
+    .describe(
+      'The URL as registered with the provider, for providers that sign it. Behind a proxy hookonce cannot know it. If it has no query, the query of each delivery is added.',
+    ),
+  settings: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe('Values besides the secret that a provider needs. Its page lists them.'),
+  confirm: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe(
+      "Whether to follow the links with which a sender asks to confirm a subscription (Amazon SNS). Links are followed only to the sender's own hosts, and only after the signature is verified.",
+    ),
   onSecret: z
     .custom<(secret: string) => void | Promise<void>>(
       (value) => typeof value === 'function',
       'expected a function',
     )
-    .optional(),
+    .optional()
+    .describe(
+      'Receives the secret that a handshake contains (Asana), so that you can store and configure it. Without it, such a handshake is rejected.',
+    ),
+  keyNames: z
+    .array(z.string().min(1).max(2_000))
+    .max(16)
+    .default([])
+    .describe(
+      'For providers whose deliveries name the key to fetch: certificates (by address) or keys (by id) that are always fetched. See "Fetched keys" below.',
+    ),
+  toleranceSeconds: z
+    .union([z.number().positive(TOLERANCE), z.literal('off')], { error: TOLERANCE })
+    .optional()
+    .meta({
+      description:
+        "The largest allowed difference between the signed date and the arrival, in both directions. `'off'` accepts any age. A number is rejected if the provider signs no date (GitHub, Shopify, Lemon Squeezy), because it could not take effect.",
+      defaultsTo: '300, if the provider signs a date',
+    }),
+  tenant: z.string().min(1).max(255).default('default').describe('The owner of this source.'),
+  unwanted: z
+    .enum(['ignore', 'record'])
+    .default('ignore')
+    .describe(
+      "What happens to event types without a subscriber: answered with 200 and counted, or also recorded (`'record'`). A delivery whose key or type cannot be read is always recorded.",
+    ),
+  refusedStatus: z.int().min(400).max(499).optional().meta({
+    description:
+      'The status for a bad signature. Mailgun never retries after 406: set it only when you know that the secret is right.',
+    defaultsTo: "the provider's, usually 401",
+  }),
+  /** See contract.ts. */
+  mode: z
+    .enum(['enforce', 'shadow'])
+    .default('enforce')
+    .describe("`'shadow'`: [verify and report, do not reject](#shadow-mode)."),
+  redact: redactSchema.describe(
+    'Values that are not stored: `$.customer.email`, `$.items[*].card`, `$.**.email`, `form:email`, `header:x-user`. With a rule for the body, headers that are computed from it (signatures, digests, `content-length`) are not stored either. [Rules and limits](../privacy.md#leave-values-out).',
+  ),
+  mismatch: z
+    .enum(['keep-first', 'reject'])
+    .default('keep-first')
+    .describe(
+      "What happens when a different body arrives under a known key: the first body stays and the answer is 200, or the delivery is rejected with 409 (`'reject'`).",
+    ),
 }
 
-const optionsSchema = strict(optionsShape)
+export const optionsSchema = strict(optionsShape)
 
 /** The options that every source accepts. */
 export type SourceOptions = z.input<typeof optionsSchema>

@@ -15,13 +15,13 @@ export function providerPage(description: CheckedDescription): string {
       ...(description.batch === undefined
         ? []
         : [
-            `a delivery contains several events, at ${words(description.batch)}; each is recorded separately`,
+            `a delivery contains several events, at ${placeText(description.batch)}; each is recorded separately`,
           ]),
-      `key: ${words(event.key)}`,
-      ...(event.type === undefined ? [] : [`type: ${words(event.type)}`]),
-      ...(event.objectId === undefined ? [] : [`object: ${words(event.objectId)}`]),
-      ...(event.occurredAt === undefined ? [] : [`occurred at: ${words(event.occurredAt.at)}`]),
-      `ordered by: ${words(event.version?.at ?? event.occurredAt?.at ?? 'nothing')}`,
+      `key: ${placeText(event.key)}`,
+      ...(event.type === undefined ? [] : [`type: ${placeText(event.type)}`]),
+      ...(event.objectId === undefined ? [] : [`object: ${placeText(event.objectId)}`]),
+      ...(event.occurredAt === undefined ? [] : [`occurred at: ${placeText(event.occurredAt.at)}`]),
+      `ordered by: ${placeText(event.version?.at ?? event.occurredAt?.at ?? 'nothing')}`,
     ]),
     '## Answers',
     bullets(answerFacts(description)),
@@ -32,7 +32,7 @@ export function providerPage(description: CheckedDescription): string {
   return sections.join('\n\n')
 }
 
-const EVIDENCE = {
+export const EVIDENCE = {
   verified: "read in the vendor's own code or specification",
   documented: "stated in the vendor's documents, or in notes that cite them",
   uncertain: 'NOT certain: only one source, which is not the vendor; check before you rely on it',
@@ -71,7 +71,7 @@ function intro(description: CheckedDescription): string {
 
 function signatureFacts({ signature, timestamp }: CheckedDescription): string[] {
   return [
-    proof(signature),
+    proofText(signature),
     ...(isDigest(signature) ? [`signed: \`${signature.content}\``] : []),
     dateFact(signature, timestamp),
     ...(coversBody(signature) ? [] : ['the body is NOT signed: only TLS protects it']),
@@ -86,7 +86,8 @@ function dateFact(signature: Signature, timestamp: CheckedDescription['timestamp
   return 'the date is not checked: only the event key detects an old delivery'
 }
 
-function proof(signature: Signature): string {
+/** How a provider proves that a delivery is its own. */
+export function proofText(signature: Signature): string {
   if (signature.algorithm === 'coded') return signature.how
   if (signature.algorithm === 'basic') return 'basic authentication; the secret is `user:password`'
   const where = [signature.header ?? signature.at ?? ''].flat().join('`, `')
@@ -124,18 +125,18 @@ type Part = 'hash' | 'optional' | 'when' | 'key' | 'textOf' | 'join' | 'present'
 
 function conditions(when: object): string {
   return Object.entries(when)
-    .map(([place, texts]) => `${words(place)} is ${[texts].flat().join(' or ')}`)
+    .map(([place, texts]) => `${placeText(place)} is ${[texts].flat().join(' or ')}`)
     .join(' and ')
 }
 
 /** Describes a place in words. */
-function words(place: unknown): string {
+export function placeText(place: unknown): string {
   if (typeof place === 'string') return place.includes(':') ? `\`${place}\`` : place.replace('-', ' ')
-  if (Array.isArray(place)) return place.map(words).join(', else ')
+  if (Array.isArray(place)) return place.map(placeText).join(', else ')
   const { hash, optional, when, key, textOf, join, present } = place as Partial<Record<Part, unknown[]>>
-  if (hash) return `hash of ${[...hash, ...(optional ?? [])].map(words).join(', ')}`
-  if (when) return `${words(key)} if ${conditions(when)}`
-  if (textOf) return `${words(textOf)} as written`
-  if (join) return join.map(words).join(' and ')
-  return `the name of the first of ${(present ?? []).map(words).join(', ')} that is present`
+  if (hash) return `hash of ${[...hash, ...(optional ?? [])].map(placeText).join(', ')}`
+  if (when) return `${placeText(key)} if ${conditions(when)}`
+  if (textOf) return `${placeText(textOf)} as written`
+  if (join) return join.map(placeText).join(' and ')
+  return `the name of the first of ${(present ?? []).map(placeText).join(', ')} that is present`
 }

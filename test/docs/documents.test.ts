@@ -2,29 +2,15 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { commands } from '../../src/cli/commands.ts'
-import { exitCodes } from '../../src/cli/exit-codes.ts'
 import type { Doors } from '../../src/delivery/doors.ts'
-import { destinationSchema } from '../../src/forward/destination.ts'
-import { routes } from '../../src/gateway/api/routes.ts'
 import { gatewayConfig } from '../../src/gateway/config/config.ts'
 import { configJsonSchema } from '../../src/gateway/config/json-schema.ts'
 import { parseText } from '../../src/gateway/config/read-file.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
-import { type ErrorEntry, errorCatalogue } from '../../src/model/errors.ts'
 import { jobStates, transitions } from '../../src/model/job-state.ts'
 import { mounts } from '../../src/mounts/mounts.ts'
-import { meter } from '../../src/observe/metrics.ts'
 import { observerMembers } from '../../src/observe/observer.ts'
-import { prometheusText } from '../../src/observe/prometheus.ts'
-import {
-  limitsSchema,
-  optionsSchema,
-  retentionSchema,
-  sourceLimitFields,
-  subscriberSchema,
-} from '../../src/options.ts'
-import { findProvider, providerIds } from '../../src/sources/index.ts'
+import { providerIds } from '../../src/sources/index.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -37,31 +23,7 @@ test('the state diagram of ARCHITECTURE.md is the state machine of the code', ()
   expect(drawn.sort()).toEqual(coded.sort())
 })
 
-test('docs/reference/errors.md lists the catalogue of errors', () => {
-  const listed = [
-    ...read('docs/reference/errors.md').matchAll(/^\| `(\w+)` \| (\d*) \| (yes|no) \| (.*) \|$/gm),
-  ].map((row) => row.slice(1))
-  const coded = Object.entries<ErrorEntry>(errorCatalogue).map(([code, entry]) => [
-    code,
-    String(entry.status ?? ''),
-    entry.retryable ? 'yes' : 'no',
-    entry.advice,
-  ])
-  expect(listed).toEqual(coded)
-})
-
-test('docs/reference/sources.md lists every provider by its category, and the README counts them', async () => {
-  const [, section = ''] = read('docs/reference/sources.md').split(/^## The catalogue$|^## `custom/m)
-  const listed = [...section.matchAll(/^\| ([a-z0-9-]+) \| (`.*`) \|$/gm)].map(([, category, ids = '']) => [
-    category,
-    ids.replaceAll('`', '').split(', '),
-  ])
-  const categories = new Map<string, string[]>()
-  for (const id of providerIds) {
-    const category = (await findProvider(id))?.description.about?.category ?? ''
-    categories.set(category, [...(categories.get(category) ?? []), id])
-  }
-  expect(listed).toEqual([...categories].sort(([one], [other]) => (one < other ? -1 : 1)))
+test('the README counts the providers', () => {
   expect(read('README.md')).toContain(`[${providerIds.length} providers](docs/reference/sources.md`)
 })
 
@@ -69,57 +31,6 @@ test('docs/reference/library.md lists every member of an observer', () => {
   const [, section = ''] = read('docs/reference/library.md').split(/^## Observing$|^### Traces$/m)
   const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, member]) => member)
   expect(listed.sort()).toEqual([...observerMembers].sort())
-})
-
-test('docs/reference/library.md lists the options of hookonce()', () => {
-  const [, section = ''] = read('docs/reference/library.md').split(
-    /^## `hookonce\(options\)`$|^### Connections$/m,
-  )
-  const names = [...section.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(
-    ([, cell = '']) => cell.match(/[\w.<>]+/g) ?? [],
-  )
-  const { limits, retention, sourceLimits, retry, encryption, ...plain } = optionsSchema.shape
-  const nested = {
-    limits: Object.keys(limitsSchema.shape),
-    retention: Object.keys(retentionSchema.shape),
-    'sourceLimits.<name>': Object.keys(sourceLimitFields),
-    retry: ['maxAttempts', 'maxAgeMs', 'baseDelayMs', 'maxDelayMs'],
-    encryption: ['key'],
-  }
-  const coded = [
-    ...Object.keys(plain),
-    ...Object.entries(nested).flatMap(([name, options]) => options.map((option) => `${name}.${option}`)),
-  ]
-  expect(names.sort()).toEqual(coded.sort())
-})
-
-test('docs/reference/library.md lists the options of .on()', () => {
-  const [, section = ''] = read('docs/reference/library.md').split(
-    /^## `\.on\(.*$|^### Limit a subscriber.*$/m,
-  )
-  const listed = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
-  expect(listed.sort()).toEqual(Object.keys(subscriberSchema.shape).sort())
-})
-
-test('docs/reference/metrics.md lists the metrics that the code declares, by kind', () => {
-  const text = prometheusText(meter().snapshot({ jobs: [], outbox: [], circuits: [] }))
-  const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, says]) => [name, says]))
-  const declared = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [
-    kind,
-    name,
-    help.get(name),
-  ])
-  const listed = read('docs/reference/metrics.md')
-    .split(/^## /m)
-    .flatMap((section) => {
-      const kind = section.split('s\n', 1)[0]?.toLowerCase()
-      return [...section.matchAll(/^\| `(\w+)` \| [^|]*\| (.*) \|$/gm)].map(([, name, says]) => [
-        kind,
-        name,
-        says,
-      ])
-    })
-  expect(listed).toEqual(declared)
 })
 
 test('docs/upgrades.md tells which version works after a migration as the migration does', () => {
@@ -201,39 +112,9 @@ interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>
 }
 
-test('every command of the command line is in its reference', () => {
-  const reference = read('docs/reference/cli.md')
-  const missing = commands.filter(({ name }) => !reference.includes(`\`hookonce ${name}`))
-  expect(missing).toEqual([])
-})
-
-test('docs/reference/cli.md lists the exit codes', () => {
-  const rows = [...read('docs/reference/cli.md').matchAll(/^\| (\d+) \| (.+) \|$/gm)]
-  expect(Object.fromEntries(rows.map(([, code, meaning]) => [code, meaning]))).toEqual(exitCodes)
-})
-
-test('docs/reference/forwarding.md lists the options of a destination', () => {
-  const [, section = ''] = read('docs/reference/forwarding.md').split(/^## Options of a destination$/m)
-  const [options = ''] = section.split(/^## /m)
-  const listed = [...options.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
-  expect(listed.sort()).toEqual(Object.keys(destinationSchema.shape).sort())
-})
-
-test('docs/reference/gateway.md lists every option of a configuration', () => {
+test('docs/reference/gateway.md lists every condition of a filter', () => {
   const page = read('docs/reference/gateway.md')
-  const { properties, $defs } = configJsonSchema() as unknown as JsonSchema
-  const { sources, routes, limits, admin, retention, ...plain } = properties
-  const options = [
-    ...Object.keys(plain),
-    ...['limits', 'admin', 'retention'].flatMap((name) =>
-      Object.keys(properties[name]?.properties ?? {}).map((option) => `${name}.${option}`),
-    ),
-    ...Object.keys(routes?.items?.properties ?? {}),
-    ...['allow', 'ratePerSecond', 'maxBodyBytes'],
-  ]
-  expect(options.length).toBeGreaterThan(20)
-  const rows = page.match(/^\| [^|]+ \|/gm)?.join('') ?? ''
-  expect(options.filter((option) => !rows.includes(`\`${option}\``))).toEqual([])
+  const { $defs } = configJsonSchema() as unknown as JsonSchema
   const conditions = $defs.filter?.anyOf?.flatMap((one) => Object.keys(one.properties ?? {})) ?? []
   expect(conditions).toContain('atMost')
   expect(conditions.filter((name) => !new RegExp(`\\b${name}\\b`).test(page))).toEqual([])
@@ -242,7 +123,6 @@ test('docs/reference/gateway.md lists every option of a configuration', () => {
 /** The part of a JSON Schema that is looked at. */
 interface JsonSchema {
   readonly properties: Readonly<Record<string, JsonSchema>>
-  readonly items?: JsonSchema
   readonly anyOf?: readonly JsonSchema[]
   readonly $defs: Readonly<Record<string, JsonSchema>>
 }
@@ -253,17 +133,6 @@ test('the first configuration of docs/reference/gateway.md is accepted', async (
   const env = { STRIPE_WEBHOOK_SECRET: 'whsec_x', FORWARD_SECRET: secret }
   const config = await gatewayConfig(parseText('hookonce.config.yaml', text, 'YAML'), env)
   expect(config.routes.map(({ destination }) => destination)).toEqual(['billing', 'review'])
-})
-
-test('docs/reference/api.md lists every route of the admin API, with its role', () => {
-  const listed = [...read('docs/reference/api.md').matchAll(/^\| `([A-Z]+) (\S+)` \| (\w+\*?) \| (.+) \|$/gm)]
-  const coded = routes.map(({ method, path, access, summary }) => [
-    method,
-    path,
-    `${access.role}${access.scope === 'ledger' ? '*' : ''}`,
-    summary,
-  ])
-  expect(listed.map((row) => row.slice(1))).toEqual(coded)
 })
 
 test('every threat of SECURITY.md has a control and a test', () => {

@@ -42,7 +42,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'model input observe ledger sources keys effects process upkeep operate options.ts engine hookonce.ts gateway',
   gateway: 'model input http observe work sources alerts forward operate keys options.ts hookonce.ts',
   client: 'gateway',
-  mcp: 'gateway client',
+  mcp: 'input gateway client',
   cli: 'model input http node-version.ts observe ledger sources reconcile operate keys forward gateway client mcp prove options.ts hookonce.ts',
 }
 /** Entries of the package, and the check of the Node version that each of them runs first. */

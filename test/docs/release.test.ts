@@ -121,6 +121,19 @@ function smallRepository() {
   }
 }
 
+test('without an address of the repository, a release says what to add', () => {
+  const { read, write, commit, release } = smallRepository()
+  const { repository: _, ...manifest } = JSON.parse(read('package.json'))
+  write('package.json', JSON.stringify(manifest))
+  commit()
+  const { status, printed } = release('0.1.0')
+  expect(status).toBe(1)
+  expect(printed).toContain(
+    'add its address, such as "repository": "github:owner/hookonce" (docs/releasing.md)',
+  )
+  expect(read('CHANGELOG.md')).not.toContain('## 0.1.0')
+})
+
 test('a release is prepared, tagged and described', () => {
   const { read, write, git, commit, addMigration, release } = smallRepository()
   const first = release('0.1.0')

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 
 /* The types of the installed package, for the compilers and the resolutions that its users have. */
@@ -61,13 +61,13 @@ beforeAll(() => {
     copyFileSync(join(root, 'examples/guides', guide), join(project, guide))
 })
 
+const STRICT = { target: 'es2023', strict: true, noEmit: true }
+
 /** The errors of a compilation, as the compiler prints them. */
 function compile(major: Major, resolution: Resolution, more: object = {}): string {
   const compilerOptions = {
+    ...STRICT,
     ...resolutions[resolution],
-    target: 'es2023',
-    strict: true,
-    noEmit: true,
     skipLibCheck: true,
     preserveSymlinks: true,
     types: ['node'],
@@ -75,8 +75,12 @@ function compile(major: Major, resolution: Resolution, more: object = {}): strin
   }
   const config = join(project, `tsconfig.${major}.${resolution}.json`)
   writeFileSync(config, JSON.stringify({ compilerOptions, include: ['*.ts'] }))
-  const tsc = [join(compilers[major], 'bin/tsc'), '-p', config, '--pretty', 'false']
-  return spawnSync(process.execPath, tsc, { encoding: 'utf8', cwd: project }).stdout
+  return tsc(major, config)
+}
+
+function tsc(major: Major, config: string): string {
+  const args = [join(compilers[major], 'bin/tsc'), '-p', config, '--pretty', 'false']
+  return spawnSync(process.execPath, args, { encoding: 'utf8', cwd: dirname(config) }).stdout
 }
 
 const isFull = process.env.HOOKONCE_PACKAGING === 'all'
@@ -107,6 +111,36 @@ test('a missing declaration is noticed', () => {
   expect(compile(7, 'bundler')).toMatch(/^wrong\.ts\(2,1\): error TS2554/)
   rmSync(join(project, 'wrong.ts'))
 })
+
+/** The entries that need no optional package: those of frameworks and database libraries have theirs. */
+const alone = entries.filter(
+  (entry) => !/\/(adapters|keys\/(express|fastify|hono|koa|nestjs|next)|testing\/\w+)/.test(entry),
+)
+
+test.each(isFull ? ([5, 6, 7] as const) : ([7] as const))(
+  'TypeScript %i checks every declaration with only the packages that npm has installed',
+  { timeout: 600_000 },
+  (major) => {
+    const app = mkdtempSync(join(inject('installedApp'), 'types-'))
+    writeFileSync(join(app, 'package.json'), '{ "type": "module" }')
+    writeFileSync(
+      join(app, 'app.ts'),
+      `${ANY}${alone.map((entry) => `allTyped<typeof import('${entry}')>()\n`).join('')}
+import type { Transaction } from 'hookonce'
+// Types that were not found are any, and any hides every mistake.
+export const wrong = async (tx: Transaction): Promise<void> => {
+  const result = await tx.query('select 1')
+  // @ts-expect-error: a result has no such field
+  result.row
+}
+`,
+    )
+    const compilerOptions = { ...STRICT, ...resolutions.nodenext, skipLibCheck: false, types: ['node'] }
+    writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+    expect(alone).toContain('hookonce/keys')
+    expect(tsc(major, join(app, 'tsconfig.json'))).toBe('')
+  },
+)
 
 if (isFull)
   test('no declaration of hookonce has an error, even if all libraries are checked', () => {

@@ -4,7 +4,7 @@ import { acknowledgeAlert, listAlerts } from '../../operate/alerts.ts'
 import { reasonOf, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, name, pageOf, tenantField, time, why } from './schemas.ts'
+import { count, listFields, pageOf, tenantField, time, why } from './schemas.ts'
 
 const tag = 'alerts'
 
@@ -60,7 +60,7 @@ const acknowledge = route({
   summary: 'Acknowledge an open alert, and optionally mute it',
   body: z.strictObject({
     why,
-    tenant: name.optional(),
+    ...tenantField,
     muteSeconds: z.int().positive().optional().meta({ description: 'No message for this long.' }),
   }),
   response: alert,

@@ -6,7 +6,7 @@ import { parseStorable } from './body.ts'
 import { reasonOf, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, name, pageOf, tenantField, text, time, why } from './schemas.ts'
+import { count, listFields, ownTenant, pageOf, tenantField, text, time, why } from './schemas.ts'
 
 const tag = 'attention'
 
@@ -59,7 +59,7 @@ const list = route({
   },
 })
 
-const decision = { key: text.meta({ description: 'The key of the effect.' }), tenant: name.optional(), why }
+const decision = { key: text.meta({ description: 'The key of the effect.' }), tenant: ownTenant, why }
 const decided = z.object({
   key: z.string(),
   jobs: count.meta({ description: 'How many jobs continue, or failed.' }),

@@ -11,7 +11,20 @@ import { type Caller, reasonOf, requireBodies, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor } from './cursor.ts'
 import { eventChain } from './event-chain.ts'
 import { type ApiContext, rawRoute, route } from './route.ts'
-import { count, listFields, moment, name, pageOf, tenantField, text, time, why } from './schemas.ts'
+import {
+  count,
+  listFields,
+  moment,
+  name,
+  pageOf,
+  sourceFilter,
+  subscriberFilter,
+  tenantField,
+  text,
+  time,
+  typeFilter,
+  why,
+} from './schemas.ts'
 
 const tag = 'events'
 
@@ -40,9 +53,9 @@ const list = route({
   query: z.strictObject({
     ...listFields,
     ...tenantField,
-    source: name.optional(),
-    subscriber: name.optional(),
-    type: name.optional().meta({ description: 'An event type, or a pattern such as `invoice.*`.' }),
+    source: sourceFilter,
+    subscriber: subscriberFilter,
+    type: typeFilter,
     state: z.enum(jobStates).optional().meta({ description: 'Events with a job in this state.' }),
     key: text.optional().meta({ description: 'The provider’s key of the event.' }),
     object: text.optional().meta({ description: 'The id of the object that the event is about.' }),
@@ -230,7 +243,7 @@ const plan = route({
   access: { role: 'viewer', scope: 'tenant' },
   tag,
   summary: 'Show what a replay of an event would do',
-  query: z.strictObject({ subscriber: name.optional() }),
+  query: z.strictObject({ subscriber: subscriberFilter }),
   response: z.object({
     receiptId: z.string(),
     jobs: z

@@ -3,7 +3,17 @@ import { listFailures } from '../../operate/failures.ts'
 import { tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, moment, name, pageOf, tenantField, time } from './schemas.ts'
+import {
+  count,
+  listFields,
+  moment,
+  pageOf,
+  sourceFilter,
+  subscriberFilter,
+  tenantField,
+  time,
+  typeFilter,
+} from './schemas.ts'
 
 const failureGroup = z.object({
   tenant: z.string(),
@@ -40,9 +50,9 @@ export const failureRoutes = [
     query: z.strictObject({
       ...listFields,
       ...tenantField,
-      source: name.optional(),
-      subscriber: name.optional(),
-      type: name.optional(),
+      source: sourceFilter,
+      subscriber: subscriberFilter,
+      type: typeFilter,
       since: moment.optional(),
       until: moment.optional(),
     }),

@@ -1,7 +1,7 @@
+import { CONCURRENCY } from '../../forward/destination.ts'
 import { HANDLER_MS } from '../../model/durations.ts'
 import type { CaptureRing } from '../capture/ring.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import { CONCURRENCY } from '../hooks.ts'
 import { type PrepareTest, testEvents } from '../test-event.ts'
 
 /** A destination of the gateway's configuration, without its secret. */

@@ -13,7 +13,7 @@ import {
 import { reasonOf, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, name, pageOf, tenantField, time, why } from './schemas.ts'
+import { count, listFields, pageOf, tenantField, time, topicFilter, why } from './schemas.ts'
 
 const tag = 'outbox'
 
@@ -42,8 +42,8 @@ const list = route({
   query: z.strictObject({
     ...listFields,
     ...tenantField,
-    state: z.enum(messageStates).default('failed'),
-    topic: name.optional(),
+    state: z.enum(messageStates).default('failed').meta({ description: 'Only messages in this state.' }),
+    topic: topicFilter,
   }),
   response: pageOf(message),
   async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
@@ -62,7 +62,7 @@ const lanes = route({
   summary: 'List lanes that are stuck behind a message, the oldest first',
   description:
     'A lane is the messages of one topic and key. Its first message was refused and is tried again; the others wait for it. Lists up to 500 lanes.',
-  query: z.strictObject({ ...listFields, ...tenantField, topic: name.optional() }),
+  query: z.strictObject({ ...listFields, ...tenantField, topic: topicFilter }),
   response: pageOf(
     z.object({
       tenant: z.string(),
@@ -171,7 +171,7 @@ const replayFailed = route({
   tag,
   summary: 'Publish the failed messages again, the oldest first',
   description: `At most ${MAX_REPLAYED} per request. Each keeps its id, and waits at the end of its lane.`,
-  body: z.strictObject({ topic: name.optional(), tenant: name.optional(), why }),
+  body: z.strictObject({ topic: topicFilter, ...tenantField, why }),
   response: z.object({
     replayed: count,
     isComplete: z.boolean().meta({ description: 'False: there may be more. Send the request again.' }),

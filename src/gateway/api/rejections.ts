@@ -4,7 +4,7 @@ import { listRejections } from '../../operate/rejections.ts'
 import { tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, name, pageOf, tenantField, time } from './schemas.ts'
+import { count, listFields, pageOf, sourceFilter, tenantField, time } from './schemas.ts'
 
 const rejection = z.object({
   source: z.string(),
@@ -28,7 +28,7 @@ export const rejectionRoutes = [
     access: { role: 'viewer', scope: 'tenant' },
     tag: 'rejections',
     summary: 'List refused deliveries by source and reason, latest first',
-    query: z.strictObject({ ...listFields, ...tenantField, source: name.optional() }),
+    query: z.strictObject({ ...listFields, ...tenantField, source: sourceFilter }),
     response: pageOf(rejection),
     async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
       const filter = { ...given, tenant: tenantFor(caller, given.tenant) }

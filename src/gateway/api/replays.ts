@@ -3,7 +3,19 @@ import { cancelReplay, listReplays, planReplays, readReplay, startReplay } from 
 import { type Caller, reasonOf, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, moment, name, pageOf, tenantField, text, time, why } from './schemas.ts'
+import {
+  count,
+  listFields,
+  moment,
+  pageOf,
+  sourceFilter,
+  subscriberFilter,
+  tenantField,
+  text,
+  time,
+  typeFilter,
+  why,
+} from './schemas.ts'
 
 const tag = 'replays'
 
@@ -12,15 +24,15 @@ const wanted = {
     .enum(['failed', 'processed'])
     .default('failed')
     .meta({ description: '`processed` needs `since`.' }),
-  source: name.optional(),
-  subscriber: name.optional(),
-  type: name.optional().meta({ description: 'An event type, or a pattern such as `invoice.*`.' }),
+  source: sourceFilter,
+  subscriber: subscriberFilter,
+  type: typeFilter,
   error: text
     .optional()
     .meta({ description: 'A part of the error, or the fingerprint of a group of failures.' }),
   since: moment.optional(),
   until: moment.optional(),
-  tenant: name.optional(),
+  ...tenantField,
   perSecond: z
     .int()
     .min(1)

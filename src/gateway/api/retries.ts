@@ -4,7 +4,7 @@ import { planRetryNow, type RetryPlan, retryNow } from '../../operate/retry-now.
 import { requireKnown } from '../../operate/sources.ts'
 import { reasonOf, tenantFor } from './caller.ts'
 import { type ApiContext, route } from './route.ts'
-import { count, name, time, why } from './schemas.ts'
+import { count, sourceFilter, subscriberFilter, tenantField, time, why } from './schemas.ts'
 
 const tag = 'retries'
 
@@ -14,9 +14,9 @@ const wanted = {
     .regex(/^[0-9a-f-]{1,36}$/i, 'is not a receipt id')
     .optional()
     .meta({ description: 'Only the jobs of this event: the id of its receipt, or its beginning.' }),
-  source: name.optional(),
-  subscriber: name.optional(),
-  tenant: name.optional(),
+  source: sourceFilter,
+  subscriber: subscriberFilter,
+  ...tenantField,
 }
 
 const wantedJobs = z.strictObject(wanted)

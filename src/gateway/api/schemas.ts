@@ -58,6 +58,18 @@ export const listFields = {
     .meta({ description: '`next` or `previous` of a page, with the same filters.' }),
 }
 
+/** Filters that several routes share. */
+export const sourceFilter = name.optional().meta({ description: 'Only this source.' })
+export const subscriberFilter = name.optional().meta({ description: 'Only this subscriber.' })
+export const typeFilter = name
+  .optional()
+  .meta({ description: 'An event type, or a pattern such as `invoice.*`.' })
+export const topicFilter = name.optional().meta({ description: 'Only this topic.' })
+/** Of a thing that several tenants may have. */
+export const ownTenant = name
+  .optional()
+  .meta({ description: 'Its tenant. Default: that of the token, else `default`.' })
+
 export const tenantField = {
   tenant: name.optional().meta({ description: 'Only this tenant. A token may be bound to one.' }),
 }

@@ -15,7 +15,9 @@ import { time } from './schemas.ts'
 
 const tag = 'session'
 
-const logInBody = z.strictObject({ token: z.string().min(1).max(512) })
+const logInBody = z.strictObject({
+  token: z.string().min(1).max(512).meta({ description: 'A token of `hookonce token create`.' }),
+})
 
 const shownSession = z.object({
   name: z.string(),

@@ -6,7 +6,7 @@ import { recordTestEvent } from '../../operate/test-event.ts'
 import { reasonOf, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { type ApiContext, route } from './route.ts'
-import { count, listFields, name, pageOf, tenantField, text, time, why } from './schemas.ts'
+import { count, listFields, ownTenant, pageOf, tenantField, text, time, why } from './schemas.ts'
 
 const tag = 'sources'
 
@@ -49,7 +49,7 @@ const list = route({
   },
 })
 
-export const pauseBody = z.strictObject({ why, tenant: name.optional() })
+export const pauseBody = z.strictObject({ why, tenant: ownTenant })
 export const pauseResponse = z.object({
   tenant: z.string(),
   source: z.string(),
@@ -111,7 +111,7 @@ const test = route({
   description: 'From there on it is an event like any other: recorded, processed, forwarded.',
   body: z.strictObject({
     why,
-    tenant: name.optional(),
+    tenant: ownTenant,
     type: text.max(200).optional().meta({ description: 'Default: the usual type of the provider.' }),
   }),
   response: z.object({

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from '../../model/durations.ts'
 import { type CountName, countNames, readStats } from '../../operate/stats.ts'
 import { tenantFor } from './caller.ts'
 import { route } from './route.ts'
-import { count, name, tenantField, time } from './schemas.ts'
+import { count, sourceFilter, tenantField, time } from './schemas.ts'
 
 const PERIODS = { '1h': HOUR_MS, '24h': DAY_MS, '7d': 7 * DAY_MS } as const
 const period = z.enum(['1h', '24h', '7d'])
@@ -23,7 +23,11 @@ export const statRoutes = [
     tag: 'stats',
     summary: 'Show counts over the last hour, day or week',
     description: 'From rollups, which are some seconds behind. No rows are counted.',
-    query: z.strictObject({ ...tenantField, period: period.default('1h'), source: name.optional() }),
+    query: z.strictObject({
+      ...tenantField,
+      period: period.default('1h').meta({ description: 'How far back.' }),
+      source: sourceFilter,
+    }),
     response: z.object({
       period,
       since: time,

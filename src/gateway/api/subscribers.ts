@@ -6,7 +6,17 @@ import { listSubscribers, planWaiting, settleWaiting } from '../../operate/subsc
 import { isVisible, reasonOf, tenantFor } from './caller.ts'
 import { pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 import { route } from './route.ts'
-import { count, listFields, name, pageOf, tenantField, time, why } from './schemas.ts'
+import {
+  count,
+  listFields,
+  name,
+  ownTenant,
+  pageOf,
+  sourceFilter,
+  tenantField,
+  time,
+  why,
+} from './schemas.ts'
 import { pauseBody, pauseResponse, resumed, resumeResponse } from './sources.ts'
 
 const tag = 'subscribers'
@@ -50,7 +60,7 @@ const list = route({
   access: { role: 'viewer', scope: 'tenant' },
   tag,
   summary: 'List the subscribers, their waiting jobs, and whether they are served',
-  query: z.strictObject({ ...listFields, ...tenantField, source: name.optional() }),
+  query: z.strictObject({ ...listFields, ...tenantField, source: sourceFilter }),
   response: pageOf(subscriber),
   async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
@@ -97,7 +107,7 @@ const settling = {
     .optional()
     .meta({ description: 'The subscriber that gets the jobs. Without it, they are discarded.' }),
   begun: z.boolean().default(false).meta({ description: 'Also moves jobs that have run before.' }),
-  tenant: name.optional(),
+  tenant: ownTenant,
 }
 
 const plan = route({

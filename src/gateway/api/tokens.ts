@@ -50,11 +50,14 @@ const create = route({
   isKeyed: false,
   status: 201,
   body: z.strictObject({
-    name: text.max(64).regex(/^[\w.@-]+$/, 'letters, digits and . _ @ - only'),
-    role: z.enum(roles),
+    name: text
+      .max(64)
+      .regex(/^[\w.@-]+$/, 'letters, digits and . _ @ - only')
+      .meta({ description: 'Unique among the tokens in use. The audit shows it.' }),
+    role: z.enum(roles).meta({ description: 'What it may do.' }),
     tenant: name.optional().meta({ description: 'The only tenant that it may see.' }),
     bodies: z.boolean().optional().meta({ description: 'Without it, all but a viewer may read bodies.' }),
-    expiresAt: z.iso.datetime({ offset: true }).optional(),
+    expiresAt: z.iso.datetime({ offset: true }).optional().meta({ description: 'ISO 8601. Default: never.' }),
     why,
   }),
   response: token.extend({ token: z.string() }),

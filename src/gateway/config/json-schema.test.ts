@@ -55,3 +55,9 @@ test('every option has its place in the schema', () => {
     '$schema',
   ])
 })
+
+test('descriptions are texts for editors: without links between pages, and without notes for them', () => {
+  const text = JSON.stringify(configJsonSchema())
+  expect(text).toContain('the apps that get events, by name: see the options of a destination')
+  expect(text).not.toMatch(/\]\(|defaultsTo/)
+})

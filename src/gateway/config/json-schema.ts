@@ -9,6 +9,16 @@ export function configJsonSchema(): Record<string, unknown> {
       io: 'input',
       // Functions and other checks in code have no schema: the schema accepts any value there.
       unrepresentable: 'any',
+      override({ jsonSchema }) {
+        delete jsonSchema.defaultsTo
+        if (jsonSchema.description !== undefined)
+          jsonSchema.description = withoutLinks(jsonSchema.description)
+      },
     }),
   }
+}
+
+/** Descriptions are written for docs/reference. Their links lead from page to page. */
+function withoutLinks(text: string): string {
+  return text.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
 }

@@ -27,16 +27,23 @@ const callable = <Function_>() =>
 
 export const storeField = z.custom<KeyStore>(isStore, 'must be a key store, such as redisKeys({ client })')
 
-const optionsSchema = strict({
+export const optionsSchema = strict({
+  store: storeField.describe('any key store'),
+  tenant: z
+    .union([z.literal('global'), callable<(origin: never) => string | Promise<string>>()], {
+      error: "must be a function that returns the tenant of a request, or 'global' if there is only one",
+    })
+    .describe("a function of the request, or `'global'`"),
+  required: z.enum(['on', 'off']).default('on').describe('`off`: a request without a key runs unprotected'),
   ...policyFields,
-  store: storeField,
-  tenant: z.union([z.literal('global'), callable<(origin: never) => string | Promise<string>>()], {
-    error: "must be a function that returns the tenant of a request, or 'global' if there is only one",
+  reconcile: callable<(record: KeyRecord) => Promise<Reconciled<Reply>>>()
+    .optional()
+    .describe("finds out how a crashed run ended, with `onCrash: 'reconcile'`"),
+  fingerprint: fingerprintSchema.prefault({}).meta({
+    description:
+      "which parts of a request must be equal: `json: 'canonical'` (RFC 8785), `fields`, `headers`, `previous`: the settings before this deploy",
+    defaultsTo: 'the bytes',
   }),
-  /** `off`: a request without a key runs unprotected. */
-  required: z.enum(['on', 'off']).default('on'),
-  fingerprint: fingerprintSchema.prefault({}),
-  /** In addition to the headers in stored-reply.ts. */
   storeHeaders: z
     .array(
       z
@@ -47,32 +54,42 @@ const optionsSchema = strict({
           'belongs to one client or one transfer, so it is never stored',
         ),
     )
-    .default([]),
-  /** `on`: failures are stored and replayed too, as in Stripe's API v1. */
-  store5xx: z.enum(['on', 'off']).default('off'),
-  /** `run`: while the store is down, requests run unprotected (and are counted). */
-  onStoreDown: z.enum(['refuse', 'run']).default('refuse'),
-  /**
-   * The URL where a client can follow a request in progress. With it, such requests get 202 instead
-   * of 409.
-   */
-  progress: callable<(origin: never) => string>().optional(),
-  /**
-   * Stores bodies larger than `maxResultBytes`. Without it, such a body is not stored and cannot be
-   * replayed.
-   */
-  spill: z.custom<Spill>(isSpill, 'must have the functions put and get').optional(),
-  reconcile: callable<(record: KeyRecord) => Promise<Reconciled<Reply>>>().optional(),
-  /** The id of a request in your logs. Stored with the reply. */
-  requestId: callable<(origin: never) => string | undefined>().optional(),
-  observe: callable<(event: KeyEvent) => void>().optional(),
-  problemBase: z.string().min(1).default(PROBLEM_BASE),
-  /** The name under which a completer finds abandoned requests. */
-  pledge: z.string().min(1).optional(),
-  /**
-   * In addition to content-type, content-encoding, accept, accept-language, and the fingerprint's
-   * headers.
-   */
+    .default([])
+    .describe(
+      'headers to store in addition to content-type, content-disposition, content-language, content-security-policy, x-content-type-options, cache-control, location, etag and link; never cookies',
+    ),
+  store5xx: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe("`on` also stores failures, as Stripe's API v1 does"),
+  onStoreDown: z
+    .enum(['refuse', 'run'])
+    .default('refuse')
+    .describe('`run`: while the store is down, requests run unprotected, and are counted'),
+  progress: callable<(origin: never) => string>()
+    .optional()
+    .describe(
+      'the URL where a client can follow a request in progress. Such a request then gets 202 instead of 409',
+    ),
+  spill: z
+    .custom<Spill>(isSpill, 'must have the functions put and get')
+    .optional()
+    .describe(
+      '`put` and `get` of a blob store, for bodies above `maxResultBytes`; [when it fails](#large-replies)',
+    ),
+  requestId: callable<(origin: never) => string | undefined>()
+    .optional()
+    .describe('returns the id of a request in your logs, stored in the record'),
+  problemBase: z
+    .string()
+    .min(1)
+    .default(PROBLEM_BASE)
+    .describe('the prefix of the `type` of a rejection; with your own URL it is a link'),
+  pledge: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the name under which a [completer](#completing-what-clients-leave) finds abandoned requests'),
   pledgeHeaders: z
     .array(
       z
@@ -80,24 +97,33 @@ const optionsSchema = strict({
         .toLowerCase()
         .refine((name) => !CREDENTIALS.test(name), 'holds credentials, which are never stored'),
     )
-    .default([]),
+    .default([])
+    .describe(
+      "headers that a pledge stores in addition to content-type, content-encoding, accept, accept-language and the fingerprint's headers",
+    ),
   completeAfterMs: completeAfterField,
   /** The body is held in memory while it is hashed. */
   maxBodyBytes: z
     .int()
     .positive()
-    .default(5 * MIB),
-  /**
-   * For all requests of one store together. A request that would exceed it is rejected with 503.
-   */
+    .default(5 * MIB)
+    .describe('a larger request is rejected with 413'),
   maxHeldBytes: z
     .int()
     .positive()
-    .default(256 * MIB),
-  /**
-   * From the headers to the end of the body: enough for 5 MiB over a slow mobile line (1 Mbit/s).
-   */
-  bodyTimeoutMs: timer.default(MINUTE_MS),
+    .default(256 * MIB)
+    .describe(
+      'for the bodies of all requests of one store, from the first byte to the end of the handler; above it, 503',
+    ),
+  /** Enough for 5 MiB over a slow mobile line (1 Mbit/s). */
+  bodyTimeoutMs: timer
+    .default(MINUTE_MS)
+    .describe('from the headers to the end of the body; a slower request is rejected with 408'),
+  observe: callable<(event: KeyEvent) => void>()
+    .optional()
+    .describe(
+      'receives `ran`, `replayed`, `locked`, `mismatch`, `unknown`, `taken_over`, `failed`, `lost_lock`, `not_persisted`, `store_down`, `heartbeat_failed`',
+    ),
 })
   .refine(({ onCrash, reconcile }) => (onCrash === 'reconcile') === (reconcile !== undefined), {
     error: "`onCrash: 'reconcile'` and the function `reconcile` must be set together",

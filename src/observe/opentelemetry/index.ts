@@ -6,16 +6,18 @@ import { type Api, loadApi, takesMetrics, takesSpans } from './load-api.ts'
 import { tracing } from './tracing.ts'
 
 export const openTelemetrySchema = strict({
-  /**
-   * `messaging`: names of OpenTelemetry's semantic conventions for messaging, which may still
-   * change. `hookonce`: only our own names.
-   */
-  names: z.enum(['messaging', 'hookonce']).default('messaging'),
-  /**
-   * How the sender's trace context is used. `link`: a delivery begins its own trace, and links to
-   * the sender's. `parent`: it continues the sender's trace, and follows its sampling.
-   */
-  sender: z.enum(['link', 'parent']).default('link'),
+  names: z
+    .enum(['messaging', 'hookonce'])
+    .default('messaging')
+    .describe(
+      "`messaging`: names of spans, attributes and metrics by OpenTelemetry's [semantic conventions for messaging](https://opentelemetry.io/docs/specs/semconv/messaging/). These are not stable yet. `hookonce`: only names that begin with `hookonce.`, which change only with a major version",
+    ),
+  sender: z
+    .enum(['link', 'parent'])
+    .default('link')
+    .describe(
+      "how hookonce uses the sender's `traceparent`. `link`: a delivery begins its own trace and links to the sender's. `parent`: it continues the sender's trace and follows the sender's sampling. Use `parent` if the senders are your own services",
+    ),
 })
 
 export type OpenTelemetryOptions = z.input<typeof openTelemetrySchema>

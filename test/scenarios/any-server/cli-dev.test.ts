@@ -217,6 +217,9 @@ test('dev lists the sources that it opened, each with its variable', async () =>
   expect(output.stdout).toContain('left out   META_WEBHOOK_SECRET: meta needs META_VERIFY_TOKEN too')
   expect(output.stdout).toContain('metrics    http://127.0.0.1:')
   expect(output.stdout).toContain(`http://127.0.0.1:1/app, signed with the secret in ${dir}/forward-secret`)
+  expect(output.stdout).toMatch(
+    new RegExp(`ledger {5}postgres://hookonce@\\S+, password in ${dir}/password\\n`),
+  )
   for (const name of ['password', 'demo-secret', 'forward-secret'])
     expect(output.stdout).not.toContain(readFileSync(join(dir, name), 'utf8').trim())
 })

@@ -96,6 +96,13 @@ test('finds a failed event, explains it, plans and makes its replay, under its o
   expect(explained).toMatch(/Subscriber app: failed after 1 attempts\. The last error: ".*500/)
   expect(JSON.parse(await mcp.ask('plan_replay', { source: 'stripe' }))).toMatchObject({ jobs: 1 })
 
+  expect(await mcp.ask('find_events', { stat: 'failed', limit: 'all' })).toMatch(
+    /^refused: limit: must be a .*; unknown "stat" \(did you mean "state"\?\); allowed: /,
+  )
+  await expect(mcp.ask('find_event')).rejects.toThrow(
+    'there is no tool "find_event" (did you mean "find_events"?)',
+  )
+
   mend()
   expect(JSON.parse(await mcp.ask('replay_event', { id, why: 'the app is mended' }))).toMatchObject({
     jobs: 1,

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startEmbedded } from '../../../src/ledger/embedded/embedded.ts'
 import type { Fault } from '../../../src/prove/judge.ts'
 import type { Proof, ScheduleResult } from '../../../src/prove/result.ts'
 import { cli, temporaryDirectory } from '../../support/cli.ts'
@@ -165,4 +167,54 @@ test('it refuses to run where it could do harm, with exit code 2', async () => {
     expect.stringContaining('nothing listens'),
   ])
   expect(await run('--urls', 'x')).toEqual([2, expect.stringContaining('did you mean "--url"?')])
+})
+
+test('the database of `hookonce dev` needs no password on the command line', {
+  timeout: 300_000,
+}, async () => {
+  const dir = temporaryDirectory()
+  const server = await startEmbedded({ dir })
+  const pool = new pg.Pool({ connectionString: server.url })
+  onTestFinished(async () => {
+    await pool.end()
+    await server.leave()
+  })
+  await pool.query(tables)
+  const port = await freePort()
+  const ran = await cli(
+    [
+      ...['prove', '--provider', 'stripe', '--url', `http://127.0.0.1:${port}/webhooks/stripe`, '--json'],
+      ...['--database', 'embedded', '--dir', dir, '--only', 'same-again', '--patience', '10s'],
+      ...['--start', `${process.execPath} test/provers/receiver.mjs`],
+    ],
+    { PORT: String(port), STRIPE_WEBHOOK_SECRET: 'whsec_prove' },
+  )
+  expect([ran.code, ran.stderr]).toEqual([0, ''])
+  const proof = ran.json<Proof>()
+  expect(proof.watched.join()).toMatch(/rows of \d+ tables: .*public\.invoice/)
+  expect(ran.stdout + ran.stderr).not.toContain(readFileSync(join(dir, 'password'), 'utf8').trim())
+  // The server was running before, and is not stopped.
+  const { rows } = await pool.query('select count(*)::int as invoices from invoice')
+  expect(rows[0].invoices).toBeGreaterThan(0)
+})
+
+test('without the folder of `hookonce dev` there is no embedded database', async () => {
+  const ran = await cli(
+    [
+      'prove',
+      '--provider',
+      'stripe',
+      '--url',
+      'http://127.0.0.1:1/',
+      '--database',
+      'embedded',
+      '--dir',
+      '/nowhere',
+    ],
+    { STRIPE_WEBHOOK_SECRET: 'whsec_prove' },
+  )
+  expect([ran.code, ran.stderr]).toEqual([
+    2,
+    expect.stringContaining('there is no ledger in /nowhere: start'),
+  ])
 })

@@ -1,14 +1,7 @@
 import type { GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb'
 import { HookonceError } from '../../../model/errors.ts'
+import type { DynamoLike } from './dynamo-like.ts'
 import { type Change, expressionsOf, type Item } from './item.ts'
-
-/**
- * A `DynamoDBClient` of @aws-sdk/client-dynamodb, by shape, so that any installed version works.
- */
-export interface DynamoLike {
-  send(command: never): Promise<unknown>
-  destroy(): void
-}
 
 /** The DynamoDB operations of the store, with the caller's client or our own. */
 export interface Dynamo {

@@ -5,7 +5,8 @@ import { decideAcquire, isExpired, type Settlement } from '../../decide.ts'
 import type { KeyRecord } from '../../record.ts'
 import type { KeyId, KeyStore } from '../../store.ts'
 import { clientClock, unexpiredLock } from '../client-clock.ts'
-import { type Dynamo, type DynamoLike, openDynamo } from './client.ts'
+import { type Dynamo, openDynamo } from './client.ts'
+import type { DynamoLike } from './dynamo-like.ts'
 import {
   type Change,
   expiryOf,
