@@ -41,7 +41,7 @@ const retrySchema = strict({
   maxAgeMs: retryFields.maxAgeMs.default(72 * HOUR_MS),
   /** The first retry comes within this time, the next within twice this time. */
   baseDelayMs: retryFields.baseDelayMs.default(2 * SECOND_MS),
-  /** So the end of an outage is noticed within an hour. */
+  /** A maximum of an hour, so that the end of an outage is noticed within an hour. */
   maxDelayMs: retryFields.maxDelayMs.default(HOUR_MS),
 })
 
@@ -49,8 +49,8 @@ export const retentionSchema = strict({
   /** Bodies hold personal data: a month is enough to investigate a complaint. */
   bodyDays: days.default(30),
   /**
-   * A key protects against repeats for as long as it is kept. Never less than the provider may
-   * retry, plus a day.
+   * A key detects repeats for as long as it is kept. At least as long as the provider may retry,
+   * plus a day.
    */
   keyDays: days.default(90),
 })
@@ -68,7 +68,7 @@ const outboxSchema = strict({
   publishers: z.union([z.literal('elsewhere'), z.record(z.string().min(1), publish)], {
     error: "must be publishers by topic, or 'elsewhere'",
   }),
-  /** Lanes in flight for each publisher. */
+  /** The number of lanes in flight for each publisher. */
   concurrency: z.int().positive().default(32),
   /** A broker answers in milliseconds, a slow HTTP endpoint in seconds: 30 s is a timeout. */
   timeoutMs: timerMs.default(30 * SECOND_MS),
@@ -81,8 +81,8 @@ const outboxSchema = strict({
 /** Encrypts bodies and headers in the ledger. */
 const encryptionSchema = strict({
   /**
-   * 32 bytes in base64 or hex. Several during a rotation: the first wraps new data keys, the others
-   * open older ones.
+   * 32 bytes in base64 or hex. During a rotation there are several keys: the first wraps new data
+   * keys, the others open older data keys.
    */
   key: z.custom<Secret>(
     isSecret,
@@ -129,8 +129,8 @@ export const optionsSchema = strict({
   concurrency: z.int().positive().default(32),
   leaseMs: timerMs.int().min(500).default(DEFAULT_LEASE_MS),
   /**
-   * Jobs accepted by another process are noticed within this time, if its announcement was lost.
-   * Jobs accepted by this process are noticed at once.
+   * The time within which jobs of another process are noticed if its announcement was lost. Jobs of
+   * this process are noticed at once.
    */
   pollMs: timerMs.min(10).default(500),
   maxConnections: z.int().min(2).default(10),
@@ -195,8 +195,8 @@ export const optionsSchema = strict({
   })
   .refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
     path: ['outbox', 'keepDays'],
-    // An event whose key was pruned is new when it arrives again, but its messages have the old
-    // ids.
+    // An event whose key was pruned counts as new when it arrives again, but its messages have the
+    // old ids.
     message:
       'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
   })
@@ -213,13 +213,13 @@ export const subscriberSchema = strict({
     .regex(/^[^/\0\p{Surrogate}]{1,200}$/u, 'must be 1 to 200 characters without "/"')
     .optional(),
   timeoutMs: timerMs.default(HANDLER_MS),
-  /** Returns an order key. Events with the same one run one at a time, in recorded order. */
+  /** Returns an order key. Events with the same order key run one at a time, in recorded order. */
   ordered: z
     .custom<(event: Event) => string>((value) => typeof value === 'function', 'must be a function')
     .optional(),
   /**
-   * Chooses among the events of its types, when they arrive. The subscriber gets no job on an event
-   * for which it returns false.
+   * Chooses among the events of its types when they arrive. If the filter returns false, the
+   * subscriber gets no job on the event.
    */
   filter: z
     .custom<(event: Event) => boolean>((value) => typeof value === 'function', 'must be a function')
@@ -243,15 +243,15 @@ export function checkOptions(options: unknown): CheckedOptions {
 }
 
 /**
- * The outbox of this process: exists even without publishers of the user, if alerts have channels.
- * Then other processes may publish the user's messages.
+ * The outbox of this process. If alerts have channels, it exists even without publishers of the
+ * user. Other processes may then publish the user's messages.
  */
 export function outboxOf({ outbox, alerts }: CheckedOptions): OutboxOptions | undefined {
   if (outbox || !alerts || Object.keys(alerts.channels).length === 0) return outbox
   return check(outboxSchema, { publishers: {} }, 'outbox')
 }
 
-/** Tests set it in the environment. Any other value means the safe default. */
+/** Tests set the environment variable. Any other value means the safe default. */
 function durabilityOf({ HOOKONCE_DURABILITY }: NodeJS.ProcessEnv): 'required' | 'unsafe' {
   return HOOKONCE_DURABILITY === 'unsafe' ? 'unsafe' : 'required'
 }
@@ -261,8 +261,8 @@ export function checkSubscriberOptions(options: unknown, where: string): Checked
 }
 
 /**
- * The policy of one subscriber, or of the outbox: its own values, else those for all. A schedule
- * also sets the number of attempts, unless `maxAttempts` is set too.
+ * The retry policy of one subscriber, or of the outbox: its own values, else the general values. A
+ * schedule also sets the number of attempts, unless `maxAttempts` is set too.
  */
 export function retryPolicy(
   all: CheckedOptions['retry'],
@@ -277,7 +277,7 @@ export function retryPolicy(
   }
 }
 
-/** How long keys of a source are kept: never less than its provider may retry, plus a day. */
+/** How long keys of a source are kept: at least as long as its provider may retry, plus a day. */
 export function keySeconds(options: CheckedOptions, source: Source): number {
   const margin = DAY_MS
   return Math.ceil(Math.max(options.retention.keyDays * DAY_MS, source.retryWindowMs + margin) / SECOND_MS)
@@ -287,13 +287,13 @@ export function bodySeconds(options: CheckedOptions): number {
   return Math.ceil((options.retention.bodyDays * DAY_MS) / SECOND_MS)
 }
 
-/** The master keys as texts. Reads files and calls functions: once, when the ledger is opened. */
+/** The master keys as texts. Reads files and calls functions, once, when the ledger is opened. */
 export async function encryptionKeys({ encryption }: Pick<CheckedOptions, 'encryption'>): Promise<string[]> {
   if (!encryption) return []
   const owner = { provider: 'hookonce() encryption', tenant: 'default' }
   const secret = secretOf(encryption.key, owner)
   const texts = [await ('fixed' in secret ? secret.fixed : secret.read())].flat()
-  // An empty text among others is a mistake too: events would be stored under the wrong key.
+  // One empty text among several is a mistake too: events would be stored under the wrong key.
   const given = texts.flatMap((text) => (text?.trim() ? [text] : []))
   if (given.length > 0 && given.length === texts.length) return given
   throw new HookonceError(

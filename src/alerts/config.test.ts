@@ -97,6 +97,6 @@ test('a source has the rules of all, but for those that it replaces', () => {
     failures: { count: 9, share: 0.01, windowMinutes: 15 },
     attention: { count: 1 },
   })
-  // Names of Object.prototype are names like any other.
+  // A source may have the name of a property of Object.prototype.
   expect(rulesOf(alerts, 'constructor').lag).toEqual({ seconds: 60 })
 })

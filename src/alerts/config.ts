@@ -3,8 +3,8 @@ import { targetSecret, targetUrl } from '../http/target.ts'
 import { check, strict } from '../input/checked.ts'
 
 /*
- * The options of alerts: rules, and the channels that get the messages. The same schema is made
- * twice: for programs, which pass secrets, and for configuration files, which refer to them.
+ * The options of alerts: the rules, and the channels that get the messages. One function makes two
+ * schemas: programs pass secrets, and configuration files refer to secrets.
  */
 
 /** Counts per minute are kept for two hours. */
@@ -110,9 +110,11 @@ function schemaWith(secrets: SecretFields) {
     name: z.string().min(1).max(100).default('hookonce'),
     channels: z.record(channelName, channel).default({}),
     rules: rulesSchema.prefault({}),
-    /** Rules of one source. They replace those above. */
+    /** Rules of one source. They replace the general rules of the same name. */
     sources: z.record(z.string(), strict(rules).partial()).default({}),
-    /** How often the rules are evaluated, by one of all processes. */
+    /**
+     * How often the rules are evaluated. One process at a time evaluates them for all processes.
+     */
     everySeconds: z.number().min(1).max(3600).default(30),
     /** The condition must be false for this long: a short pause does not resolve an alert. */
     resolveAfterMinutes: z.number().min(0).max(1440).default(5),
@@ -141,7 +143,7 @@ export type AlertOptions = z.input<typeof alertsSchema>
 export type CheckedAlerts = Readonly<z.output<typeof alertsSchema>>
 export type AlertChannel = CheckedAlerts['channels'][string]
 
-/** Which field of each type of channel is a secret. */
+/** The field of each type of channel that holds a secret. */
 const SECRET_FIELD = { slack: 'url', webhook: 'secret', smtp: 'server' } as const
 
 /** Replaces the references of a configuration file by the secrets. Errors do not quote them. */

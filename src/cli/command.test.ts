@@ -20,7 +20,7 @@ test.each(['', '2', 'h', '-1h', '1.5h', '2 h', '2w'])(
 )
 
 test.each(['', '-1', '65536', '80.5', 'http'])('the port "%s" is refused with the usage', (text) => {
-  // An empty text is the number 0 to JavaScript, and any free port to us: that must be asked for.
+  // Number('') is 0, and port 0 means any free port. Any free port must be requested explicitly.
   expect(() => parsePort(command, text)).toThrow('hookonce test [--limit N]')
 })
 

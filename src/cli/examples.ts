@@ -1,7 +1,7 @@
 /** A command to type, and its effect. */
 export type Example = readonly [line: string, meaning: string]
 
-/** For the help text of each command. */
+/** Examples for the help text of each command. */
 export const examples: Readonly<Record<string, readonly Example[]>> = {
   dev: [
     ['hookonce dev', 'starts with an embedded PostgreSQL and prints a command to try'],

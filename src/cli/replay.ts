@@ -46,7 +46,7 @@ const options = {
   why: { type: 'string' },
 } as const
 
-/** Options that need another option. Without it they would have no effect, so they are an error. */
+/** Options that need another option. Alone they would have no effect, so they are an error. */
 const GO_WITH = [
   { names: ['since'], modes: ['failed'] },
   { names: ['source', 'limit', 'tenant'], modes: ['failed', 'retrying'] },
@@ -162,7 +162,7 @@ function planText({ receiptId, jobs }: FreshPlan): string {
   return `a fresh replay of ${receiptId} would repeat:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
 }
 
-/** Refused without a terminal, because nobody can confirm. */
+/** Without a terminal nobody can confirm, so the replay is refused. */
 async function confirm(plan: string): Promise<void> {
   process.stderr.write(`${plan}\n`)
   if (!process.stdin.isTTY) throw usageError({ usage }, 'there is no terminal to confirm at: give --yes')

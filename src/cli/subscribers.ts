@@ -136,7 +136,7 @@ function summary({ from, to, unwanted, begun }: WaitingPlan, jobs: number): Reco
   return { tenant, source, subscriber, to: to?.subscriber ?? null, jobs, unwanted, begun }
 }
 
-/** On standard error, so that standard output can be piped into another program. */
+/** Prints to standard error, so that standard output can be piped into another program. */
 function warn({ to, unwanted, begun }: WaitingPlan): void {
   const warnings: string[] = []
   for (const { type, jobs } of unwanted)

@@ -26,7 +26,10 @@ test('examples use verbs and options that the usage of their command names', () 
   expect(wrong).toEqual([])
 })
 
-/** Options that a file of this folder accepts, by the names of their constants, or of the file. */
+/**
+ * Options that a file of this folder accepts. Shared options are looked up by the name of their
+ * constant.
+ */
 function acceptedOptions(file: string): string[] {
   const text = readFileSync(new URL(file, import.meta.url), 'utf8')
   const own = [...text.matchAll(/^\s+'?([a-z][a-z-]*)'?: \{ type: '(?:string|boolean)'/gm)]
@@ -42,7 +45,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   filterOptions: ['source', 'subscriber', 'type', 'since', 'until'],
   gatewayOptions: ['config', 'port', 'admin-host', 'admin-port', 'admin-path', 'drain'],
 }
-/** Kept for those who still use it: the old name of an option. */
+/** Options that still work under an old name, but are not in the usage. */
 const OLD_NAMES = new Set(['trigger --override'])
 
 test('every option that a command accepts is in its usage, and so in its completion', () => {

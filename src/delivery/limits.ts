@@ -11,12 +11,15 @@ export const bodyLimitFields = {
     .int()
     .positive()
     .default(5 * MIB),
-  /** Bodies being read and events being recorded or handled, together: beyond it, 503. */
+  /**
+   * The limit on bodies being read and events being recorded or handled, together. Beyond it, the
+   * answer is 503.
+   */
   maxHeldBytes: z
     .int()
     .positive()
     .default(256 * MIB),
-  /** From the headers to the end of the body. The slowest provider gives up after 30 s. */
+  /** The time from the headers to the end of the body. The slowest provider gives up after 30 s. */
   bodyTimeoutMs: z.int().positive().max(MAX_TIMER_MS).default(15_000),
 }
 

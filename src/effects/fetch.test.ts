@@ -5,7 +5,7 @@ import { collectGarbage } from '../../test/support/collect-garbage.ts'
 import { effectFetch } from './fetch.ts'
 import type { HandlerRun } from './run.ts'
 
-/** A service that takes requests and never answers. */
+/** A service that accepts requests and never answers. */
 async function silentService(): Promise<{ url: string; called: Promise<void> }> {
   let onCall = (): void => undefined
   const called = new Promise<void>((resolve) => {

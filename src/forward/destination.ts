@@ -60,11 +60,11 @@ const orderPlace = z
 
 export const destinationSchema = strict({
   url: targetUrl,
-  /** Two during a rotation: each request then carries both signatures. */
+  /** Two secrets during a rotation: each request then carries both signatures. */
   secret: z
     .union([signingReference, z.array(signingReference)], { error: SECRET_FORM })
     .refine((given) => [1, 2].includes([given].flat().length), SECRET_COUNT),
-  /** The sources whose events it gets. The default is all. */
+  /** The sources whose events the destination gets. The default is all. */
   sources: z.array(z.string()).optional(),
   types: z.string().default('*'),
   /** Headers of the delivery to forward, in addition to those that the source reads. */
@@ -74,14 +74,14 @@ export const destinationSchema = strict({
   timeoutMs: positive.max(HOUR_MS).optional(),
   retry: strict(retryFields).partial().optional(),
   concurrency: z.int().positive().optional(),
-  /** Over all processes. */
+  /** The rate over all processes. */
   rate: rateSchema.optional(),
   /** Holds its jobs while most requests fail. */
   circuit: circuitSchema.optional(),
   maxConnections: z.int().positive().max(1_000).optional(),
   /** Events with the same value at this place are forwarded one at a time, in recorded order. */
   orderBy: orderPlace.optional(),
-  /** A function, or the path of a module whose default export is one. */
+  /** A function, or the path of a module whose default export is a function. */
   transform: z
     .union([z.string().min(1), z.custom<Transform>((value) => typeof value === 'function')], {
       error: 'must be a function, or the path of a module whose default export is one',
@@ -93,24 +93,24 @@ export const destinationSchema = strict({
 
 type CheckedDestination = z.output<typeof destinationSchema>
 
-/** How requests authenticate, with the secrets themselves. */
+/** The authentication of requests, with resolved secrets. */
 export type Auth = z.output<typeof authSchema>
 
 /** A destination with its secrets and its transform loaded. */
 export interface Destination extends Omit<CheckedDestination, 'secret' | 'transform'> {
   readonly name: string
-  /** `whsec_…`; of two, the first is the newer one. */
+  /** `whsec_…`. If there are two, the first is the newer one. */
   readonly secret: string | readonly string[]
-  /** A place in a file: it runs in a thread of its own. */
+  /** A transform in a file runs in its own thread. */
   readonly transform?: Transform | TransformPlace | undefined
 }
 
 /** Collects the faults of a configuration, each with its place in the file. */
 export interface FaultReport {
   report(fault: Fault): void
-  /** The secret of a reference. Undefined: its fault was reported. */
+  /** The secret of a reference. Undefined: the reference is faulty, and the fault was reported. */
   secret(reference: string, path: readonly PropertyKey[], use: string): string | undefined
-  /** Undefined: the error of `make` was reported. */
+  /** The result of `make`. Undefined: `make` threw, and the error was reported. */
   attempt<Result>(path: readonly PropertyKey[], make: () => Promise<Result>): Promise<Result | undefined>
 }
 
@@ -163,7 +163,7 @@ export async function loadDestination(
 }
 
 interface SecretTerms {
-  /** What the secret is for. */
+  /** The purpose of the secret. */
   readonly use: string
   readonly schema: z.ZodType<string>
 }

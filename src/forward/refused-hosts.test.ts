@@ -24,7 +24,7 @@ test('names that lead to refused addresses only are found, and nothing else', as
       at('both', 'http://both/'),
       at('outside', 'https://outside/'),
       at('unknown', 'https://unknown/'),
-      // Refused already when the configuration is read.
+      // The reading of the configuration already refuses this host.
       at('literal', 'http://10.0.0.1/'),
     ],
     async (host) => {

@@ -5,7 +5,7 @@ import { gate } from './api/gate.ts'
 
 const TOKEN = 'a-token-of-24-characters'
 
-/** Whether a request with these headers gets in; otherwise the code of the refusal. */
+/** Whether a request with these headers has access. Otherwise the code of the refusal. */
 async function entering(
   token: string | undefined,
   headers: IncomingMessage['headers'],

@@ -16,7 +16,7 @@ test.each([
   ['/in/acme/stripe', 'acme/stripe'],
   ['/in/paypal', 'paypal'],
   ['/in/b%20o/paypal', 'paypal'],
-  // The tenant must be the right one.
+  // The path must name the right tenant.
   ['/in/bolt/stripe', 'bolt/stripe'],
   ['/in/acme%2Fstripe', 'acme/stripe'],
   ['/in/none', 'none'],

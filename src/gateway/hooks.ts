@@ -22,9 +22,15 @@ export interface GatewayDeps {
   readonly resolve?: Resolve
 }
 
-/** Requests in flight to one destination. A destination that hangs occupies no more than this. */
+/**
+ * The limit on requests in flight to one destination. A destination that hangs occupies no more
+ * than this.
+ */
 export const CONCURRENCY = 32
-/** Requests in flight in one process, however many destinations there are: each holds a body. */
+/**
+ * The limit on requests in flight in one process, for any number of destinations: each request
+ * holds a body.
+ */
 const MOST_AT_ONCE = 256
 
 /** hookonce for a gateway: every destination subscribes to the sources of its routes. */
@@ -51,7 +57,7 @@ export function gatewayHooks(
     ...(alerts === 'off' ? {} : { alerts }),
   })
   const tracing = observers(allObservers)
-  // Errors are stored in plain text.
+  // Errors are stored unencrypted.
   const isEncrypted = (encryption ?? options.encryption) !== undefined
   for (const destination of destinations) {
     const { name } = destination
@@ -77,12 +83,14 @@ export function gatewayHooks(
   return hooks
 }
 
-/** Does nothing in a process without an SDK. */
+/** Does nothing in a process without an SDK of OpenTelemetry. */
 function openTelemetryOf({ openTelemetry: options }: HooksConfig): CustomObserver[] {
   return options === 'off' ? [] : [openTelemetry(options)]
 }
 
-/** Room for every destination at its limit, so one that hangs takes nothing from the others. */
+/**
+ * Slots for every destination at its limit, so a destination that hangs takes no slot from others.
+ */
 function roomFor(destinations: readonly Destination[]): number {
   const all = destinations.reduce((sum, { concurrency = CONCURRENCY }) => sum + concurrency, 0)
   return Math.min(Math.max(all, 1), MOST_AT_ONCE)
@@ -96,7 +104,7 @@ function subscriberOptions(destination: Destination): SubscriberOptions {
   const { timeoutMs = HANDLER_MS, retry, orderBy } = destination
   return {
     name,
-    // One app, whatever the source: its circuit, rate and concurrency are shared.
+    // A destination is one app for all sources, so its circuit, rate and concurrency are shared.
     limiter: name,
     concurrency,
     circuit,

@@ -6,8 +6,8 @@ import { ask } from './questions.ts'
 type Done = ((error: Error | null) => void) | undefined
 
 /**
- * A process as node:cluster has it: a closed channel is told to the callback, or else thrown at
- * everybody.
+ * A process with the behaviour of node:cluster: the callback receives the error of a closed
+ * channel, and without a callback the error is emitted.
  */
 function child(send: (it: EventEmitter, id: string, done: Done) => void): Child {
   const it = new EventEmitter()

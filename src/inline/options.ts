@@ -11,8 +11,8 @@ const optionsSchema = strict({
   ...policyFields,
   store: storeField,
   /**
-   * Part of the identity of an event: two endpoints of one provider need two names. By default the
-   * provider's.
+   * Part of the identity of an event: two endpoints of one provider need two names. Default: the
+   * name of the provider.
    */
   name: z.string().min(1).max(64).optional(),
   /** Event types, or patterns with `*`. Other events are acknowledged and not handled. */
@@ -23,12 +23,12 @@ const optionsSchema = strict({
    */
   handler: policyFields.handler.unwrap().optional(),
   onCrash: z.enum(['auto', 'reexecute', 'unknown']).default('auto'),
-  /** The default, and the minimum, is the time for which the provider retries, plus a day. */
+  /** The default, and the minimum, is the time during which the provider retries, plus a day. */
   ttlMs: z.int().positive().optional(),
   /**
-   * The answer to a copy while the first delivery is being handled. `refuse`: 409, so that the
-   * provider retries, whatever happens to the first. `accept`: 202, for providers that disable
-   * endpoints after errors; if the first then crashes, the event is not sent again.
+   * The answer to a copy while the first delivery is being handled. `refuse`: 409, so the provider
+   * retries, whatever happens to the first delivery. `accept`: 202, for providers that disable
+   * endpoints after errors. If the first delivery then crashes, the event is not sent again.
    */
   inProgress: z.enum(['refuse', 'accept']).default('refuse'),
   ...bodyLimitFields,

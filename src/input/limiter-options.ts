@@ -13,21 +13,24 @@ const milliseconds = z
 const circuit = strict({
   /** The circuit opens if at least this share of the latest jobs failed. */
   failureRate: z.number().positive().max(1).default(0.5),
-  /** Does not open before this many jobs have run: two failures of three are no outage. */
+  /**
+   * The circuit does not open before this many jobs have run: two failures of three are not an
+   * outage.
+   */
   minSamples: z.int().min(1).max(100).default(10),
   /**
-   * Older runs do not count. Ten runs that each take a handler's whole minute end within five
-   * minutes, even if only two run at a time.
+   * Older runs do not count. Even with two at a time, ten runs of a minute each (the handler's
+   * timeout) end within five minutes.
    */
   windowMs: milliseconds.default(5 * MINUTE_MS),
   /** The first probe comes after this time: a restart takes some ten seconds. */
   openMs: milliseconds.default(10 * SECOND_MS),
   /**
-   * After each failed probe the time doubles, up to this limit, so that the end of an outage is
+   * The delay doubles after each failed probe, up to this limit, so that the end of an outage is
    * noticed soon.
    */
   maxOpenMs: milliseconds.default(5 * MINUTE_MS),
-  /** This many probes in a row must succeed, because a single success can be chance. */
+  /** This many probes in a row must succeed, because one success can be chance. */
   probes: z.int().min(1).max(100).default(3),
 }).refine(({ openMs, maxOpenMs }) => openMs <= maxOpenMs, {
   path: ['maxOpenMs'],
@@ -39,11 +42,13 @@ export const circuitSchema = z.union([z.literal('off'), circuit], {
 })
 
 export const rateSchema = strict({
-  /** Runs that begin per second, over all processes. `0.1`: one in ten seconds. */
+  /**
+   * The number of runs that begin per second, over all processes. `0.1`: one run in ten seconds.
+   */
   perSecond: z.number().positive().max(1_000_000),
   /**
-   * How many runs may begin at once after a quiet time. The default is the runs of a quarter of a
-   * second, so that no second has many more than `perSecond`.
+   * How many runs may begin at once after a quiet time. The default is a quarter of `perSecond`, so
+   * that no second has many more than `perSecond` runs.
    */
   burst: z.number().min(1).max(1_000_000).optional(),
 })

@@ -3,7 +3,7 @@ import type { ResponseOf } from '../client/index.ts'
 export type Chain = ResponseOf<'GET', '/events/{id}'>
 type Job = Chain['jobs'][number]
 
-/** What became of an event, and what to do next, in sentences for people and agents. */
+/** Explains the state of an event and the next action, in sentences for people and agents. */
 export function explain(chain: Chain): string {
   return [recorded(chain), ...chain.jobs.map((job) => explainJob(chain, job)), ...noJobs(chain)].join('\n')
 }
@@ -75,7 +75,7 @@ function unknownEffects({ effects }: Chain, { subscriber, reason }: Job): string
     .join(' ')
 }
 
-/** What a replay would not repeat. */
+/** The parts of an event that a replay would not repeat. */
 function doneBy({ steps, effects, messages }: Chain, { subscriber }: Job): string[] {
   const ofJob = <Item extends { readonly subscriber: string }>(items: readonly Item[]): Item[] =>
     items.filter((item) => item.subscriber === subscriber)

@@ -19,7 +19,7 @@ function client(methods: RpcMethods) {
     stop: () => stopping.abort(),
     write: (line: unknown) =>
       input.write(typeof line === 'string' ? `${line}\n` : `${JSON.stringify(line)}\n`),
-    /** Every message so far, once there are so many. */
+    /** All messages so far, once there are this many. */
     async messages(count: number) {
       while (text.split('\n').length <= count) await once(output, 'data')
       return text

@@ -10,8 +10,8 @@ export function ledgerNames(schema: string, count: number): string[] {
 }
 
 /**
- * The ledger of a tenant that no ledger knows yet. Only a first choice: it is recorded, and the
- * record counts from then on, so that another number of ledgers moves nobody.
+ * The ledger of a tenant that no ledger knows yet. This is only the first choice: it is recorded,
+ * and the record is authoritative. So another number of ledgers moves no tenant.
  */
 export function hashedLedger(tenant: string, names: readonly string[]): string {
   const number = Number.parseInt(hash('sha256', tenant, 'hex').slice(0, 12), 16)

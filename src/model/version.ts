@@ -59,10 +59,10 @@ function timestamp(date: Date, beyondMs: string): string {
   return `${date.toISOString().slice(0, -1)}${beyondMs.padEnd(6, '0')}Z`
 }
 
-/** Negative, zero or positive, as for sorting. Both are of one kind. */
+/** Negative, zero or positive, as for sorting. Both versions must be of one kind. */
 export function compareVersions(a: Version, b: Version): number {
   if (a.as === 'number') return compareDecimals(a.value, b.value)
-  // By bytes: the order of a language would depend on the machine.
+  // Compares bytes: the order of a language would depend on the machine.
   return Buffer.compare(Buffer.from(a.value), Buffer.from(b.value))
 }
 

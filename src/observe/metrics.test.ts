@@ -14,7 +14,7 @@ const attempt: AttemptFact = {
   durationMs: 20,
   ageMs: 300,
 }
-/** A meter, and its metrics as Prometheus reads them. */
+/** A meter, and its metrics in the text format of Prometheus. */
 function metrics() {
   const { observer, snapshot } = meter()
   return {

@@ -73,7 +73,7 @@ function windowOf({ wants }: RecordedSource, { since, until, types }: Options): 
   }
 }
 
-/** An event whose key was pruned would look as if it never arrived, and take effect again. */
+/** An event whose key was pruned would look missing, and take effect again. */
 function requireKeys({ name, keySeconds }: RecordedSource, { sinceMs }: ListWindow): void {
   if (Date.now() - sinceMs <= keySeconds * SECOND_MS) return
   throw new HookonceError(
@@ -90,7 +90,7 @@ interface NarrowQuestion {
   readonly draft: ReportDraft
 }
 
-/** A type that no provider has. Subscribers that match it want every type. */
+/** A type that no provider has. Subscribers that match it get every type. */
 const ANY_TYPE = 'hookonce/any.type'
 
 /** Some lists have types that the provider does not send here. They do not count as missing. */

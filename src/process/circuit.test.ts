@@ -12,7 +12,7 @@ const OPTIONS = {
   probes: 1,
 }
 
-/** At which of these runs the circuit wants to open; `F` failed, `.` succeeded. */
+/** The runs at which the circuit should open. `F` failed, `.` succeeded. */
 function opensAt(runs: string, options: Partial<typeof OPTIONS> = {}, everyMs = 1): number | undefined {
   const circuit = new Circuit({ ...OPTIONS, ...options })
   const at = [...runs].findIndex((run, n) => circuit.sample(`job ${n}`, run === 'F', n * everyMs))

@@ -1,9 +1,12 @@
-/** The inputs that decide what a run can prove. */
+/** The inputs that limit the proof of a run. */
 export interface Reach {
   readonly hasDatabase: boolean
   readonly hasDownstream: boolean
   readonly hasStart: boolean
-  /** The variable that directs the receiver through the proxy, and whether it did. */
+  /**
+   * The variable that directs the receiver through the proxy, and whether the receiver used the
+   * proxy.
+   */
   readonly databaseVariable: string
   readonly wasProxied: boolean
 }

@@ -11,7 +11,7 @@ import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 export interface RecentDuplicates {
   /** Remembers a known receipt, with the time when the ledger was queried. */
   add(receiptId: string, known: KnownReceipt, askedAtMs: number): void
-  /** The hash of the recorded body; undefined: query the ledger. */
+  /** The hash of the recorded body. Undefined: query the ledger. */
   bodyOf(receiptId: string): Uint8Array | undefined
   /**
    * A server answered a statement that was sent at this time. A different server empties the
@@ -23,15 +23,15 @@ export interface RecentDuplicates {
 }
 
 /**
- * As long as quick retries last. A receipt that was deleted by hand is recorded again after this
- * time.
+ * As long as a provider's first, quick retries last. A receipt that was deleted by hand is recorded
+ * again after this time.
  */
 const MAX_SECONDS = 60
-/** A few megabytes. */
+/** This many entries take a few megabytes. */
 const MAX_RECEIPTS = 8_192
 /**
- * A host that loses power closes no connection, so silence must end the use of the memory as well.
- * During a storm the counts of duplicates are written, and answered, once a second.
+ * A host that loses power closes no connection, so a time without answers must also end the use of
+ * the memory. During a storm the counts of duplicates are written, and answered, once per second.
  */
 const MAX_SILENCE_MS = 3_000
 
@@ -41,7 +41,7 @@ interface Known {
 }
 
 export function recentDuplicates(now: () => number = () => performance.now()): RecentDuplicates {
-  // In insertion order, so that the first are the oldest.
+  // In insertion order, so the first entries are the oldest.
   const known = new Map<string, Known>()
   let currentServer: number | undefined
   let answeredAtMs = Number.NEGATIVE_INFINITY
@@ -66,7 +66,7 @@ export function recentDuplicates(now: () => number = () => performance.now()): R
       if (isOutdated) return
       known.delete(receiptId)
       known.set(receiptId, {
-        // A copy: the driver's buffer is a slice that would keep eight kilobytes alive.
+        // A copy: the driver's buffer is a slice, and would keep eight kilobytes alive.
         bodySha256: Uint8Array.from(bodySha256),
         untilMs: askedAtMs + Math.min(secondsLeft, MAX_SECONDS) * 1_000,
       })

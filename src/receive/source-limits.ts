@@ -7,9 +7,9 @@ export const addressRange = z
   .string()
   .refine((text) => parseRange(text) !== undefined, 'expected an IP address or a range: "192.0.2.0/24"')
 
-/** Limits of one source. They hold per process. */
+/** Limits of one source, per process. */
 export const sourceLimitFields = {
-  /** Only these addresses may deliver. Empty: none may. */
+  /** Only these addresses may deliver. Empty: no address may. */
   allow: z.array(addressRange).max(10_000).optional(),
   /** Genuine deliveries per second. All deliveries of a second may arrive at once. */
   ratePerSecond: z.number().positive().optional(),

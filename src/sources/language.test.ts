@@ -117,7 +117,7 @@ describe('what is signed', () => {
     expect(verified(`${ours},${ours}`)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
     expect(verified('1700000000000')).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
     expect(verified(`1700000000001,${ours}`)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
-    // Only so many are compared.
+    // Only this many signatures are compared.
     expect(verified(['1700000000000', ...Array(8).fill(other), ours].join(','))).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
     })
@@ -151,7 +151,7 @@ describe('what is signed', () => {
     const ours = hmac(`n0nce=.${BODY}`)
     expect(verified(`t=n0nce=,s=${ours}`)).toEqual({ ok: true, secret: 1 })
     expect(verified(`s=${ours},t=n0nce=`)).toMatchObject({ ok: true })
-    // Of repeated items the first counts.
+    // Of repeated items, the first is used.
     expect(verified(`t=other,t=n0nce=,s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     expect(verified(`s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MISSING' })
     expect(verified(`t=ĳ,s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })

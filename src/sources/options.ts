@@ -13,7 +13,7 @@ type OneSecret = string | undefined | { readonly env: string } | { readonly file
 /** The secrets as texts. */
 export type ResolvedSecret = string | undefined | readonly (string | undefined)[]
 
-/** The owner of the secrets that a function must return. */
+/** The name of the source whose secrets a function must return. */
 export interface SecretOwner {
   readonly provider: string
   readonly tenant: string
@@ -65,7 +65,7 @@ export const optionsShape = {
    * fetched.
    */
   keyNames: z.array(z.string().min(1).max(2_000)).max(16).default([]),
-  /** Whether to follow the links with which a sender asks to confirm a subscription. */
+  /** Whether to follow the links by which a sender confirms a subscription. */
   confirm: z.enum(['on', 'off']).default('off'),
   /**
    * Receives the secret of a handshake, so that you can store and configure it. Without it, such a

@@ -35,7 +35,10 @@ export function permutations<S extends Sources>({ open, restore }: PermutationKi
       known.set(id, result)
       return result
     }
-    /** Undefined: the schedule leads to the same rows as its events once each, in their order. */
+    /**
+     * Undefined: the schedule leads to the same rows as delivering each event once, in the given
+     * order.
+     */
     const faultOf = async (schedule: Schedule): Promise<string | undefined> => {
       const plain = [...new Set(schedule)].sort((a, b) => a - b)
       return differences(await run(plain), await run(schedule))

@@ -3,7 +3,7 @@ import { type KeyNumbers, keyNumbers } from '../ledger/receipts/key-lint.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Chore } from './chore.ts'
 
-/** A wrong key stays wrong: one reminder per hour is enough. */
+/** The fault persists until the configuration changes, so one reminder per hour is enough. */
 const EVERY_MS = 60 * 60_000
 
 export function lintEventKeysChore(ledger: LedgerTables, observer: Observer): Chore {

@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers())
 
 class Down extends Error {}
 
-/** In the middle of the jitter, so that pauses are what they are called. */
+/** The middle of the jitter, so that pauses have exactly their nominal length. */
 function make() {
   const { attempt } = breaker(
     (error) => error instanceof Down,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type GroupCommitOptions, groupCommit } from './group-commit.ts'
 
-/** A commit that ends when the test says so. */
+/** A commit that ends when the test ends it. */
 interface Commit {
   readonly batch: readonly string[]
   succeed(): void
@@ -24,7 +24,7 @@ function commits(options: Partial<GroupCommitOptions<string>> = {}) {
   return { begun, group, batches: () => begun.map((commit) => commit.batch) }
 }
 
-/** Everything that is due now has happened. */
+/** Resolves when all pending callbacks have run. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(() => resolve())))
 
 test('an idle group commits a lone item at once', async () => {
@@ -159,7 +159,7 @@ test('where commits may overlap, the next starts when it carries as many as the 
   added.push(group.add('e'), group.add('f'), group.add('g'))
   await turn()
   expect(group.waiting).toBe(3)
-  // Answered out of turn: each waits for its own commit only.
+  // The commits end in the other order: each item waits for its own commit only.
   begun[1]?.succeed()
   expect(await Promise.all(added.slice(2, 4))).toEqual(['c done', 'd done'])
   await turn()

@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Reply = 'alive' | 'dead' | 'error' | 'silence'
 
-/** A ledger that answers heartbeats as it is told. */
+/** A ledger that answers heartbeats as the test sets it. */
 function ledger(reply: () => Reply): Queryable & { enlisted: number; beats: number; retired: number[] } {
   return {
     enlisted: 0,
@@ -110,7 +110,7 @@ test('contact is what was answered without a break: a failure, a silence or a lo
   expect(held.contactMs).toBe(0)
   await vi.advanceTimersByTimeAsync(2_500)
   expect(held.contactMs).toBe(2_500)
-  // The third beat fails, the fourth is answered.
+  // The third heartbeat fails, the fourth is answered.
   await vi.advanceTimersByTimeAsync(500)
   expect(held.contactMs).toBe(0)
   await vi.advanceTimersByTimeAsync(1_500)

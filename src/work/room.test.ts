@@ -32,12 +32,12 @@ test('a worker with more than its part leaves freed slots to one that was refuse
   expect(rung).toBe(1)
   expect(loud.free).toBe(0)
   expect(takeAll(quiet)).toBe(1)
-  // It took what it wanted: the next freed slot is anybody's.
+  // The worker took the slots that it wanted, so any worker may take the next freed slot.
   loud.add(-1)
   expect(rung).toBe(1)
   expect(loud.free).toBe(1)
 
-  // A worker that does not come back, because its ledger is down, does not hold up the others.
+  // A worker that does not ask again, because its ledger is down, does not delay the other workers.
   quiet.refused()
   expect(loud.free).toBe(0)
   at += 1_001

@@ -17,7 +17,7 @@ const FAIL_FREE = GIGABYTE / 2
 const WARN_SHARE = 0.1
 
 export interface LedgerPlace {
-  /** Undefined: the server is not ours, and its disk cannot be seen from here. */
+  /** Undefined: the server is not embedded, so its disk cannot be inspected from this process. */
   readonly dataDir: string | undefined
   readonly ledgerBytes: number
 }

@@ -23,7 +23,7 @@ export async function ask<Answer>(from: string, request: () => Promise<Answer>):
   try {
     return await request()
   } catch (error) {
-    // An error of the caller itself, such as a position that cannot be saved.
+    // An error of this process, such as a position that cannot be saved.
     if (error instanceof HookonceError) throw error
     if (!(error instanceof ApiError))
       throw new GatewayAway(`${from} does not answer: ${networkFault(error)}`, { cause: error })

@@ -19,14 +19,14 @@ test('the seconds before the last event are listed again, without the events tha
   expect([position.isSet(), position.isResumed]).toEqual([false, false])
   position.note(event('a', 0))
   position.note(event('b', 20))
-  // Committed late: it appears after "b".
+  // This event was committed late, so it appears after "b".
   position.note(event('c', 15))
   position.save()
   const again = openPosition(dir, 'one')
   expect([again.isSet(), again.isResumed]).toEqual([true, true])
   expect(again.listFrom()).toEqual(at(10))
   expect(['a', 'b', 'c', 'd'].filter(again.knows)).toEqual(['b', 'c'])
-  // Nothing of an earlier time moves it back.
+  // An earlier time does not move the position back.
   again.advance(at(5))
   expect(again.listFrom()).toEqual(at(10))
   expect(openPosition(dir, 'another').isSet()).toBe(false)

@@ -30,7 +30,7 @@ export interface Attempt {
 export interface Start {
   readonly from: string
   readonly to: string
-  /** Undefined: from now on. */
+  /** Undefined: events are followed from now on. */
   readonly since: Date | undefined
   readonly isResumed: boolean
   readonly file: string

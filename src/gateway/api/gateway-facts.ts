@@ -9,7 +9,7 @@ export interface DestinationFacts {
   readonly name: string
   /** Without user, password and query, which may be secrets. */
   readonly url: string
-  /** What it gets, by source. */
+  /** The event types that the destination gets, by source. */
   readonly routes: readonly DestinationRoute[]
   readonly concurrency: number
   readonly timeoutMs: number
@@ -22,7 +22,7 @@ interface DestinationRoute {
   readonly types: readonly string[]
 }
 
-/** The facts about its gateway that the API needs, besides the ledger. */
+/** The facts about the gateway that the API needs, besides the ledger. */
 export interface GatewayFacts {
   readonly destinations: () => readonly DestinationFacts[]
   /** Requests to sources that are not configured. Undefined: none are kept. */
@@ -44,7 +44,7 @@ export function gatewayFacts(config: () => GatewayConfig, options: GatewayFactsO
   return {
     ...options,
     prepareTest: testEvents(config, options.deliveryUrl),
-    // A reload may change it.
+    // A function, because a reload may change the value.
     auditBodies: () => config().admin?.auditBodies !== 'off',
     destinations() {
       const { destinations, routes, sources } = config()

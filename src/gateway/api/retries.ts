@@ -21,7 +21,7 @@ const wanted = {
 
 const wantedJobs = z.strictObject(wanted)
 
-/** Jobs per request, because a person waits for the answer. */
+/** The limit on jobs per request, because a person waits for the answer. */
 const MAX_JOBS = 5_000
 const SAMPLE = 10
 

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Capture, capture } from './capture.ts'
 import type { CapturedRequest } from './ring.ts'
 
-/** A server that captures everything. */
+/** A server that captures every request. */
 async function capturing(): Promise<{
   readonly url: string
   readonly port: number

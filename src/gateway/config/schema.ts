@@ -10,13 +10,13 @@ import { providerIds } from '../../sources/catalogue/index.ts'
 import { filterSchema } from './filter.ts'
 
 /*
- * The shape of a configuration file. Its JSON Schema is made from it, so that editors complete and
- * check it. Descriptions are for editors.
+ * The shape of a configuration file. Its JSON Schema is generated from it, so that editors can
+ * complete and check the file. Descriptions are for editors.
  */
 
 const PROVIDERS = ['custom', ...providerIds]
 
-/** Checks only what the gateway itself reads. The provider checks the other options. */
+/** Checks only the options that the gateway itself reads. The provider checks the other options. */
 const sourceSchema = z.looseObject({
   provider: z
     .enum(PROVIDERS, {
@@ -24,7 +24,7 @@ const sourceSchema = z.looseObject({
         `no provider is named "${String(input)}"${didYouMean(String(input), PROVIDERS)}: \`hookonce sources\` lists them`,
     })
     .describe('How the sender signs and names its events: `hookonce sources` lists the providers.'),
-  // Some providers have no secret. The others report a missing one.
+  // Some providers have no secret. The other providers report a missing secret.
   secret: z
     .union([z.string(), z.array(z.string())], {
       error: 'expected "env:NAME" or "file:/path", or an array of those',
@@ -77,7 +77,10 @@ const adminSchema = strict({
     ),
 })
 
-/** Encrypts bodies and headers in the ledger. Several keys during a rotation: the first is used. */
+/**
+ * Encrypts bodies and headers in the ledger. During a rotation there are several keys: the first
+ * wraps new data keys.
+ */
 const encryptionSchema = strict({
   key: z.union([z.string(), z.array(z.string()).min(1)], {
     error: 'expected "env:NAME" or "file:/path", or an array of those',
@@ -86,7 +89,9 @@ const encryptionSchema = strict({
 
 const gatewayLimitsSchema = strict({
   ...limitsSchema.shape,
-  /** Each takes a file descriptor and some 20 kB. Providers keep few connections open. */
+  /**
+   * Each connection takes a file descriptor and some 20 kB. Providers keep few connections open.
+   */
   maxConnections: z.int().positive().default(10_000),
   trustedProxies: z.array(addressRange).max(1_000).default([]),
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { EventChain } from '../receipt.ts'
 import { eventAsTest } from './event-as-test.ts'
 
-/* What the text says of each chain. That it runs is shown in test/scenarios. */
+/* The text of the test for each chain. Tests in test/scenarios run these texts. */
 
 const at = new Date('2026-11-18T01:02:03Z')
 const receipt: EventChain['receipt'] = {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { commented, literal, quoted } from './source-text.ts'
 
-/** Texts that end quotes, templates and comments, and characters that nobody sees. */
+/** Texts that end quotes, templates and comments, and invisible characters. */
 const texts = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc
@@ -29,7 +29,7 @@ const texts = fc.oneof(
 )
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
-/** What the engine reads. */
+/** The value that the JavaScript engine reads. */
 function evaluated(source: string): unknown {
   return new Function(`return ${source}`)()
 }

@@ -4,7 +4,7 @@ import { durationText, GIGABYTE, MEGABYTE, sizeText } from './finding.ts'
 import { horizonFinding, vacuumFinding } from './ledger-checks.ts'
 import { buffersFinding, clockFinding, standbyFinding, versionFinding, walFinding } from './server-checks.ts'
 
-/* Limits that a real server reaches only after days or at a size that a test cannot make. */
+/* Limits that a real server reaches only after days, or at a size that is too large for a test. */
 
 const facts: ServerFacts = {
   version: '16.4',

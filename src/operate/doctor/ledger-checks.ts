@@ -67,7 +67,9 @@ export function encryptionFinding(
   return ok(check, `the configured keys open all ${live.length} data keys`)
 }
 
-/** A worker claims due jobs at once, so older ones mean that no slot was free for this long. */
+/**
+ * A worker claims due jobs at once, so an older due job means that no slot was free for this long.
+ */
 const WARN_LAG_SECONDS = 60
 const FAIL_LAG_SECONDS = 900
 
@@ -103,11 +105,11 @@ export function peopleFinding(jobs: readonly Backlog[]): Finding {
 const FAIL_TRANSACTION_FACTOR = 6
 /** A replication slot without a reader may keep this much log before it causes a warning. */
 const WARN_SLOT_BYTES = GIGABYTE
-/** Transactions that a slot may hold: some minutes of a busy ledger. */
+/** The number of transactions that a slot may hold: some minutes of a busy ledger. */
 const WARN_SLOT_AGE = 1_000_000
 
 export interface Horizon {
-  /** The limit above which open transactions were read. */
+  /** The limit above which open transactions are reported. */
   readonly maxSeconds: number
   readonly sessions: readonly OldSession[]
   readonly prepared: readonly PreparedTransaction[]

@@ -15,7 +15,7 @@ export interface Possible {
   readonly rounds: number
 }
 
-/** If there are more boundaries, the seed chooses among them. */
+/** The limit on boundaries. If there are more, the seed chooses among them. */
 const MAX_KILLS = 24
 
 const one = (name: string, title: string, ...variants: (readonly Step[])[]): Schedule => ({
@@ -113,7 +113,7 @@ function killPoints({ mayKill, boundaries }: Possible): readonly string[] {
   return mayKill ? [...new Set(boundaries)] : []
 }
 
-/** At most this many, in their order. Frequent ones are dropped first. */
+/** At most this many boundaries, in their order. Frequent boundaries are dropped first. */
 function drawn(points: readonly string[], random: Random): string[] {
   const left = [...points]
   while (left.length > MAX_KILLS) {
@@ -143,6 +143,6 @@ function mixed(possible: Possible): Step[] {
         return at === undefined ? restart : { kind: 'kill', event: 0, at }
     }
   })
-  // The provider continues until the event is accepted.
+  // The provider retries until the event is accepted.
   return [...steps, deliver()]
 }

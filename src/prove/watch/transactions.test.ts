@@ -42,7 +42,7 @@ test('the extended protocol is held back until Sync, also with named statements'
   expect(held).toEqual([])
   const [batch] = follow([frame('S')])
   expect(batch?.commit).toBe('commit of insert into payment')
-  // The second time it is only bound.
+  // The second time, the statement is only bound.
   expect(follow([frame('B', '', 's1'), frame('E', ''), frame('S')])[0]?.commit).toBe(
     'commit of insert into payment',
   )

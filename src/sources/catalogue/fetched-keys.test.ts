@@ -23,7 +23,7 @@ import { neonAuthCode } from './neon-auth.ts'
 import { plaidCode } from './plaid.ts'
 
 /*
- * Providers whose keys are fetched. Our own key pairs and a real server play their part. PayPal and
+ * Providers whose keys are fetched. Local key pairs and a real server replace them. PayPal and
  * Amazon use certificates and have their own tests.
  */
 

@@ -46,7 +46,7 @@ test('JSON in a field of a form is redacted by path', () => {
   expect(stored(from, body)).toBe(
     `token=%5Bredacted%5D&payload=${encodeURIComponent(json.replace('a@b.c', '[redacted]'))}&x=%41`,
   )
-  // Nothing to replace: the sender's own spelling stays.
+  // Nothing is replaced, so the sender's own spelling stays.
   expect(stored(from, 'payload=%7b%22id%22:1}')).toBe('payload=%7b%22id%22:1}')
 })
 

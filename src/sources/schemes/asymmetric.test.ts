@@ -4,7 +4,7 @@ import { everyProvider } from '../../../test/support/catalogue.ts'
 import { custom, type Delivery, standardWebhooks, svix } from '../index.ts'
 import { isDigest } from '../signature.ts'
 
-/* Standard Webhooks `v1a`: Ed25519 beside HMAC, selected by the form of the secret. */
+/* Standard Webhooks `v1a`: Ed25519 and HMAC side by side, selected by the form of the secret. */
 
 // Svix's test vector: github.com/svix/svix-webhooks, server/svix-server/src/worker.rs.
 const PRIVATE =
