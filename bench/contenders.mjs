@@ -38,7 +38,7 @@ export const contenders = [
     file: 'hookonce.mjs',
     does: 'group-committed accept',
     version: versionOf('../package.json'),
-    // Both, because both must be there for every event.
+    // Both tables are counted, because every event must be in both.
     recorded: ({ db }) =>
       count(
         db,

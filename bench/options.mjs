@@ -43,7 +43,7 @@ const help = `npm run bench -- [flags]
   --smoke                                  tiny counts, every contender, only correctness
 `
 
-/** What each mode compares unless told otherwise. */
+/** The default contenders of each mode. */
 const DEFAULT_CONTENDERS = {
   accept: contenders.map(({ name }) => name),
   'end-to-end': contenders.filter(({ unfinished }) => unfinished).map(({ name }) => name),
@@ -52,8 +52,7 @@ const DEFAULT_CONTENDERS = {
 }
 
 /**
- * The runs that were asked for: one, or for a smoke one of each kind.
- *
+ * The requested runs: one, or for a smoke test one of each kind.
  * @param {string[]} argv
  * @returns {{ smoke: boolean, runs: Options[] }}
  */

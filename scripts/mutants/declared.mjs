@@ -1,7 +1,7 @@
 /**
- * Guards that no test can miss, each with the reason: without the guard, the statement still does
- * the same. An entry that matches no mutant is an error, so that this list does not outlive the
- * code.
+ * Guards whose removal no test can detect, each with the reason: without the guard, the statement
+ * still does the same. An entry that matches no mutant is an error, so that this list does not
+ * outlive the code.
  */
 export const EQUIVALENT = [
   {

@@ -1,4 +1,4 @@
-// Loaded into every process of a test run: notes which test file sends which statement.
+// Loaded into every process of a test run. Records which test file sends which statement.
 import { appendFileSync } from 'node:fs'
 import pg from 'pg'
 
@@ -8,7 +8,7 @@ const query = pg.Client.prototype.query
 
 pg.Client.prototype.query = function traced(config, ...rest) {
   const text = typeof config === 'string' ? config : config?.text
-  // A child process does not know its test; it gets the name from the process that started it.
+  // A child process does not know its test. It gets the name from the process that started it.
   const test = globalThis.__vitest_worker__?.filepath ?? process.env.HOOKONCE_TRACE_TEST
   if (test !== undefined && typeof text === 'string' && /hookonce|synchronous_commit/.test(text)) {
     process.env.HOOKONCE_TRACE_TEST = test
@@ -21,7 +21,7 @@ pg.Client.prototype.query = function traced(config, ...rest) {
   return query.call(this, config, ...rest)
 }
 
-/** The source calls the schema `ledger`; the driver has put in its name. */
+/** The source calls the schema `ledger`. The driver has inserted the real name. */
 function asWritten(text) {
   return text.replaceAll('"hookonce".', 'ledger.')
 }

@@ -67,7 +67,7 @@ export const planRetryNow = planEverywhere(
   }),
 )
 
-/** Jobs per commit: few, so that no lock is held for long and the progress is visible. */
+/** Few jobs per commit, so that locks are short and the progress is visible. */
 const BATCH = 100
 
 async function retryIn(

@@ -19,15 +19,15 @@ export interface ExpandTableProps<Item> {
   /** The key of the row that is open. */
   readonly openKey: string | undefined
   readonly onOpen: (key: string | undefined) => void
-  /** What the open row shows below itself. */
+  /** The content below the open row. */
   readonly detail: (item: Item) => ComponentChildren
-  /** Keys that act on the row with the focus, or on the open one. */
+  /** Keys that act on the focused row, or on the open row. */
   readonly verbs?: readonly RowVerb<Item>[]
-  /** False: another table of the page has the keys. */
+  /** False: another table of the page handles the keys. */
   readonly hasKeys?: boolean
 }
 
-/** A table of some rows, one of which may be open. Keys move from row to row. */
+/** A table of a few rows, one of which may be open. Keys move from row to row. */
 export function ExpandTable<Item>(props: ExpandTableProps<Item>) {
   const { label, columns, items, keyOf, openKey, onOpen, detail, verbs = [], hasKeys = true } = props
   const table = useRef<HTMLDivElement>(null)

@@ -14,7 +14,7 @@ const words = texts.replayMany
 
 export type Replay = ResponseOf<'GET', '/replays/{id}'>
 
-/** The jobs, as the API selects them. */
+/** The jobs, in the form in which the API selects them. */
 export type ReplayFilter = Omit<RequestOf<'POST', '/replays/plan'>['body'], 'perSecond'>
 
 export interface ReplayManyProps {
@@ -27,7 +27,10 @@ export interface ReplayManyProps {
   readonly onStarted: (replay: Replay) => void
 }
 
-/** A replay of all matching jobs: counted first, then run in the background at a limited rate. */
+/**
+ * A replay of all matching jobs. They are counted first, then replayed in the background at a
+ * limited rate.
+ */
 export function ReplayManyDialog(props: ReplayManyProps) {
   const { filter, what, suggestedName = '', onClose, onStarted } = props
   const [perSecond, setPerSecond] = useState(50)

@@ -10,20 +10,20 @@ import { Time } from './time.tsx'
 
 const words = texts.retryNow
 
-/** The jobs, as the API selects them. */
+/** The jobs, in the form in which the API selects them. */
 export type RetryFilter = RequestOf<'POST', '/retries/plan'>['body']
 
 export interface RetryNowProps {
   readonly filter: RetryFilter
-  /** Whose jobs, in words. */
+  /** A description of the jobs. */
   readonly what: string
   readonly onClose: () => void
   readonly onDone: () => void
 }
 
 /**
- * Runs jobs now that wait for their next attempt. Counts them first, and shows what still holds
- * them.
+ * Runs jobs now that wait for their next attempt. Counts them first, and shows the pauses and
+ * circuits that still hold them.
  */
 export function RetryNowDialog({ filter, what, onClose, onDone }: RetryNowProps) {
   const { data: plan, error } = useResource(

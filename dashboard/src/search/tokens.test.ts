@@ -16,7 +16,7 @@ test('tokens, quoted values and free text become one filter', () => {
 test('a name without a value, an open quote and a foreign name are not lost or wrong', () => {
   expect(filterOf('source: failed')).toEqual({ q: 'failed' })
   expect(filterOf('error:"no cust')).toEqual({ error: 'no cust' })
-  // A key may hold a colon.
+  // An event key may contain a colon.
   expect(filterOf('order:17')).toEqual({ q: 'order:17' })
   expect(filterOf('key:a:b until:2026-01-01T00:00:00Z')).toEqual({
     key: 'a:b',

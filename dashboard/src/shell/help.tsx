@@ -5,7 +5,7 @@ import { texts } from '../texts.ts'
 
 const isHelpOpen = signal(false)
 
-/** `?` lists the keys of the page in view. */
+/** The list of keys of the current page, shown by `?`. */
 export function Help() {
   useKeys([
     {

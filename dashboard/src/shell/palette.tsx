@@ -7,7 +7,7 @@ import { routes } from '../routes.ts'
 import { texts } from '../texts.ts'
 import { nextTheme } from './theme.ts'
 
-/* ⌘K: every page, and every action of the page in view. */
+/* The command palette (⌘K): every page, and every action of the current page. */
 
 export const isPaletteOpen = signal(false)
 
@@ -69,7 +69,7 @@ function OpenPalette() {
 
   function run(choice: Choice | undefined): void {
     close()
-    // After the dialog has restored the focus.
+    // Runs after the dialog has restored the focus.
     if (choice) setTimeout(choice.run)
   }
 

@@ -25,11 +25,11 @@ interface DestinationRoute {
 /** The facts about the gateway that the API needs, besides the ledger. */
 export interface GatewayFacts {
   readonly destinations: () => readonly DestinationFacts[]
-  /** Requests to sources that are not configured. Undefined: none are kept. */
+  /** Requests to sources that are not configured. Undefined: they are not kept. */
   readonly captured?: Pick<CaptureRing, 'list' | 'find'> | undefined
   /** A command that sends a signed event. Undefined: only `hookonce dev` has one. */
   readonly firstEvent?: () => string | undefined
-  /** The URL where this gateway receives deliveries. Undefined: it does not, or not yet. */
+  /** The URL where this gateway receives deliveries. Undefined: it does not listen. */
   readonly deliveryUrl: () => string | undefined
   /** Whether each view of a body is recorded in the audit. */
   readonly auditBodies: () => boolean

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { curlOf } from './curl.ts'
 
-/** The arguments that a shell makes of the line. */
+/** The arguments that a shell parses from the line. */
 function argumentsOf(line: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\n${line}`
   return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type JsonNode, parseJson } from './json-text.ts'
 
-/** Back to text, to compare with JSON.stringify. */
+/** Converts a tree back to text, to compare it with JSON.stringify. */
 function textOf(node: JsonNode): string {
   switch (node.kind) {
     case 'object':

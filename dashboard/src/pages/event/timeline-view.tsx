@@ -15,7 +15,7 @@ import {
 
 const words = texts.event
 
-/** Delivery, job, attempt, step, effect and message over one axis of time. */
+/** Delivery, job, attempt, step, effect and message on one time axis. */
 export function Timeline({ chain }: { readonly chain: Chain }) {
   const deliveries = deliveryLanes(chain)
   const groups = jobGroups(chain)
@@ -161,7 +161,7 @@ function durationOf({ kind, start, end }: Lane) {
   return formatDuration(end - start)
 }
 
-/** Wide enough to be seen, however short the work was. */
+/** A minimum width, so that even the shortest work is visible. */
 const MIN_BAR = 0.02
 
 function Bar({ lane, axis }: { readonly lane: Lane; readonly axis: Axis }) {

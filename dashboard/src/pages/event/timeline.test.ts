@@ -76,7 +76,7 @@ test('parts lie under the attempt that ran them, and the wait between attempts i
     ['effect', 'mail:1'],
     ['step', 'save'],
   ])
-  // Called in the first attempt, done in the second.
+  // The effect was called in the first attempt and done in the second.
   expect(group?.lanes[1]).toMatchObject({ state: 'retrying', end: Date.parse(at(8)) })
   expect(group?.lanes[4]).toMatchObject({ state: 'processed', start: Date.parse(at(30)), note: 'again' })
   expect(group?.lanes[2]).toMatchObject({ start: Date.parse(at(8)), end: Date.parse(at(30)) })

@@ -17,7 +17,7 @@ import { spanOf } from './series.ts'
 
 const words = texts.failures
 const PERIODS = ['24h', '7d', 'all'] as const
-/** Grouping failures by text costs the ledger more than a page of events. */
+/** A long interval: grouping failures by text costs the ledger more than a page of events. */
 const REFRESH_MS = 10_000
 const SHOWN = 100
 

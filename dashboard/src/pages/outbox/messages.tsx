@@ -20,7 +20,7 @@ type ListState = 'failed' | 'waiting' | 'published'
 
 const keyOf = ({ id }: Message): string => id
 
-/** The messages of one state, and the action for finished ones. */
+/** The messages of one state, with the action for finished messages. */
 export function Messages({ state, topic }: { readonly state: ListState; readonly topic: string }) {
   const pages = usePages(
     (cursor, signal) =>

@@ -9,12 +9,14 @@ import { texts } from '../../texts.ts'
 /* Work for a person comes first: a sentence, and the button that helps. */
 
 const words = texts.overview
-/** Rows shown of each kind. The last row counts the others and links to their page. */
+/**
+ * The number of shown rows of each kind. The last row counts the others and links to their page.
+ */
 const SHOWN = 2
-/** Counted of each kind, for the number of rows that are not shown. */
+/** The limit of the count of each kind. */
 const COUNTED = 20
 const DAY_MS = 86_400_000
-/** These rules are shown from the ledger itself, with more detail than an alert has. */
+/** These conditions are read from the ledger itself, with more detail than an alert has. */
 const SHOWN_ALREADY = new Set(['failures', 'attention', 'circuit', 'signatures'])
 
 async function readNeeds(isWhole: boolean, signal: AbortSignal) {
@@ -76,16 +78,16 @@ interface NeedProps {
   readonly colour: string
   readonly path: string
   readonly verb: string
-  /** In one sentence. */
+  /** The problem in one sentence. */
   readonly says: ComponentChildren
   readonly at?: string | undefined
-  /** How many more of this kind there are. */
+  /** The number of further rows of this kind. */
   readonly more: number
 }
 
 type Described = Omit<NeedProps, 'more'> & { readonly key: string }
 
-/** The first rows of a kind. The last row counts those that are not shown. */
+/** The first rows of a kind. The last row counts the rows that are not shown. */
 function firstOf<Item>(items: readonly Item[], describe: (item: Item) => Described) {
   const shown = items.slice(0, SHOWN)
   return shown.map((item, place) => {
