@@ -4,7 +4,7 @@ import { withUnknownEffects } from '../support/unknown-effects.ts'
 import { testEveryView } from './support/every-view.ts'
 import { smallDashboard } from './support/small-dashboard.ts'
 
-/* The page of effects whose outcome is unknown: what is known, and the four decisions. */
+/* The page of effects whose outcome is unknown: the facts, and the four decisions. */
 
 testEveryView('/attention', (page) => page.getByRole('button', { name: /It did not happen/ }).waitFor())
 
@@ -14,7 +14,7 @@ test('each verb says its consequence, takes a reason, and decides', async () => 
   const { page } = await (await smallDashboard(db)).open('/attention')
   const dialog = page.getByRole('dialog')
 
-  // The oldest is open, with what is known of it.
+  // The oldest effect is open, with its facts.
   const known = page.getByRole('cell').filter({ hasText: 'What happened:' })
   for (const fact of ['down-mail:1', 'atMostOnce', 'attempt 3', 'evt_0', 'sha256 0aff', 'the reply was lost'])
     await known.getByText(fact).first().waitFor()

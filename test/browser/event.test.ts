@@ -58,7 +58,7 @@ test('a replay says what it will do, and does it', async () => {
     [failed?.id, 'replay'],
   )
   expect(entry).toMatchObject({ why: 'the order is not on its way after all', address: '127.0.0.1' })
-  // The page follows.
+  // The page updates itself.
   await page.getByText('processed in 1 attempt').waitFor()
 })
 

@@ -9,7 +9,7 @@ import { openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
 const listOf = (page: Page): Locator => page.getByRole('grid', { name: 'Events' })
-/** Not the titles, nor what is below the last event. */
+/** Excludes the header row and the text below the last event. */
 const rowsOf = (page: Page): Locator => listOf(page).locator('[role=rowgroup] [aria-rowindex]')
 const selected = (page: Page): Promise<number> => listOf(page).locator('[aria-selected=true]').count()
 
@@ -30,7 +30,7 @@ test('the back button shows the list where it was left, before anything is read 
     await grid.evaluate((element) => element.scrollTo({ top: 250 * 34 }))
     return row.count()
   }
-  // Page by page, as they are read.
+  // The rows are read page by page.
   await expect.poll(scroll).toBe(1)
   await row.click()
   await page.getByRole('region', { name: 'Timeline' }).waitFor()
@@ -43,10 +43,10 @@ test('the back button shows the list where it was left, before anything is read 
   await page.keyboard.press('u')
   await page.locator(`#row-${id}.active`).waitFor()
   expect(await grid.evaluate((element) => element.scrollTop)).toBeGreaterThan(240 * 34)
-  // Rows would move under whoever reads further down.
+  // Otherwise rows would move while a user reads further down.
   expect(asked).toBe(0)
   await page.unroute('**/api/v1/events?*')
-  // The page of all events begins anew.
+  // The page of all events starts at its top.
   await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByRole('link', { name: 'Events', exact: true }).click()
   await rowsOf(page).nth(5).waitFor()

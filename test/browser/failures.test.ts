@@ -39,7 +39,7 @@ async function openPlan(page: Page): Promise<void> {
   await page.getByRole('dialog').getByText('12 jobs, in about').waitFor()
 }
 
-/** The plan follows when the field is left. */
+/** The plan is read again when the field loses the focus. */
 async function fillRate(page: Page, rate: string): Promise<void> {
   await page.getByLabel('Jobs per second').fill(rate)
   await page.getByLabel('Jobs per second').press('Tab')
@@ -62,7 +62,7 @@ test('a group opens by keys, and leads to its events', async () => {
   expect(new URL(page.url()).searchParams.get('q')).toMatch(
     /^source:\w+ subscriber:\w+ state:failed error:[0-9a-f]{16}$/,
   )
-  // The row of titles, a screen of events, and the page that follows it.
+  // The header row, a screen of events, and the next page.
   const rows = async (): Promise<number> => Number(await list.getAttribute('aria-rowcount'))
   await expect.poll(rows).toBe(Math.min(count, 140) + 1)
 })

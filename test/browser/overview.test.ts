@@ -29,7 +29,7 @@ test('the numbers are those of the ledger, for each period', async () => {
         [await stat('Received'), sum?.received.toLocaleString('en')],
         [await stat('Effects not repeated'), sum?.effects.toLocaleString('en')],
       ].filter(([shown, counted]) => shown !== counted)
-      // A minute may have ended since the page was read.
+      // A minute may have ended since the page was loaded.
       if (found.length > 0) await page.reload()
       return found
     }

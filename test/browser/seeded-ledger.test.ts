@@ -5,7 +5,7 @@ import { messageId } from '../../src/effects/message-id.ts'
 import { receiptIds, scopedId, shardOf } from '../../src/model/receipt-id.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
-/* The SQL that seeds a ledger computes ids as the engine does, and follows only from the seed. */
+/* The SQL that seeds a ledger computes the same ids as the engine, and depends only on the seed. */
 
 const NOW = new Date('2026-11-17T12:00:00Z')
 

@@ -5,7 +5,10 @@ import { freshDatabase } from '../support/database.ts'
 import { openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
-/* Sources, destinations, captured requests and settings: every verb, by what it leaves in the ledger. */
+/*
+ * Sources, destinations, captured requests and settings: every action, checked by its rows in the
+ * ledger.
+ */
 
 const audit = (action: string) =>
   `select actor, subject, why from hookonce.audit where action = '${action}' order by id`

@@ -3,7 +3,7 @@ import { BREAKS, type BreakName, runFor } from './broken-build.ts'
 import { STANDBYS, type Standby } from './database.ts'
 import { type ChaosRun, chaos } from './run.ts'
 
-/* `npm run chaos` makes a long run of it (docs/proof.md). */
+/* `npm run chaos` runs it for longer (docs/proof.md). */
 const SEED = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const RUN: ChaosRun = {
   events: Number(process.env.CHAOS_EVENTS ?? 100),
@@ -26,7 +26,7 @@ test(`whatever breaks, every acknowledged event takes effect once (CHAOS_SEED=${
   expect(wrong, [summary, ...stories].join('\n\n')).toEqual([])
 })
 
-// Each takes minutes, because the nemesis must strike at the wrong moment.
+// Each run takes minutes, because the fault must hit the right moment.
 const broken = process.env.CHAOS_BROKEN === undefined ? [] : (Object.keys(BREAKS) as BreakName[])
 
 test.each(broken)('the checker notices a build that is broken: %s', async (name) => {

@@ -13,13 +13,13 @@ interface Circumstances {
   readonly random: Random
 }
 
-/** Since when acknowledged events may be lost, and until when they were sent. */
+/** The time from which acknowledged events may be lost, and the time until which they were sent. */
 interface Loss {
   readonly from_ms: number
   readonly to_ms: number
 }
 
-/* What goes wrong, one fault after the other. Each of them is healed before its promise resolves. */
+/* Causes faults, one after the other. Each fault is healed before its promise resolves. */
 const FAULTS = {
   async kill(app: ChaosApp) {
     app.kill()
@@ -30,13 +30,13 @@ const FAULTS = {
     await app.stop()
     await app.start()
   },
-  /** For longer than its lease. */
+  /** A freeze for longer than its lease. */
   async freeze(app: ChaosApp) {
     app.freeze()
     await delay(2_500)
     app.thaw()
   },
-  /** The database hears it, and it does not hear the database. */
+  /** The database receives data from the process, but the process receives nothing. */
   async loseReplies(app: ChaosApp, { random }: Circumstances) {
     app.network.loseRepliesTo(random.pick(['accept', 'complete', 'end_effect', 'start_effect', 'claim']))
     await delay(800)
@@ -71,7 +71,10 @@ const FAULTS = {
     await delay(1_000)
     await app.setClock(0)
   },
-  /** On both sides of a delivery; the database stays in its day. Old events are sent again. */
+  /**
+   * Moves the clocks of both sides of a delivery, but not of the database. Old events are sent
+   * again.
+   */
   async daysPass(_: ChaosApp, { world, random }: Circumstances) {
     const days = 1 + random.below(20)
     await Promise.all(world.apps.map((app) => app.setClock(days * DAY_MS)))
@@ -80,7 +83,7 @@ const FAULTS = {
     world.sendersAheadMs = 0
     await Promise.all(world.apps.map((app) => app.setClock(0)))
   },
-  /** A deploy gives a subscriber another name, while jobs wait under the old one. */
+  /** A deploy renames a subscriber, while jobs wait under the old name. */
   async rename(_: ChaosApp, { world }: Circumstances) {
     const before = world.renamed
     world.renamed = `renamed ${Number(before.split(' ')[1]) + 1}`
@@ -89,7 +92,7 @@ const FAULTS = {
       await app.stop()
       await app.start()
     }
-    // The lease of a process that was killed may not have ended: then its subscribers count as served.
+    // The lease of a killed process may not have ended, so its subscribers still count as served.
     await until('the jobs are moved', () =>
       moveRenamed(world).then(
         () => true,
@@ -97,7 +100,7 @@ const FAULTS = {
       ),
     )
   },
-  /** Of the servers of the database: no file can grow. */
+  /** Fills the disk of the database servers: no file can grow. */
   async fillDisk(_: ChaosApp, { world }: Circumstances) {
     world.database.disk?.fill()
     await delay(1_500)
@@ -114,7 +117,7 @@ const FAULTS = {
 export type FaultName = keyof typeof FAULTS
 const faultNames = Object.keys(FAULTS) as FaultName[]
 
-/** What cannot happen here, with the reason. */
+/** Faults that cannot happen on this machine, with the reason. */
 export function leftOut({ database: { disk, standby } }: World): Partial<Record<FaultName, string>> {
   return {
     ...(disk ? {} : { fillDisk: 'mounting a file system is not allowed' }),
@@ -124,9 +127,9 @@ export function leftOut({ database: { disk, standby } }: World): Partial<Record<
 
 interface Campaign {
   readonly faults: number
-  /** Undefined: all. */
+  /** Undefined: all faults. */
   readonly only?: readonly string[] | undefined
-  /** No new fault is caused then. */
+  /** After this, no new fault is caused. */
   readonly isOver: () => boolean
   /** Called after each fault. */
   readonly onDone: (count: number) => void
@@ -142,7 +145,7 @@ export async function nemesis(
   const names = random.shuffled(possible)
   if (names.length === 0) throw new Error(`no such fault; there are: ${faultNames.join(', ')}`)
   for (let done = 0; done < faults && !isOver(); ) {
-    // Every kind has its turn first.
+    // Every kind of fault comes once before any repeats.
     const name = names[done] ?? random.pick(names)
     const app = random.pick(world.apps)
     const { history } = world
@@ -157,7 +160,7 @@ export async function nemesis(
   }
 }
 
-/** A fault harms most when there is something to lose. */
+/** A fault does the most harm while there is work in progress. */
 async function someTraffic(world: World): Promise<void> {
   const before = world.acknowledged
   await until('an event is acknowledged', () => world.acknowledged > before, 1_500).catch(() => undefined)

@@ -11,7 +11,7 @@ import { openWorld, type World } from './world.ts'
 export interface ChaosRun {
   readonly events: number
   readonly faults: number
-  /** Ends the run at this time instead; events are sent as fast as they are processed. */
+  /** Ends the run at this time instead. Events are sent as fast as they are processed. */
   readonly minutes?: number | undefined
   readonly seed: number
   readonly standby: Standby
@@ -20,12 +20,12 @@ export interface ChaosRun {
   readonly broken?: BreakName
 }
 
-/** What the checker found, and what there was, in a line. */
+/** The findings of the checker, and a summary in one line. */
 export interface ChaosResult extends Verdict {
   readonly summary: string
 }
 
-/** Senders, several processes, a recording other side, a person, and a nemesis. */
+/** Senders, several processes, a recording service, an operator, and a nemesis. */
 export async function chaos(run: ChaosRun): Promise<ChaosResult> {
   const { seed, standby, only, broken, minutes } = run
   const { events, faults } = minutes === undefined ? run : { events: ENDLESS, faults: ENDLESS }
@@ -44,7 +44,8 @@ export async function chaos(run: ChaosRun): Promise<ChaosResult> {
           ? ENDLESS
           : 0,
   })
-  // A person's durable commits would take to the disk what the broken build left behind.
+  // The durable commits of the operator would also sync commits that the broken build left
+  // unsynced.
   let isOver = broken === 'asynchronous commit'
   const acting = actAsPerson(world, { random: randomOf(seed + 1), isOver: () => isOver })
   const breaking = nemesis(
@@ -78,11 +79,11 @@ export async function chaos(run: ChaosRun): Promise<ChaosResult> {
 }
 
 const ENDLESS = Number.MAX_SAFE_INTEGER
-/** More jobs than these only take longer to come to rest. */
+/** More waiting jobs would only take longer to finish. */
 const MOST_WAITING = 500
 const WAITING = `select count(*) as jobs from hookonce.job where state in ('received', 'retrying')`
 
-/** Looks once a second how many jobs wait for a worker. */
+/** Counts once per second how many jobs wait for a worker. */
 function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } {
   let jobs = 0
   const timer = setInterval(() => {
@@ -106,7 +107,7 @@ function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } 
 
 const REPORT_MS = 60_000
 
-/** A long run shows that it goes on, how fast, and in how much memory. */
+/** Prints the progress of a long run: its rate and its memory. */
 function progress({ history }: World): (done: number) => void {
   let nextMs = REPORT_MS
   return (done) => {
@@ -119,7 +120,7 @@ function progress({ history }: World): (done: number) => void {
   }
 }
 
-/** So long may pass without any progress. A broken build may never come to rest. */
+/** The longest time without any progress. A broken build may never come to rest. */
 const REST_MS = 120_000
 const BROKEN_REST_MS = 15_000
 const OPEN = `select (select count(*) from hookonce.job where state <> 'processed')
@@ -127,15 +128,15 @@ const OPEN = `select (select count(*) from hookonce.job where state <> 'processe
   + (select count(*) from hookonce.effect where state = 'unknown' and reopened_at is null) as open`
 
 /**
- * Waits until nothing is left to do, and decides on what only a person can decide. Returns in any
- * case: the checker says what is not finished.
+ * Waits until all work is done, and decides on unknown effects. Always returns: the checker reports
+ * unfinished work.
  */
 async function rest(world: World, patienceMs: number): Promise<void> {
-  // A broken build may have lost the subscribers: the checker says so.
+  // A broken build may have lost the subscribers. The checker reports that.
   await resumeAll(world).catch(() => undefined)
   let least = Number.POSITIVE_INFINITY
   for (let end = performance.now() + patienceMs; performance.now() < end; await delay(250)) {
-    // An outcome that is told late decides before the person does.
+    // An outcome that arrives late decides before the operator does.
     await decideByTruth(world).catch(() => undefined)
     await replayFailed(world).catch(() => undefined)
     await moveRenamed(world).catch(() => undefined)

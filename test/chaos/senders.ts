@@ -4,26 +4,26 @@ import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
 /*
- * Providers as they are: several at once, each retries until it is answered, sends copies at the
- * same time, gives up on a reply that is late, and sends again what was acknowledged long ago. Each
- * delivery is signed anew, with the date of the sender's clock.
+ * Senders that behave like providers. Several run in parallel. Each retries until it is answered,
+ * sends copies at the same time, gives up on late replies, and repeats events that were
+ * acknowledged long ago. Each delivery is signed anew, with the date of the sender's clock.
  */
 const AT_ONCE = 12
 const PATIENCE_MS = 1_500
-/** Repeats soon after are as likely as late ones. */
+/** Early repeats are as likely as late ones. */
 const SOON = 50
 
 export interface SendersOptions {
   readonly seed: number
   readonly events: number
   readonly random: Random
-  /** How many events may be sent by now: they are to last as long as the faults. */
+  /** The number of events that may be sent by now: they must last as long as the faults. */
   readonly allowed: () => number
-  /** No new event is sent then. */
+  /** After this, no new event is sent. */
   readonly isOver: () => boolean
 }
 
-/** Sends all; resolves when each event is acknowledged. */
+/** Sends all events. Resolves when each is acknowledged. */
 export async function sendAll(
   world: World,
   { seed, events, random, allowed, isOver }: SendersOptions,
@@ -31,7 +31,7 @@ export async function sendAll(
   const { apps, history } = world
   const source = datedSource()
 
-  /** Returns whether it was acknowledged. */
+  /** Returns whether the event was acknowledged. */
   async function deliver(event: number): Promise<boolean> {
     const app = random.pick(apps)
     const url = app.url()
@@ -39,14 +39,14 @@ export async function sendAll(
     const body = JSON.stringify(payloadOf(seed, event))
     const headers = source.sign({ body, timestampMs: Date.now() + world.sendersAheadMs })
     const sentMs = history.now()
-    // A sender that hangs up at once has sent its delivery, and loses the reply.
+    // A sender that disconnects at once has sent its delivery, and loses the reply.
     const signal = AbortSignal.timeout(random.below(10) === 0 ? random.below(20) : PATIENCE_MS)
     const status = await fetch(url, { method: 'POST', body, headers, signal })
       .then(async (reply) => {
         await reply.arrayBuffer().catch(() => undefined)
         return reply.status
       })
-      // No answer: it is sent again.
+      // Without an answer, the event is sent again.
       .catch(() => null)
     const times = { sent_ms: sentMs, answered_ms: history.now() }
     history.add('delivery', { event, app: app.name, ...times, status })

@@ -239,7 +239,7 @@ test('docs/reference/gateway.md lists every option of a configuration', () => {
   expect(conditions.filter((name) => !new RegExp(`\\b${name}\\b`).test(page))).toEqual([])
 })
 
-/** The part of a JSON Schema that is looked at. */
+/** The part of a JSON Schema that the test reads. */
 interface JsonSchema {
   readonly properties: Readonly<Record<string, JsonSchema>>
   readonly items?: JsonSchema

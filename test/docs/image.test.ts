@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 
-/* The image and its compose file, as far as they can be read: no test builds them. */
+/* The image and its compose file, read as text: no test builds them. */
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 const dockerfile = read('Dockerfile')

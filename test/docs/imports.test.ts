@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 /*
- * Who may import whom. A folder may import itself and the folders in its row, nothing else.
- * Stages (receive, process, publish, forward, upkeep) are in no other stage's row: they meet in the
- * ledger. `delivery` is the front half that receive and inline share. ARCHITECTURE.md says what
- * each folder is.
+ * The allowed imports. A folder may import itself and the folders in its row, nothing else. Stages
+ * (receive, process, publish, forward, upkeep) are in no other stage's row: they meet in the
+ * ledger. `delivery` is the front half that receive and inline share. ARCHITECTURE.md describes
+ * each folder.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   model: '',

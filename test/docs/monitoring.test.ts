@@ -18,7 +18,7 @@ const snapshot = fullSnapshot(({ observer }) => {
   observer.effectEnded?.({ ...names, key: 'k', mode: 'keyed', outcome: 'recorded', durationMs: 1 })
 })
 
-/** The labels of every series that is exported, by its name. */
+/** The labels of every exported series, by its name. */
 const exported = new Map<string, ReadonlySet<string>>()
 for (const [, name = '', labels = ''] of prometheusText(snapshot).matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm))
   exported.set(name, new Set([...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label)))
@@ -124,7 +124,7 @@ describe('the alert rules', () => {
     expect(read(runbook)).toContain(`Alert: \`${rule.alert}\``)
   })
 
-  // It may have to be installed.
+  // A long timeout, because Prometheus may have to be installed.
   test('promtool accepts them, and they fire when they should', { timeout: 180_000 }, () => {
     expect(promtool(['check', 'rules', RULES])).toContain(`SUCCESS: ${all.length} rules found`)
     expect(promtool(['test', 'rules', ...RULE_TESTS])).not.toContain('FAILED')

@@ -69,7 +69,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
       code: 'EMBEDDED_FAILED',
       message: expect.stringMatching(/could not find the database system[\s\S]*pg_control/),
     })
-    // The damaged data is still there for somebody to look at.
+    // The damaged data still exists, for an investigation.
     expect(await readdir(server.dataDir)).toContain('base')
   })
 
@@ -101,7 +101,8 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     onTestFinished(() => run(['/bin/umount', dir], { account: undefined }))
     await expect(startEmbedded({ dir })).rejects.toMatchObject({
       code: 'EMBEDDED_FAILED',
-      // PostgreSQL says the one or the other, by whether the last write was cut short or refused.
+      // PostgreSQL prints one of the two, depending on whether the last write was cut short or
+      // refused.
       message: expect.stringMatching(/No space left on device|Check free disk space/),
     })
     expect(await readdir(dir)).toEqual(['.gitignore'])

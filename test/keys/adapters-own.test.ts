@@ -14,7 +14,7 @@ import { type KeyEvent, memoryKeys } from '../../src/keys/index.ts'
 import { listening } from '../support/listening-server.ts'
 import { until } from '../support/until.ts'
 
-/* What is said in the own way of each framework. */
+/* The behaviour that is specific to each framework. */
 
 describe('options of a route', () => {
   const keys = { store: memoryKeys(), tenant: 'global' } as const
@@ -45,7 +45,7 @@ describe('options of a route', () => {
 })
 
 describe('a handler that fails when it has begun to write', () => {
-  /** The client hears of a broken reply, or of none; what became of it is not known, and nobody holds its key. */
+  /** The client gets a broken reply, or none. The outcome is unknown, and nobody holds the key. */
   async function isOver(url: string, events: readonly KeyEvent[]): Promise<void> {
     const post = () =>
       fetch(url, { method: 'POST', body: '{}', headers: { 'idempotency-key': 'one' } })

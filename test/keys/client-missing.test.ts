@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 
-/** The package as it is for who has installed none of the optional clients. */
+/** The package of a user who has installed none of the optional clients. */
 function bareInstallation(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-bare-'))
   onTestFinished(() => rmSync(dir, { recursive: true }))

@@ -7,7 +7,7 @@ import { collectGarbage } from '../support/collect-garbage.ts'
 import { listening } from '../support/listening-server.ts'
 import { until } from '../support/until.ts'
 
-/** Quick, so that tests need not wait. */
+/** Short delays, so that tests need not wait. */
 const QUICK: KeyedFetchOptions = { baseDelayMs: 1 }
 
 interface Asked {
@@ -15,7 +15,7 @@ interface Asked {
   readonly body: string
 }
 
-/** A server that notes what it is asked, before `listener` answers. */
+/** A server that records its requests before `listener` answers. */
 async function serving(listener: RequestListener): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = []
   const server = createServer(async (request, response) => {
@@ -25,7 +25,7 @@ async function serving(listener: RequestListener): Promise<{ url: string; asked:
   return { url: `${await listening(server)}/orders`, asked }
 }
 
-/** Behind keys, with a connection that breaks when the first replies are on their way. */
+/** A server with keys, whose connection breaks while the first replies are sent. */
 async function flaky(handler: NodeHandler, lostReplies: number) {
   const keyed = nodeKeys({ store: memoryKeys(), tenant: 'global' })(handler)
   let lost = 0
@@ -140,7 +140,7 @@ test('tries end: with the last response, or with what the last one threw', async
 })
 
 test('a server that does not answer is given up, and asked again', async () => {
-  // Node drops the signals of a Request that only it refers to.
+  // Node drops the signals of a Request that only the Request refers to.
   collectGarbage()
   let silent = true
   const { url, asked } = await serving((_request, response) => {
@@ -149,7 +149,7 @@ test('a server that does not answer is given up, and asked again', async () => {
   })
   const response = await keyedFetch({ ...QUICK, tryTimeoutMs: 200 })(url, { method: 'POST' })
   expect(await response.text()).toBe('done')
-  // Each answer must come within 200 ms, so a busy machine may ask more than once again.
+  // Each answer must arrive within 200 ms, so a busy machine may retry more than once.
   expect(asked.length).toBeGreaterThan(1)
 })
 

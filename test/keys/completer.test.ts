@@ -27,7 +27,10 @@ const stores: Record<string, () => KeyStore> = {
   Redis: () => redisKeys({ url: redis.url, prefix: `${randomUUID()}:` }),
 }
 
-/** Charges, and fails before it mails for as long as there is trouble. What it did is in `did`, with the body. */
+/**
+ * Charges, and fails before it sends the mail while the fault lasts. `did` lists its actions, with
+ * the body.
+ */
 function orders() {
   const did: string[] = []
   const trouble = { now: true }
@@ -43,7 +46,7 @@ function orders() {
   return { did, trouble, handler }
 }
 
-/** The one pledge of a store, when its time has come. */
+/** The only pledge of a store, when it is due. */
 function dueIn(store: KeyStore): Promise<DuePledge> {
   return until('it is due', async () => (await store.pledges?.due('orders', 1, 1))?.[0])
 }
@@ -69,7 +72,7 @@ describe.each(Object.entries(stores))('requests that were left, with keys in %s'
     trouble.now = false
     const { origin } = new URL(server.url)
     const events: CompleterEvent[] = []
-    /** Until something was due, which the store's clock says. */
+    /** Waits until a pledge is due by the store's clock. */
     const complete = (authorization: string) =>
       until('something is due', async () => {
         const requests = requestsTo({ store, name: 'orders', origin, headers: () => ({ authorization }) })

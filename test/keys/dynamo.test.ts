@@ -17,14 +17,14 @@ let answering: DynamoDBClient
 beforeAll(async () => {
   server = await startDynamo()
   const client = server.client()
-  // Two at once, as deployments do.
+  // Creates two tables at once, like parallel deployments.
   await Promise.all([ensureDynamoTable({ client }), ensureDynamoTable({ client })])
   store = dynamoKeys({ client, skewMs: 100 })
   answering = sendingOldItems()
 })
 afterAll(() => server.remove())
 
-/** As DynamoDB itself: a refused write carries the item that stands. The server under test leaves that out. */
+/** Like DynamoDB itself: a refused write returns the existing item. The test server omits it. */
 function sendingOldItems(): DynamoDBClient {
   const [client, reader] = [server.client(), server.client()]
   client.middlewareStack.add(

@@ -224,7 +224,7 @@ describe('a body', () => {
     expect(server.runs()).toBe(1)
   })
 
-  /** As some body parsers leave a request whose type is not theirs. */
+  /** The result of some body parsers for a request of another content type. */
   const looksParsed: NodeHandler = (request, response) => {
     Object.assign(request, { body: {} })
     response.end('done')
@@ -335,7 +335,7 @@ describe('refusals speak to who called the API', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('Idempotency-Key')
     expect(await detailOf(refused)).toBe('the body has more than 10 bytes')
     const malformed = await server.post('"half', 'x'.repeat(11))
-    // Its key is looked at before its body.
+    // The key is checked before the body is read.
     expect([malformed.status, malformed.headers.has('idempotency-key')]).toEqual([400, false])
   })
 

@@ -87,7 +87,7 @@ describe('a place for large replies that fails', () => {
   }
 
   const cases = Object.keys(places).flatMap((when) => Object.keys(ways).map((way) => [when, way] as const))
-  // Of bytes there is no need to look whether they can be found.
+  // Bytes need no check whether they can be found.
   test.each(cases.filter(([when, way]) => when !== 'to find what it took' || way !== 'bytes'))(
     '%s, for a reply in %s: it is sent whole, and has completed without a body',
     async (when, way) => {

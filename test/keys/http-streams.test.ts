@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { keyedServer } from '../support/idempotent-server.ts'
 import { until } from '../support/until.ts'
 
-/* Replies that are written over time, and what may befall them on their way. */
+/* Replies that are written over time, and their possible failures. */
 const KEY = 'a1b2'
 
 describe('a long reply', () => {

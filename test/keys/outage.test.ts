@@ -71,7 +71,7 @@ test('a limit: a failover to a replica that has not heard of the lock loses it',
   await until('the replica follows', async () =>
     (await control.info('replication')).includes('master_link_status:up'),
   )
-  // A partition: from here on it hears nothing.
+  // A partition: from here on the process receives nothing.
   await control.replicaof('127.0.0.1', 1)
   const [before, after] = [redisKeys({ url: primary.url }), redisKeys({ url: replica.url })]
   onTestFinished(async () => void (await Promise.all([before.close(), after.close()])))

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([server.remove(), cluster.remove()]))
 
-/** The same store over every client that it works with. */
+/** The same store over every supported client. */
 const clients: Record<string, () => Promise<{ store: KeyStore; close: () => unknown }>> = {
   async 'a URL'() {
     const store = redisKeys({ url: server.url })

@@ -15,7 +15,7 @@ const asking = (holder: string, lockMs = 60_000) =>
   ({ fingerprint: 'same', holder, lockMs, ttlMs: DAY_MS, onCrash: 'takeover' }) as const
 const completion = (text: string) => ({ to: 'completed', result: Buffer.from(text), ttlMs: DAY_MS }) as const
 
-/** How idempotency keys went wrong elsewhere, one test a mistake. */
+/** Known mistakes of other libraries with idempotency keys, one test per mistake. */
 export function describeMistakes(stores: readonly StoreUnderTest[]): void {
   describe.each(stores)('in $name', ({ open }) => {
     function opened(): KeyStore {
@@ -126,7 +126,7 @@ export function describeMistakes(stores: readonly StoreUnderTest[]): void {
         return response
       })
       await asked
-      // A request that was sent later has come back meanwhile: this one was held on purpose.
+      // A later request has been answered meanwhile: this one was held on purpose.
       expect((await app.post(key)).status).toBe(409)
       expect(replied).toBe(false)
       settle()

@@ -11,7 +11,7 @@ import { startKeyedApp } from '../../support/idempotent-app.ts'
 import { startRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
-/** Short enough to run out within a test, long enough for what happens in it. */
+/** Short enough to expire within a test, long enough for its steps. */
 const LOCK_MS = 1_500
 
 interface StoreConfig {
@@ -113,7 +113,7 @@ describe.each(Object.entries(stores))('keys in %s, used by several processes', (
     })
     frozen?.kill('SIGCONT')
     frozen?.kill('SIGUSR2')
-    // It is told what is stored, and not what it computed itself.
+    // It gets the stored reply, not its own result.
     expect(await (await late)?.json()).toEqual(taken)
     await frozen?.says('lost_lock')
     expect(taken).toEqual({ pid: successor?.pid })

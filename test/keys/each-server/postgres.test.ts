@@ -42,7 +42,7 @@ test('a transactional handler whose commit was heard, but not its reply: its eff
   let runs = 0
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
-    // As a whole message: statements name synchronous_commit.
+    // The whole message is compared, because statements contain synchronous_commit.
     proxy.loseRepliesTo('commit\0')
     return ++runs
   }
@@ -126,7 +126,7 @@ test.each([
 })
 
 describe('the table of keys', () => {
-  /** A role whose tables are looked for in `other` before `public`, from now on. */
+  /** From now on, the role looks for tables in `other` before `public`. */
   async function redirect(db: TestDatabase): Promise<void> {
     await db.pool.query('create schema other')
     await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
@@ -140,7 +140,7 @@ describe('the table of keys', () => {
     const run = (key: string) => once(store, key, () => key, { tenant: 'global' })
     await run('one')
     await redirect(db)
-    // The connections from before the change are gone, those after it have the other search path.
+    // Connections from before the change are closed, so all connections have the other search path.
     await db.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and application_name = 'hookonce keys'`,
@@ -157,7 +157,7 @@ describe('the table of keys', () => {
     await db.pool.query('create schema other')
     await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
     const pool = new pg.Pool({ connectionString: db.url, max: 2 })
-    // The database is dropped while the last connection still closes.
+    // The database is dropped while the last connection is still closing.
     pool.on('error', () => undefined)
     onTestFinished(() => pool.end())
     const store = opened({ database: pool })

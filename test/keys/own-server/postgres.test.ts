@@ -73,7 +73,7 @@ test('a commit that is never answered is given up on, and what became of it is a
   const store = opened({ database: proxy.url })
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
-    // As a whole message: statements name synchronous_commit.
+    // The whole message is compared, because statements contain synchronous_commit.
     proxy.loseRepliesTo('commit\0')
     return 'done'
   }

@@ -89,7 +89,7 @@ test('mail goes through a server that wants a password', async () => {
 })
 
 test('a password is not sent to another machine without TLS', async () => {
-  // Not one of the names of this machine, so it is treated as another.
+  // This name does not belong to this machine, so it counts as another host.
   const server = await mailServer('127.0.0.2')
   const send = smtpChannel({ server: server.url, from: 'a@example.com', to: ['b@example.com'] })
   const call = { id: 'x', signal: AbortSignal.timeout(10_000) }

@@ -15,7 +15,7 @@ import { deliver as deliverTo, testHooks } from '../../support/hooks.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/* What changes, as it is committed; and counts over time. */
+/* Changes as they are committed, and counts over time. */
 
 function streamOf({ base }: AdminApi, lastId?: string, token = ADMIN_TOKEN): Promise<EventStream> {
   const headers = { authorization: `Bearer ${token}` }
@@ -42,7 +42,7 @@ test('a stream tells of events, jobs and refusals, and goes on after its last id
   expect(done.data).toMatchObject({ subscriber: 'app', receiptId: recorded.data.receiptId })
   await fetch(`http://127.0.0.1:${api.port}/in/stripe`, { method: 'POST', body: '{}' })
   await stream.next('a refusal', ({ type, data }) => type === 'rejected' && data.code === 'SIGNATURE_MISSING')
-  // Each change once, with ids of its own.
+  // Each change is sent once, with its own id.
   const names = stream.events.map(({ data }) => JSON.stringify(data))
   expect(new Set(names).size).toBe(names.length)
   expect(new Set(stream.events.map(({ id }) => id)).size).toBe(stream.events.length)
@@ -81,7 +81,7 @@ test('a stream of a bound token holds nothing of other tenants, and clients are 
   await Promise.all(Array.from({ length: 48 }, () => streamOf(api)))
   await until('all are connected', async () => (await api.get('/stream')).status === 503)
   expectProblem(await api.get('/stream'), 503, 'OVERLOADED')
-  // Streams leave room for other requests.
+  // Streams do not use up the limit of other requests.
   expect((await api.get('/events')).status).toBe(200)
 })
 
@@ -128,7 +128,7 @@ test('statistics are counted by processes as it happens, by source and period', 
   await fetch(`http://127.0.0.1:${port}/in/stripe`, { method: 'POST', body: '{}' })
   await fetch(`http://127.0.0.1:${port}/in/nobody`, { method: 'POST', body: '{}' })
   const wanted = { received: 3, duplicate: 1, rejected: 2, processed: 3, failed: 0 }
-  // A flush may come between two of them.
+  // A flush may happen between two deliveries.
   await until('the counts are added', async () => {
     const { processed, rejected } = (await get('/stats')).json.totals
     return processed === wanted.processed && rejected === wanted.rejected
@@ -172,7 +172,7 @@ test('a stream ends when its token is revoked or its session is closed, and othe
   })
   expect(left.status).toBe(204)
   await ofSession.ended
-  // By another process, which this gateway hears nothing of.
+  // Another process does this, without the knowledge of this gateway.
   const { stderr } = await cli(['token', 'revoke', 'ann', '--why', 'she left'], { DATABASE_URL: api.db.url })
   expect(stderr).toBe('')
   await revoked.ended
@@ -188,7 +188,7 @@ async function emptyFeed(): Promise<Feed> {
   const { pool } = await freshDatabase()
   const feed = changeFeed(
     async () => ({ pool, shards: 16 }),
-    // The last look may find the database closed.
+    // The last read may find the database closed.
     () => undefined,
   )
   onTestFinished(() => feed.close())

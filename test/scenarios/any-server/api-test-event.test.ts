@@ -3,7 +3,7 @@ import { providerIds } from '../../../src/sources/index.ts'
 import { adminApi, expectProblem } from '../../support/admin-api.ts'
 import { configTo, destination } from '../../support/gateway.ts'
 
-/* A test event takes the way of every event, and the audit knows who sent it. */
+/* A test event is handled like every event, and the audit records its sender. */
 
 test('a test event is recorded, and known to the audit', async () => {
   const { db, post } = await adminApi()

@@ -5,7 +5,10 @@ import { seededLedger } from '../../support/seeded-ledger.ts'
 import { withUnknownEffects } from '../../support/unknown-effects.ts'
 import { until } from '../../support/until.ts'
 
-/* What operators see and do besides events: attention, pauses, outbox, subscribers, rejections. */
+/*
+ * Reads and actions of operators besides events: attention, pauses, outbox, subscribers,
+ * rejections.
+ */
 
 const RECEIVE_ONLY = { args: ['--receive-only'] }
 
@@ -207,7 +210,7 @@ test('lanes that are stuck are listed with the reason, and failed messages are p
     'MESSAGE_UNKNOWN',
   )
   const dueAgain = async () => db.number('select count(*) from hookonce.outbox_lane where due_at > now()')
-  // A relay that has the lane tries it already.
+  // A relay that holds the lane is already publishing it.
   await db.rows('update hookonce.outbox_lane set worker = 1 where shard = 1')
   const retry = async () => (await post(`/outbox/${id(8, 2)}/retry`, { why: 'it is up' })).json
   expect(await retry()).toEqual({ messageId: id(8, 2), retried: false })

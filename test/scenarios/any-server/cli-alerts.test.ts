@@ -38,7 +38,7 @@ test('the gateway tells of a destination that is down, and stats and alerts show
   expect((await cli(['alerts'], env)).stdout).toMatch(
     new RegExp(`^${alert?.id.slice(0, 8)} +open +.* retries +stripe → app .*--state retrying$`, 'm'),
   )
-  // The repeat may be counted in a later flush than the retry.
+  // The repeat may be counted in a later flush than the retry, so this waits for it.
   const stats = await until('the repeat is counted', async () => {
     const read = (await cli(['stats', '--since', '1h', '--json'], env)).json<Stats>()
     return read.totals.duplicate > 0 ? read : undefined

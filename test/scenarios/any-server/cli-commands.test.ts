@@ -105,7 +105,7 @@ test.each(['status', 'events', 'show', 'failures', 'replay', 'rejections', 'outb
   '%s in a directory that holds secrets but no database makes none',
   async (command) => {
     const dir = temporaryDirectory()
-    // As `dev` leaves it that works on DATABASE_URL.
+    // The state that `dev` leaves if it uses DATABASE_URL.
     writeFileSync(join(dir, 'demo-secret'), 'whsec_x\n')
     const words = { show: ['abc'], replay: ['abc'], pause: ['demo'] }[command] ?? []
     const ended = await cli([command, ...words, '--dir', dir])

@@ -26,7 +26,7 @@ interface Listed {
   readonly duplicates: number
 }
 
-/** `dev` on its own embedded server, or on DATABASE_URL, as the project says. */
+/** `dev` on its own embedded server, or on DATABASE_URL, depending on the test project. */
 async function dev(variables: Record<string, string> = {}) {
   const dir = temporaryDirectory()
   const env: Record<string, string> =
@@ -52,14 +52,14 @@ async function dev(variables: Record<string, string> = {}) {
   }
 }
 
-/** dev does not print the password of its server: it is in a file beside the data. */
+/** dev does not print the password of its server. A file next to the data holds it. */
 function withPassword(database: string, dir: string): string {
   const url = new URL(database)
   url.password = readFileSync(join(dir, 'password'), 'utf8').trim()
   return url.toString()
 }
 
-/** Runs a line as it is printed. */
+/** Runs a line exactly as printed. */
 async function paste(line: string): Promise<unknown> {
   const { stdout } = await promisify(execFile)('sh', ['-c', `${line} -s`])
   return JSON.parse(stdout)
@@ -317,7 +317,7 @@ test('a port that is taken ends dev with PORT_TAKEN, and leaves no server behind
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('PORT_TAKEN')
   expect(ended.stderr).toContain('--port')
-  // Nothing was opened, so no subscriber was registered either.
+  // Nothing was opened, so no subscriber was registered.
   expect(existsSync(join(dir, 'postgres'))).toBe(false)
   const left = await promisify(execFile)('ps', ['-eo', 'args'])
   expect(left.stdout).not.toContain(dir)

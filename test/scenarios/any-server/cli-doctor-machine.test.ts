@@ -10,7 +10,10 @@ import { freePort } from '../../support/free-port.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { listening } from '../../support/listening-server.ts'
 
-/* What the doctor finds on this machine. The database has tests of its own (own-server). */
+/*
+ * The findings of the doctor about this machine. The findings about the database have their own
+ * tests (own-server).
+ */
 
 async function examine(args: readonly string[], env: Record<string, string> = {}) {
   const ran = await cli(['doctor', '--json', '--dir', temporaryDirectory(), ...args], env)
@@ -46,7 +49,7 @@ describe('ports', () => {
       expect(of(`port ${taken}`)).toMatchObject([
         { level: 'warn', seen: expect.stringMatching(new RegExp(`^taken by .+, pid ${process.pid}$`)) },
       ])
-    // Another port can be chosen, so nothing has failed.
+    // Another port can be chosen, so this is a warning, not a failure.
     expect(ran.code).toBe(0)
   })
 

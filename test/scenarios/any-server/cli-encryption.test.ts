@@ -56,7 +56,7 @@ test('a gateway encrypts with HOOKONCE_ENCRYPTION_KEY, and the commands read, ro
   const unsure = await cli(['encryption', 'forget', '--tenant', 'default', '--why', 'left us'], env(db))
   expect([unsure.code, unsure.stderr]).toEqual([1, expect.stringContaining('confirm with --yes')])
   expect((await cli(['show', id, '--json'], env(db, next))).json()).toMatchObject({ unreadable: null })
-  // Forgetting needs no key.
+  // `forget` needs no key.
   const forget = ['encryption', 'forget', '--tenant', 'default', '--why', 'left us', '--yes']
   expect((await cli(forget, env(db))).stdout).toContain('the data key of default is dropped')
   expect((await cli(['show', id], env(db, next))).stdout).toContain('PAYLOAD_FORGOTTEN')

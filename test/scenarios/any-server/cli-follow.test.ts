@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/* events --follow: everything once, also what commits late, and where to go on. */
+/* events --follow prints every event once, including late commits, and can be resumed. */
 
 function following(db: TestDatabase, ...args: string[]) {
   const running = startCli(['events', '--follow', '--json', ...args], { DATABASE_URL: db.url })
@@ -56,7 +56,7 @@ test('follow prints the latest events, then each new one once, and Ctrl-C says w
     const last = (await ids(db)).at(-1)
     return resumed.seen().some(({ id }) => id === last)
   })
-  // The events of the last seconds come again, so that none is missed; older ones do not.
+  // Events of the last seconds are printed again, so that none is missed. Older events are not.
   const again = resumed.seen().map(({ id }) => id)
   expect(new Set(again).size).toBe(again.length)
   expect(again).not.toContain(all[4])

@@ -11,7 +11,7 @@ import { listening } from '../../support/listening-server.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { cliInTerminal } from '../../support/terminal.ts'
 
-/* What all commands share: help, colours, exit codes, closed pipes, both ports. */
+/* The common behaviour of all commands: help, colours, exit codes, closed pipes, both ports. */
 
 test('the commands that operators were promised exist', () => {
   const promised =
@@ -80,7 +80,7 @@ test.each([
   expect(ended.stderr).toContain(says)
 })
 
-/** Runs a command whose reader goes away after the first bytes, or before them. */
+/** Runs a command whose reader closes the pipe after the first bytes, or before them. */
 async function withClosedPipe(args: readonly string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...CLI_ENV, ...env },
@@ -97,7 +97,7 @@ async function withClosedPipe(args: readonly string[], env: Record<string, strin
 
 test('a reader that goes away ends a list quietly', async () => {
   const db = await freshDatabase()
-  // More than a pipe holds.
+  // More output than a pipe can buffer.
   await seedJobs(db, 2_000)
   const args = ['events', '--limit', '2000', '--json']
   expect(await withClosedPipe(args, { DATABASE_URL: db.url })).toEqual({ code: 0, stderr: '' })

@@ -61,7 +61,7 @@ test('what another system processed is a duplicate here, and what it did not is 
   await until('the new one ran', () => (ran.includes('evt_3') ? true : undefined))
   expect(ran).toEqual(['evt_3'])
   expect(await db.number('select count(*) from hookonce.job')).toBe(1)
-  // Whatever its body, a copy of an imported event is no mismatch.
+  // A copy of an imported event is never a mismatch, with any body.
   const shown = await until('the copy is counted', async () => {
     const { stdout } = await cli(['show', 'evt_1'], env)
     return /^deliveries +1$/m.test(stdout) ? stdout : undefined

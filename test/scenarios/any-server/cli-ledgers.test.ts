@@ -5,7 +5,7 @@ import { freshDatabase } from '../../support/database.ts'
 import { deliverTo, fleetHooks } from '../../support/fleet.ts'
 import { until } from '../../support/until.ts'
 
-/** A database without a ledger of the name `hookonce`, which the template of the tests has. */
+/** A database without a ledger named `hookonce`, which the template of the tests has. */
 async function emptyDatabase() {
   const db = await freshDatabase()
   await db.rows('drop schema hookonce cascade')
@@ -29,7 +29,7 @@ test('ledgers are made, listed and added', async () => {
     ['hookonce_1', undefined],
     ['hookonce_2', expect.stringContaining('the schema "hookonce_2" holds no ledger')],
   ])
-  // It holds nothing, so the others answer, and its absence is named.
+  // The missing ledger holds nothing, so the other ledgers answer, and its absence is reported.
   const events = await cli(['events'], env)
   expect(events).toMatchObject({ code: 0, stderr: expect.stringContaining('hookonce_2 cannot be read') })
 
@@ -70,7 +70,7 @@ test('a move that is killed while a tenant works continues when it is started ag
   const sent = (async () => {
     for (let n = 0; isSending; n += 1) {
       const id = `evt_${n}`
-      // As a sender does: again until it is accepted.
+      // Sends like a provider: again until the event is accepted.
       while ((await deliverTo(hooks, 'alpha', id)) >= 300) await new Promise(setImmediate)
       acknowledged.push(id)
     }

@@ -61,7 +61,7 @@ test('pause without a name lists what is paused, and events and show say whose j
   expect((await look('show', id)).stdout).toContain('(hookonce resume demo app)')
   expect(await held()).toMatchObject([{ held: true }])
 
-  // What is finished is not held.
+  // A finished job is not held.
   await db.rows(`update hookonce.job set state = 'processed', finished_at = now()`)
   expect((await look('events')).stdout).not.toContain('paused')
   expect((await look('show', id)).stdout).not.toContain('paused')

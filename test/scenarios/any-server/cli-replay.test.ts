@@ -5,7 +5,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/** Jobs and attempts whole: what a dry run must leave as it was. */
+/** Complete jobs and attempts, which a dry run must not change. */
 async function allJobs(db: TestDatabase): Promise<unknown> {
   return [
     await db.rows('select * from hookonce.job order by receipt_id, subscriber'),
@@ -137,13 +137,13 @@ test('a replay warns when no worker runs at all, and not of one that a worker se
   const nobody = await cli(['replay', id, '--dry-run'], env)
   expect(nobody.stderr).toContain('warning: no worker is running')
 
-  // An older binary does not record whom it serves: it may serve everybody.
+  // An older build does not record its subscribers, so it may serve all of them.
   await seedWorker(db)
   await db.rows('update hookonce.worker set serves = null')
   expect(await cli(['replay', id, '--dry-run'], env)).toMatchObject({ code: 0, stderr: '' })
 })
 
-/** Jobs that wait for their next attempt for an hour. */
+/** Jobs whose next attempt is due in an hour. */
 async function retrying(db: TestDatabase, count: number, source: string): Promise<void> {
   const subscriber = await seedJobs(db, count, { source, state: 'received' })
   await db.rows(
@@ -164,7 +164,7 @@ test('replay --retrying makes waiting jobs due, keeps their attempts, and touche
   const run = (...args: string[]) => cli(['replay', ...args], { DATABASE_URL: db.url })
   await retrying(db, 3, 'shop')
   await retrying(db, 2, 'bank')
-  // Neither is to run: one waits for an earlier event with its order key, the other failed.
+  // Neither may run: one waits for an earlier event with its order key, and the other failed.
   await seedJobs(db, 1, { source: 'ordered' })
   await db.rows(`update hookonce.job set due_at = 'infinity' where state = 'received'`)
   await seedJobs(db, 1, { source: 'broken', state: 'failed' })

@@ -50,7 +50,7 @@ test('the sample of the reference starts as copied', async () => {
   const dir = temporaryDirectory()
   writeFileSync(join(dir, 'hookonce.json'), config)
   expect(commands).toMatch(/^npx hookonce serve$/m)
-  // The one change: ports that are free.
+  // The only change: free ports.
   const run = commands.replace('npx hookonce serve', `exec node ${MAIN} serve --port 0`)
   const gateway = startProgram('sh', ['-e', '-c', run], { cwd: dir })
   const { port } = await gateway.line<{ port: number }>('port')
@@ -159,7 +159,7 @@ test('a port that is taken ends serve with PORT_TAKEN', async () => {
   })
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('PORT_TAKEN')
-  // It has left: nobody waits for its lease to run out.
+  // The process has released its lease, so nobody waits for the lease to expire.
   expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(0)
 })
 
@@ -188,7 +188,7 @@ test.each(['serve', 'dev'])(
   },
 )
 
-// On a server of its own: the shared ones belong to the other tests too.
+// Uses its own server: other tests use the shared servers.
 test('while the database is down readyz is 503, healthz 200 and metrics count on; afterwards all is well', async () => {
   const server = await ownServer()
   const app = await destination()
@@ -305,7 +305,7 @@ test('a sender that stalls is cut off at a stop, before its own time is up', asy
   await until('its body is waited for', () => heard.includes('100 Continue'))
   expect(await gateway.stop()).toBe(0)
   await closed
-  // After 15 s it would be answered 408.
+  // After 15 s the answer would be 408.
   expect(heard).not.toContain('408')
 })
 

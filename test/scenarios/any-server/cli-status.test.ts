@@ -8,7 +8,7 @@ import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
-/* The commands that answer: what is going on, what failed, and who decided. */
+/* The commands that read: the present work, the failures, and the decisions. */
 
 test('status shows the schema, workers, backlog and pauses, and --json the same as data', async () => {
   const db = await freshDatabase()
@@ -111,12 +111,12 @@ test('events are filtered, and --after goes on where an earlier list ended', asy
   const run = (...args: string[]) => cli(['events', ...args], { DATABASE_URL: db.url })
   await seedJobs(db, 5, { source: 'shop', subscriber: 'mail', state: 'processed' })
   await seedJobs(db, 2, { source: 'shop', subscriber: 'mail', state: 'failed', ageDays: 1 })
-  // More than one page is read for these: the two that match are the oldest.
+  // More than one page is read: the two matching events are the oldest.
   await seedJobs(db, 2_500, { source: 'busy', shard: 3, state: 'processed' })
   const failed = (await run('--state', 'failed', '--json')).json<EventRow[]>()
   expect(failed.map(({ states }) => states)).toEqual([['failed'], ['failed']])
   const old = (await run('--source', 'shop', '--until', '12h', '--json')).json<EventRow[]>()
-  // Failed events are listed by their failure, so their cursors are others.
+  // Failed events are ordered by their failure, so they have other cursors.
   expect(old.map(({ id }) => id).sort()).toEqual(failed.map(({ id }) => id).sort())
   expect(await run('--type', 'invoice.*')).toMatchObject({ code: 0, stdout: 'no events match\n' })
 

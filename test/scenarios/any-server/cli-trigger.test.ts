@@ -28,7 +28,7 @@ test('the same event sent three times at once is one receipt and two duplicates'
       '--concurrent',
       '--set',
       'data.object.total=7',
-      // Its old name.
+      // The old name of the option.
       '--override',
       'data.object.currency=chf',
       '--json',
@@ -61,9 +61,9 @@ test('--reorder sends different events of one object, the latest first', async (
   expect(times).toEqual([...times].sort((a, b) => b - a))
 })
 
-// Who fetches its keys can be signed for by nobody else.
+// If a provider's keys are fetched, only the provider can sign.
 const signable = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
-/** One provider for each way to sign. */
+/** One provider for each way of signing. */
 const different = new Map(
   signable.map((one) => [one.description.signature.algorithm + String(one.description.batch), one]),
 )

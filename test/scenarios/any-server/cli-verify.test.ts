@@ -10,7 +10,7 @@ const sender = stripe({ secret: 'whsec_1' })
 const headers = sender.sign({ body: BODY, timestampMs: Date.parse(AT) })
 const env = { STRIPE_WEBHOOK_SECRET: 'whsec_1' }
 
-/** Keeps a delivery in two files; the options that name them. */
+/** Stores a delivery in two files. Returns the options that name them. */
 function kept(lines: Record<string, string>, body: string): string[] {
   const dir = temporaryDirectory()
   const paths = { headers: join(dir, 'h.txt'), body: join(dir, 'b.json') }

@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 
 const PAYMENTS = 'select invoice from public.payment order by invoice'
 
-/** The first time it installs a package with its own dependencies. */
+/** The first run installs a package with its dependencies. */
 beforeAll(() => void makePrisma(), 300_000)
 
 describe.each(orms)('a transaction of $name', ({ open }) => {

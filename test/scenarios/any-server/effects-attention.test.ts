@@ -12,7 +12,7 @@ interface Stopped {
   readonly results: unknown[]
 }
 
-/** Two events that want one effect, whose first call is lost: both jobs wait for a person. */
+/** Two events that request one effect, whose first call is lost: both jobs wait for a person. */
 async function stopped(): Promise<Stopped> {
   const db = await freshDatabase()
   const keys: string[] = []
@@ -100,7 +100,7 @@ test('a fresh replay lets every job go that waits for the effect, and nothing st
   const { db, hooks, ids, keys, results } = await stopped()
   await hooks.attention.abandon('charge:in_1', by)
   await jobsAre(db, 'failed', 2)
-  // One whose call was lost, given up; the other waits to learn what became of it.
+  // The job whose call was lost is abandoned. The other job waits for the outcome.
   await hooks.replay(ids[1] ?? '')
   await jobsAre(db, 'attention', 1)
   expect(await hooks.attention.list()).toMatchObject([{ jobs: [{ receiptId: ids[1] }] }])
@@ -134,7 +134,7 @@ test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
   'jobs that wait for an effect whose outcome is known are listed, and %s lets them go on without changing it',
   async (verb) => {
     const { db, hooks, keys, results } = await stopped()
-    // As an older version leaves it behind.
+    // The rows that an older version leaves.
     await db.rows(`update hookonce.effect set state = 'done', result = '{"id": "ch_0"}'`)
     expect(await hooks.attention.list()).toMatchObject([
       {

@@ -11,7 +11,7 @@ const INSERT = 'insert into effect (type) values ($1)'
 const EFFECTS = 'select key, state::text from hookonce.effect order by key'
 const SLOW_MS = 50
 
-/** Rejections that nobody handles would end a process of anybody's. */
+/** Unhandled rejections would end a user's process. */
 function unhandled(): unknown[] {
   const found: unknown[] = []
   const note = (error: unknown): void => void found.push(error)
@@ -37,7 +37,7 @@ async function handled(
   return { db, lost, attempts: () => attempts }
 }
 
-/** The job has failed at once, for this reason, and nothing of it came as an unhandled rejection. */
+/** The job failed at once for this reason, without an unhandled rejection. */
 async function failsOnce(
   { db, lost, attempts }: Awaited<ReturnType<typeof handled>>,
   reason: string,

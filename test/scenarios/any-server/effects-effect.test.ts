@@ -125,7 +125,7 @@ test('one run that asks twice with two inputs is refused, whichever of the calls
   expect(faults).toEqual(['EFFECT_INPUT_CHANGED'])
 })
 
-/** A first attempt whose call happens and whose reply is lost; the next ones go through. */
+/** The call of the first attempt happens and its reply is lost. Later calls succeed. */
 async function lostReply(options: EffectOptions, between?: (db: TestDatabase) => Promise<unknown>) {
   const db = await freshDatabase()
   const other = await startDownstream()
@@ -206,12 +206,12 @@ test.each([
     expect(asked).toEqual([[other.calls[0]?.key, true]])
     expect(other.calls).toHaveLength(calls)
     expect((await db.rows<{ state: string }>(EFFECTS)).map((row) => row.state)).toEqual(epochs)
-    // A caller that is late can still be recognised.
+    // The called service can still recognise a late caller.
     expect(new Set(other.calls.map(({ key }) => key)).size).toBe(1)
   },
 )
 
-/** A charge that the other side answers in turn with these statuses, and with 200 after them. */
+/** A charge that the called service answers with these statuses in turn, and then with 200. */
 async function charged(...statuses: number[]) {
   const db = await freshDatabase()
   const other = await startDownstream()
@@ -282,7 +282,7 @@ test('a key that is used for something else is refused, and a result that cannot
   expect(await db.rows(`select error from hookonce.attempt`)).toEqual([
     { error: expect.stringContaining('STEP_RESULT_TOO_LARGE') },
   ])
-  // It has happened: a replay does not call again, and has no result to give.
+  // The effect has happened: a replay does not call again, and has no result to return.
   await hooks.replay(id)
   await jobsAre(db, 'processed', 3)
   expect(calls).toBe(1)
@@ -481,7 +481,7 @@ test.each([
   expect(await db.rows(EFFECTS)).toMatchObject([{ state: 'failed' }])
 })
 
-/** Answers with more than anyone reads, until it is hung up on. */
+/** Sends more than any client reads, until the client disconnects. */
 async function endlessServer(status: number) {
   let sent = 0
   const chunk = Buffer.alloc(1024 * 1024, 'x')

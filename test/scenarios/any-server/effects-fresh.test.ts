@@ -8,7 +8,10 @@ import { until } from '../../support/until.ts'
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const asked = { by: 'ann', why: 'the mail had the wrong amount' }
 
-/** One event with everything that happens once, and another that only asks for its effect. */
+/**
+ * One event with every kind of work that happens once, and another event that only requests its
+ * effect.
+ */
 async function processedOnce() {
   const db = await freshDatabase()
   const ran: string[] = []

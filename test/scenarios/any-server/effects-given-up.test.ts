@@ -10,8 +10,8 @@ import { jobsAre } from '../../support/jobs.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
 /*
- * A job is never given up while the outcome of one of its calls is open: it waits for a person, and
- * is listed.
+ * A job never fails while the outcome of one of its calls is open: it waits for a person, and is
+ * listed.
  */
 
 const by = { by: 'ann', why: 'asked the bank' }
@@ -126,7 +126,7 @@ test('retry-same-key: a job that is given up before it calls again waits for a p
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await jobsAre(db, 'attention', 1)
-  // Of another job, whose own call it never was.
+  // The call of another job, not of this one.
   await deliver(hooks, { id: 'evt_2', type: 'a' })
   await jobsAre(db, 'attention', 2)
   await hooks.attention.abandon('charge', by)

@@ -2,11 +2,14 @@ import { expect, test } from 'vitest'
 import type { Transaction } from '../../../src/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 
-/* A last transaction completes its job only with all that it did, also where it is one query that is returned. */
+/*
+ * A last transaction completes its job only with all of its work, even if it is a single returned
+ * query.
+ */
 
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 
-/** What cannot be committed, and what is told of it. */
+/** Values that cannot be committed, and their errors. */
 const FAILING: Record<string, { work: (tx: Transaction, id: string) => Promise<unknown>; told: RegExp }> = {
   'a query that the server refuses': {
     work: (tx) => tx.query(INSERT, ['not a uuid', 'a']),

@@ -6,7 +6,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-/* What a call tells after its run is over. */
+/* Outcomes of calls that end after their run. */
 
 interface PendingCall {
   resolve(result: unknown): void
@@ -16,7 +16,7 @@ interface PendingCall {
 const by = { by: 'ann', why: 'asked the bank' }
 const EFFECTS = 'select epoch, state::text, result from hookonce.effect order by epoch'
 
-/** A handler whose calls end when the test says so, after its runs were cut off. */
+/** A handler whose calls end when the test ends them, after its runs were cut off. */
 async function hanging(options: EffectOptions, timeoutMs = 60_000) {
   const db = await freshDatabase()
   const calls: PendingCall[] = []
@@ -41,7 +41,7 @@ async function hanging(options: EffectOptions, timeoutMs = 60_000) {
     if (!call) throw new Error(`call ${count} is missing`)
     return call
   }
-  /** As a rescuer does with the jobs of a worker that was frozen for too long. */
+  /** Like the rescue of jobs from a worker that was frozen for too long. */
   const cutOff = () =>
     db.rows(
       `update hookonce.job set state = 'retrying', fence = fence + 1, worker = null where state = 'processing'`,

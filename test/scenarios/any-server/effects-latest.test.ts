@@ -148,7 +148,7 @@ test('late news does not revive what was deleted by an event without a version',
   const told: News[] = [
     news('in_1', 0, 'deleted'),
     news('in_1', 3, 'late'),
-    // The version that is known says nothing of the deletion, which came after a newer one.
+    // The known version does not limit the deletion, which came after a newer version.
     news('in_2', 5, 'open'),
     news('in_2', 0, 'deleted'),
     news('in_2', 6, 'late'),
@@ -162,7 +162,7 @@ test('late news does not revive what was deleted by an event without a version',
   expect(outcomes[1]).toMatchObject({
     reason: 'stale: in_1 is at deleted, without a version, this event at 3',
   })
-  // The source has it again: it says so itself.
+  // The source has the entity again, and returns it.
   gone.now = 'made anew'
   await deliver(hooks, news('in_1', 7, 'fetch'))
   await deliver(hooks, news('in_2', 0, 'fetch'))
@@ -185,7 +185,7 @@ test('any order and any multiplicity of events ends in the same state', async ()
   const status = fc.constantFrom('open', 'paid', 'void', 'deleted')
   const change = fc.record({ version: fc.integer({ min: 1, max: 6 }), status })
   const changes = fc.uniqueArray(change, { minLength: 1, maxLength: 5, selector: ({ version }) => version })
-  // Each change is told by two events, and the first of them is delivered twice.
+  // Each change is announced by two events, and the first event is delivered twice.
   const orders = changes.chain((set) => fc.tuple(fc.constant(set), shuffled([...set, ...set, ...set])))
   let run = 0
   await fc.assert(

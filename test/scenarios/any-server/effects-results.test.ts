@@ -5,7 +5,10 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-/* Whatever records a result gives the same result to a later attempt, or refuses it. */
+/*
+ * Every call that records a result returns the same result to a later attempt, or refuses the
+ * value.
+ */
 
 type Way = (ctx: Context, key: string, result: () => unknown) => Promise<unknown>
 

@@ -21,7 +21,7 @@ test('a step runs once, however often its handler fails after it, and gives the 
     const nothing = await ctx.step('nothing', () => undefined)
     results.push([result, nothing])
     expect(ran).toEqual([ctx.idempotencyKey('charge')])
-    // By what was done, and not by the attempt, which a replay counts anew.
+    // Decides by the finished work, not by the attempt number, which a replay resets.
     if (results.length < 3) throw new Error('after the step')
   })
   await hooks.start()
@@ -110,8 +110,8 @@ test('a step whose declared input changed between attempts is refused, not skipp
 
 /*
  * A claim does not wait for the disk: a crash of the server can undo it, and the next claim raises
- * the same fence. The first run lives on in its process, and passes for the second wherever only
- * the fence is looked at.
+ * the same fence. The first run is still alive in its process, and looks like the second wherever
+ * only the fence is checked.
  */
 test.each(['ctx.step', 'ctx.transaction'])(
   '%s is not run by a second run with the same fence, after the first has recorded it',
@@ -126,7 +126,7 @@ test.each(['ctx.step', 'ctx.transaction'])(
     const ran: string[] = []
     const results: unknown[] = []
     async function startProcess(name: string): Promise<void> {
-      // One slot: the first process, whose run goes on, must leave the job to the second.
+      // One slot: the first process, whose run continues, must leave the job to the second.
       const hooks = testHooks(db, { concurrency: 1 }).on(
         'test',
         '*',
@@ -146,7 +146,7 @@ test.each(['ctx.step', 'ctx.transaction'])(
     }
     await startProcess('first')
     await until('the first run waits', () => gates.length === 1)
-    // What the crash leaves: the claim was never made.
+    // The state after the crash: the claim was never made.
     await db.rows(
       `update hookonce.job set state = 'received', fence = 0, attempt = 0, worker = null, started_at = null`,
     )

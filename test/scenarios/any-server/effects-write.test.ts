@@ -133,8 +133,7 @@ test('a connection that breaks at the commit is tried again, and the write is ma
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
     ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
   })
-  // The first two commits are cut off by the server itself, the second time after the whole batch
-  // was sent.
+  // The server cuts off the first two commits, the second time after the whole batch was sent.
   await db.rows(`
     create sequence cut;
     create function cut() returns trigger language plpgsql as $$
@@ -275,7 +274,7 @@ async function processed(db: TestDatabase, count: number): Promise<void> {
   })
 }
 
-/** A handler that is corrected between replays, and publishers that remember what they got. */
+/** A handler that is corrected between replays, and publishers that record their messages. */
 async function corrected(first: Handler) {
   const db = await freshDatabase()
   const sent: string[] = []
@@ -318,7 +317,8 @@ test.each([
   await replay(both)
   expect(await db.number(ROWS)).toBe(1)
   expect(await db.number(MESSAGES)).toBe(1)
-  // Messages go from the outbox with time: the record alone must tell that they were published.
+  // Messages are deleted from the outbox with time: the step alone must show that they were
+  // published.
   await db.rows(`delete from hookonce.outbox where state = 'published'`)
   const left = await db.number(MESSAGES)
   await replay()

@@ -83,7 +83,7 @@ test('the example of traces prints the spans of one trace, and publishes with it
     'hookonce.transaction',
     'publish invoice.paid',
   ]
-  // They end in any order: the message may be out before the run that sent it has ended.
+  // The two end in any order: the message may be published before its run has ended.
   for (const name of names)
     await until(`the span "${name}" is printed`, () => example.printed().includes(`name: '${name}'`))
   const traceIds = example.printed().match(/traceId: '[0-9a-f]+'/g)

@@ -16,7 +16,7 @@ import { listening } from '../../support/listening-server.ts'
 import { tcpDestination } from '../../support/tcp-destination.ts'
 import { until } from '../../support/until.ts'
 
-/* The gateway as a process of its own, in front of apps that know nothing of hookonce. */
+/* The gateway as a separate process, in front of apps that do not use hookonce. */
 
 const SCRIPT = fileURLToPath(new URL('../../support/python-destination.py', import.meta.url))
 const TRANSFORM = fileURLToPath(new URL('../../../examples/transform.mjs', import.meta.url))

@@ -9,7 +9,7 @@ import { configFile, destination, ENV, FORWARD_SECRET, SECRET, serveArgs } from 
 import { type RawConnection, rawConnection } from '../../support/raw-http.ts'
 import { until } from '../../support/until.ts'
 
-/* What a configuration file can say, with `hookonce serve` as a process. */
+/* The options of a configuration file, with `hookonce serve` as a process. */
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CODE_SECRET = 'the secret of github'
@@ -40,7 +40,7 @@ const sources: ConfigInput['sources'] = { stripe: { provider: 'stripe', secret: 
 export default defineConfig({ sources, destinations: { app: { url: place.url, secret: 'env:FORWARD_SECRET', allowPrivate: ['127.0.0.1'] } } })
 `
 
-/** A project that has installed hookonce, and its configuration under this name. */
+/** A project that has installed hookonce, with its configuration under this name. */
 function project(name: string, text: string): string {
   const dir = temporaryDirectory()
   mkdirSync(join(dir, 'node_modules'))
@@ -109,7 +109,7 @@ function parsed(url: string): object {
 
 test('TypeScript without a loader says what to do', async () => {
   const dir = project('hookonce.config.ts', typed('http://127.0.0.1:1/'))
-  // The package as installed, without the development dependencies: jiti is one of them.
+  // The installed package, without the development dependencies, such as jiti.
   const copy = join(temporaryDirectory(), 'hookonce')
   cpSync(join(ROOT, 'dist'), join(copy, 'dist'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(copy, 'package.json'))
@@ -119,7 +119,7 @@ test('TypeScript without a loader says what to do', async () => {
   const args = [join(copy, 'dist/cli/bin.js'), 'serve', '--check']
   const checking = startProgram(process.execPath, args, { cwd: dir, env: ALL_ENV })
   const exitCode = await checking.ended()
-  // Newer versions of Node.js load it by themselves.
+  // Newer versions of Node.js load TypeScript without jiti.
   if ('typescript' in process.features && process.features.typescript) {
     expect(checking.output.stderr).not.toContain('jiti')
     return
@@ -385,7 +385,7 @@ test.each([1, 2])('connections beyond maxConnections are closed, per process (%d
   }
   const kept: RawConnection[] = []
   for (let n = 0; n < 12; n += 1) kept.push(...[await attempt()].filter((one) => one !== undefined))
-  // Connections are not spread evenly, so one process may be full before another.
+  // Connections are not distributed evenly, so one process may be full before another.
   expect(kept.length).toBeGreaterThanOrEqual(2)
   expect(kept.length).toBeLessThanOrEqual(2 * processes)
   for (const { socket } of kept) socket.destroy()

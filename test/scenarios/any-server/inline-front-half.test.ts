@@ -61,7 +61,7 @@ test.each([
     await read(await fetch(url, signed(event))),
     await read(await hooks.fetch(new Request(url, signed(event)))),
   ]
-  // By node:http and by fetch: the second of each pair is a copy of the first.
+  // Through node:http and through fetch. The second delivery of each pair is a copy of the first.
   expect(await send({ id: 'evt_1', type: 'a.quick' })).toEqual([wanted, wanted])
   expect(await send({ id: 'evt_2', type: 'unwanted' })).toEqual([wanted, wanted])
   const slow = { id: 'evt_3', type: 'a.slow' }
@@ -165,7 +165,7 @@ test.each(['inline', 'ledger'])(
     const payload = '{"id":"evt_1","type":"a"}'
     const answer = await app.inject({ method: 'POST', url: '/in/test', payload })
     expect(answer.statusCode).toBe(401)
-    // A timer that wants to close a connection would throw here.
+    // A timer that closes the connection would throw here.
     vi.advanceTimersByTime(60_000)
   },
 )

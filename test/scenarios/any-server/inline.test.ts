@@ -14,7 +14,7 @@ import { startRedis } from '../../support/redis.ts'
 import { signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/** Short enough to run out within a test, long enough for what happens in it. */
+/** Short enough to expire within a test, long enough for its steps. */
 const LOCK_MS = 1_500
 const PUBLIC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .publicKey.export({ format: 'pem', type: 'spki' })
@@ -36,7 +36,7 @@ const stores: Record<string, () => Promise<KeyStore>> = {
 interface Receiver {
   readonly url: string
   readonly events: readonly string[]
-  /** By node:http. */
+  /** Through node:http. */
   send(init?: RequestInit): Promise<Response>
 }
 
@@ -169,7 +169,7 @@ describe.each(Object.entries(stores))('an inline receiver with its keys in %s', 
     const store = await open()
     const { send } = await receiving(store, () => void runs++, { types: ['invoice.*'] })
     expect(await (await send()).json()).toEqual({ status: 'ignored' })
-    // What was not understood cannot be called unwanted, and there is no ledger to record it in.
+    // An unparseable delivery cannot be called unwanted, and there is no ledger to record it in.
     const odd = await send(signed('{"hello":"world"}'))
     expect([odd.status, await odd.json()]).toEqual([400, { error: 'EVENT_KEY_MISSING' }])
     const wanted = signed({ id: 'evt_1', type: 'invoice.paid' })
@@ -289,7 +289,7 @@ describe('of what is not signed yet', () => {
     client.write(post('transfer-encoding: chunked'))
     client.write(CHUNK)
     expect(await client.closed()).toMatch(/^HTTP\/1.1 408 .*connection: close.*"BODY_STALLED"/is)
-    // Were the 900 bytes still held, this would be refused.
+    // If the 900 bytes were still held, this would be refused.
     expect((await send(signed({ id: 'evt_1', type: 'a', padding: 'x'.repeat(500) }))).status).toBe(200)
   })
 

@@ -27,7 +27,7 @@ test('each tenant is recorded and processed in its own ledger', async () => {
   expect(handled.sort()).toEqual(TENANTS.map((tenant) => `${tenant} evt_1`))
   for (const [tenant, ledger] of Object.entries(PLACES))
     expect(await db.rows(`select tenant from ${ledger}.receipt`)).toEqual([{ tenant }])
-  // The home ledger knows all of them, the others know their own.
+  // The home ledger knows all tenants, the other ledgers know their own.
   const all = Object.entries(PLACES).map(([tenant, ledger]) => ({ tenant, ledger }))
   expect(await places(db, 'hookonce_0')).toEqual(all)
   expect(await places(db, 'hookonce_2')).toEqual([{ tenant: 'gamma', ledger: 'hookonce_2' }])

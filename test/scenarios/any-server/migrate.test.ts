@@ -9,7 +9,7 @@ import { redisApp } from '../../../examples/migrate/redis-set-nx.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
-/* What the pages of docs/migrate/ promise, by the code that they show. */
+/* The promises of the pages in docs/migrate/, tested with the code that they show. */
 
 const SECRET = 'whsec_of_the_endpoint'
 const source = stripe({ secret: SECRET })
@@ -30,7 +30,7 @@ async function tables(db: TestDatabase): Promise<void> {
     create table payments (number serial primary key, invoice text not null)`)
 }
 
-/** The route from before: it marks an event in the transaction of its writes. */
+/** The old route: it marks an event in the transaction of its writes. */
 async function oldRoute(pool: pg.Pool, key: string, invoice: string): Promise<void> {
   const client = await pool.connect()
   try {

@@ -59,7 +59,7 @@ test('a resume that only makes a probe due is in the audit, and one that changes
   const audit = [{ actor: 'ada', action: 'resume', subject: 'test', detail: { wasPaused: false, probes: 1 } }]
   expect((await listAudit(ledger, { limit: 10 })).entries).toMatchObject(audit)
 
-  // The probe is due already.
+  // The probe is already due.
   const [before] = await db.rows('select * from hookonce.limiter')
   expect(await resume(ledger, target, { by: 'ada', why: 'again' })).toEqual({ wasPaused: false, probes: 0 })
   expect(await db.rows('select * from hookonce.limiter')).toEqual([before])
@@ -107,7 +107,7 @@ test('a pause of what the ledger does not know, or with half a reason, changes n
 
 test('one connection is enough to learn that a name is unknown', async () => {
   const { db } = await seeded()
-  // If it needed a second one, as many callers as connections would wait for each other.
+  // If a call needed a second connection, as many callers as connections would wait for each other.
   const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 10_000 }))
   onTestFinished(() => pool.end())
   const ledger = { pool, shards: 16 }

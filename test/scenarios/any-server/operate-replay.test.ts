@@ -259,7 +259,7 @@ test('a job that was mended between the plan and the replay is not run again', a
   const db = await freshDatabase()
   await seedJobs(db, 2, { shard: 0, state: 'failed' })
   let mended = false
-  // Another operator is quicker: what this one planned has been replayed, and processed, by then.
+  // Another operator is quicker: the planned jobs have been replayed and processed by then.
   const racing = {
     query: async (query: { name?: string; text: string; values: unknown[] }) => {
       if (query.name === 'hookonce_replay' && !mended) {

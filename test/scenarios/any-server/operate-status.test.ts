@@ -13,7 +13,7 @@ import { jobsAre } from '../../support/jobs.ts'
 import { commitMessages, newMessage } from '../../support/outbox.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
-/* What operate/ says of a ledger at one look, of its failures, and of one event. */
+/* The functions of operate/ that summarise a ledger, its failures, and one event. */
 
 function ledgerOf({ pool }: TestDatabase): LedgerTables {
   return { pool, shards: 16 }
@@ -53,7 +53,7 @@ test('the status counts what waits, runs and failed, and names what is paused or
   await db.rows(`update hookonce.job set due_at = now() - interval '1 hour' where subscriber = $1`, [mail])
   await db.rows(`update hookonce.source set paused_at = now() where name = 'bank'`)
   await commitMessages(db, newMessage('m', { topic: 'paid' }))
-  // Two workers, of which one serves mail and runs two of its jobs; a third has died.
+  // Two workers, one of which serves mail and runs two of its jobs. A third has died.
   const worker = await seedWorker(db)
   await db.rows('update hookonce.worker set serves = array[$2::integer] where id = $1', [worker, mail])
   const idle = await seedWorker(db)

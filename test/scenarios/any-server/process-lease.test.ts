@@ -36,7 +36,7 @@ test('what a worker gives back may have to wait for a lock: its heart goes on be
   await deliver(hooks, { id: 'done', type: 'x' })
   await until('it is done', () => db.number(`select count(*) from hookonce.job where state = 'processed'`))
   await deliver(hooks, { id: 'long', type: 'x' })
-  // As if the reply to a claim had been lost long ago, and another transaction locked the job.
+  // As if the reply to a claim had been lost long ago, while another transaction locked the job.
   await db.rows(
     `update hookonce.job set state = 'processing', worker = (select max(id) from hookonce.worker),
        started_at = now() - interval '1 minute' where state = 'processed'`,
@@ -78,7 +78,7 @@ test('a worker whose listening connection hears nothing any more stops all the s
   const stopped = hooks.stop({ drainMs: 100 })
   await until('the handler is told', () => told.length === 1)
   expect(told[0]).toContain('this process is stopping')
-  // Its work cannot be settled over dead connections, so it is not awaited.
+  // Its work cannot be settled over dead connections, so nothing waits for it.
   proxy.cut()
   await stopped
 })

@@ -35,7 +35,7 @@ test('the metrics tell of a known sequence what happened in it', async () => {
   })
   await hooks.pause('test')
   await deliver(hooks, { id: 'evt_waiting', type: 'good' })
-  // Each is reported when the reply to its commit has come, in any order.
+  // Each run is reported when the reply to its commit has arrived, in any order.
   await until('the attempts are reported', async () => {
     return (
       sample(await hooks.metrics(), 'hookonce_attempt_seconds_count{source="test",subscriber="app"}') === 5

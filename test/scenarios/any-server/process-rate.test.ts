@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 
 const RATE = { perSecond: 40, burst: 4 }
 
-/** The id of a limiter with a full bucket, written by hand. */
+/** The id of a limiter with a full bucket, inserted by the test. */
 async function seedLimiter(db: TestDatabase, columns = RATE): Promise<number> {
   return db.number(
     `insert into hookonce.limiter (name, has_circuit, per_second, burst, tokens)

@@ -3,7 +3,7 @@ import { HookonceError, Permanent, RetryAfter } from '../../../src/index.ts'
 import type { TestHooks } from '../../../src/testing/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 
-/* The delays are those of production: the clock of the test moves over them. */
+/* The delays are the default ones: the clock of the test skips them. */
 
 const JOB = 'select state::text, attempt, crashes, reason from hookonce.job'
 

@@ -10,7 +10,7 @@ function inState(db: TestDatabase, state: string, count: number): Promise<unknow
   })
 }
 
-/** Counts how many handlers run at once. */
+/** Counts the handlers that run at the same time. */
 function gauge() {
   let running = 0
   const seen = { most: 0 }
@@ -49,7 +49,7 @@ test('a job is not passed by because a claim that found nothing had the room for
   for (const hooks of [receiver, worker])
     hooks.on('test', '*', (event) => void ran.push(event.key), { name: 'app', concurrency: 1 })
   for (let n = 0; n < 40; n += 1) await deliver(receiver, { id: `${n}`, type: 'a' })
-  // Others are at work on all but one: they look due, and a claim passes them by.
+  // Other transactions hold all but one job: the held jobs look due, and a claim skips them.
   const { rows } = await db.pool.query(
     `update hookonce.job set due_at = now() where receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)
      returning receipt_id, (select event_key from hookonce.receipt where id = receipt_id) as key`,
@@ -154,7 +154,7 @@ test('where every slot is taken, a job waits in the ledger and is claimed when o
   ])
 })
 
-/** Locks the job of an event, so that it cannot be settled, until it is told to let go. */
+/** Locks the job of an event, so that it cannot be settled, until the lock is released. */
 async function holdJob(db: TestDatabase, key: string): Promise<() => Promise<void>> {
   const client = await db.pool.connect()
   await client.query('begin')
@@ -214,7 +214,7 @@ test('what a handler has handed over to be written is there when its slot is giv
             `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
           ),
         )
-        // Would run at once if there were room.
+        // This job would run at once if a slot were free.
         await deliver(hooks, { id: 'evt_3', type: 'a' })
         seen.push([await stateOf(db, 'evt_2'), await stateOf(db, 'evt_3')])
         await letGo()
@@ -262,7 +262,7 @@ test.each([
     await hooks.pause('test', subscriber)
     await deliver(hooks, { id: 'evt_1', type: 'a' })
     await deliver(hooks, { id: 'evt_2', type: 'a' })
-    // A poll of another process must not take them either.
+    // A poll of another process must not claim them either.
     const other = testHooks(db)
     other.on('test', '*', (event) => void runs.push(event.key), { name: 'app' })
     await other.start()

@@ -10,11 +10,11 @@ import { until } from '../../support/until.ts'
 
 const PROCESSED = `select count(*) from hookonce.job where state = 'processed'`
 
-/** As a provider does: until it is acknowledged. */
+/** Sends like a provider: until the event is acknowledged. */
 async function sendUntilTaken(app: App, payload: TestPayload): Promise<void> {
   await until(`${payload.id} is acknowledged`, async () => {
     const answer = await app.send(payload).catch(() => undefined)
-    // Read to its end, so that its connection is used again.
+    // The body is read to its end, so that the connection is reused.
     await answer?.arrayBuffer()
     return answer?.ok
   })
@@ -36,7 +36,7 @@ test('connections that are cut again and again cost time, not events and not eff
     }
     sent = true
   })()
-  // Only those of hookonce: the handlers' own pool is theirs to mend.
+  // Only the connections of hookonce: the handlers' own pool is not its concern.
   let cut = 0
   for (let round = 0; round < 12 || !sent; round += 1) {
     cut += await db.number(`select count(*) filter (where ended) from (
@@ -46,7 +46,7 @@ test('connections that are cut again and again cost time, not events and not eff
   }
   await sending
   expect(cut).toBeGreaterThan(10)
-  // A claim whose reply was lost is found out after half a minute at the latest.
+  // A claim whose reply was lost is detected after at most half a minute.
   await until('all are processed', async () => (await db.number(PROCESSED)) === 60, 60_000)
 
   expect(app.process.exitCode).toBeNull()
@@ -147,7 +147,7 @@ test('handlers that take every connection of a pool starve its heartbeats, and n
   const heldFor: Record<string, number> = { short: 20, long: 1_200 }
   hooks.on('test', '*', async (event, ctx) => {
     const client = await pool.connect()
-    // The first run of a long one outlasts the lease; what is retried is quick.
+    // The first run of a long event exceeds the lease. Its retry is quick.
     await new Promise((resolve) => setTimeout(resolve, ctx.attempt === 1 ? heldFor[event.type] : 5))
     client.release()
   })
@@ -176,7 +176,7 @@ test('two thousand events that one process accepted are run by two others, each 
   )
   expect(await db.number(`select count(*) from hookonce.job where state = 'received'`)).toBe(next)
   const workers = { receives: false, options: { pollMs: 20 } }
-  // No run ends before both have begun some: the first to start could do it all alone.
+  // No run ends before both processes have begun some: otherwise the first could do all the work.
   const lock = await lockTable(db, 'run')
   await Promise.all([startApp(db, workers), startApp(db, workers)])
   await until('both are at work', async () => {

@@ -275,7 +275,7 @@ test('a lane that was leased without the relay learning of it is handed back, an
   const { relay } = await relayOn(db, ({ payload, attempt }) => got.push([payload, attempt]), {
     leaseMs: 600,
   })
-  // As a claim that was committed and whose reply was lost.
+  // Like a claim that was committed and whose reply was lost.
   await db.rows(
     `update hookonce.outbox_lane set worker = $1, fence = 1, attempt = 1, started_at = now() - interval '1 minute'`,
     [relay.id],
@@ -336,7 +336,7 @@ test('an idle relay asks once a poll, and is woken by what its own process commi
     else await ctx.transaction(async (tx) => void tx.publish('a', event.key))
   })
   await hooks.start()
-  // The worker and the relay have looked once, and would look again in an hour.
+  // The worker and the relay have searched once, and would search again in an hour.
   await deliver(hooks, { id: 'evt_1', type: 'end' })
   await until('it is published', () => got.length === 1)
   await deliver(hooks, { id: 'evt_2', type: 'transaction' })

@@ -7,7 +7,7 @@ import { SENDER, signed, testSource } from '../../support/source.ts'
 import { type Lock, lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
-/* Every row of "How a delivery is answered", each with what it leaves in the ledger. */
+/* Every row of "How a delivery is answered", with its rows in the ledger. */
 
 const PAID = { id: 'evt_1', type: 'invoice.paid' }
 
@@ -384,7 +384,7 @@ describe('rotation', () => {
 })
 
 describe('overloaded', () => {
-  /** As many commits as may be under way at once; whatever comes next waits. */
+  /** As many commits as may be in flight at once. Later deliveries wait. */
   async function twoInFlight(send: Receiver['send'], lock: Lock): Promise<Promise<Response>[]> {
     const first = send({ id: 'evt_1', type: 'a' })
     await lock.waiters(1)

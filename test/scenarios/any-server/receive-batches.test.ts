@@ -6,7 +6,7 @@ import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * One request with many events: one receipt each, and acknowledged only when all of them are
+ * One request with many events: one receipt per event, and an acknowledgement only when all are
  * recorded.
  */
 

@@ -6,7 +6,7 @@ import { receiving, silent } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 
 const sources = { test: testSource() }
-/** Wrong on purpose: what a program in JavaScript may pass. */
+/** Wrong on purpose: values that a program in JavaScript may pass. */
 const make = (options: object): unknown => hookonce({ sources, ...options } as Options)
 const on = (...args: unknown[]): unknown => {
   const hooks = hookonce({ sources })

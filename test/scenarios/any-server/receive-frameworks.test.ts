@@ -15,8 +15,8 @@ import { receiving } from '../../support/receiver.ts'
 import { signed, testSource } from '../../support/source.ts'
 
 /*
- * Signatures are over bytes. Frameworks read bodies before us, and keep their bytes in places of
- * their own.
+ * Signatures cover bytes. Frameworks read bodies before hookonce, and keep the bytes in different
+ * properties.
  */
 
 type Receive = Inline['node']
@@ -41,7 +41,8 @@ const byFastify =
   }
 
 /**
- * The decorators are called by hand: what compiles these tests does not know Nest's kind of them.
+ * Decorators are called as functions: the compiler of these tests does not support the kind that
+ * Nest uses.
  */
 const byNest =
   (platform: 'express' | 'fastify', rawBody: boolean) =>
@@ -80,7 +81,7 @@ async function byKoa(receive: Receive): Promise<string> {
   return listening(app.listen(0, '127.0.0.1') as Server)
 }
 
-/** A server that has read the body, and leaves a request as some platform does. */
+/** A server that has read the body, and passes the request in the form of some platform. */
 const after =
   (left: (bytes: Buffer) => object) =>
   async (receive: Receive): Promise<string> =>
@@ -133,7 +134,9 @@ const refuses: Record<string, { start: (receive: Receive) => Promise<string>; sa
   'something else': { start: after((bytes) => ({ body: parsed(bytes) })), says: 'request.rawBody = bytes' },
 }
 
-/** Spaces: what a parser and JSON.stringify make of it is not what was signed. */
+/**
+ * With spaces, because JSON.stringify of the parsed body would drop them and break the signature.
+ */
 const EVENT = signed('{ "id": "evt_1",  "type": "a", "amount": 1.0 }')
 const post = (url: string) =>
   fetch(`${url}/webhooks/test`, {

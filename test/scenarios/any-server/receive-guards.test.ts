@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 import { SENDER, signed, testSource } from '../../support/source.ts'
 
-/* What is refused, or gets no job, besides what its signature says. */
+/* Deliveries that are refused, or get no job, for other reasons than their signature. */
 
 const rejections = (db: TestDatabase): Promise<unknown[]> =>
   db.rows('select source, code, count::int from hookonce.rejection order by source, code')
@@ -134,7 +134,7 @@ test('addresses outside the allow-list are refused before the body is read, and 
     expect(await refused.json()).toEqual({ error: 'ADDRESS_NOT_ALLOWED' })
   }
   expect((await from({ 'x-forwarded-for': '203.0.113.1, 192.0.2.7' })).status).toBe(202)
-  // The fetch standard has no address: nobody can tell, so it is refused.
+  // The fetch standard has no address, so the delivery is refused.
   expect((await receiver.send({ id: 'evt_2', type: 'a' })).status).toBe(403)
   await receiver.stop()
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'ADDRESS_NOT_ALLOWED', count: 3 }])

@@ -5,7 +5,7 @@ import { receiving } from '../../support/receiver.ts'
 import { lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
-/* What the ledger has said of an event is not asked of it again for every repeat. */
+/* The receiver remembers known events, and does not query the ledger for every repeat. */
 
 const EVENT = { id: 'evt_1', type: 'a' }
 const COUNTED = 'select count, mismatches from hookonce.duplicate'

@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 
 /*
- * A genuine delivery that is not understood is recorded as it came: it is never acknowledged and
+ * A genuine delivery that cannot be parsed is recorded unchanged: it is never acknowledged and
  * dropped.
  */
 
@@ -117,7 +117,8 @@ test('mailgun: a wrong signature is answered so that it is sent again, unless as
   const { method, headers, body } = mailgun({ secret: 'other' }).deliver({
     body: JSON.stringify({ signature: { token: 't' }, 'event-data': { id: 'e', event: 'opened' } }),
   })
-  // Mailgun never sends again what is answered 406: with a wrong secret, every event would be lost.
+  // Mailgun never resends a delivery that is answered 406: with a wrong secret, every event would
+  // be lost.
   expect((await post({ method, headers, body }, '/in/mail')).status).toBe(401)
   expect((await post({ method, headers, body }, '/in/final')).status).toBe(406)
 })

@@ -9,7 +9,9 @@ import { receiving, silent } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* What goes wrong first for most people: each says in one line what happened and what to do. */
+/*
+ * The most common failures of a first start: each error is one line, with the fault and the advice.
+ */
 
 const nothing = (): undefined => undefined
 
@@ -19,7 +21,7 @@ function changed(url: string, change: (url: URL) => void): string {
   return String(other)
 }
 
-/** A role that may connect, and nothing else. */
+/** A role that may only connect. */
 async function poorRole(url: string): Promise<string> {
   const admin = new pg.Pool({ connectionString: url, max: 1 }).on('error', nothing)
   const name = `poor_${process.pid}_${Date.now()}`
@@ -147,7 +149,7 @@ describe('a process that only receives', () => {
     return warnings
   }
 
-  /** Whether a query after the time of the lease has been answered. */
+  /** Whether a query that was sent after the end of the lease has been answered. */
   function watched(hooks: { ready(): Promise<boolean> }): () => Promise<boolean> {
     const since = performance.now()
     return async () => performance.now() - since > 1_500 && hooks.ready()

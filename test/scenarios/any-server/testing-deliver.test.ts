@@ -52,13 +52,13 @@ test('time moves for retries, signatures and retention, and for the tables of th
   await t.settled()
   const [one, two] = await t.rows<{ at: Date }>('mails')
   expect(Number(two?.at) - Number(one?.at)).toBeGreaterThan(10 * 24 * 3_600_000)
-  // Past the retention of its key, an event is a new one.
+  // After the retention of its key, an event counts as new.
   await t.clock.advance('30d')
   const late = await t.deliver('test', 'paid', { invoice: 'in_1' }, { key: 'evt_1' })
   expect(late.statuses).toEqual([202])
   expect(late.receiptId).toBe(first.receiptId)
   await t.settled()
-  // It can be waited for after it has happened, too.
+  // It can also be awaited after it has happened.
   expect(await t.waitFor({ key: 'evt_1', state: 'processed' })).toMatchObject({ eventType: 'paid' })
 })
 

@@ -81,7 +81,7 @@ test('the other faults of a service: refused, down, lost, hanging', async () => 
       method: 'POST',
       effect: 'mail:1',
       body: 'x',
-      // Also for those that answer, on a busy machine.
+      // A timeout that is also enough for answering processes on a busy machine.
       timeoutMs: 2_000,
     })
   })

@@ -17,7 +17,7 @@ import { seedJobs, seedWorker } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
 const deaf = observers([])
-/** As a process does that has reached the ledger for long. */
+/** Like a process that has reached the ledger for long. */
 const heard = { observer: deaf, contactMs: 3_600_000 }
 
 function ledgerOf(db: TestDatabase, pool: Pick<LedgerTables['pool'], 'query'> = db.pool): LedgerTables {
@@ -43,7 +43,7 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute' where id = $1`, [
     silent,
   ])
-  // Past its lease, but a heartbeat may be on its way.
+  // Past its lease, but a heartbeat may be in transit.
   await db.rows(`update hookonce.worker set lease_until = now() where id = $1`, [late])
 
   expect(await rescue(ledgerOf(db), heard)).toBe(20)
@@ -75,7 +75,7 @@ test('after an outage nobody is declared dead before it could have renewed its l
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db, 30_000)
   await leaseAll(db, worker, subscriber)
-  // The ledger could not be reached for an hour, by anybody.
+  // No process could reach the ledger for an hour.
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 hour'`)
 
   expect(await rescue(ledgerOf(db), { ...heard, contactMs: 29_999 })).toBe(0)
@@ -106,7 +106,7 @@ test('a worker is not forgotten before its jobs are rescued, even where the resc
   const subscriber = await seedJobs(db, 30)
   const worker = await seedWorker(db)
   await leaseAll(db, worker, subscriber)
-  // The whole fleet was down for two days.
+  // All processes were down for two days.
   await db.rows(
     `update hookonce.worker set lease_until = now() - interval '2 days', dead_at = now() - interval '2 days'`,
   )

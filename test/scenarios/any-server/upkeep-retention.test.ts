@@ -140,8 +140,8 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   await seedJobs(db, 50, { ageDays: 10, state: 'processed' })
 
   const pruned = await Promise.all([1, 2, 3].map(() => pruneReceipts(ledgerOf(db))))
-  // Where one had rows locked for their bodies, another passed over their keys: the next
-  // round takes them.
+  // While one sweep had rows locked for their bodies, another skipped their keys: the next round
+  // takes them.
   pruned.push(await pruneReceipts(ledgerOf(db)))
 
   expect(pruned.reduce((sum, { bodies }) => sum + bodies, 0)).toBeLessThanOrEqual(600)
@@ -150,10 +150,10 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   expect(await db.number(BODIES)).toBe(50)
 })
 
-/* A replay of a receipt whose key is due to go, at the moment when a sweep comes by. */
+/* A replay of a receipt whose key is due for deletion, at the same time as a sweep. */
 describe('a sweep and a replay of the same receipt', () => {
   const STATES = 'select state::text from hookonce.job'
-  // Bodies are kept for longer than keys here, or there would be nothing to replay.
+  // Bodies are kept for longer than keys here. Otherwise there would be nothing to replay.
   async function expiredJob(): Promise<{ db: TestDatabase; replay: Replay; later: number }> {
     const db = await freshDatabase()
     const later = await seedJobs(db, 0, { subscriber: 'later' })
@@ -210,8 +210,8 @@ describe('a sweep and a replay of the same receipt', () => {
 })
 
 /**
- * A pool that does something else after the first statement with these words, before the next one
- * is sent.
+ * A pool that runs a callback after the first statement that contains this text, before the next
+ * statement.
  */
 function between(db: TestDatabase, words: string, meddle: () => Promise<unknown>): pg.Pool {
   return new Proxy(db.pool, {

@@ -6,9 +6,8 @@ import { meeting } from '../../support/meeting-point.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * One statement can fail as if the ledger were down. It must fail its own job, and none beside it.
- * The real causes that only a server of their own can have are in
- * test/scenarios/own-server/write-outage.test.ts.
+ * One statement can fail as if the ledger were down. It must fail its own job, and no other.
+ * test/scenarios/own-server/write-outage.test.ts has the real causes that need their own server.
  */
 const HEALTHY = 20
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
@@ -26,7 +25,7 @@ describe('a write that fails as if the ledger were down fails alone:', () => {
     ['a server that is said to have crashed', raised('57P02')],
     ['a server that is said to start', raised('57P03')],
     ['the end of its own connection', 'perform pg_terminate_backend(pg_backend_pid());'],
-    // While the commit is under way: nobody can tell which statement it was.
+    // The commit is in progress, so the failed statement is unknown.
     ['the end of its own connection, at the commit', ''],
   ])('%s', async (_, failure) => {
     const db = await freshDatabase()
@@ -63,7 +62,7 @@ describe('a write that fails as if the ledger were down fails alone:', () => {
       { type: 'culprit', attempt: 2, count: 1 },
       { type: 'healthy', attempt: 1, count: HEALTHY },
     ])
-    // It was not only those that were there: the next are written together again.
+    // Not only the first jobs: the next jobs are written together again.
     await deliver(hooks, { id: 'next', type: 'healthy' })
     await jobsAre(db, 'processed', HEALTHY + 1)
   })

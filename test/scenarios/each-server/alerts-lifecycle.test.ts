@@ -11,7 +11,7 @@ const ledgerOf = (db: TestDatabase) => ({ pool: db.pool, shards: 16 })
 const failing = (db: TestDatabase, source = 'stripe'): Promise<void> =>
   bucket(db, '1 minute', { source, subscriber: 'app', failed: 1 })
 
-/** The buckets are forgotten, so nothing fails any more. */
+/** The buckets are deleted, so the failures no longer count. */
 async function over(db: TestDatabase, options = {}): Promise<void> {
   await db.rows('delete from hookonce.rollup')
   await evaluate(db, options)
@@ -38,7 +38,7 @@ test('a short pause does not resolve an alert', async () => {
   await failing(db)
   await evaluate(db)
   await db.rows('delete from hookonce.rollup')
-  // The pause begins anew: the four minutes before do not count.
+  // The pause begins anew: the four minutes before it do not count.
   await evaluate(db)
   await timePasses(db, '4 minutes')
   await evaluate(db)
@@ -90,7 +90,7 @@ test('processes that evaluate at the same time open one alert with one message',
     ),
   )
   expect(results.filter((result) => result !== undefined)).toHaveLength(1)
-  // Nor does one that comes a moment later do it again.
+  // A second evaluation a moment later does not do it again.
   expect(await evaluate(db, {}, { everyMs: 10_000 })).toBe(undefined)
   expect(await evaluate(db, {}, { everyMs: 0 })).toEqual({ transitions: [], messages: 0 })
   expect(await alertsOf(db)).toHaveLength(1)
@@ -122,7 +122,7 @@ test('many alerts make one message per channel, which says how many it leaves ou
   expect(told).toHaveLength(1)
   expect(told[0]?.opened).toHaveLength(10)
   expect(told[0]?.more).toBe(15)
-  // Its channel takes only another rule.
+  // Its channel accepts only another rule.
   expect(await toldTo(db, 'mail')).toEqual([])
 })
 

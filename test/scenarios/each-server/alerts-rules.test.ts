@@ -3,12 +3,15 @@ import type { AlertOptions } from '../../../src/alerts/config.ts'
 import { alertsOf, bucket, evaluate, register, timePasses, toldTo } from '../../support/alerts.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 
-/* Each rule: below its limit nothing happens, above it one alert opens, and it ends when it is over. */
+/*
+ * Each rule: below its limit nothing happens, above it one alert opens, and the alert resolves when
+ * the condition ends.
+ */
 
 const open = (rule: string, about: string) => [{ rule, about, state: 'open', times: 1 }]
 const resolved = (rule: string, about: string) => [{ rule, about, state: 'resolved', times: 1 }]
 
-/** Evaluates until what is gone counts as over. */
+/** Evaluates until the ended condition counts as resolved. */
 async function evaluateUntilOver(db: TestDatabase, options: AlertOptions = {}): Promise<void> {
   await evaluate(db, options)
   await timePasses(db, '6 minutes')

@@ -47,7 +47,7 @@ test('the last transaction completes its job in the same commit, and a replay do
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-/** As tags for SQL make them. */
+/** Objects of SQL tag functions. */
 class Tagged {
   readonly #text: string
   readonly values: readonly unknown[]
@@ -276,7 +276,7 @@ test('what would break a transaction apart is refused, each with what to do', as
       await tx.query(INSERT, [event.receiptId, 'written'])
     })
     await leaked?.query('select 1').catch(note)
-    // Beside each other they are two transactions, as they say.
+    // In parallel they are two transactions, with their own names.
     await Promise.all([
       ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'one']), { name: 'one' }),
       ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'two']), { name: 'two' }),

@@ -11,9 +11,7 @@ import { unknownEffects } from '../../../src/ledger/jobs/attention.ts'
 import { isLive } from '../../../src/ledger/jobs/fence.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
 
-/*
- * The outcome of an effect is recorded once, by the run that owns it, and never over another one.
- */
+/* The outcome of an effect is recorded once, by the run that owns it, and never overwritten. */
 
 const effectOf = (number: number) => ({
   shard: 0,

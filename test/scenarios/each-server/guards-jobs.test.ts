@@ -19,8 +19,8 @@ import { BURIED_AT } from '../../../src/model/suspects.ts'
 import { idOf, LEASED, type SeededLedger, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
- * Every statement that picks jobs picks only those in its states, passes over jobs that somebody
- * holds, and does not act on what it saw before somebody changed it.
+ * Every statement that selects jobs takes only jobs in its states, skips locked jobs, and does not
+ * act on outdated reads.
  */
 
 /** Due, and in flight in this many crashes. */
@@ -37,7 +37,7 @@ const waitingBatch = ({ subscriber }: SeededLedger) => ({
   reason: 'said so',
 })
 
-/** What each statement picks, the state in which it picks a job, and how the job is afterwards. */
+/** The selection of each statement, the state in which it takes a job, and the job afterwards. */
 const picks: [name: string, columns: Record<string, unknown>, pick: Pick, after: Record<string, string>][] = [
   [
     'claim',

@@ -9,7 +9,7 @@ import {
 import { probeNow } from '../../../src/ledger/jobs/circuits.ts'
 import { idOf, type SeededLedger, seededLedger } from '../../support/seeded-ledger.ts'
 
-/* Replays of many jobs, and probes that an operator makes due: only those that run or wait. */
+/* Replays of many jobs, and probes that an operator makes due: only running or waiting ones. */
 
 const STATES = ['running', 'cancelled', 'done']
 

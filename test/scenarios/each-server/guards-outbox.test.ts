@@ -13,7 +13,7 @@ import { idOf, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
  * A lane is leased to one relay. Each message is finished once, under that lease, and a finished
- * message does not change unless somebody replays it.
+ * message does not change unless an operator replays it.
  */
 
 const LANE = idOf(800)

@@ -6,7 +6,7 @@ import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
 import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
 
-/* A receipt stays, with its body, until its work is done, and nobody waits for a sweep. */
+/* A receipt stays, with its body, until its work is done, and no statement waits for a sweep. */
 
 const LIVE = ['received', 'processing', 'retrying', 'attention']
 const OVER = ['processed', 'failed']
@@ -133,7 +133,8 @@ test('the story of a receipt tells of runs, also of one that was handed back, no
   await job(3, { ...LEASED, state: 'retrying' })
   await job(4, { ...LEASED, state: 'failed' })
   expect(await Promise.all([1, 2, 3, 4].map(told))).toEqual([['processing'], ['processed'], ['returned'], []])
-  // The reason of a processed job says that it was stale, of a running one why it failed before.
+  // The reason of a processed job shows that it was stale. The reason of a running job shows its
+  // earlier failure.
   await job(5, { ...LEASED, reason: 'it was refused' })
   await job(6, { ...LEASED, state: 'processed', reason: 'a newer version is known' })
   expect(await Promise.all([5, 6].map(told))).toEqual([['processing'], ['stale']])

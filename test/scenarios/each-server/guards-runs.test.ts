@@ -9,8 +9,9 @@ import { type Settlement, settleJobs, stopForAttention } from '../../../src/ledg
 import { idOf, LEASED, type SeededJob, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
- * Every statement that ends a run, or writes in its name, changes nothing unless the run still has
- * its lease: its fence is the job's, the job is processing, and nobody changes it at that moment.
+ * Every statement that ends a run, or writes for it, changes nothing unless the run still has its
+ * lease: its fence equals the job's, the job is processing, and no transaction changes the job at
+ * the same time.
  */
 
 const EFFECT = { shard: 0, id: idOf(900), tenant: 'default', key: 'mail' }
@@ -24,7 +25,7 @@ const settledAs =
     return (await settleJobs(db, [settlement]))[0] ?? false
   }
 
-/** These fail with a division by zero, so that the COMMIT behind them rolls back. */
+/** These statements fail with a division by zero, so that the COMMIT behind them rolls back. */
 const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): Ending => {
   return async (db, job) => {
     try {

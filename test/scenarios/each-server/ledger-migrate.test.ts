@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts'
 
 /* Migrations of a ledger that is in use. */
 
-/** Of the migrations after it, 0007 rewrites the table of effects. */
+/** Among the later migrations, 0007 rewrites the table of effects. */
 const OLD = 6
 const MISSING = MIGRATION_FILES.length - OLD
 const quick = { lockTimeoutMs: 100, pauseMs: 20 }
@@ -35,7 +35,8 @@ test('a migration gives way while a table is in use: readers do not queue behind
   const migrating = migrate(poolOf(db.url), quick)
   for (let time = 1; time <= 2; time += 1) {
     await until('the migration waits', async () => (await db.number(blocked)) === 1)
-    // Answered once the migration has given way, although the holder keeps its lock.
+    // The statement is answered once the migration has given way, although the holder keeps its
+    // lock.
     expect(await db.number('select count(*) from hookonce.effect')).toBe(0)
   }
   await holder.query('commit')

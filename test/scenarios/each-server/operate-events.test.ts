@@ -9,7 +9,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { pagesTouched, textOf } from '../../support/plans.ts'
 import { seedJobs } from '../../support/seed.ts'
 
-/* What operate/ lists of events: filters, and pages by cursor. */
+/* The lists of events in operate/: filters, and pages by cursor. */
 
 function ledgerOf({ pool }: TestDatabase): LedgerTables {
   return { pool, shards: 16 }
@@ -83,13 +83,13 @@ test('each filter leaves the events that match it', async () => {
     [{ subscriber: 'books' }, 7],
     [{ state: 'failed' }, 4],
     [{ state: 'received' }, 8],
-    // Of that subscriber, not of another one on the same event.
+    // Only jobs of that subscriber count, not of another subscriber of the same event.
     [{ subscriber: 'books', state: 'received' }, 0],
     [{ subscriber: 'mail', state: 'received' }, 8],
     [{ source: 'bank', state: 'processed' }, 3],
     [{ type: 'count.seed' }, 5],
     [{ type: 'invoice.*' }, 7],
-    // A % and a _ of a type are themselves.
+    // A % and a _ in a type are plain characters.
     [{ type: 'invoice.50%_paid' }, 3],
     [{ type: '*_paid' }, 7],
     [{ since: dayAgo }, 9],
@@ -211,7 +211,7 @@ test('events are found by key, by the beginning of their id, by object and by a 
   await seedJobs(db, 5)
   const [id = ''] = await idsIn(db, 'select id from hookonce.receipt')
   const key = 'evt_wanted'
-  // As the receiver derives it.
+  // Derived like in the receiver.
   const derived = receiptIds('default', 'test')(key)
   await db.rows(
     `update hookonce.receipt set id = $2, shard = get_byte(uuid_send($2::uuid), 0) % 16, event_key = $3, object_id = 'in_77'

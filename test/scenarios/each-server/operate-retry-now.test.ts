@@ -5,7 +5,7 @@ import { planRetryNow, retryNow } from '../../../src/operate/retry-now.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
-/* A plan to run waiting jobs now is carried out on those that still wait, and on no others. */
+/* A plan to run waiting jobs now affects only jobs that still wait. */
 
 const reason = { by: 'cli:ann', why: 'it is mended' }
 
@@ -13,7 +13,7 @@ function ledgerOf({ pool }: TestDatabase): LedgerTables {
   return { pool, shards: 16 }
 }
 
-/** Jobs of one shard that wait for their next attempt for an hour. Returns their subscriber. */
+/** Jobs of one shard whose next attempt is due in an hour. Returns their subscriber. */
 async function retrying(db: TestDatabase, count: number): Promise<number> {
   const subscriber = await seedJobs(db, count, { shard: 1 })
   await db.rows(`update hookonce.job set state = 'retrying', attempt = 2, due_at = now() + interval '1 hour'`)

@@ -21,7 +21,7 @@ const SOON = { retry: { baseDelayMs: 1, maxDelayMs: 1 } }
 
 interface Target {
   isDown: boolean
-  /** The key of an event that it never takes. */
+  /** The key of an event that it always refuses. */
   refuses?: string
   /** Keys of the events that reached it. */
   readonly calls: string[]
@@ -65,7 +65,7 @@ function circuitIs(db: TestDatabase, state: string): Promise<unknown> {
   return until(`the circuit is ${state}`, async () => (await limiter(db)).state === state)
 }
 
-/** The circuit was open, and so many probes have failed. */
+/** The circuit was open, and this many probes have failed. */
 function probesFailed(db: TestDatabase, count: number): Promise<unknown> {
   return until(`${count} probes have failed`, async () => (await limiter(db)).failed >= count)
 }
@@ -105,7 +105,8 @@ test('a circuit opens at the failure rate; its jobs wait without attempts, and a
   await circuitIs(db, 'closed')
 
   expect(await db.rows('select distinct held_at from hookonce.subscriber')).toEqual([{ held_at: null }])
-  // A failed probe is no attempt: jobs that only waited or were probed succeed at their first.
+  // A failed probe does not count as an attempt: jobs that only waited or were probed succeed at
+  // their first attempt.
   expect(
     await db.rows(`select distinct j.attempt from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
       where r.event_key like 'later_%'`),
@@ -115,7 +116,7 @@ test('a circuit opens at the failure rate; its jobs wait without attempts, and a
 test('a circuit that one worker opened holds the jobs of the others, which accept none as their own', async () => {
   const db = await freshDatabase()
   const to = target()
-  // They do not look by themselves: only the statements in the ledger can tell them.
+  // These workers do not poll: only statements in the ledger can wake them.
   const hooks = subscribe(testHooks(db, { pollMs: 600_000 }), to)
   await hooks.start()
   await db.rows(`with l as (update hookonce.limiter set state = 'open', probe_at = 'infinity')
@@ -143,7 +144,7 @@ test('jobs that were claimed when the circuit opened are handed back without an 
   await nothingRuns(db)
   const calls = to.calls.length
   const before = await attemptsOf(db)
-  // A claim that began before the opening does not see it yet.
+  // A claim that began before the opening has not seen it yet.
   await db.rows('update hookonce.subscriber set held_at = null')
   await until('they were claimed', async () => {
     return (await db.number('select count(*) from hookonce.job where fence > attempt')) > 0
@@ -226,7 +227,7 @@ test('if the process of a probe is killed, another one probes and closes the cir
   await circuitIs(db, 'closed')
   await jobsAre(db, 'processed', 28)
 
-  // A busy machine may cost a worker its lease, and a handler of the test's own runs again.
+  // On a busy machine a worker may lose its lease, and a handler runs again.
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(28)
 })
 
@@ -292,7 +293,7 @@ test('a probe needs a token of the rate, like any other run', async () => {
   await hooks.start()
   for (let n = 0; n < 6; n += 1) await deliver(hooks, { id: `evt_${n}`, type: 'a' })
   await until('each token is used', () => to.calls.length === rate.burst)
-  // Each failed probe puts the next one off.
+  // Each failed probe delays the next.
   await until('probes were due for many looks', () =>
     db.number(`select count(*) from hookonce.limiter where probe_at < now() - interval '500 ms'`),
   )
@@ -359,7 +360,7 @@ test('a change of a circuit that knows an older generation is refused', async ()
     state: 'closed',
     generation: 9,
   })
-  // Closed meanwhile: a late probe does not open it again.
+  // The circuit has closed meanwhile: a late probe does not open it again.
   expect(await failProbe(db.pool, { ...failed, generation: 9 })).toBeUndefined()
 })
 

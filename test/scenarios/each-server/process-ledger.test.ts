@@ -23,7 +23,7 @@ function claim(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise
   return claimJobs(db, { shard: 0, worker, slots: new Map([[subscriber, slots]]) })
 }
 
-/** Also those that were in flight in several crashes, as a worker claims each of them. */
+/** Also claims suspects of several crashes, each as a worker would. */
 async function claimAny(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
   const sizes = { shard: 0, worker, slots: new Map([[subscriber, slots]]) }
   const jobs = [...(await claimJobs(db, sizes)), ...(await claimJobs(db, { ...sizes, suspects: true }))]
@@ -53,7 +53,7 @@ function replayOf(...jobs: JobRef[]): Replay {
   }
 }
 
-/** Starts work on a connection whose transaction stays open until it is told to commit. */
+/** Starts work on a connection whose transaction stays open until the test commits it. */
 async function inTransaction<T>(
   db: TestDatabase,
   work: (client: Queryable) => Promise<T>,
@@ -130,7 +130,7 @@ test('a replay that waits for a settlement replays what that settlement made of 
   const db = await freshDatabase()
   const { job, subscriber } = await claimOne(db)
   const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'failed')]))
-  // While it is being settled the job still reads as processing: a replay leaves it alone.
+  // While it is being settled the job still reads as processing, so a replay skips it.
   const replay = { ...replayOf(job), subscribers: [subscriber] }
   expect(await replayJobs(db.pool, replay)).toBe(0)
   await settling.commit()
@@ -227,7 +227,7 @@ test('a suspect that must run alone is put off for one process, which claims it 
   const [suspect, ...others] = answers.filter((answer) => answer !== undefined)
   expect(others).toEqual([])
   if (!suspect) throw new Error('the suspect was put off for nobody')
-  // A death of the process that waits to be alone is not the doing of a job that has not begun.
+  // If a process dies while a job waits to run alone, the waiting job is not the cause.
   expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
   expect(await claimSuspect(db.pool, suspect, worker)).toMatchObject({ crashes: 3, attempt: 1, fence: 1 })
   expect(await claimSuspect(db.pool, suspect, worker)).toBeUndefined()
@@ -368,7 +368,7 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     fc.record({ verb: fc.constant('replay' as const) }),
     fc.record({ verb: fc.constant('discard' as const) }),
   )
-  // Every run there ever was: most of them are stale by the time they are settled.
+  // Every run so far: most of them are stale when they are settled.
   const runs: ClaimedJob[] = []
 
   await fc.assert(
@@ -393,7 +393,7 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     'select distinct was, became from moved where was <> became',
   )
   for (const { was, became } of moves) expect(transitions[was], `${was} → ${became}`).toContain(became)
-  // Everything that has a verb by now was seen; `attention` has none yet.
+  // Every state with a transition was reached. `attention` has none here.
   const seen = new Set(moves.map(({ was, became }) => `${was} → ${became}`))
   const expected = jobStates.flatMap((was) => transitions[was].map((became) => `${was} → ${became}`))
   expect([...seen].sort()).toEqual(expected.filter((move) => !move.includes('attention')).sort())

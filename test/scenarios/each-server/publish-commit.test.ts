@@ -228,7 +228,7 @@ test('writes, effect keys, versions and messages of a transaction are one commit
     })
     faults.push(await work.catch((error: unknown) => error))
     if (ctx.attempt === 1) throw new Error('again')
-    // The lease that was taken away is returned.
+    // Gives back the lease that was taken away.
     if (ctx.attempt === 2) await db.rows(`update hookonce.job set state = 'retrying', worker = null`)
   })
   await hooks.start()

@@ -15,7 +15,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { commitMessages, newMessage } from '../../support/outbox.ts'
 import { until } from '../../support/until.ts'
 
-/* The lanes of the outbox in the ledger: what two processes may do at the same moment. */
+/* The lanes of the outbox in the ledger: actions of two processes at the same time. */
 
 const keyed = (id: string) => newMessage(id, { key: 'k' })
 const { shard } = keyed('any')
@@ -51,7 +51,7 @@ function done(lane: ClaimedLane, doneTo = lane.tail): LaneSettlement {
 const lanes = (db: TestDatabase) =>
   db.rows('select worker, tail::int, attempt, crashes from hookonce.outbox_lane')
 
-/** Does `first` in a transaction that stays open until `second` stands before its locks. */
+/** Runs `first` in a transaction that stays open until `second` waits for its locks. */
 async function meanwhile<Result>(
   db: TestDatabase,
   first: (client: PoolClient) => Promise<unknown>,

@@ -5,10 +5,10 @@ import { receiving } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* Expired means expired at once, whether or not a sweep has come by yet. */
+/* Expired means expired at once, before any sweep. */
 
 const EVENT = { id: 'evt_1', type: 'a' }
-/** Longer ago than any key is kept by default. */
+/** Longer ago than the default retention of keys. */
 const AGE = `update hookonce.receipt set received_at = received_at - interval '200 days'`
 const PROCESSED = `select count(*) from hookonce.job where state = 'processed'`
 
@@ -45,7 +45,7 @@ test('an expired key that was not swept yet is new: one receipt, one new job, no
 
 test('a key has not expired while its job is live', async () => {
   const db = await freshDatabase()
-  // No worker: its job waits.
+  // There is no worker, so its job waits.
   const { send, stop } = receiving(db)
   await send(EVENT)
   await db.pool.query(AGE)

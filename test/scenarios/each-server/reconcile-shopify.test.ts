@@ -16,7 +16,7 @@ const SHOP = 'example.myshopify.com'
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 const NOW = Date.now()
-/** In hours ago. The window is a day. */
+/** Hours ago. The window is a day. */
 const ORDERS = [
   // Created and changed in the window. Its creation arrived, its change did not.
   { id: 101, created: 12, updated: 10 },
@@ -75,7 +75,7 @@ const [CHANGED, UNHEARD, KNOWN] = ORDERS as [
 async function deliverSome(db: TestDatabase, hooks: ReturnType<typeof shopifyHooks>): Promise<void> {
   await deliver(hooks, { topic: 'orders/create', order: CHANGED, webhookId: 'w-1', triggered: 12 })
   await deliver(hooks, { topic: 'orders/updated', order: KNOWN, webhookId: 'w-2', triggered: 8 })
-  // As if they had arrived at their time.
+  // As if they had arrived in time.
   await db.rows('update hookonce.receipt set received_at = occurred_at')
 }
 

@@ -57,7 +57,7 @@ test('the statistics of a known sequence say what happened in it, also which rep
     processed: 2,
     retrying: 1,
     failed: 1,
-    // The effect ran in the first job; the second job met it twice.
+    // The effect ran in the first job. The second job requested it twice.
     spared: 2,
     harmlessRepeats: 4,
   })
@@ -157,7 +157,7 @@ test('a flush locks rows in the order of their key, whatever the order of its co
       `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     ),
   )
-  // It holds none of the rows that come later, so nobody who holds them can wait for it.
+  // It locks none of the rows that come later, so no holder of them can wait for it.
   await holder.query(`select from hookonce.rollup where source = 'b' and size = 1 for update nowait`)
   await holder.query('commit')
   holder.release()

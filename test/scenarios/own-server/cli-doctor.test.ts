@@ -11,7 +11,7 @@ import { pooled } from '../../support/pgbouncer.ts'
 import { makeCluster } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 
-/* Each fault is really there: the doctor runs as a process against a server that has it. */
+/* Each fault is real: the doctor runs as a process against a server that has it. */
 
 interface Examined {
   readonly ran: Ran
@@ -36,7 +36,7 @@ async function set(server: OwnServer, setting: string, value: string): Promise<v
   })
 }
 
-/** A role of its own, and the URL that uses it. */
+/** A separate role, and the URL that uses it. */
 async function roleOn(
   db: { url: string; pool: pg.Pool },
   options = '',
@@ -246,7 +246,7 @@ describe('the doctor on a ledger', () => {
       seen: `the role "${role}" lacks insert, update on job`,
     })
     await db.rows(`grant insert, update on hookonce.job to ${role}`)
-    // As docs/reference/database-role.md allows.
+    // The privileges of docs/reference/database-role.md.
     await db.rows(`revoke insert, update, delete on hookonce.migration, hookonce.setting from ${role}`)
     expect((await examine(url)).finding('rights')).toMatchObject({ level: 'ok' })
   })

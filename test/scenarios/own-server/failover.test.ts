@@ -8,9 +8,9 @@ import { type Cluster, databaseUrl, makeCluster, makeTemplate, TEMPLATE } from '
 import { until } from '../../support/until.ts'
 
 /*
- * Shows that the process goes on with the new primary and that what was acknowledged is there. Not
- * that the standby being synchronous is what saves it: on loopback one that is not keeps up as
- * well, and passes.
+ * Shows that the process continues with the new primary and that acknowledged events exist there.
+ * It does not show that the synchronous standby is the reason: on loopback an asynchronous standby
+ * keeps up as well, and passes.
  */
 test('the primary dies and its synchronous standby takes over: nothing that was acknowledged is lost', async () => {
   const { primary, standby } = await twoServers()
@@ -111,7 +111,7 @@ test('a run whose transaction the new primary misses does not complete its job',
 
 test.each([
   ['on', 'on'],
-  // Without sessions of its own, nothing but the statement itself makes the commit wait.
+  // With the default sessions, only the statement itself makes the commit wait.
   ['off', 'off'],
 ] as const)(
   'a duplicate is not acknowledged before its receipt is on the synchronous standby (prepare: %s, synchronous_commit = %s)',
@@ -132,7 +132,7 @@ test.each([
 
     const first = send(EVENT)
     const pid = await until('the commit waits for the standby', waiting)
-    // The wait is cut short: the receipt is committed here, and not on the standby.
+    // The wait is cut short: the receipt is committed on the primary, but not on the standby.
     await admin.query('select pg_terminate_backend($1)', [pid])
     expect((await first).status).toBe(503)
     let answered = false
@@ -211,7 +211,7 @@ async function freezeReplication(standby: pg.Pool): Promise<() => void> {
   return thaw
 }
 
-/** A commit is then one on both. */
+/** From here on a commit is on both servers. */
 async function makeSynchronous(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -11,7 +11,7 @@ import { sendOn } from '../../support/sender.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-// On a server of its own: the shared ones belong to the other tests too.
+// Uses its own server: other tests use the shared servers.
 test('the database fails and comes back under load: what was acknowledged is there once and is processed', async () => {
   const server = await ownServer()
   const { db } = server
@@ -28,8 +28,8 @@ test('the database fails and comes back under load: what was acknowledged is the
   await sender.stop()
 
   expect(new Set(sender.statuses)).toEqual(new Set([202, 503]))
-  // Leases of commits whose reply the outage swallowed are left alone for half a minute: move the
-  // clock on.
+  // Leases of commits whose reply was lost in the outage are ignored for half a minute: moves the
+  // clock.
   await db.pool.query(
     `update hookonce.job set started_at = started_at - interval '1 minute' where state = 'processing'`,
   )
@@ -43,8 +43,7 @@ test('the database fails and comes back under load: what was acknowledged is the
   )
   expect(new Set(keys).size).toBe(keys.length)
   expect([...sender.acknowledged].filter((key) => !keys.includes(key))).toEqual([])
-  // A job on each, and an effect on each; a reply that was lost may have made the app's own effect
-  // twice.
+  // One job per event, and one effect per job. A lost reply may have repeated the app's own effect.
   expect(await db.number('select count(*) from hookonce.job')).toBe(keys.length)
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(keys.length)
   app.kill('SIGTERM')
@@ -61,7 +60,8 @@ test('an outage longer than the lease makes no process dead, and no job a suspec
   }
   await stop()
   await delay(leaseMs + 2_000)
-  // The other is back first, and looks for the dead before this one can renew its lease.
+  // The other process is back first, and looks for dead workers before this one can renew its
+  // lease.
   const [first, second] = apps
   second?.kill('SIGSTOP')
   await start()

@@ -30,7 +30,7 @@ const FAILURES: readonly (readonly [name: string, prepare: string, culprit: stri
   ],
 ]
 
-// On a server of its own: a full lock table is full for the other tests too.
+// Uses its own server: a full lock table would affect other tests too.
 describe('a write that exhausts the server fails alone, and is tried again:', () => {
   test.each(FAILURES)('%s', async (_, prepare, culprit) => {
     const { db } = await ownServer()
