@@ -85,7 +85,7 @@ test('a file refers to its secrets, and an error about one does not quote it', (
   expect(faulty).not.toThrow('hunter2')
 })
 
-test('a source has the rules of all, but for those that it replaces', () => {
+test('a source has the general rules, except those that it replaces', () => {
   const alerts = check(
     alertsSchema,
     { rules: { lag: { seconds: 60 } }, sources: { stripe: { lag: 'off', failures: { count: 9 } } } },

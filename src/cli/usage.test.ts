@@ -7,7 +7,7 @@ import { examples } from './examples.ts'
 const syntax = await allSyntax(commands)
 const syntaxNamed = (name: string) => syntax.find((one) => one.name === name)
 
-test('every command has an example, and there are no others', () => {
+test('every command has an example, and every example a command', () => {
   expect(Object.keys(examples).sort()).toEqual(commands.map(({ name }) => name).sort())
   for (const [name, lines] of Object.entries(examples)) {
     expect(lines.length).toBeGreaterThan(0)
@@ -15,7 +15,7 @@ test('every command has an example, and there are no others', () => {
   }
 })
 
-test('examples use verbs and options that the usage of their command names', () => {
+test('examples use verbs and options that the usage of their command lists', () => {
   const wrong = Object.entries(examples).flatMap(([name, lines]) =>
     lines.flatMap(([line]) => {
       const known = new Set(syntaxNamed(name)?.options.map((option) => option.name))
@@ -61,7 +61,7 @@ test('every option that a command accepts is in its usage, and so in its complet
   expect(missing).toEqual([])
 })
 
-test('the usage tells verbs, values and meanings', () => {
+test('the usage is parsed into verbs, values and descriptions', () => {
   expect(syntaxNamed('token')?.verbs).toEqual(['create', 'list', 'revoke'])
   expect(syntaxNamed('completion')?.verbs).toEqual(['bash', 'zsh', 'fish', 'sources'])
   expect(syntaxNamed('events')?.verbs).toEqual([])

@@ -26,7 +26,7 @@ function runWith(signal: AbortSignal): HandlerRun {
 
 /* Node drops signals that only a Request or AbortSignal.any() refers to. */
 
-test('a call without a reply ends at its time limit, also if memory is collected meanwhile', async () => {
+test('a call without a reply ends at its timeout, also after a garbage collection', async () => {
   collectGarbage()
   const { url } = await silentService()
   const fetch = effectFetch(runWith(new AbortController().signal), 'k')
@@ -36,7 +36,7 @@ test('a call without a reply ends at its time limit, also if memory is collected
   })
 })
 
-test('a call ends when its run is interrupted, also if memory is collected meanwhile', async () => {
+test('a call ends when its run is interrupted, also after a garbage collection', async () => {
   collectGarbage()
   const { url, called } = await silentService()
   const interruption = new AbortController()
@@ -47,7 +47,7 @@ test('a call ends when its run is interrupted, also if memory is collected meanw
   await calling
 })
 
-test('a call ends with a signal of its caller, also if memory is collected meanwhile', async () => {
+test('a call ends with a signal of its caller, also after a garbage collection', async () => {
   collectGarbage()
   const { url } = await silentService()
   const fetch = effectFetch(runWith(new AbortController().signal), 'k')

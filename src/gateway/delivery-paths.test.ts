@@ -26,7 +26,7 @@ test.each([
 })
 
 test.each(['/', '/in', '/in/', '/in/a/b/c', '/out/stripe', '/healthz', '/in//stripe'])(
-  '%s is none',
+  '%s is not a delivery',
   (path) => {
     expect(sourceAt(path)).toBeUndefined()
   },

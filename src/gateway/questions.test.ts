@@ -20,7 +20,7 @@ function tell(done: Done, error: Error): void {
   done(error)
 }
 
-test('a process that was gone before the question gives no answer, and harms nobody', async () => {
+test('a process that had ended before the request gives no answer, and affects no other process', async () => {
   const gone = child((_, __, done) => tell(done, new Error('ERR_IPC_CHANNEL_CLOSED')))
   expect(await ask(gone, 'metrics')).toBeUndefined()
   expect(await ask(gone, 'ready')).toBeUndefined()
@@ -32,7 +32,7 @@ test.each(['exit', 'disconnect'])('a process that ends by %s before its answer g
   expect(await ask(dying, 'metrics')).toBeUndefined()
 })
 
-test('the answer to another question is not taken for this one', async () => {
+test('the answer to another request is ignored', async () => {
   const busy = child((it, id) => {
     it.emit('message', { hookonce: 'reply', id: `${id}0`, answer: false })
     it.emit('message', { hookonce: 'reply', id, answer: true })

@@ -34,7 +34,7 @@ test('a file that changed before it was watched is applied', async () => {
   await applied(file, digest)
 })
 
-test('a file that changes at the moment at which its watch begins is applied', async () => {
+test('a file that changes just when the watch begins is applied', async () => {
   const file = configFile('{"port":1}')
   // Background work that reads the file waits for these threads.
   for (let n = 0; n < THREADS; n += 1) pbkdf2('', '', 100_000, 64, 'sha512', () => undefined)

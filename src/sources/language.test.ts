@@ -18,7 +18,7 @@ function arriving(signed: Partial<SignedDelivery>, changed: Partial<Delivery> = 
 
 const hmac = (text: string): string => createHmac('sha256', 's').update(text).digest('hex')
 
-describe('what is signed', () => {
+describe('the signed content', () => {
   it.each<[content: string, signed: string, more?: Partial<CustomOptions>]>([
     ['{url}{body}', `https://acme.test/in?a=1${BODY}`, { url: 'https://acme.test/in' }],
     ['{method}{url}{body}', `POSThttps://acme.test/in?b=2${BODY}`, { url: 'https://acme.test/in?b=2' }],
@@ -224,7 +224,7 @@ describe('what is signed', () => {
   })
 })
 
-describe('what signs', () => {
+describe('the proof', () => {
   it('may be a plain hash over the secret and the content', () => {
     const source = custom({
       secret: ['other', 's'],

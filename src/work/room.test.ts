@@ -17,7 +17,7 @@ test('slots are kept for a worker that has none', () => {
   expect(takeAll(quiet)).toBe(2)
 })
 
-test('a worker with more than its part leaves freed slots to one that was refused', () => {
+test('a worker with more than its part leaves freed slots to a worker that was refused', () => {
   let at = 0
   const shared = sharedRoom(8, () => at)
   const [loud, quiet] = [shared.join(), shared.join()]
@@ -44,7 +44,7 @@ test('a worker with more than its part leaves freed slots to one that was refuse
   expect(loud.free).toBe(1)
 })
 
-test('a worker alone has every slot', () => {
+test('a single worker has every slot', () => {
   const shared = sharedRoom(8)
   const room = shared.join()
   room.refused()

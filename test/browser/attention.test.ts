@@ -8,7 +8,7 @@ import { smallDashboard } from './support/small-dashboard.ts'
 
 testEveryView('/attention', (page) => page.getByRole('button', { name: /It did not happen/ }).waitFor())
 
-test('each verb says its consequence, takes a reason, and decides', async () => {
+test('each action shows its consequence, requires a reason, and decides', async () => {
   const keys = ['mail:1', 'mail:2', 'mail:3', 'mail/4 ü']
   const { db, jobIs } = await withUnknownEffects(keys)
   const { page } = await (await smallDashboard(db)).open('/attention')
@@ -65,7 +65,7 @@ test('each verb says its consequence, takes a reason, and decides', async () => 
   ])
 })
 
-test('a viewer sees what is known, and no verb', async () => {
+test('a viewer sees the facts, and no action', async () => {
   const { db } = await withUnknownEffects(['mail:1'])
   const { open, token } = await smallDashboard(db)
   const { page } = await open('/attention', { token: await token({ name: 'eve', role: 'viewer' }) })
@@ -75,7 +75,7 @@ test('a viewer sees what is known, and no verb', async () => {
   expect(await page.getByRole('dialog').count()).toBe(0)
 })
 
-test('a decision that somebody else has taken is explained, and changes nothing', async () => {
+test('a decision that another operator has made is explained, and changes nothing', async () => {
   const { db } = await withUnknownEffects(['mail:1'])
   const { page, faults } = await (await smallDashboard(db)).open('/attention')
   faults.expect(/^409: POST .*\/attention\/confirm-not-done/)
@@ -89,7 +89,7 @@ test('a decision that somebody else has taken is explained, and changes nothing'
   expect(await db.rows('select state::text from hookonce.effect')).toEqual([{ state: 'done' }])
 })
 
-test('if nothing waits, the page says when something would', async () => {
+test('without waiting effects, the page explains when there would be one', async () => {
   const { db } = await seededLedger()
   const { page } = await (await smallDashboard(db)).open('/attention')
   await page.getByText('Nothing waits for you').waitFor()

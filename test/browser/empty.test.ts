@@ -18,7 +18,7 @@ const EMPTY: readonly { readonly path: string; readonly says: string | RegExp }[
   { path: '/outbox', says: /Nothing|No / },
 ]
 
-test('empty pages teach', async () => {
+test('empty pages show the next step', async () => {
   const { dashboard } = await smallLedger({ receipts: 0 })
   const opened = await openPage('/', { dashboard })
   for (const { path, says } of EMPTY) {

@@ -39,7 +39,7 @@ test('keys move through the list, select, open and search', async () => {
   await expect.poll(() => rows.first().textContent()).toContain('github')
 })
 
-test('a new page does not take the focus from a search that was begun meanwhile', async () => {
+test('a new page does not take the focus from a search that the user has begun', async () => {
   const { page } = await openPage('/events')
   await page.getByRole('grid', { name: 'Events' }).waitFor()
   const field = page.getByRole('combobox', { name: 'Search events' })
@@ -90,7 +90,7 @@ test('Ctrl-K finds pages and searches', async () => {
   await palette.waitFor({ state: 'detached' })
 })
 
-test('g and a letter lead to a page', async () => {
+test('g and a letter open a page', async () => {
   const { page } = await openPage('/events')
   await page.getByRole('grid', { name: 'Events' }).waitFor()
   await page.keyboard.press('g')
@@ -98,7 +98,7 @@ test('g and a letter lead to a page', async () => {
   await expect.poll(() => path(page.url())).toBe('/')
 })
 
-test('a chosen theme stays', async () => {
+test('a chosen theme is kept', async () => {
   const { page } = await openPage('/', { theme: 'light' })
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
   const light = await background()

@@ -6,7 +6,7 @@ import { smallLedger } from './support/small-ledger.ts'
 const ACTS =
   /replay|decide|confirm|call again|abandon|give up|pause|resume|test|revoke|make a token|acknowledge|move|discard|cancel|publish again|run now|try now/i
 
-test('a viewer sees no button that it may not press', async () => {
+test('a viewer sees no button without the right to use it', async () => {
   const { dashboard, db, tokenFor, token } = await smallLedger({ receipts: 400 })
   const [{ id } = { id: '' }] = await db.rows<{ id: string }>(
     'select receipt_id as id from hookonce.effect limit 1',

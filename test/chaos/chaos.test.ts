@@ -20,7 +20,7 @@ function standbyOf(text: string): Standby {
   return found
 }
 
-test(`whatever breaks, every acknowledged event takes effect once (CHAOS_SEED=${SEED})`, async () => {
+test(`with any faults, every acknowledged event takes effect once (CHAOS_SEED=${SEED})`, async () => {
   const { wrong, stories, summary } = await chaos(RUN)
   process.stdout.write(`${summary}\n`)
   expect(wrong, [summary, ...stories].join('\n\n')).toEqual([])
@@ -29,7 +29,7 @@ test(`whatever breaks, every acknowledged event takes effect once (CHAOS_SEED=${
 // Each run takes minutes, because the fault must hit the right moment.
 const broken = process.env.CHAOS_BROKEN === undefined ? [] : (Object.keys(BREAKS) as BreakName[])
 
-test.each(broken)('the checker notices a build that is broken: %s', async (name) => {
+test.each(broken)('the checker detects a broken build: %s', async (name) => {
   const { wrong, stories, summary } = await chaos({ ...RUN, ...runFor(name), broken: name })
   process.stdout.write([`${name}: ${wrong.join('\n')}`, ...stories, summary, ''].join('\n'))
   expect(wrong).not.toEqual([])

@@ -54,7 +54,7 @@ test('the server answers every path of the page', () => {
   expect(paths.filter((path) => !(dashboardPaths as readonly unknown[]).includes(path))).toEqual([])
 })
 
-test('the page imports its libraries, the client and itself, and nothing of the server', () => {
+test('the page imports its libraries, the client and its own files, and nothing of the server', () => {
   const allowed =
     /^(preact(\/hooks)?|@preact\/signals|@tanstack\/virtual-core|uplot(\/dist\/uPlot\.min\.css)?|hookonce\/client)$/
   const foreign = sources.flatMap((file) => {
@@ -79,7 +79,7 @@ test('no file puts markup into the page, and no built file names another host', 
   expect(html).not.toMatch(/<style|\sstyle=|<script>|\son\w+=/)
 })
 
-test('no page styles a class of another: styles stay when somebody goes on to the next page', () => {
+test('no page styles a class of another page, so styles stay the same from page to page', () => {
   const files = readdirSync(join(root, 'dashboard/src'), { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.css'),
   )

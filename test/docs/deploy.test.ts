@@ -40,7 +40,7 @@ describe('Kubernetes', () => {
     },
   )
 
-  test('the shapes are really checked', async () => {
+  test('a wrong shape is detected', async () => {
     const wrong = { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 'eighty' }] } }
     const Service = await modelOf(wrong)
     expect(() => new Service(wrong).validate()).toThrow()
@@ -152,7 +152,7 @@ describe('systemd', () => {
     return path
   }
 
-  test('the unit is read without a complaint', () => {
+  test('systemd accepts the unit without a warning', () => {
     const { status, stderr } = tool('systemd-analyze', ['verify', installed()], 'systemd')
     expect(stderr).toBe('')
     expect(status).toBe(0)

@@ -122,7 +122,7 @@ test('docs/reference/metrics.md lists the metrics that the code declares, by kin
   expect(listed).toEqual(declared)
 })
 
-test('docs/upgrades.md tells which version works after a migration as the migration does', () => {
+test('docs/upgrades.md and each migration name the same oldest version', () => {
   const folder = 'src/ledger/migrations'
   const files = readdirSync(join(root, folder)).filter((file) => file.endsWith('.sql'))
   const rows = [...read('docs/upgrades.md').matchAll(/^\| (\d{4}) [^|]+\| (\d{4}) \|/gm)]

@@ -53,7 +53,7 @@ test('every page has a snippet, in a language that is checked here', () => {
   expect([...languages].sort()).toEqual(['js', 'sh', 'text', 'ts', 'yaml'])
 })
 
-test('a snippet that names an example is that example', () => {
+test('a snippet that names an example equals that example', () => {
   const named = snippets.filter(({ example }) => example !== undefined)
   expect(named.length).toBeGreaterThan(9)
   for (const { example = '', code } of named) expect(code).toBe(read(example))

@@ -61,7 +61,7 @@ test.each([
   'show',
   'stats',
   'status',
-])('the command %s checks no configuration, so it does not load what checks one', (command) => {
+])('the command %s checks no configuration, so it does not load the validator', (command) => {
   const loaded = loadedBy(`cli/${command}.ts`)
   expect(loaded).toContain('pg')
   expect([...loaded].filter((file) => file === 'zod' || file === 'options.ts')).toEqual([])

@@ -147,7 +147,7 @@ describe('the runbooks', () => {
     for (const page of pages) expect(read('docs/runbooks/README.md')).toContain(`(${page})`)
   })
 
-  test.each(pages)('%s says what it means, what to look at, what to do, and whom to wake', (page) => {
+  test.each(pages)('%s has the meaning, the things to check, the actions, and the escalation', (page) => {
     const text = read(`docs/runbooks/${page}`)
     const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)
     expect(headings).toEqual(['What it means', 'What to look at', 'What to do', 'When to wake whom'])

@@ -47,7 +47,7 @@ describe('adopting', { timeout: 60_000 }, () => {
     await second.leave()
   })
 
-  it('waits for a session of the dead server that is still at work', async () => {
+  it('waits for a session of the dead server that is still running', async () => {
     const dir = await initialisedHome()
     const first = await startEmbedded({ dir })
     // Blocks until the file exists, so it does not notice the death of its server.
@@ -113,7 +113,7 @@ describe('adopting', { timeout: 60_000 }, () => {
 })
 
 describe('leaving', { timeout: 60_000 }, () => {
-  it('lets the server run while somebody else is in; the last one stops it', async () => {
+  it('keeps the server running while another process uses it; the last one stops it', async () => {
     const dir = await initialisedHome()
     const first = await startEmbedded({ dir })
     const second = await startMember(dir)
@@ -167,7 +167,7 @@ describe('leaving', { timeout: 60_000 }, () => {
     await server.leave()
   })
 
-  it('and joining at the same time never meet in a stopping server', async () => {
+  it('and joining at the same time never end in a stopping server', async () => {
     const dir = await initialisedHome()
     let current = await startEmbedded({ dir })
     for (let round = 0; round < 15; round++) {

@@ -41,7 +41,7 @@ describe('the start lock', { timeout: 60_000 }, () => {
     await release()
   })
 
-  it('waits no longer than it was told, and names the holder', async () => {
+  it('waits no longer than requested, and names the holder', async () => {
     const path = await lockPath()
     const release = await takeLock(path, 1_000)
     await expect(takeLock(path, 50)).rejects.toMatchObject({

@@ -202,7 +202,7 @@ test('the option `source` names the source, whatever the path', async () => {
   expect(await handler(httpApi({ ...EVENT, path: '/' }))).toMatchObject({ statusCode: 202 })
 })
 
-test('an event that is no request fails the invocation, and says what to do', async () => {
+test('an event that is not a request fails the invocation, with advice', async () => {
   const receiver = inline(testSource(), () => undefined, { store: memoryKeys() })
   const queued = { Records: [] } as LambdaEvent
   await expect(receiver.lambda()(queued)).rejects.toThrow('invoke the function through API Gateway')

@@ -185,7 +185,7 @@ describe.each(MAJORS)('%s major', (major) => {
   })
 
   const refused = Object.entries(refuses).filter(([, { only = major }]) => only === major)
-  test.each(refused)('%s: refuses, and says what to write', async (_, { start, says }) => {
+  test.each(refused)('%s: refuses, with the line to write', async (_, { start, says }) => {
     const db = await freshDatabase()
     const { hooks, stop } = receiving(db)
     const reply = await deliver(await start(major, hooks))

@@ -136,7 +136,7 @@ function examine(source: Source, delivery: Delivery): ReturnType<Source['verify'
 
 const targets = (await everyProvider()).map(targetOf)
 
-test('no changed delivery makes a provider throw, hang or accept what was not signed', {
+test('no changed delivery makes a provider throw, hang or accept unsigned data', {
   timeout: 24 * 3_600_000,
 }, async () => {
   await fuzz({ name: 'providers', cases: 8_000 }, (random, index) => {

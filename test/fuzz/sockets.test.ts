@@ -73,7 +73,7 @@ const REFUSALS = new Set([
   100, 400, 401, 404, 405, 408, 411, 413, 414, 415, 417, 426, 429, 431, 501, 503, 505,
 ])
 
-test('no bytes make the gateway crash, hang or record what is not signed', {
+test('no bytes make the gateway crash, hang or record unsigned data', {
   timeout: 24 * 3_600_000,
 }, async () => {
   const db = await freshDatabase()

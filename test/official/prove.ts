@@ -73,7 +73,7 @@ export function prove(proofs: readonly Proof[]): void {
     const runs = { numRuns: 40, examples: everyBody }
 
     if (believes !== undefined)
-      it('believes what we sign', async () => {
+      it('accepts deliveries that hookonce signs', async () => {
         const refusing = async (delivery: SignedDelivery, secret: string): Promise<void> => {
           if ((await believes(delivery, secret)) === false) throw new Error('not believed')
         }
@@ -93,7 +93,7 @@ export function prove(proofs: readonly Proof[]): void {
       })
 
     if (sign !== undefined)
-      it('signs what we believe', async () => {
+      it('signs deliveries that hookonce accepts', async () => {
         await fc.assert(
           fc.asyncProperty(cases, async ([body, secret, other]) => {
             fc.pre(secret !== other)

@@ -18,7 +18,7 @@ async function ringsOf(pieces: readonly string[]): Promise<Bell[]> {
 const recorded = (at: string): string =>
   `id: 1-1\nevent: recorded\ndata: {"type":"recorded","at":"${at}"}\n\n`
 
-test('it rings for the opening, recorded and skipped events, also when they come in pieces', async () => {
+test('it notifies for the opening, recorded and skipped events, also in pieces', async () => {
   const text = [
     'retry: 1000\nid: 1-0\ndata: {"type":"open"}\n\n',
     ': still here\n\n',
@@ -38,6 +38,6 @@ test('it rings for the opening, recorded and skipped events, also when they come
   expect(await ringsOf([skipped])).toEqual([{ latest: undefined }])
 })
 
-test('a change without an end is not collected for ever', async () => {
+test('a change without an end is not buffered without limit', async () => {
   await expect(ringsOf(['data: ', 'x'.repeat(1_500_000)])).rejects.toThrow('too long')
 })

@@ -13,7 +13,7 @@ function directory(): string {
 const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 12, 0, second))
 const event = (id: string, second: number) => ({ id, receivedAt: at(second).toISOString() })
 
-test('the seconds before the last event are listed again, without the events that are known', () => {
+test('the seconds before the last event are listed again, without the known events', () => {
   const dir = directory()
   const position = openPosition(dir, 'one')
   expect([position.isSet(), position.isResumed]).toEqual([false, false])
@@ -32,7 +32,7 @@ test('the seconds before the last event are listed again, without the events tha
   expect(openPosition(dir, 'another').isSet()).toBe(false)
 })
 
-test('a time that is asked for is where the list begins, and known events are sent again', () => {
+test('the list begins at a requested time, and known events are sent again', () => {
   const position = openPosition(directory(), 'one')
   position.note(event('a', 30))
   position.startAt(at(0))

@@ -50,7 +50,7 @@ describe.each(signable)('$id', ({ make, options }) => {
   })
 })
 
-it('leaves out signatures, times of signatures and what the connection adds', () => {
+it('leaves out signatures, times of signatures and headers of the connection', () => {
   const lines = [
     'Host: a.example',
     'Content-Type: application/json; charset=utf-8',

@@ -34,7 +34,7 @@ function evaluated(source: string): unknown {
   return new Function(`return ${source}`)()
 }
 
-test('any text is read back as it was, and shows nothing invisible', () => {
+test('any text is read back unchanged, and shows nothing invisible', () => {
   fc.assert(
     fc.property(texts, (text) => {
       expect(evaluated(quoted(text))).toBe(text)
@@ -55,7 +55,7 @@ test('any text is a comment that ends with its line', () => {
   expect(commented('é'.repeat(200))).toBe(`${'é'.repeat(160)}…`)
 })
 
-test('a text with lines, quotes or backslashes is a raw template, if it can be', () => {
+test('a text with lines, quotes or backslashes is a raw template, if possible', () => {
   expect(literal('{"a":1}')).toBe(`'{"a":1}'`)
   expect(literal('{\n  "a": "\\n"\n}')).toBe('String.raw`{\n  "a": "\\n"\n}`')
   expect(literal('{"a":"`"}\n')).toBe(`'{"a":"\`"}\\n'`)

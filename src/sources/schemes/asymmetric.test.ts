@@ -82,7 +82,7 @@ describe('v1a', () => {
     })
   })
 
-  it('is never mistaken for v1, nor v1 for it: the rejection names what is missing', () => {
+  it('is never mistaken for v1, nor v1 for it: the rejection names the missing secret', () => {
     expect(verify(PUBLIC, delivered(V1))).toMatchObject({
       code: 'SIGNATURE_MALFORMED',
       detail: expect.stringMatching(/no v1a signature .* a v1 signature.*secret/),

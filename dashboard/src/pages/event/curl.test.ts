@@ -23,7 +23,7 @@ test('a shell reads the line as the request that was stored', () => {
   ])
 })
 
-test('a body that is no text comes from a file, and one with @ is no file', () => {
+test('a binary body comes from a file, and a text that begins with @ does not', () => {
   const request = { url: 'http://x/', headers: '', file: '0f3a.body' }
   expect(argumentsOf(curlOf({ ...request, body: undefined }))).toEqual([
     'http://x/',

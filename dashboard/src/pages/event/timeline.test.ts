@@ -61,7 +61,7 @@ const effect = {
   subscriber: 'mail',
 }
 
-test('parts lie under the attempt that ran them, and the wait between attempts is named', () => {
+test('parts are below the attempt that ran them, and the delay between attempts is named', () => {
   const [group] = jobGroups(
     chain({
       effects: [{ ...effect, state: 'done', startedAt: at(0.2), endedAt: at(30.5) }],
@@ -129,7 +129,7 @@ test('the axis keeps the proportions of work, and collapses a long idle time', (
   expect(axis(500_050)).toBeCloseTo(0.5)
 })
 
-test('the axis is in order for points, for work that goes on, and for nothing', () => {
+test('the axis is monotonic for points, for work in progress, and for no work', () => {
   const points = axisOf(
     [
       { kind, start: 5, end: 5 },
