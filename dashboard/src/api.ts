@@ -92,8 +92,8 @@ export function explain(error: unknown): string {
   if (error instanceof ApiError) {
     // The title of a problem document contains the advice.
     const { detail, title } = error.problem
-    const says = [detail, title].filter((part) => typeof part === 'string' && part !== '')
-    return says.length > 0 ? says.join('. ') : texts.errors.status(error.status)
+    const sentences = [detail, title].filter((part) => typeof part === 'string' && part !== '')
+    return sentences.length > 0 ? sentences.join('. ') : texts.errors.status(error.status)
   }
   return error instanceof Error ? error.message : String(error)
 }

@@ -50,10 +50,10 @@ function Shell() {
     isFirst.current = false
   }, [path])
   useKeys(
-    routes.flatMap(({ key, path: to, title: says }) =>
+    routes.flatMap(({ key, path: to, title }) =>
       key === undefined
         ? []
-        : [{ keys: `g ${key}`, says: texts.palette.go(says), run: () => navigate(href(to)) }],
+        : [{ keys: `g ${key}`, label: texts.palette.go(title), run: () => navigate(href(to)) }],
     ),
   )
 

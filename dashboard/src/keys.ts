@@ -10,7 +10,7 @@ export interface KeyBinding {
   /** A key, such as `j`, `Enter`, `shift+j`, `mod+k` (⌘ or Ctrl), or two keys in turn: `g e`. */
   readonly keys: string
   /** A description for the help. Without it, the binding is not listed. */
-  readonly says?: string
+  readonly label?: string
   readonly run: (event: KeyboardEvent) => void
 }
 

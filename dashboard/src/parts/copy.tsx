@@ -1,10 +1,10 @@
 import { toast } from '../shell/toasts.tsx'
 import { texts } from '../texts.ts'
 
-export async function copyText(text: string, says: string = texts.copied): Promise<void> {
+export async function copyText(text: string, notice: string = texts.copied): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
-    toast(says)
+    toast(notice)
   } catch {
     // Without TLS, browsers offer a clipboard only on loopback names.
     toast(texts.copyRefused, { isBad: true })

@@ -7,7 +7,7 @@ import { type Column, Titles, tracks } from './table.tsx'
 
 export interface RowVerb<Item> {
   readonly keys: string
-  readonly says: string
+  readonly label: string
   readonly run: (item: Item) => void
 }
 
@@ -46,14 +46,14 @@ export function ExpandTable<Item>(props: ExpandTableProps<Item>) {
     return items[focused()] ?? items.find((item) => keyOf(item) === openKey)
   }
   const keys = [
-    { keys: 'j', says: texts.keys.down, run: () => move(focused() + 1) },
-    { keys: 'k', says: texts.keys.up, run: () => move(focused() - 1) },
+    { keys: 'j', label: texts.keys.down, run: () => move(focused() + 1) },
+    { keys: 'k', label: texts.keys.up, run: () => move(focused() - 1) },
     { keys: 'ArrowDown', run: () => move(focused() + 1) },
     { keys: 'ArrowUp', run: () => move(focused() - 1) },
-    { keys: 'Enter', says: texts.keys.open, run: () => move(focused()) },
-    ...verbs.map(({ keys, says, run }) => ({
+    { keys: 'Enter', label: texts.keys.open, run: () => move(focused()) },
+    ...verbs.map(({ keys, label, run }) => ({
       keys,
-      says,
+      label,
       run: () => {
         const item = chosen()
         if (item !== undefined) run(item)

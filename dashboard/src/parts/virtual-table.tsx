@@ -77,24 +77,24 @@ export function VirtualTable<Item>(props: VirtualTableProps<Item>) {
   }
 
   useKeys([
-    { keys: 'j', says: texts.keys.down, run: () => void move(active + 1) },
-    { keys: 'k', says: texts.keys.up, run: () => void move(active - 1) },
+    { keys: 'j', label: texts.keys.down, run: () => void move(active + 1) },
+    { keys: 'k', label: texts.keys.up, run: () => void move(active - 1) },
     { keys: 'ArrowDown', run: () => void move(active + 1) },
     { keys: 'ArrowUp', run: () => void move(active - 1) },
     { keys: 'PageDown', run: () => void move(active + 20) },
     { keys: 'PageUp', run: () => void move(active - 20) },
     { keys: 'Home', run: () => void move(0) },
     { keys: 'End', run: () => void move(items.length - 1) },
-    { keys: 'Enter', says: texts.keys.open, run: open },
+    { keys: 'Enter', label: texts.keys.open, run: open },
     ...(selection
       ? [
-          { keys: 'x', says: texts.keys.select, run: toggle },
-          { keys: 'shift+j', says: texts.keys.extend, run: () => extend(active + 1) },
+          { keys: 'x', label: texts.keys.select, run: toggle },
+          { keys: 'shift+j', label: texts.keys.extend, run: () => extend(active + 1) },
           { keys: 'shift+k', run: () => extend(active - 1) },
           { keys: 'shift+ArrowDown', run: () => extend(active + 1) },
           { keys: 'shift+ArrowUp', run: () => extend(active - 1) },
-          { keys: 'mod+a', says: texts.keys.selectAll, run: () => selection.set(items.map(keyOf)) },
-          { keys: 'Escape', says: texts.keys.unselect, run: () => selection.clear() },
+          { keys: 'mod+a', label: texts.keys.selectAll, run: () => selection.set(items.map(keyOf)) },
+          { keys: 'Escape', label: texts.keys.unselect, run: () => selection.clear() },
         ]
       : []),
   ])

@@ -23,7 +23,7 @@ export function Search() {
   useEffect(() => {
     if (mirror.current && field.current) mirror.current.scrollLeft = field.current.scrollLeft
   })
-  useKeys([{ keys: '/', says: texts.keys.search, run: () => field.current?.focus() }])
+  useKeys([{ keys: '/', label: texts.keys.search, run: () => field.current?.focus() }])
   const completions = isOpen ? completionsAt(text, caret, knownValues.value) : []
 
   function edit(next: string, at: number): void {

@@ -60,7 +60,7 @@ export default function Attention() {
               canOperate.value
                 ? verbs.map((verb) => ({
                     keys: words.verbs[verb].key,
-                    says: words.verbs[verb].title,
+                    label: words.verbs[verb].title,
                     run: (effect: UnknownEffect) => setDecided({ effect, verb }),
                   }))
                 : []

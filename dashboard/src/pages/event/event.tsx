@@ -69,14 +69,14 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   const canCopy = canReadBodies.value && receipt.bodyBytes !== null && receipt.unreadable === null
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
-    ...(canReplay ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
+    ...(canReplay ? [{ keys: 'r', label: words.replay.key, run: replay }] : []),
     ...(canCopy
       ? [
-          { keys: 'c', says: words.curl, run: () => void copyCurl(receipt) },
-          { keys: 't', says: words.test, run: () => void copyTest(receipt) },
+          { keys: 'c', label: words.curl, run: () => void copyCurl(receipt) },
+          { keys: 't', label: words.test, run: () => void copyTest(receipt) },
         ]
       : []),
-    { keys: 'u', says: words.back, run: () => window.history.back() },
+    { keys: 'u', label: words.back, run: () => window.history.back() },
   ])
   return (
     <>

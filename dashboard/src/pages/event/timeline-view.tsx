@@ -52,7 +52,7 @@ interface DeliveryLaneProps {
 function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
   const { receipt, deliveries } = chain
   const isFirst = lane.note !== 'duplicate'
-  const says = isFirst
+  const note = isFirst
     ? chain.imported
       ? words.imported
       : chain.reconciled
@@ -64,7 +64,7 @@ function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
       <i class={`dot ${colourOf(lane.state)}`} />
       <span>
         {isFirst ? words.recorded(chain.reconciled || chain.imported) : words.repeats(Number(lane.name))}{' '}
-        <span class="muted">· {says}</span>
+        <span class="muted">· {note}</span>
       </span>
       <Bar lane={lane} axis={axis} />
       <span class="d">

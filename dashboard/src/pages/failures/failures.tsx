@@ -85,7 +85,7 @@ export default function Failures() {
             openKey={openKey}
             onOpen={(key) => setQuery({ group: key })}
             detail={(group) => <Group group={group} onReplay={() => setReplayed(group)} />}
-            verbs={canOperate.value ? [{ keys: 'r', says: words.replay, run: setReplayed }] : []}
+            verbs={canOperate.value ? [{ keys: 'r', label: words.replay, run: setReplayed }] : []}
           />
         )}
       </div>

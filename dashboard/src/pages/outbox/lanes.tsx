@@ -45,7 +45,7 @@ export function Lanes({ topic }: { readonly topic: string }) {
         openKey={queryValue('message') || undefined}
         onOpen={(key) => setQuery({ message: key })}
         detail={(lane) => <LaneFacts lane={lane} onTry={() => setTried(lane)} />}
-        verbs={canOperate.value ? [{ keys: 'r', says: words.tryNow.verb, run: setTried }] : []}
+        verbs={canOperate.value ? [{ keys: 'r', label: words.tryNow.verb, run: setTried }] : []}
       />
       {tried && <TryNow lane={tried} onClose={() => setTried(undefined)} onDone={reload} />}
     </>
@@ -67,7 +67,7 @@ function TryNow({ lane, onClose, onDone }: TryNowProps) {
       body: { why },
       idempotencyKey: newKey(),
     })
-    toast(retried ? tryNow.told : tryNow.notYet)
+    toast(retried ? tryNow.notice : tryNow.notYet)
     onDone()
   }
   return (

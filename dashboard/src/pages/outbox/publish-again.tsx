@@ -20,7 +20,7 @@ export function PublishAgain({ message, onClose, onDone }: Closing & { readonly 
       body: { why },
       idempotencyKey: newKey(),
     })
-    toast(replayed ? words.told(topic) : words.notYet)
+    toast(replayed ? words.notice(topic) : words.notYet)
     onDone()
   }
   return (

@@ -79,7 +79,7 @@ interface NeedProps {
   readonly path: string
   readonly verb: string
   /** The problem in one sentence. */
-  readonly says: ComponentChildren
+  readonly sentence: ComponentChildren
   readonly at?: string | undefined
   /** The number of further rows of this kind. */
   readonly more: number
@@ -101,7 +101,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(attention, ({ key, jobs, startedAt }) => ({
       key: `effect ${key}`,
       ...{ kind: 'attention', colour: 'attention', path: '/attention', verb: words.decide, at: startedAt },
-      says: (
+      sentence: (
         <>
           <b>{key}</b> {words.effectUnknown} <span class="muted">{words.jobsWait(jobs.length)}</span>
         </>
@@ -110,7 +110,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(failures, ({ source, subscriber, fingerprint, jobs, error, lastAt }) => ({
       key: `group ${source} ${subscriber} ${fingerprint}`,
       ...{ kind: 'failures', colour: 'failed', path: '/failures', verb: words.planReplay, at: lastAt },
-      says: (
+      sentence: (
         <>
           <b>{words.eventsOf(jobs)}</b> {words.of} <b>{subscriber}</b> {words.failed}{' '}
           <code>{firstLine(error)}</code>
@@ -120,7 +120,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(circuits, ({ source, subscriber, circuit }) => ({
       key: `circuit ${source} ${subscriber}`,
       ...{ kind: 'circuit', colour: 'failed', path: '/destinations', verb: words.look },
-      says: (
+      sentence: (
         <>
           <b>{subscriber}</b> {words.circuitOpen}{' '}
           <span class="muted">{firstLine(circuit?.reason ?? '')}</span>
@@ -130,7 +130,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(rejections, ({ source, code, count, diagnosis, lastDetail, lastAt }) => ({
       key: `rejection ${source} ${code}`,
       ...{ kind: 'signature', colour: 'retrying', path: '/rejections', verb: words.fix, at: lastAt },
-      says: (
+      sentence: (
         <>
           <b>{source}</b> {words.refused(count)}{' '}
           <span class="muted">{firstLine(diagnosis || lastDetail)}</span>
@@ -140,7 +140,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(unattended, ({ source, subscriber, jobs }) => ({
       key: `unattended ${source} ${subscriber}`,
       ...{ kind: 'unattended', colour: 'retrying', path: '/destinations', verb: words.look },
-      says: (
+      sentence: (
         <>
           <b>{subscriber}</b> {words.unserved} <span class="muted">{words.jobsWait(jobs)}</span>
         </>
@@ -149,7 +149,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(alerts, ({ id, rule, source, subscriber, says, openedAt }) => ({
       key: `alert ${id}`,
       ...{ kind: rule, colour: 'retrying', path: '/sources', verb: words.look, at: openedAt },
-      says: (
+      sentence: (
         <>
           <b>{subscriber || source}</b>: {says}
         </>
@@ -159,11 +159,11 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
 }
 
 /** The time is outside the sentence, which may be truncated. */
-function Need({ kind, colour, path, verb, says, at, more }: NeedProps) {
+function Need({ kind, colour, path, verb, sentence, at, more }: NeedProps) {
   return (
     <div class="card need">
       <span class={`pill ${colour}`}>{words.labels[kind] ?? kind}</span>
-      <span>{says}</span>
+      <span>{sentence}</span>
       <span class="note muted">
         {at !== undefined && <Time at={at} />}
         {at !== undefined && more > 0 && ' · '}
