@@ -101,14 +101,14 @@ function flat(text) {
 async function readTrace() {
   if (!existsSync(options.trace)) {
     mkdirSync(dirname(options.trace), { recursive: true })
-    console.log('one run of the tests as they are, to see which statements they send…')
+    console.log('running the unchanged tests once, to record the statements that they send…')
     const part = `${options.trace}.part`
     rmSync(part, { force: true })
     const preload = pathToFileURL(join(root, 'scripts/mutants/trace.mjs')).href
     const env = { ...process.env, HOOKONCE_TRACE: part, NODE_OPTIONS: `--import ${preload}` }
     const { status, output } = await vitest(root, ['--project', EMBEDDED, '--project', INSTALLED], env)
     if (status !== 0) {
-      console.error(`${output}\nthe tests fail without any mutant: mend them first`)
+      console.error(`${output}\nthe tests fail without any mutant: fix them first`)
       process.exit(2)
     }
     cpSync(part, options.trace)

@@ -218,6 +218,6 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 /** Every ledger of an instance, on the operators' connections. For the admin API. */
 export function operatorsOf(hooks: object): Promise<Ledgers> {
   const seat = seatOf(hooks)
-  if (!seat) throw new Error('not an instance of this hookonce()')
+  if (!seat) throw new Error('expected the return value of hookonce(), from the same copy of the package')
   return seat.engine.operators()
 }

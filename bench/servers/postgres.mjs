@@ -37,7 +37,9 @@ export async function startPostgres(givenUrl) {
   }
   const settings = Object.fromEntries(await Promise.all(SETTINGS.map(setting)))
   if (settings.fsync !== 'on' || settings.synchronous_commit !== 'on') {
-    throw new Error('the server runs with fsync or synchronous_commit off: its numbers would mean nothing')
+    throw new Error(
+      'the server runs with fsync or synchronous_commit off, so its results are not comparable; turn both on',
+    )
   }
 
   return {

@@ -46,7 +46,7 @@ export function migrationNotes(root, tag) {
   const running = newestMigrationOf(root, tag)
   const lines = migrations.map(({ name, oldest }) =>
     oldest <= running
-      ? `- \`${name}\`: processes of ${tag} may run on.`
+      ? `- \`${name}\`: processes of ${tag} may continue to run.`
       : `- \`${name}\`: **stop the processes of ${tag} first.** They do not work after it.`,
   )
   return `Migrations since ${tag} (see docs/upgrades.md):\n\n${lines.join('\n')}`

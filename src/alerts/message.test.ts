@@ -20,7 +20,7 @@ const alert: Alert = {
   acknowledgedWhy: null,
   times: 1,
   announced: false,
-  says: '3 of 9 finished jobs were given up in the last 15 minutes',
+  says: '3 of 9 finished jobs failed for good in the last 15 minutes',
 }
 const resolved: Alert = { ...alert, resolvedAt: new Date('2026-11-17T15:59:00Z'), times: 2, tenant: 'acme' }
 const now = new Date('2026-11-17T16:00:00Z')
@@ -31,7 +31,7 @@ test('a message has the condition, its start, its severity and the next command'
   expect(bodyText(message)).toBe(
     [
       'OPEN  failures, stripe → app',
-      '  3 of 9 finished jobs were given up in the last 15 minutes',
+      '  3 of 9 finished jobs failed for good in the last 15 minutes',
       '  since 2026-11-17 15:36 UTC (0a1b2c3d)',
       '  next: hookonce failures --source stripe --subscriber app',
     ].join('\n'),

@@ -109,7 +109,7 @@ function countFindings(alerts: CheckedAlerts, counts: WindowCounts): Finding[] {
 
   const finished = processed + failed
   if (holds(failures, failed, finished))
-    found.push(['failures', `${failed} of ${finished} finished jobs were given up ${within}`])
+    found.push(['failures', `${failed} of ${finished} finished jobs failed for good ${within}`])
   const attempts = processed + retrying + failed
   if (holds(retries, retrying, attempts))
     found.push(['retries', `${retrying} of ${attempts} attempts failed ${within}, and will be retried`])

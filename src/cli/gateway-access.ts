@@ -36,7 +36,9 @@ export function secretOf(option: string, reference: string): string {
   const read = readSecret(reference, process.env)
   if ('text' in read && /^[\u0021-\u007e]+$/.test(read.text)) return read.text
   const fault =
-    'text' in read ? 'it is empty, or holds spaces or other characters that no token has' : read.message
+    'text' in read
+      ? 'it is empty, or contains spaces or other characters that a token cannot have'
+      : read.message
   throw new HookonceError('CONFIG_INVALID', `${option}: ${fault}`)
 }
 

@@ -108,7 +108,7 @@ function cellsOf(text: string, line: number): string[] {
     cells.push(found?.[1]?.replaceAll('""', '"') ?? found?.[2] ?? '')
     at = CELL.lastIndex
     if (at >= text.length) return cells
-    if (text[at] !== ',') throw fault(line, 'not a line of CSV: quotes stand around the whole cell')
+    if (text[at] !== ',') throw fault(line, 'not a line of CSV: quotes must surround the whole cell')
   }
 }
 

@@ -127,7 +127,7 @@ function unreachable(): (name: string, error: unknown) => void {
     if (told.has(name)) return
     told.add(name)
     const why = error instanceof Error ? error.message : String(error)
-    process.stderr.write(`the ledger ${name} cannot be read, its part is missing: ${why}\n`)
+    process.stderr.write(`the ledger ${name} cannot be read, so its data is missing here: ${why}\n`)
   }
 }
 

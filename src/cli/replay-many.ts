@@ -36,7 +36,7 @@ export async function replayAllFailed(command: Pick<Command, 'usage'>, given: Ma
     warnOf(unattendedWarnings(unattended))
     if (given['dry-run']) {
       if (json) return printJson(plan.jobs)
-      if (plan.jobs.length === 0) return print('no failed job matches that can be replayed')
+      if (plan.jobs.length === 0) return print('no failed job that can be replayed matches')
       const column = await tenantColumn(ledger)
       const rows = plan.jobs.map((job) => [
         job.receiptId,

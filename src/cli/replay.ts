@@ -139,7 +139,7 @@ async function replayFresh(name: string, values: FreshValues): Promise<void> {
     const waiting = unattended.filter((one) => plan.jobs.some((job) => job.subscriber === one.subscriber))
     warnOf(unattendedWarnings(waiting))
     if (values['dry-run']) return values.json ? printJson(plan) : print(planText(plan))
-    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     if (!values.yes) await confirm(planText(plan))
     const result = await replayOne(ledger, id, { subscriber, fresh: { by: actorOf(values.by), why } })
     if (values.json) return printJson(result)
@@ -158,7 +158,7 @@ function planText({ receiptId, jobs }: FreshPlan): string {
       state,
     ]),
   ])
-  if (rows.length === 0) return `${receiptId}: there is nothing that a fresh replay would repeat`
+  if (rows.length === 0) return `${receiptId}: a fresh replay would repeat nothing`
   return `a fresh replay of ${receiptId} would repeat:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
 }
 

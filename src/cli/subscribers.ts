@@ -124,7 +124,7 @@ async function settle({ dir, json, why, ...values }: SettleOptions): Promise<voi
     const { jobs } = plan
     if (values['dry-run'])
       return json ? printJson(summary(plan, jobs)) : print(`${countText(jobs)} would be ${doneText(to)}`)
-    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const done = await settleWaiting(ledger, request, { by: actorOf(values.by), why })
     if (json) printJson(summary(plan, done))
     else print(`${countText(done)} of ${safe(source)} ${safe(subscriber)} ${doneText(to)}`)

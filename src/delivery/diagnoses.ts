@@ -76,7 +76,7 @@ export function diagnoses(
       reason.lastKind = kindOf(diagnosis)
       observer.diagnosis?.({ source: name, code, diagnosis })
     } catch (error) {
-      observer.trouble({ doing: `looking into a refused delivery of ${name}`, error })
+      observer.trouble({ doing: `diagnosing a refused delivery of ${name}`, error })
     }
   }
 

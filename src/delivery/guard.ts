@@ -55,7 +55,10 @@ export function guardOf(
         const address = clientAddress(head.peerAddress(), head.header('x-forwarded-for'), isTrustedProxy)
         // Without an address, hookonce cannot check whether the sender is allowed.
         if (address === undefined || !isAllowed(address))
-          return { code: 'ADDRESS_NOT_ALLOWED', detail: `the address is ${address ?? 'not known'}` }
+          return {
+            code: 'ADDRESS_NOT_ALLOWED',
+            detail: `the address of the sender is ${address ?? 'unknown'}`,
+          }
       }
       const waitMs = rate?.waitMs() ?? 0
       return waitMs > 0 ? tooFast(waitMs) : undefined

@@ -219,7 +219,7 @@ export function createFleet(options: ManyOptions): Engine {
 
   async function doorsOf(one: InlineRegistration): Promise<Doors> {
     await engineOf(one.source)
-    if (!one.doors) throw new Error(`the source ${one.source} has an engine, but no doors`)
+    if (!one.doors) throw new Error(`the source ${one.source} has an engine, but no receiver`)
     return one.doors
   }
 

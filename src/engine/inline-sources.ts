@@ -64,7 +64,7 @@ export function inlineSources({
       const where = `.inline('${name}')`
       const source = sourceNamed(options, name, where)
       if (Object.hasOwn(options.sourceLimits, name)) {
-        const fault = `sourceLimits.${name} does not hold for an inline source: pass its limits to ${where}`
+        const fault = `sourceLimits.${name} does not apply to an inline source: pass its limits to ${where}`
         throw new HookonceError('CONFIG_INVALID', fault)
       }
       names.add(name)

@@ -65,7 +65,7 @@ export function forwarder(
       const tooSlow = (): Error =>
         isDrafted
           ? failure(`${placeOf(url)} did not answer within ${timeoutMs} ms`)
-          : new HookonceError('TRANSFORM_FAILED', `the transform was not done within ${timeoutMs} ms`)
+          : new HookonceError('TRANSFORM_FAILED', `the transform did not finish within ${timeoutMs} ms`)
       return withDeadline({ parents: [ctx.signal], timeoutMs, tooSlow }, async (signal) => {
         const draft = await draftOf(event, { url, transform, signal })
         isDrafted = true

@@ -99,7 +99,10 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
     const { worker, isReady, missedPings } = thread
     if (missedPings >= (isReady ? MISSED_PINGS : MISSED_PINGS_AT_START)) {
       const seconds = (missedPings * PING_EVERY_MS) / 1_000
-      return stop(thread, `it computed for ${seconds} s without a pause, so it was stopped: does it loop?`)
+      return stop(
+        thread,
+        `it computed for ${seconds} s without a pause, so it was stopped; check it for an endless loop`,
+      )
     }
     thread.missedPings += 1
     worker.postMessage('ping')

@@ -90,7 +90,10 @@ async function answerText(
   try {
     const { caller } = await gate.identify(request, 'metrics')
     if (caller.tenant !== undefined)
-      throw new HookonceError('FORBIDDEN', 'metrics cover all tenants, but this token is limited to one')
+      throw new HookonceError(
+        'FORBIDDEN',
+        'metrics cover all tenants, but this token is limited to one tenant',
+      )
   } catch (error) {
     return sendDenial(response, operatorError(error))
   }

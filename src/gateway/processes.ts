@@ -116,7 +116,7 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
   async function reloadAll(): Promise<void> {
     const answers = await Promise.all(Array.from(listening, (child) => ask(child, 'reload')))
     const failed = answers.filter((answer) => answer !== true).length
-    if (failed > 0) throw new Error(`${failed} of ${answers.length} processes did not take it`)
+    if (failed > 0) throw new Error(`${failed} of ${answers.length} processes did not apply it`)
   }
 
   function stop(): void {

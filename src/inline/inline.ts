@@ -79,7 +79,7 @@ export function inlineDoors(where: string, { source, handler, options, ...given 
   if (source.stampHeader && source.needsStamp !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: deliveries of ${source.provider} do not show whether they are repeated, so a handler cannot run once per event`,
+      `${where}: deliveries of ${source.provider} have no event key, so a handler cannot run once per event; receive them with hookonce()`,
     )
   const checked = checkInlineOptions(options, source, where)
   const { name } = checked

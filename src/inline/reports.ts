@@ -44,7 +44,7 @@ const WARNINGS: InlineReports['observer'] = {
   diagnosis({ source, code, diagnosis }) {
     limitedWarning(
       `inline diagnosis ${source}`,
-      `hookonce: why a delivery of "${source}" was refused: ${code}: ${diagnosis}`,
+      `hookonce: diagnosis of a refused delivery of "${source}": ${code}: ${diagnosis}`,
     )
   },
   trouble({ doing, error }) {

@@ -43,13 +43,13 @@ function stateText(chain: Chain, job: Job): string {
       return `waits for a decision. ${unknownEffects(chain, job)}`
     case 'processing':
       return holder?.isAlive === false
-        ? `its worker ${holder.host} pid ${holder.pid} is gone; the job runs again once its lease has run out.`
+        ? `its worker ${holder.host} pid ${holder.pid} is gone; the job runs again when its lease has expired.`
         : `runs now, attempt ${attempt}${holder ? `, on ${holder.host} pid ${holder.pid}` : ''}.`
     default:
       if (held) return 'waits, because it is paused or its circuit is open.'
       if (dueAt === null) return 'waits for an earlier event with the same order key.'
       if (state === 'retrying') return `waits for its next attempt at ${dueAt}. ${lastError(chain, job)}`
-      return `waits for a worker since ${job.bornAt}.`
+      return `has waited for a worker since ${job.bornAt}.`
   }
 }
 

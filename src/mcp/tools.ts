@@ -62,7 +62,7 @@ const eventId = z.strictObject({
 const explainEvent: Tool = {
   name: 'explain_event',
   description:
-    'Says in words what became of one event, job by job: what is done, what failed and why, what it waits for, and what to do next.',
+    'Describes the state of one event, job by job: finished work, failures with their reasons, waits, and the next action.',
   input: eventId,
   changes: false,
   async run(client, given, signal) {

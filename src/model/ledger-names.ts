@@ -16,7 +16,7 @@ export function ledgerNames(schema: string, count: number): string[] {
 export function hashedLedger(tenant: string, names: readonly string[]): string {
   const number = Number.parseInt(hash('sha256', tenant, 'hex').slice(0, 12), 16)
   const name = names[number % names.length]
-  if (name === undefined) throw new Error('there is no ledger to choose from')
+  if (name === undefined) throw new Error('the list of ledgers is empty')
   return name
 }
 

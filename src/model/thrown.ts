@@ -3,7 +3,7 @@ export function textOfThrown(thrown: unknown): string {
   try {
     return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `thrown: ${String(thrown)}`
   } catch {
-    return 'thrown: something that has no text'
+    return 'thrown: a value without a text'
   }
 }
 

@@ -55,7 +55,7 @@ function isoTimestamp(value: string): string {
 /** In UTC with nine decimals, so that the order of the texts is the order of the dates. */
 function timestamp(date: Date, beyondMs: string): string {
   const year = date.getUTCFullYear()
-  if (!(year >= 0 && year <= 9999)) throw new HookonceError('VERSION_INVALID', 'a date without a value')
+  if (!(year >= 0 && year <= 9999)) throw new HookonceError('VERSION_INVALID', 'an invalid Date')
   return `${date.toISOString().slice(0, -1)}${beyondMs.padEnd(6, '0')}Z`
 }
 

@@ -144,8 +144,8 @@ test('an error without a text is logged too', () => {
   logs(logger).attempt({ ...attempt, error: Object.create(null) })
   logs(logger).trouble({ doing: 'settling 1 jobs', error: Object.create(null) })
   expect(lines.map(([, fields]) => fields.error)).toEqual([
-    'thrown: something that has no text',
-    'thrown: something that has no text',
+    'thrown: a value without a text',
+    'thrown: a value without a text',
   ])
 })
 

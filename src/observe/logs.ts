@@ -93,7 +93,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
     },
     diagnosis({ source, code, diagnosis }) {
       const fields = () => ({ source, code, detail: diagnosis })
-      limited(`diagnosis ${source} ${code}`, 'warn', fields, 'why a delivery was refused')
+      limited(`diagnosis ${source} ${code}`, 'warn', fields, 'refused delivery diagnosed')
     },
     keyFinding({ source, finding, says }) {
       const fields = () => ({ source, finding, detail: says })
@@ -147,7 +147,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       if (state === 'closed') limited(kind, 'info', fields, 'circuit closed: its jobs run again')
       else if (state === 'half-open') limited(kind, 'info', fields, 'circuit half-open: one job at a time')
       else if (wasClosed)
-        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs from time to time')
+        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and single jobs run as probes')
       else limited(kind, 'warn', fields, 'circuit stays open: a probe failed')
     },
     rescue(fact) {

@@ -144,7 +144,7 @@ async function finders(
   if (found && another)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `both ${found.name} and ${another.name} have an id that begins so: pass more of it`,
+      `ids in ${found.name} and in ${another.name} begin with this text: pass a longer part of the id`,
     )
   if (found) return found
   const failures = results.map((one): unknown => (one.status === 'rejected' ? one.reason : undefined))
@@ -152,7 +152,7 @@ async function finders(
   if (down.length === 0)
     throw failures.find((one) => !isUnknown(one) && !isUnmade(one)) ?? failures.find(isUnknown) ?? failures[0]
   const names = down.map(({ name }) => name).join(', ')
-  const fault = `no ledger that can be reached has it; ${names} cannot be reached`
+  const fault = `it was not found in the reachable ledgers; ${names} cannot be reached`
   throw new HookonceError('LEDGER_DOWN', fault, { cause: failures.find(isDown) })
 }
 
@@ -189,7 +189,7 @@ async function placeOfSource(set: LedgerSet, { source, tenant }: SourceName): Pr
   if (first && another) {
     const subject =
       source === undefined ? 'several ledgers have sources' : `several ledgers have a source "${source}"`
-    throw new HookonceError('CONFIG_INVALID', `${subject}: pass the tenant that is meant`)
+    throw new HookonceError('CONFIG_INVALID', `${subject}: pass its tenant`)
   }
   return set.members.find(({ name }) => name === first?.ledger) ?? homeMember(set)
 }

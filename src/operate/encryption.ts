@@ -102,7 +102,7 @@ async function rewrap(client: PoolClient, row: DataKeyRow, { first, masters }: M
   if (before === null || master === first.id) return false
   const old = masters.find((one) => one.id === master)
   if (!old) {
-    const fault = `the data key of tenant "${tenant}" is wrapped by the key ${master}, which was not given`
+    const fault = `the data key of tenant "${tenant}" is wrapped by the key ${master}, which is not configured`
     throw new HookonceError('ENCRYPTION_KEY_MISSING', fault)
   }
   const wrapped = wrapKey(unwrapKey(before, old.key, { tenant, purpose }), first.key, { tenant, purpose })

@@ -78,7 +78,7 @@ function requireKeys({ name, keySeconds }: RecordedSource, { sinceMs }: ListWind
   if (Date.now() - sinceMs <= keySeconds * SECOND_MS) return
   throw new HookonceError(
     'CONFIG_INVALID',
-    `reconcile: the ledger keeps the keys of "${name}" for ${Math.floor(keySeconds / 86_400)} days: older events that arrived are not known any more, so \`since\` must be later`,
+    `reconcile: the ledger keeps the keys of "${name}" for ${Math.floor(keySeconds / 86_400)} days: older events may have arrived although their keys are gone, so \`since\` must be later`,
   )
 }
 
@@ -102,7 +102,7 @@ function requireNarrow({ source, options, list, opened, draft }: NarrowQuestion)
       'CONFIG_INVALID',
       `${fault}: pass ${list.narrowBy}, or only report (\`mode: 'report'\`, --dry-run)`,
     )
-  draft.note(`${fault}. Those are counted as missing: pass ${list.narrowBy}.`)
+  draft.note(`${fault}. Events of these types count as missing: pass ${list.narrowBy}.`)
 }
 
 async function audit(

@@ -226,7 +226,7 @@ function storedFilter({ tenant: _, type, error, since, until, ...filter }: Repla
   if (filter.state === 'processed' && since === undefined)
     throw new HookonceError(
       'CONFIG_INVALID',
-      'a replay of processed jobs needs `since`: how far back it goes',
+      'a replay of processed jobs needs `since`, the beginning of its period',
     )
   return {
     ...filter,

@@ -117,10 +117,7 @@ export const readStats = everywhere(statsIn, (all) => mergeStats(all))
 
 function sizeFor(windowMs: number): RollupSize {
   if (!(windowMs >= MINUTE_MS && windowMs <= MAX_WINDOW_MS))
-    throw new HookonceError(
-      'CONFIG_INVALID',
-      'statistics are kept for a week: ask for a time from 1m to 7d ago',
-    )
+    throw new HookonceError('CONFIG_INVALID', 'statistics are kept for a week: pass a time from 1m to 7d ago')
   if (windowMs <= HOUR_MS) return 1
   return windowMs <= DAY_MS ? 10 : 60
 }

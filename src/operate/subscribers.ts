@@ -154,7 +154,7 @@ async function settleBatch(
   subscriber: number,
   settle: (client: PoolClient) => Promise<SettledJob[]>,
 ): Promise<number> {
-  const reason = 'it was called, no reply was recorded, and its job was given up'
+  const reason = 'it was called, no reply was recorded, and its job was discarded'
   return inTransaction(pool, async (client) => {
     const settled = await settle(client)
     for (const { receiptId, isGivenUp } of settled) {

@@ -134,7 +134,7 @@ function requireNothingLeft({ progress }: Run, pending: string | undefined): voi
   if (pending !== undefined) {
     throw new HookonceError(
       'CONTEXT_CLOSED',
-      `a last transaction would leave ${pending} behind; await it first`,
+      `a last transaction would end the job before ${pending} has ended; await it first`,
     )
   }
   if (!hasHandedOver(progress.handOver)) return

@@ -6,7 +6,7 @@ import type { Play } from './play.ts'
 export const FAULTS = {
   doubled: 'the event took effect more than once',
   lost: 'the event took no effect, or only a part of it',
-  different: 'the event took another effect than at first',
+  different: 'the event took another effect than in the baseline',
   stale: 'an older event overwrote a newer one',
   'forged-accepted': 'a delivery that is not genuine was accepted',
   'genuine-refused': 'a genuine delivery was never accepted',

@@ -28,8 +28,8 @@ export function limitsOf(reach: Reach): string[] {
         ]
       : []),
     'Effects in other places, such as files, caches and other databases, were not seen.',
-    'Effects that come later than the silence that ended a schedule were not seen: --quiet makes it longer.',
-    'Hours between two copies were not waited for; a restart stands for them.',
+    'Effects after the quiet time at the end of a schedule were not seen: --quiet makes it longer.',
+    'Hours between two copies were not waited for; a restart simulates them.',
     'These schedules found what is listed here. No test can show that there is no other fault.',
   ]
 }

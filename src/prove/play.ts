@@ -121,7 +121,7 @@ export async function play(
     const answer = await answered
     if (!wasKilled) {
       boundaries.begin()
-      impossible ??= 'this time the delivery did not pass it'
+      impossible ??= 'this time the delivery did not reach the boundary'
       return
     }
     await receiver?.killAndWait()

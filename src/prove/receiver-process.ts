@@ -75,7 +75,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
         if (Date.now() > deadline)
           throw new HookonceError(
             'CONFIG_INVALID',
-            `something still listens at ${url.origin} after kill -9 of \`${command}\`; start the receiver itself with --start, not a program that hands it to another one`,
+            `something still listens at ${url.origin} after kill -9 of \`${command}\`; start the receiver itself with --start, not a program that starts it in the background`,
           )
         await sleep(20)
       }

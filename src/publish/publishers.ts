@@ -48,7 +48,10 @@ export function outboxPublishers(
       if (here.some(({ takes }) => takes(topic))) return
       const known =
         patterns.length === 0 ? 'no publishers are configured' : `there are: ${patterns.join(', ')}`
-      throw new HookonceError('PUBLISHER_MISSING', `no publisher takes the topic "${topic}" (${known})`)
+      throw new HookonceError(
+        'PUBLISHER_MISSING',
+        `no publisher is configured for the topic "${topic}" (${known})`,
+      )
     },
   }
 }

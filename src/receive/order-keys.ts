@@ -39,7 +39,11 @@ export function orderKeyReader(
     try {
       key = String(ordered(event))
     } catch (error) {
-      observer.trouble({ doing: 'asking for the order of an event', eventKey: event.key, error })
+      observer.trouble({
+        doing: 'calling the `ordered` function of a subscriber',
+        eventKey: event.key,
+        error,
+      })
     }
     // This text is part of the stored hash, so it must not change.
     return scopedId('lane', String(subscriber), key)

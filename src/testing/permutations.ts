@@ -110,7 +110,7 @@ function diverged<S extends Sources>(
   const shorter = from > schedule.length ? `, shrunk from ${from} deliveries` : ''
   const sample = seed === undefined ? '' : `, seed ${seed}`
   const text = [
-    `this schedule leads to other rows than the events once each, in their order (schedule ${tried}${shorter}${sample}):`,
+    `this schedule leads to other rows than delivering each event once, in the given order (schedule ${tried}${shorter}${sample}):`,
     ...schedule.map(line),
     difference,
   ]

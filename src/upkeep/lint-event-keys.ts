@@ -60,7 +60,7 @@ function findingsOf(numbers: KeyNumbers): KeyFinding[] {
   if (isOften(missing, deliveries))
     findings.push({
       finding: 'missing',
-      says: `${missing} of ${deliveries} deliveries had no key where it should be and were recorded under a hash of their body, which a retry may change: look at \`event.key\``,
+      says: `${missing} of ${deliveries} deliveries lacked their key and were recorded under a hash of their body, which a retry may change: look at \`event.key\``,
     })
   if (duplicates === 0 && receipts >= MIN_DELIVERIES && isOften(repeatedBodies, receipts))
     findings.push({

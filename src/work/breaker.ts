@@ -51,7 +51,7 @@ export function breaker(isOutage: (error: unknown) => boolean, random: () => num
         if (!isProbing && performance.now() >= retryAt) return probe(work)
         throw new HookonceError(
           'LEDGER_DOWN',
-          'the ledger was down a moment ago, and has not been probed since',
+          'the ledger was down a moment ago, and the next probe is not due yet',
         )
       }
       return work().catch((error: unknown) => {

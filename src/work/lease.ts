@@ -105,7 +105,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     try {
       await onBeat(worker)
     } catch (error) {
-      observer.trouble({ doing: 'looking after what this worker holds', error })
+      observer.trouble({ doing: 'checking the work that this worker holds', error })
     } finally {
       tending = undefined
     }

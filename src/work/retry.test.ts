@@ -126,8 +126,8 @@ test.each<[string, unknown, string]>([
   ['null', null, 'thrown: null'],
   ['a string', 'no luck', 'thrown: no luck'],
   ['a symbol', Symbol('odd'), 'thrown: Symbol(odd)'],
-  ['an object without a prototype', Object.create(null), 'thrown: something that has no text'],
-  ['an error whose message cannot be read', hostile, 'thrown: something that has no text'],
+  ['an object without a prototype', Object.create(null), 'thrown: a value without a text'],
+  ['an error whose message cannot be read', hostile, 'thrown: a value without a text'],
   [
     'an error of ours',
     new HookonceError('LEASE_LOST', 'gone'),

@@ -27,7 +27,7 @@ export function readCursor(cursor: string | undefined, asked: Asked): Place {
   const isCanonical = Buffer.from(decoded).toString('base64url') === cursor
   const [, checksum, direction, position = ''] = /^([0-9a-f]{16})([ab])(.{1,600})$/s.exec(decoded) ?? []
   if (!isCanonical || checksum === undefined || checksum !== checksumOf(asked, `${direction}${position}`))
-    throw new HookonceError('CURSOR_INVALID', 'the cursor is not one of this list and these filters')
+    throw new HookonceError('CURSOR_INVALID', 'the cursor belongs to another list or to other filters')
   return direction === 'a' ? { after: position } : { before: position }
 }
 

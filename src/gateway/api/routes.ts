@@ -53,7 +53,7 @@ export const routes = [
     summary: 'This document',
     response: z.record(z.string(), z.unknown()),
     // The dispatcher answers this route, because only it knows the mount path.
-    answer: () => Promise.reject(new Error('the document is answered by the dispatcher')),
+    answer: () => Promise.reject(new Error('the dispatcher must answer this route')),
   }),
 ] as const satisfies readonly Route[]
 

@@ -104,7 +104,7 @@ export async function gatewayConfig(
       ...admin,
       ...(token === undefined
         ? {}
-        : { token: reader.secret(token, ['admin', 'token'], 'it opens the admin listener') }),
+        : { token: reader.secret(token, ['admin', 'token'], 'it gives access to the admin listener') }),
     },
     database: databaseOf(config, reader),
     ledgers: ledgersOf(config, schemaOf(env), reader),

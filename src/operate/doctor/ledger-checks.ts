@@ -78,7 +78,7 @@ export function lagFinding(jobs: readonly Backlog[], workers: readonly LiveWorke
   const seconds = Math.max(0, ...jobs.map(({ lagSeconds }) => lagSeconds))
   const waiting = jobs.reduce((sum, job) => sum + job.waiting + job.retrying, 0)
   const running = `${workers.length} ${workers.length === 1 ? 'worker runs' : 'workers run'}`
-  const seen = `${waiting} ${waiting === 1 ? 'job waits' : 'jobs wait'}, the oldest is due since ${durationText(seconds)}; ${running}`
+  const seen = `${waiting} ${waiting === 1 ? 'job waits' : 'jobs wait'}, the oldest has been due for ${durationText(seconds)}; ${running}`
   if (seconds < WARN_LAG_SECONDS) return ok(check, waiting === 0 ? `no job waits; ${running}` : seen)
   const advice =
     workers.length === 0
@@ -136,11 +136,11 @@ export function horizonFinding(
         `pid ${pid} (${[user, application, state].filter(Boolean).join(', ')}) has a transaction open for ${durationText(seconds)}`,
     ),
     ...prepared.map(
-      ({ gid, seconds }) => `the transaction "${gid}" is prepared since ${durationText(seconds)}`,
+      ({ gid, seconds }) => `the transaction "${gid}" has been prepared for ${durationText(seconds)}`,
     ),
     ...stuck.map(
       ({ name, isActive, age, bytes }) =>
-        `the replication slot "${name}"${isActive ? '' : ', which nobody reads,'} keeps ${sizeText(bytes)} of log and holds back ${age} transactions`,
+        `the replication slot "${name}"${isActive ? '' : ', which has no reader,'} keeps ${sizeText(bytes)} of log and holds back ${age} transactions`,
     ),
   ]
   const [first] = sessions

@@ -98,7 +98,7 @@ async function stopForAttention(
   if (outcome.isSuccess || outcome.isSettled || (run.isFirst && !outcome.hasEffects)) return outcome
   const { job, business } = run
   const found = await persistently(async () => ({ error: await stopAtOpenCall(business, job) }), {
-    doing: 'looking for open calls of a job that is given up',
+    doing: 'reading the open calls of a job that fails for good',
     observer,
     signal,
   })

@@ -71,7 +71,7 @@ export function schedulesFor(possible: Possible): Schedule[] {
     ...kills(possible),
     one(
       'mixed',
-      'Several of these happen to one event',
+      'Several of these faults happen to one event',
       ...Array.from({ length: rounds }, () => mixed(possible)),
     ),
   ]
@@ -87,11 +87,11 @@ function pair(name: string, title: string): Schedule {
 export const IN_ORDER: readonly Step[] = [deliver(0), settle, deliver(1)]
 
 const BAD_TITLES: readonly (readonly [BadDelivery, string])[] = [
-  ['forged', 'Somebody sends an event with a forged signature'],
-  ['unsigned', 'Somebody sends an event without a signature'],
-  ['tampered', 'Somebody changes a signed event'],
-  ['rewritten', 'A program in between writes the signed JSON anew'],
-  ['outdated', 'Somebody sends an old signed event'],
+  ['forged', 'A stranger sends an event with a forged signature'],
+  ['unsigned', 'A stranger sends an event without a signature'],
+  ['tampered', 'A stranger changes a signed event'],
+  ['rewritten', 'A proxy serialises the signed JSON again'],
+  ['outdated', 'A stranger sends an old signed event'],
 ]
 
 function kills(possible: Possible): Schedule[] {

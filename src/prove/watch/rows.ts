@@ -134,7 +134,7 @@ export async function watchRows(
     if (found.rows.length > MAX_ROWS)
       throw new HookonceError(
         'CONFIG_INVALID',
-        `more than ${MAX_ROWS} rows of ${table.name} changed at once; pass --ignore ${table.name} if it has nothing to do with the receiver`,
+        `more than ${MAX_ROWS} rows of ${table.name} changed at once; pass --ignore ${table.name} if it does not belong to the receiver`,
       )
     return found.rows.map(({ row }) => row)
   }

@@ -19,7 +19,7 @@ interface Listed {
   readonly error?: string
 }
 
-test('ledgers are made, listed and added', async () => {
+test('ledgers are created, listed and added', async () => {
   const { env } = await emptyDatabase()
   const made = await cli(['migrate', '--ledgers', '2'], env)
   expect(made).toMatchObject({ code: 0 })
@@ -34,11 +34,11 @@ test('ledgers are made, listed and added', async () => {
   expect(events).toMatchObject({ code: 0, stderr: expect.stringContaining('hookonce_2 cannot be read') })
 
   const added = await cli(['ledgers', 'add'], { ...env, HOOKONCE_LEDGERS: '2' })
-  expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('made hookonce_2') })
+  expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('created hookonce_2') })
   expect(await cli(['events'], env)).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('whoever forgets to set the ledgers is told how many there are', async () => {
+test('if HOOKONCE_LEDGERS is missing, the error names the number of ledgers', async () => {
   const { db, env } = await emptyDatabase()
   await cli(['migrate', '--ledgers', '3'], env)
   const { code, stderr } = await cli(['events'], { DATABASE_URL: db.url })
@@ -47,7 +47,7 @@ test('whoever forgets to set the ledgers is told how many there are', async () =
   expect(stderr).not.toContain('hookonce migrate')
 })
 
-test('a process makes every ledger, also those in which no tenant lives yet', async () => {
+test('a process creates every ledger, also those in which no tenant lives yet', async () => {
   const { db, env } = await emptyDatabase()
   const hooks = fleetHooks(db, ['alpha']).on('alpha', '*', () => undefined)
   await hooks.start()

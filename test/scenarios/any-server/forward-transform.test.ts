@@ -78,7 +78,7 @@ test('a transform that loops fails its own job, and delays neither deliveries no
   ])
 })
 
-test('whatever a transform does, its job says so, and the process goes on', async () => {
+test('any fault of a transform is the reason of its job, and the process continues', async () => {
   const db = await freshDatabase()
   const changed = await destination()
   const options = { timeoutMs: 8_000, retry: { maxAttempts: 1 } }
@@ -90,7 +90,7 @@ export default { sources, destinations: { changed: { ...common, ...options, url,
     'transform.mjs': TRANSFORM,
   })
   for (const [key, says] of [
-    ['evt_hang', /TRANSFORM_FAILED: the transform was not done within 8000 ms/],
+    ['evt_hang', /TRANSFORM_FAILED: the transform did not finish within 8000 ms/],
     // On a busy machine the thread is stopped before its memory is used up.
     ['evt_grow', /TRANSFORM_FAILED: (its thread ended: .*memory limit|it computed for 5 s)/],
     ['evt_exit', /TRANSFORM_FAILED: its thread ended/],

@@ -22,7 +22,7 @@ const forged = stripe({ secret: 'wrong' })
 const delivery = (sender: typeof genuine) =>
   new Request('https://shop.test/in', { method: 'POST', body: BODY, headers: sender.sign({ body: BODY }) })
 
-test('in shadow mode a forged delivery is acknowledged, and takes nothing of the genuine one', async () => {
+test('in shadow mode a forged delivery is acknowledged, and does not affect the genuine one', async () => {
   const handled: string[] = []
   const source = stripe({ secret: 'right', mode: 'shadow' })
   const hooks = inline(source, (event) => void handled.push(event.key), { store: memoryKeys() })
@@ -74,7 +74,7 @@ test.each([
 
 const NOTHING: { acceptedBody?: string; acceptedHeaders?: Record<string, string> } = {}
 
-test('a Response that the handler returns is sent as it is, whatever the provider requires', async () => {
+test('a Response of the handler is sent unchanged, whatever the provider requires', async () => {
   const source = custom({ ...SENDER, acceptedStatus: 200, acceptedBody: 'OK' })
   const hooks = inline(source, () => new Response('mine', { status: 201 }), { store: memoryKeys() })
   const answer = await hooks.fetch(new Request('https://shop.test/', signed({ id: '1', type: 'a' })))
@@ -126,7 +126,7 @@ test('without hookonce() a refusal and its diagnosis are warnings of the process
   const answer = await hooks.fetch(new Request('https://shop.test/in', { method: 'POST', body, headers }))
   expect([answer.status, await answer.text()]).toEqual([401, '{"error":"SIGNATURE_MISMATCH"}'])
   const of = (text: string) => warnings.filter((one) => one.includes('"warned"') && one.includes(text))
-  await until('it is diagnosed', () => of('why a delivery').length > 0)
+  await until('it is diagnosed', () => of('diagnosis of a refused delivery').length > 0)
   expect(of('SIGNATURE_MISMATCH')).toHaveLength(2)
 })
 

@@ -156,7 +156,7 @@ test('above the rate genuine deliveries get 429; forged ones do not use it up', 
   expect(await rejections(db)).toContainEqual({ source: 'test', code: 'RATE_LIMITED', count: 2 })
 })
 
-test('a source has its own limit of body bytes, above or below that of all', async () => {
+test('a source has its own limit of body bytes, above or below the general limit', async () => {
   const db = await freshDatabase()
   const sources = { small: testSource(), large: testSource(), usual: testSource() }
   const receiver = receiving(db, {
@@ -174,7 +174,7 @@ test('a source has its own limit of body bytes, above or below that of all', asy
   expect(await Promise.all([status('large', 2_000), status('large', 20_000)])).toEqual([202, 413])
 })
 
-test('limits of a source that is not there, or inline, are refused', () => {
+test('limits of an unknown or inline source are refused', () => {
   expect(() => receiving({ url: '' }, { options: { sourceLimits: { tset: {} } } })).toThrow(
     'sourceLimits.tset: no source is named "tset" (did you mean "test"?)',
   )
@@ -182,5 +182,5 @@ test('limits of a source that is not there, or inline, are refused', () => {
     'expected an IP address or a range',
   )
   const { hooks } = receiving({ url: '' }, { types: 'none', options: { sourceLimits: { test: {} } } })
-  expect(() => hooks.inline('test', () => undefined)).toThrow('sourceLimits.test does not hold')
+  expect(() => hooks.inline('test', () => undefined)).toThrow('sourceLimits.test does not apply')
 })

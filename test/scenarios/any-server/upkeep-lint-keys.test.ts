@@ -59,7 +59,7 @@ test.each([
       ...many(6, (at) => ({ body: `{"n":${at}}` })),
       ...many(20, (at) => ({ key: `k${at}`, body: `{"n":${at + 100}}` })),
     ],
-    says: '6 of 26 deliveries had no key',
+    says: '6 of 26 deliveries lacked their key',
   },
   {
     finding: 'never-repeated',
@@ -74,7 +74,7 @@ test.each([
   expect(ran.stdout).toContain(`test: ${finding}: `)
 })
 
-test('a key that names its events, retries among them, is told nothing', async () => {
+test('a key that identifies its events, including retries, causes no finding', async () => {
   const db = await freshDatabase()
   expect(
     await found(

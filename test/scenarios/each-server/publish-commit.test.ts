@@ -27,7 +27,7 @@ const published = (db: TestDatabase, count: number): Promise<unknown> =>
     return (await db.number(`select count(*) from hookonce.outbox where state = 'published'`)) === count
   })
 
-test('a message is committed with the transaction that made it, and carried on to the letter', async () => {
+test('a message is committed with the transaction that made it, and published byte for byte', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   let id = ''
@@ -62,7 +62,7 @@ test('a message is committed with the transaction that made it, and carried on t
   expect(await db.number('select count(*) from hookonce.outbox_lane')).toBe(0)
 })
 
-test.each(['transaction', 'completion'])('to throw is to drop the message of a %s', async (kind) => {
+test.each(['transaction', 'completion'])('an error drops the message of a %s', async (kind) => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   hooks.on('test', '*', async (_, ctx) => {
@@ -114,7 +114,7 @@ test.each([
   expect(await db.number('select count(*) from hookonce.outbox_lane')).toBe(0)
 })
 
-test('a retried handler makes no second message where its step is committed, and the same ids where it is not', async () => {
+test('a retried handler makes no second message if its step is committed, and the same ids if it is not', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   const ids: string[] = []
@@ -143,7 +143,7 @@ test('a retried handler makes no second message where its step is committed, and
   expect(new Set(got.map(({ id }) => id))).toEqual(new Set([once, ...others]))
 })
 
-test('ctx.publish rides with ctx.write: both, or neither, and a replay repeats neither', async () => {
+test('ctx.publish commits with ctx.write: both, or neither, and a replay repeats neither', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   hooks.on(
@@ -172,7 +172,7 @@ test('ctx.publish rides with ctx.write: both, or neither, and a replay repeats n
   expect(got.map(({ payload }) => payload).sort()).toEqual(['fine', 'good'])
 })
 
-test('messages of one handler keep their order, also when a serialization failure made it run again', async () => {
+test('messages of one handler keep their order, also after a serialization failure', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   let tries = 0
@@ -189,7 +189,7 @@ test('messages of one handler keep their order, also when a serialization failur
   expect(got.map(({ payload }) => payload)).toEqual([1, 2, 3, 4, 5])
 })
 
-test('what a savepoint undoes publishes nothing', async () => {
+test('messages that a savepoint undoes are not published', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   hooks.on('test', '*', (_, ctx) =>
@@ -276,7 +276,7 @@ test('a fresh replay publishes again, under other ids', async () => {
   expect(new Set(got.map(({ id }) => id)).size).toBe(4)
 })
 
-test('what nobody would carry on is refused, unless another process does', async () => {
+test('a topic without a publisher is refused, unless another process publishes it', async () => {
   const db = await freshDatabase()
   const none = testHooks(db, { retry: { maxAttempts: 1 } })
   none.on('test', '*', (event, ctx) => void ctx.publish(event.type, 1))
@@ -286,7 +286,7 @@ test('what nobody would carry on is refused, unless another process does', async
   expect(await db.rows('select reason from hookonce.job')).toEqual([
     {
       reason: expect.stringContaining(
-        'PUBLISHER_MISSING: no publisher takes the topic "audit.a" (no publishers are configured)',
+        'PUBLISHER_MISSING: no publisher is configured for the topic "audit.a" (no publishers are configured)',
       ),
     },
   ])

@@ -204,7 +204,7 @@ describe('the doctor on the way to a server', () => {
 })
 
 describe('the doctor on a ledger', () => {
-  test('says which migrations are missing', async () => {
+  test('lists the missing migrations', async () => {
     const db = await ledgerOfVersion(NEWEST - 2)
     const { ran, finding } = await examine(db.url)
     expect(ran.code).toBe(1)
@@ -269,7 +269,7 @@ describe('the doctor on a ledger', () => {
     expect(ran.code).toBe(1)
     expect(finding('lag')).toMatchObject({
       level: 'fail',
-      seen: '1 job waits, the oldest is due since 2 h; 0 workers run',
+      seen: '1 job waits, the oldest has been due for 2 h; 0 workers run',
       advice: expect.stringContaining('start a worker'),
     })
     expect(finding('failures')).toMatchObject({ level: 'warn', seen: '1 failed, 0 need attention' })
@@ -283,7 +283,7 @@ describe('the doctor on a ledger', () => {
     expect(finding('vacuum')).toMatchObject({ level: 'warn', seen: 'autovacuum is off for job' })
   })
 
-  test('gives up on a check that waits for a lock, and goes on', async () => {
+  test('stops a check that waits for a lock, and continues', async () => {
     const db = await freshDatabase()
     const client = await db.pool.connect()
     onTestFinished(() => client.release())
