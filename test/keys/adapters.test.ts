@@ -94,7 +94,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     }
   }
 
-  test('of ten at once with one key one runs, the others are told so, and get its reply afterwards', async () => {
+  test('of ten concurrent requests with one key one runs, the others are refused, and get its reply afterwards', async () => {
     let finish: () => void = () => undefined
     const gate = new Promise<void>((resolve) => {
       finish = resolve
@@ -128,7 +128,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(app.runs()).toBe(1)
   })
 
-  test('a refusal that is thrown is kept as the error handler put it', async () => {
+  test('a thrown refusal is stored as the error handler sent it', async () => {
     const app = await served(() => {
       throw new Refused(404, 'no such customer')
     })
@@ -159,7 +159,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       expect(await reply.json()).toMatchObject({ type: 'urn:hookonce:problem:body-too-large' })
     })
 
-  test('a tenant that cannot be told is answered by the error handler of the app', async () => {
+  test('a tenant that cannot be determined is answered by the error handler of the app', async () => {
     const tenant = (): string => {
       throw new Refused(403, 'who are you?')
     }
@@ -247,7 +247,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     },
   )
 
-  test('a client that hangs up in the middle of a long reply: that it was made is kept', async () => {
+  test('a client disconnects during a long reply: the completion is still recorded', async () => {
     let made = 0
     async function* long(): AsyncGenerator<Buffer> {
       for (; made < 200; made++) yield Buffer.alloc(100_000, 'x')

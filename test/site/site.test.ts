@@ -43,7 +43,7 @@ function targetOf(page: string, url: string): { readonly file: string; readonly 
   return { file: decodeURI(file), id: decodeURIComponent(id) }
 }
 
-test('no link is dead: pages, their parts, files and assets are there, under the base path', () => {
+test('no link is dead: pages, their anchors, files and assets exist, under the base path', () => {
   const dead: string[] = []
   let checked = 0
   const ids = new Map<string, Set<string>>()
@@ -118,7 +118,7 @@ test('links of the Markdown pages lead to Markdown pages', () => {
   expect(dead).toEqual([])
 })
 
-test('no page shows a template, or names a folder of the machine that built it', () => {
+test('no page shows a template, or names a folder of the build machine', () => {
   const wrong = files
     .filter((file) => /\.(html|js|md|txt)$/.test(file))
     .filter((file) => read(file).includes(ROOT))

@@ -24,7 +24,7 @@ export function describeMistakes(stores: readonly StoreUnderTest[]): void {
       return store
     }
 
-    test('check-then-set that overwrites live records: of many at once one writes, then nobody', async () => {
+    test('check-then-set that overwrites live records: of many at once one writes, then no other', async () => {
       const [store, id] = [opened(), freshId()]
       const ask50 = () =>
         Promise.all(Array.from({ length: 50 }, (_, n) => store.acquire(id, asking(`racer ${n} ${keys++}`))))
@@ -102,7 +102,7 @@ export function describeMistakes(stores: readonly StoreUnderTest[]): void {
       expect(app.runs()).toBe(2)
     })
 
-    test('replies stored after they were sent: who has the reply can read it in the store', async () => {
+    test('replies stored after they were sent: a client that has the reply can read it in the store', async () => {
       const store = opened()
       let settling: () => void = () => undefined
       let settle: () => void = () => undefined

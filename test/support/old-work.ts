@@ -162,7 +162,7 @@ async function seedAlert(db: TestDatabase): Promise<void> {
     tenant: TENANT,
     source: 'test',
     subscriber: 'app',
-    says: '1 of 1 finished jobs were given up in the last 15 minutes',
+    says: '1 of 1 finished jobs failed for good in the last 15 minutes',
   })
 }
 

@@ -34,7 +34,7 @@ describe('the contract of key stores, in PostgreSQL', () => {
   })
 })
 
-test('a transactional handler whose commit was heard, but not its reply: its effect and its result count', async () => {
+test('a transactional handler whose commit succeeded, but whose reply was lost: its effect and its result count', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const store = opened({ database: proxy.url })
@@ -54,7 +54,7 @@ test('a transactional handler whose commit was heard, but not its reply: its eff
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('a transaction that was kept is refused when it is over: its connection is in another one by then', async () => {
+test('a transaction that is used after its end is refused: its connection is in another transaction by then', async () => {
   const db = await freshDatabase()
   const store = opened({ database: db.url })
   let kept: { query(text: string): Promise<unknown> } | undefined
@@ -195,7 +195,7 @@ test('a label may be any text', async () => {
     expect(await once(store, label, () => 1, { tenant: 'global', label })).toBe(1)
 })
 
-test('a transactional handler whose connection broke before the commit: nothing is left, and the next one runs', async () => {
+test('a transactional handler whose connection broke before the commit leaves nothing, and the next one runs', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const store = opened({ database: proxy.url })
@@ -221,7 +221,7 @@ test('a transactional handler whose connection broke before the commit: nothing 
   expect(await db.rows('select type from effect')).toEqual([{ type: 'kept' }])
 })
 
-test('a table that is locked for longer than is waited: refused, and nothing is left locked afterwards', async () => {
+test('a table that is locked for too long: refused, and nothing is left locked afterwards', async () => {
   const db = await freshDatabase()
   const store = opened({ database: db.url })
   const options = { tenant: 'global' } as const

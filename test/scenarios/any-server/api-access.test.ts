@@ -105,7 +105,7 @@ test('an event of another tenant does not exist, in lists, by id, by key and for
   expect(await db.number('select count(*) from hookonce.source where paused_at is not null')).toBe(0)
 })
 
-test('a bound token learns neither names nor decisions nor failures of other tenants', async () => {
+test('a bound token gets neither names nor decisions nor failures of other tenants', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { state: 'failed' })
   const { get, post, token } = await adminApi({ db, args: ['--receive-only'] })
@@ -127,7 +127,7 @@ test('a bound token learns neither names nor decisions nor failures of other ten
   }
 })
 
-test('a bound token does not see why a circuit opened that other tenants share', async () => {
+test('a bound token does not see the reason of a circuit that other tenants share', async () => {
   const { url } = await destination()
   const github = { provider: 'github', secret: 'env:STRIPE_SECRET' }
   const app = { url, secret: 'env:FORWARD_SECRET', allowPrivate: ['127.0.0.1'] }
@@ -177,7 +177,7 @@ test('a viewer sees no body, header or payload, unless its token allows it', asy
   ])
 })
 
-test('looks at bodies are not recorded if the configuration says so', async () => {
+test('views of bodies are not recorded if the configuration turns that off', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1)
   const config = { ...configTo('http://127.0.0.1:1/'), admin: { auditBodies: 'off' } }
@@ -325,7 +325,7 @@ test('another admin token in the environment ends the sessions of the old one', 
   expectProblem(await changed.get('/events', { token: null, headers: { cookie } }), 401, 'UNAUTHENTICATED')
 })
 
-test('wrong tokens are limited by address, and the admin token still gets in', async () => {
+test('wrong tokens are limited by address, and the admin token still has access', async () => {
   const { get, post, token } = await adminApi({ args: ['--receive-only'] })
   const used = await token({ name: 'used', role: 'viewer' })
   const unused = await token({ name: 'unused', role: 'viewer' })
@@ -342,7 +342,7 @@ test('wrong tokens are limited by address, and the admin token still gets in', a
   expectProblem(await get('/events', { token: unused }), 429, 'TOO_MANY_ATTEMPTS')
 })
 
-test('without a token, serve gives nobody access but to the metrics: a local proxy may let strangers in', async () => {
+test('without a token, serve gives access only to the metrics: a local proxy may let strangers in', async () => {
   const { post, get, db, adminPort, base } = await adminApi({
     args: ['--receive-only'],
     env: { HOOKONCE_ADMIN_TOKEN: '' },

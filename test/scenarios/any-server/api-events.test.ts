@@ -40,7 +40,7 @@ test('pages of events go forward and back through everything, without bodies', a
 
 const idsOf = (page: { data: { id: string }[] }): string[] => page.data.map(({ id }) => id)
 
-test('what an effect returned is shown to those who may read bodies', async () => {
+test('the result of an effect is shown to callers that may read bodies', async () => {
   const { db, port, get, token } = await adminApi()
   expect(await deliver(port, 'evt_1')).toBe(202)
   const [{ id }] = (await get('/events?key=evt_1')).json.data
@@ -61,7 +61,7 @@ test('what an effect returned is shown to those who may read bodies', async () =
   expect(denied.text).not.toContain('secret@example.com')
 })
 
-test('each look at headers and results is in the audit, and a look at the chain shows neither', async () => {
+test('each view of headers and results is in the audit, and the chain shows neither', async () => {
   const { db, port, get, token } = await adminApi()
   expect(await deliver(port, 'evt_1')).toBe(202)
   const [{ id }] = (await get('/events?key=evt_1')).json.data
@@ -128,7 +128,7 @@ test('an event shows its whole chain, and its body comes as it arrived', async (
   expect((await get(`/events/${id.slice(0, 8)}`)).status).toBe(200)
 })
 
-test('a replay is planned, done once for one Idempotency-Key, and in the audit with who, why and from where', async () => {
+test('a replay is planned, done once per Idempotency-Key, and in the audit with actor, reason and address', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { state: 'failed' })
   const { get, post } = await adminApi({ db, args: ['--receive-only'] })

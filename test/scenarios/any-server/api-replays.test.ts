@@ -72,7 +72,7 @@ test('a replay is planned, runs on after the gateway was killed, and replays eac
 /** In the order of the database's enum. */
 const STATES = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention']
 
-test('a replay by the fingerprint of an error takes those failures only, and is cancelled for good', async () => {
+test('a replay by the fingerprint of an error takes only those failures, and is cancelled for good', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 60, { state: 'failed' })
   await db.rows(`update hookonce.job set reason = case when ascii(right(receipt_id::text, 1)) % 2 = 0
@@ -104,7 +104,7 @@ test('a replay by the fingerprint of an error takes those failures only, and is 
   })
 })
 
-test('bad replays are refused, with what to do', async () => {
+test('invalid replays are refused, with advice', async () => {
   const { get, post } = await adminApi({ args: ['--receive-only'] })
   expectProblem(await get('/replays/nothing'), 404, 'REPLAY_UNKNOWN')
   expectProblem(await post('/replays/plan', { state: 'processed' }), 400, 'CONFIG_INVALID')
@@ -116,7 +116,7 @@ test('bad replays are refused, with what to do', async () => {
   expectProblem(await post('/replays', { name: 'one more', why: 'x' }), 409, 'REPLAY_LIMIT')
 })
 
-test('what waits for its next attempt runs now: planned first, by tenant, with an entry in the audit', async () => {
+test('waiting jobs run now: planned first, by tenant, with an entry in the audit', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 12, { source: 'shop' })
   await seedJobs(db, 3, { source: 'other' })

@@ -25,7 +25,7 @@ function streamOf({ base }: AdminApi, lastId?: string, token = ADMIN_TOKEN): Pro
   )
 }
 
-test('a stream tells of events, jobs and refusals, and goes on after its last id, also after a restart', async () => {
+test('a stream sends events, jobs and refusals, and continues after its last id, also after a restart', async () => {
   const api = await adminApi()
   const stream = await streamOf(api)
   await stream.next('it is open', ({ data }) => data.type === 'open')
@@ -105,7 +105,7 @@ test('of many changes at once the newest are sent, and a client that reads stays
   await drained
 })
 
-test('a stream says so if a single shard had more changes than are sent', async () => {
+test('a stream reports when a single shard had more changes than are sent', async () => {
   const db = await freshDatabase()
   const watch = watchChanges({ pool: db.pool, shards: 16 }, {})
   await watch.look()
@@ -195,7 +195,7 @@ async function emptyFeed(): Promise<Feed> {
   return feed
 }
 
-test('a client that goes away gives up its place at once', async () => {
+test('a client that disconnects frees its place at once', async () => {
   const feed = await emptyFeed()
   const bodies = Array.from({ length: 50 }, () => feed.open(anyClient))
   const streams = bodies.map(({ texts }) => texts[Symbol.asyncIterator]())
@@ -207,7 +207,7 @@ test('a client that goes away gives up its place at once', async () => {
   expect((await waiting)?.done).toBe(true)
 })
 
-test('a client that does not read gives up its place when its stream is over, and is cut off', async () => {
+test('a client that does not read frees its place when its stream is over, and is disconnected', async () => {
   const feed = await emptyFeed()
   let isAllowed = true
   const { texts, cut } = feed.open({ ...anyClient, isAllowed: async () => isAllowed })
@@ -225,7 +225,7 @@ async function serving(body: LiveBody): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('a live body is told when its client goes away, also while there is nothing to send', async () => {
+test('a live body ends when its client disconnects, also while there is nothing to send', async () => {
   const ended = new Promise<void>((resolve) => {
     async function* texts() {
       yield 'first'
@@ -258,7 +258,7 @@ test('a client that does not read the rest of a live body is disconnected', asyn
   await once(client, 'close')
 })
 
-test('a stream goes on after a reload has closed the connections of its ledger', async () => {
+test('a stream continues after a reload has closed the connections of its ledger', async () => {
   const db = await freshDatabase()
   const old = new pg.Pool({ connectionString: db.url })
   let ledger = { pool: old, shards: 16 }

@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts'
 
 const RECEIVE_ONLY = { args: ['--receive-only'] }
 
-test('each verb of attention decides, and the audit has who, why and from where', async () => {
+test('each decision takes effect, and the audit has its actor, reason and address', async () => {
   const keys = ['mail:1', 'mail:2', 'mail:3', 'mail/4 ü']
   const { db, jobIs } = await withUnknownEffects(keys)
   const { get, post } = await adminApi({ db, ...RECEIVE_ONLY })
@@ -169,7 +169,7 @@ test('messages of the outbox are listed in pages, shown and published again', as
   expectProblem(await get('/outbox/zzz'), 404, 'MESSAGE_UNKNOWN')
 })
 
-test('lanes that are stuck are listed with the reason, and failed messages are published again', async () => {
+test('stuck lanes are listed with the reason, and failed messages are published again', async () => {
   const { db, row, subscriber } = await seededLedger()
   const id = (kind: number, n: number) => `00000000-0000-4000-${kind}000-00000000000${n}`
   async function message(n: number, lane: number, columns: Record<string, unknown>): Promise<void> {
@@ -240,7 +240,7 @@ test('lanes that are stuck are listed with the reason, and failed messages are p
   ])
 })
 
-test('rejections come with their diagnosis, to a tenant only those of its own sources', async () => {
+test('rejections have their diagnosis, and a tenant sees only those of its own sources', async () => {
   const { db, row } = await seededLedger()
   await row('source', { tenant: 'acme', name: 'shop', key_seconds: 1e6, body_seconds: 1e5 })
   for (const source of ['shop', 'test', 'acme/github', 'beta/github'])

@@ -58,7 +58,7 @@ test('metrics are on the admin listener alone, health is on both', async () => {
     expect((await get(adminPort, '/metrics', { [header]: '203.0.113.7' })).status).toBe(403)
 })
 
-test('however many scrape and look, deliveries keep their connections and one scrape waits', async () => {
+test('under many scrapes and health checks, deliveries keep their connections and one scrape waits', async () => {
   const { db, port, adminPort } = await serving()
   // The backlog is read on the operators' connections, which deliveries do not use.
   const lock = await lockTable(db, 'hookonce.effect')
@@ -76,7 +76,7 @@ test('however many scrape and look, deliveries keep their connections and one sc
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(20)
 })
 
-test('beyond this machine the admin listener needs a token, and then asks for it', async () => {
+test('beyond this machine the admin listener requires a token', async () => {
   const db = await freshDatabase()
   const path = configFile(configTo('http://127.0.0.1:1/'))
   const args = serveArgs(path, '--admin-host', '0.0.0.0')
@@ -95,7 +95,7 @@ test('beyond this machine the admin listener needs a token, and then asks for it
   expect(gateway.output.stderr).not.toContain(TOKEN)
 })
 
-test('the configuration places the admin listener, and the command line goes before it', async () => {
+test('the configuration sets the address of the admin listener, and the command line overrides it', async () => {
   const db = await freshDatabase()
   const env = { ...ENV, DATABASE_URL: db.url, METRICS_TOKEN: TOKEN }
   const config = {
@@ -120,7 +120,7 @@ test('the configuration places the admin listener, and the command line goes bef
 test.each([
   { name: 'one process', more: [] },
   { name: 'several processes', more: ['--workers', '2'] },
-])('with $name an admin port that is taken is named, with what to pass', async ({ more }) => {
+])('with $name the error names the taken admin port, with the option to pass', async ({ more }) => {
   const db = await freshDatabase()
   const app = await destination()
   const taken = new URL(app.url).port
@@ -151,7 +151,7 @@ async function killWhileAsked(pid: number, adminPort: number): Promise<number> {
   return sum
 }
 
-test('a process that dies while its metrics are asked for ends nobody else, and what it counted stays', async () => {
+test('a process that dies during a scrape ends no other process, and its counts stay', async () => {
   const { port, adminPort, processes, gateway } = await serving('--workers', '2')
   for (const n of Array(10).keys()) expect(await deliver(port, `evt_${n}`)).toBe(202)
   await until('all are counted', async () => (await received(adminPort)) === 10)

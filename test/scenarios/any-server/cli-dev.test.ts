@@ -65,7 +65,7 @@ async function paste(line: string): Promise<unknown> {
   return JSON.parse(stdout)
 }
 
-test('dev greets with a line that works twice, and the other commands look in while it runs', async () => {
+test('dev prints a line that works twice, and the other commands read while it runs', async () => {
   const { ready, look, rows, running, url } = await dev()
   expect(ready.sources).toContain('demo')
   // An empty dashboard shows the same line.
@@ -251,7 +251,7 @@ test('dev refuses a password in --forward-to, and does not repeat it', async () 
   expect(refused.stderr).not.toContain('hunter2')
 })
 
-test('pause holds the jobs of a source in the ledger, resume lets them go', async () => {
+test('pause holds the jobs of a source in the ledger, resume releases them', async () => {
   const { ready, look, rows } = await dev()
   const paused = await look('pause', 'demo')
   expect(paused).toMatchObject({ code: 0, stdout: 'demo is paused\n' })
@@ -271,7 +271,7 @@ test('pause holds the jobs of a source in the ledger, resume lets them go', asyn
   expect(unknown.stderr).toContain('the ledger knows no source "nobody"')
 })
 
-test('healthz, readyz and metrics tell how it is, and other paths tell where deliveries go', async () => {
+test('healthz, readyz and metrics report the state, and other paths name the delivery path', async () => {
   const { url, adminUrl, ready } = await dev()
   await paste(ready.curl)
   for (const listener of [url, adminUrl]) {

@@ -103,7 +103,7 @@ test.each([
   }
 })
 
-test('a mistyped command says what it takes', async () => {
+test('a mistyped command lists the accepted arguments', async () => {
   const cases: [string[], string][] = [
     [['encryption', 'drop'], 'unexpected argument "drop": give key, rotate or forget'],
     [['encryption', 'forget', '--why', 'x', '--yes'], 'give the tenant with --tenant'],

@@ -32,7 +32,7 @@ async function ids(db: TestDatabase): Promise<string[]> {
   return found.map(({ id }) => id)
 }
 
-test('follow prints the latest events, then each new one once, and Ctrl-C says where to go on', async () => {
+test('follow prints the latest events, then each new one once, and Ctrl-C prints where to continue', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { source: 'shop', state: 'processed', ageDays: 1 })
   const { running, sees, seen } = following(db, '--limit', '2', '--source', 'shop')
@@ -102,7 +102,7 @@ test('failed events are followed as they fail, and again after they failed once 
   expect(seen().map(({ id }) => id)).toEqual([second, first, second])
 })
 
-test('follow goes on after its connections were cut, and misses nothing', async () => {
+test('follow continues after its connections were cut, and misses nothing', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { source: 'shop' })
   const before = await db.rows<{ pid: number }>(

@@ -28,7 +28,7 @@ function waitsForLock(db: TestDatabase): Promise<unknown> {
 }
 
 describe('hookonce prune', () => {
-  test('counts, then deletes what is past its retention, and keeps unfinished work', async () => {
+  test('counts, then deletes data past its retention, and keeps unfinished work', async () => {
     const db = await freshDatabase()
     const env = { DATABASE_URL: db.url }
     await seedJobs(db, 4, { ageDays: 100, state: 'processed' })
@@ -66,7 +66,7 @@ describe('hookonce prune', () => {
     expect((await cli(['prune'], env)).stdout).toBe('deleted 0 bodies, 0 receipts and 0 messages\n')
   })
 
-  test('goes on after a batch, beyond what the chore of a worker takes at once', async () => {
+  test("continues after a batch, beyond the limit of a worker's chore", async () => {
     const db = await freshDatabase()
     // More than the twenty batches of 500 that a chore deletes per shard.
     await seedJobs(db, 10_600, { ageDays: 100, state: 'processed', shard: 3 })
@@ -89,7 +89,7 @@ describe('hookonce prune', () => {
     expect(await db.number('select count(*) from hookonce.outbox')).toBe(2)
   })
 
-  test('shows a bar on a terminal; Ctrl-C stops it, says what was done, and the next run does the rest', async () => {
+  test('shows a bar on a terminal; Ctrl-C stops it with a summary, and the next run does the rest', async () => {
     const db = await freshDatabase()
     const env = { DATABASE_URL: db.url }
     await seedJobs(db, 200, { ageDays: 40, state: 'processed' })
@@ -117,7 +117,7 @@ describe('hookonce prune', () => {
 })
 
 describe('hookonce replay --failed', () => {
-  test('stops at Ctrl-C, says what is left, and the next run does the rest', async () => {
+  test('stops at Ctrl-C, prints what is left, and the next run does the rest', async () => {
     const db = await freshDatabase()
     const env = { DATABASE_URL: db.url }
     await seedJobs(db, 9, { state: 'failed' })

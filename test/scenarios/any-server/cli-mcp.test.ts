@@ -112,7 +112,7 @@ test('finds a failed event, explains it, plans and makes its replay, under its o
   )
 })
 
-test('the flag and the token decide what an agent may do; nothing else happens', async () => {
+test('the flag and the token decide the rights of an agent', async () => {
   const { api } = await brokenGateway()
   expect(await deliver(api.port, 'evt_1')).toBe(202)
   await jobsAre(api.db, 'failed', 1)
@@ -137,7 +137,7 @@ test('the flag and the token decide what an agent may do; nothing else happens',
   expect(await api.db.number(`select count(*) from hookonce.audit where action <> 'create-token'`)).toBe(0)
 })
 
-test('a gateway that is away is an answer; the end of the input is the end', async () => {
+test('an unreachable gateway is a result; the end of the input ends the server', async () => {
   const mcp = startMcp('http://127.0.0.1:9', 'any')
 
   expect(await mcp.ask('gateway_status')).toMatch(/^refused: the gateway does not answer/)

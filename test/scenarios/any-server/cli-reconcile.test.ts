@@ -37,7 +37,7 @@ function args(api: RecordedApi, ...more: string[]): string[] {
   return ['reconcile', 'stripe', '--since', '1h', '--api-url', api.url, ...more]
 }
 
-test('reconcile reports what never arrived, then records it for the subscribers that the ledger knows', async () => {
+test('reconcile reports missing events, then records them for the subscribers in the ledger', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   await stoppedApp(db)
@@ -97,7 +97,7 @@ test('reconcile with a configuration feeds a running gateway, and a later delive
   ])
 })
 
-test('Ctrl-C ends a run with a report of what was done, and the next run does the rest', async () => {
+test('Ctrl-C ends a run with a report of its work, and the next run does the rest', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   await stoppedApp(db)
@@ -170,7 +170,7 @@ test.each([
   expect(ended.stderr).not.toContain('sk_live_1')
 })
 
-test('a source that several tenants have is named with its tenant', async () => {
+test('a source of several tenants is named with its tenant', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   await stoppedApp(db)

@@ -19,7 +19,7 @@ async function onlyReceipt(db: TestDatabase): Promise<string> {
   return receipt.id
 }
 
-test('a dry run of one receipt says which jobs would be processed again, and changes nothing', async () => {
+test('a dry run of one receipt lists the jobs that would be processed again, and changes nothing', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   await seedJobs(db, 1, { state: 'processed' })
@@ -72,7 +72,7 @@ test.each([
   { name: 'a replay', more: [] },
   { name: 'a dry run', more: ['--dry-run'] },
   { name: 'a fresh replay', more: ['--fresh', '--why', 'x', '--yes'] },
-])('$name for a subscriber that nobody knows says so and ends with 1', async ({ more }) => {
+])('$name for an unknown subscriber reports it and ends with 1', async ({ more }) => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { state: 'processed' })
   const before = await allJobs(db)
@@ -84,7 +84,7 @@ test.each([
   expect(await allJobs(db)).toEqual(before)
 })
 
-test('a replay that replays nothing gives the reason that is true', async () => {
+test('a replay that replays nothing prints the true reason', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   await seedJobs(db, 1, { state: 'received' })
@@ -129,7 +129,7 @@ test('a replay warns of subscribers that no running worker has', async () => {
   expect(failed.stderr).toContain('"gone"')
 })
 
-test('a replay warns when no worker runs at all, and not of one that a worker serves', async () => {
+test('a replay warns if no worker runs at all, and not about a served subscriber', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   await seedJobs(db, 1, { state: 'failed' })

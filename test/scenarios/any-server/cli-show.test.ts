@@ -83,7 +83,7 @@ async function oneJob(db: TestDatabase) {
   return { id: receipt?.id ?? '', worker, claim }
 }
 
-test('show says who runs a job, and when its worker is gone', async () => {
+test('show names the worker of a job, and reports when the worker has ended', async () => {
   const db = await freshDatabase()
   const { id, claim } = await oneJob(db)
   const text = async () => (await looking(db)('show', id)).stdout
@@ -100,7 +100,7 @@ test('show says who runs a job, and when its worker is gone', async () => {
   expect(held?.holder).toEqual({ host: 'test', pid: 1, isAlive: false })
 })
 
-test('after a crash and a drain, show says what is known of the runs, and when the next is due', async () => {
+test('after a crash and a drain, show lists the known runs, and when the next is due', async () => {
   const db = await freshDatabase()
   const { id, worker, claim } = await oneJob(db)
   const text = async () => (await looking(db)('show', id)).stdout
@@ -129,7 +129,7 @@ test('after a crash and a drain, show says what is known of the runs, and when t
   ])
 })
 
-test('show says that a pause or an order holds a job, and that a moved job never ran', async () => {
+test('show names the pause or order that holds a job, and that a moved job never ran', async () => {
   const db = await freshDatabase()
   const look = looking(db)
   await seedJobs(db, 1, { source: 'shop', subscriber: 'mail' })
@@ -147,7 +147,7 @@ test('show says that a pause or an order holds a job, and that a moved job never
   expect(moved).not.toContain('STARTED')
 })
 
-test('show --stack says where the error of an attempt was thrown, and --json always does', async () => {
+test('show --stack prints where the error of an attempt was thrown, and --json always does', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } })
   hooks.on('test', '*', function sendMail() {

@@ -44,7 +44,7 @@ test('status shows the schema, workers, backlog and pauses, and --json the same 
   })
 })
 
-test('status counts the jobs of a worker that is gone, until they are rescued', async () => {
+test('status counts the jobs of a dead worker, until they are rescued', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(['status', ...args], { DATABASE_URL: db.url })
   const subscriber = await seedJobs(db, 3, { source: 'shop', subscriber: 'mail', shard: 2 })
@@ -65,7 +65,7 @@ test('status counts the jobs of a worker that is gone, until they are rescued', 
   expect(await totals()).toMatchObject({ waiting: 1, retrying: 2, processing: 0, stranded: 0 })
 })
 
-test('status, failures and stats name the tenant, and take one', async () => {
+test('status, failures and stats name the tenant, and accept one', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 2, { source: 'shop', subscriber: 'mail', state: 'failed' })
@@ -86,7 +86,7 @@ test('status, failures and stats name the tenant, and take one', async () => {
   }
 })
 
-test('failures groups what failed, and names a receipt to show', async () => {
+test('failures groups failed jobs, and names a receipt to show', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(['failures', ...args], { DATABASE_URL: db.url })
   expect(await run()).toMatchObject({ code: 0, stdout: 'no failed jobs\n' })
@@ -106,7 +106,7 @@ test('failures groups what failed, and names a receipt to show', async () => {
   expect(unknown.stderr).toContain('the ledger knows no source "nosuch"')
 })
 
-test('events are filtered, and --after goes on where an earlier list ended', async () => {
+test('events are filtered, and --after continues where an earlier list ended', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(['events', ...args], { DATABASE_URL: db.url })
   await seedJobs(db, 5, { source: 'shop', subscriber: 'mail', state: 'processed' })
@@ -149,7 +149,7 @@ test('audit lists who decided what, and why', async () => {
   expect((await run('audit', '--after', entry?.id ?? '', '--json')).json()).toEqual([])
 })
 
-test('states have colours only if they are asked for, and never in JSON', async () => {
+test('states have colours only on request, and never in JSON', async () => {
   const db = await freshDatabase()
   const run = (args: string[], env = {}) => cli(args, { DATABASE_URL: db.url, ...env })
   await seedJobs(db, 1, { source: 'shop', state: 'failed' })

@@ -64,7 +64,7 @@ test('a subscriber whose worker has stopped is not served since then', async () 
   expect(await db.number(kept)).toBe(2)
 })
 
-test('discarded jobs are failed for a reason that is kept, and their bodies go when it is time', async () => {
+test('discarded jobs fail with the recorded reason, and their bodies are deleted at the end of their retention', async () => {
   const db = await freshDatabase()
   const look = looking(db)
   await seedJobs(db, 3, { subscriber: 'gone', ageDays: 40 })
@@ -170,7 +170,7 @@ test('moved jobs run for the other subscriber, which does not repeat recorded st
   ])
 })
 
-test('a subscriber that a running worker serves, and names that the ledger does not know, are refused', async () => {
+test('a subscriber that a running worker serves, and unknown names, are refused', async () => {
   const db = await freshDatabase()
   const look = looking(db)
   const hooks = testHooks(db)

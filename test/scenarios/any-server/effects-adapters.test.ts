@@ -190,7 +190,7 @@ describe.each(orms)('a transaction of $name', ({ open }) => {
     expect(await db.rows(PAYMENTS)).toEqual([])
   })
 
-  test('is tried again inside when the server says so', async () => {
+  test('is retried inside if the server requests it', async () => {
     const { db, hooks, orm } = await opened()
     let tries = 0
     hooks.on('test', '*', (event, ctx) =>

@@ -44,7 +44,7 @@ async function stopped(): Promise<Stopped> {
 
 const by = { by: 'ann', why: 'asked the bank' }
 
-test('confirm-done: the jobs go on with the given result, and nothing is called', async () => {
+test('confirm-done: the jobs continue with the given result, and nothing is called', async () => {
   const { db, hooks, keys, results } = await stopped()
   expect(await hooks.attention.list()).toMatchObject([
     { key: 'charge:in_1', mode: 'atMostOnce', downstreamKey: keys[0], jobs: [{ subscriber: 'app' }, {}] },
@@ -96,7 +96,7 @@ async function unknownEffects(hooks: TestHooks): Promise<string | undefined> {
   return /hookonce_effects_unknown\{[^}]*\} (\d+)/.exec(await hooks.metrics())?.[1]
 }
 
-test('a fresh replay lets every job go that waits for the effect, and nothing stays listed', async () => {
+test('a fresh replay releases every job that waits for the effect, and nothing stays listed', async () => {
   const { db, hooks, ids, keys, results } = await stopped()
   await hooks.attention.abandon('charge:in_1', by)
   await jobsAre(db, 'failed', 2)
@@ -131,7 +131,7 @@ test('after abandon and a fresh replay of all, nothing stays listed', async () =
 })
 
 test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
-  'jobs that wait for an effect whose outcome is known are listed, and %s lets them go on without changing it',
+  'jobs that wait for an effect of known outcome are listed, and %s releases them without changing it',
   async (verb) => {
     const { db, hooks, keys, results } = await stopped()
     // The rows that an older version leaves.

@@ -13,7 +13,7 @@ const wanted = modes.filter((mode) => mode === (process.env.CRASH_MODE ?? mode))
 const AT_ONCE = 4
 
 test(
-  `what was stopped anywhere happens once: ${runs} runs of ${wanted.join(', ')} from seed ${firstSeed}`,
+  `work that was stopped at any point happens once: ${runs} runs of ${wanted.join(', ')} from seed ${firstSeed}`,
   async () => {
     const due = Array.from({ length: runs }, (_, n) =>
       wanted.map((mode) => ({ mode, seed: firstSeed + n })),

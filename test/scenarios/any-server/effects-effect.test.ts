@@ -49,7 +49,7 @@ test('an effect runs once for its key: across attempts, events, subscribers and 
   expect(await db.rows(EFFECTS)).toEqual([{ key: 'mail:in_1', epoch: 0, state: 'done', mode: 'keyed' }])
 })
 
-test('two jobs that want one effect at once: one runs it, the other waits its turn without burning an attempt', async () => {
+test('two jobs request one effect at once: one runs it, the other waits without using an attempt', async () => {
   const db = await freshDatabase()
   let running = 0
   let most = 0
@@ -85,7 +85,7 @@ test('two jobs that want one effect at once: one runs it, the other waits its tu
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
 })
 
-test('one run that asks twice at once shares one call', async () => {
+test('one run that requests an effect twice at once shares one call', async () => {
   const db = await freshDatabase()
   let calls = 0
   const hooks = testHooks(db).on('test', '*', async (_, ctx) => {
@@ -99,7 +99,7 @@ test('one run that asks twice at once shares one call', async () => {
   expect(calls).toBe(1)
 })
 
-test('one run that asks twice with two inputs is refused, whichever of the calls declared one first', async () => {
+test('one run that requests an effect with two inputs is refused, whichever call declared its input first', async () => {
   const db = await freshDatabase()
   const calls: unknown[] = []
   const faults: unknown[] = []
@@ -143,7 +143,7 @@ async function lostReply(options: EffectOptions, between?: (db: TestDatabase) =>
   return { db, other, hooks }
 }
 
-test('keyed: a lost reply is asked for again with the same key, and the other side acts once', async () => {
+test('keyed: a call whose reply was lost is repeated with the same key, and the service acts once', async () => {
   const { db, other } = await lostReply({})
   await jobsAre(db, 'processed')
   expect(other.calls.map(({ acted }) => acted)).toEqual([true, false])
@@ -153,7 +153,7 @@ test('keyed: a lost reply is asked for again with the same key, and the other si
   ])
 })
 
-test('keyed: when the other side may have forgotten the key, a lost reply is unknown', async () => {
+test('keyed: if the service may have forgotten the key, a lost reply is unknown', async () => {
   const { db, other } = await lostReply({ downstreamTtlMs: 60_000 }, (db) =>
     db.rows(`update hookonce.effect set started_at = started_at - interval '2 minutes'`),
   )
@@ -162,7 +162,7 @@ test('keyed: when the other side may have forgotten the key, a lost reply is unk
   expect(await db.rows(EFFECTS)).toMatchObject([{ state: 'unknown' }])
 })
 
-test('atMostOnce: a lost reply is unknown, and never asked for again', async () => {
+test('atMostOnce: a lost reply is unknown, and the call is never repeated', async () => {
   const { db, other, hooks } = await lostReply({ mode: 'atMostOnce' })
   await jobsAre(db, 'attention')
   expect(other.calls).toHaveLength(1)
@@ -181,7 +181,7 @@ test('atMostOnce: a lost reply is unknown, and never asked for again', async () 
   expect(text).toContain('hookonce_jobs_attention{source="test",subscriber="*"} 1')
 })
 
-test('atLeastOnce: a lost reply is called again', async () => {
+test('atLeastOnce: a call whose reply was lost is repeated', async () => {
   const { db, other } = await lostReply({ mode: 'atLeastOnce' })
   await jobsAre(db, 'processed')
   expect(other.calls).toHaveLength(2)
@@ -238,14 +238,14 @@ test('only a definitive reply is a failure: then the next attempt is another epo
   expect(done?.key).toBe(undecided?.key)
 })
 
-test('a refusal of the second call says nothing of the first, whose reply was lost: the key stays', async () => {
+test('a refusal of the second call proves nothing about the first, whose reply was lost: the key stays', async () => {
   const { db, calls } = await charged(503, 401)
   expect(calls).toHaveLength(3)
   expect(new Set(calls.map(({ key }) => key)).size).toBe(1)
   expect(await db.rows(EFFECTS)).toMatchObject([{ epoch: 0, state: 'done' }])
 })
 
-test('NotDone is what your own client says of a definitive refusal', async () => {
+test('NotDone reports a definitive refusal of your own client', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) =>
     ctx.effect('own', () => {
@@ -260,7 +260,7 @@ test('NotDone is what your own client says of a definitive refusal', async () =>
   ])
 })
 
-test('a key that is used for something else is refused, and a result that cannot be kept does not undo the effect', async () => {
+test('a key that is used for another input is refused, and a result that cannot be kept does not undo the effect', async () => {
   const db = await freshDatabase()
   const seen: unknown[] = []
   let calls = 0
@@ -297,7 +297,7 @@ test.each([
   { result: { 'a\0b': 1 }, says: 'holds a NUL character in a key' },
   { result: { list: [{ '\ud83d': 1 }] }, says: 'holds half a surrogate pair in a key at "list.0"' },
   { result: circular, says: 'holds itself at "self.again"' },
-])('an effect has happened, whatever it returns: $says', async ({ result, says }) => {
+])('an effect has happened, for any return value: $says', async ({ result, says }) => {
   const db = await freshDatabase()
   let calls = 0
   const hooks = testHooks(db, quick).on('test', '*', async (_, ctx) => {
@@ -337,7 +337,7 @@ test('a result that the database refuses is left out, and the effect is done', a
   ])
 })
 
-test('a definite refusal stays one, whatever characters it holds', async () => {
+test('a definite refusal stays one, with any characters in it', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) =>
     ctx.effect(
@@ -405,7 +405,7 @@ test('ctx.fetch makes a call once, gives its reply again, and refuses another re
   expect(other.calls).toHaveLength(1)
 })
 
-test('ctx.fetch: a reply that does not come in time is unknown, not a failure', async () => {
+test('ctx.fetch: a reply that is too late is unknown, not a failure', async () => {
   const db = await freshDatabase()
   const other = await startDownstream()
   other.reply('/mail', 'hang')
@@ -421,7 +421,7 @@ test('ctx.fetch: a reply that does not come in time is unknown, not a failure', 
   ])
 })
 
-test('a job is not given up while nobody knows what became of its call', async () => {
+test('a job does not fail while the outcome of its call is unknown', async () => {
   const db = await freshDatabase()
   const other = await startDownstream()
   other.reply('/mail', 'cut', 'cut')
@@ -440,7 +440,7 @@ test('a job is not given up while nobody knows what became of its call', async (
   expect(other.calls).toHaveLength(3)
 })
 
-test('a handler that catches why it must stop is stopped all the same', async () => {
+test('a handler that catches its reason to stop is still stopped', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, quick).on('test', '*', async (_, ctx) => {
     await ctx
@@ -517,7 +517,7 @@ test('a reply without end is read up to a limit: its status counts, its body is 
   expect(sent()).toBeLessThan(100 * 1024 * 1024)
 })
 
-test('a refusal without end is quoted and hung up on', async () => {
+test('an endless refusal is quoted, and its connection closed', async () => {
   const db = await freshDatabase()
   const { url } = await endlessServer(422)
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) =>

@@ -90,7 +90,7 @@ test('a fresh replay of one event does not repeat an effect that another event r
   expect(await db.number('select count(*) from hookonce.effect')).toBe(1)
 })
 
-test('the command line says what would be done again, wants a reason, and a yes', async () => {
+test('the command line lists the work that would be repeated, and requires a reason and a confirmation', async () => {
   const { db, id, again, ran } = await processedOnce()
   const env = { DATABASE_URL: db.url }
   const plan = await cli(['replay', id, '--fresh', '--dry-run'], env)
@@ -149,7 +149,7 @@ test('a plan lists the messages of the current epoch, which a fresh replay sends
   expect(second.filter((message) => first.some(({ id }) => id === message.id))).toEqual([])
 })
 
-test('an effect goes on past 32,767 epochs; a job that was replayed afresh so often is refused', async () => {
+test('an effect continues past 32,767 epochs; a job that was replayed afresh so often is refused', async () => {
   const { db, hooks, id, again } = await processedOnce()
   await db.rows(
     `insert into hookonce.effect

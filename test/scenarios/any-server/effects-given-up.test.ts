@@ -76,7 +76,7 @@ test.each(Object.keys(ENDS))('a job with an open call waits for a person, althou
   await jobsAre(db, 'processed')
 })
 
-test('of several open calls each is listed; abandoned with the first, the others stay so', async () => {
+test('each of several open calls is listed; if the first is abandoned, the others stay listed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on(
     'test',
@@ -112,7 +112,7 @@ test('of several open calls each is listed; abandoned with the first, the others
   expect((await hooks.attention.list()).map(({ key }) => key).sort()).toEqual(['one', 'two'])
 })
 
-test('retry-same-key: a job that is given up before it calls again waits for a person once more', async () => {
+test('retry-same-key: a job that fails before it calls again waits for a person once more', async () => {
   const db = await freshDatabase()
   let isBroken = false
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on(
@@ -179,7 +179,7 @@ test('a job whose worker dies with it too often is not buried with an open call'
   expect(await db.rows('select distinct state::text from hookonce.effect')).toEqual([{ state: 'unknown' }])
 })
 
-test('a job that is discarded with an open call leaves a question that is listed', async () => {
+test('a job that is discarded with an open call leaves a listed decision', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 2, { subscriber: 'gone' })
   await db.rows(`update hookonce.job set state = 'retrying', fence = 1, attempt = 1`)

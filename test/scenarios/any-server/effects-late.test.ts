@@ -49,7 +49,7 @@ async function hanging(options: EffectOptions, timeoutMs = 60_000) {
   return { db, hooks, id, called, cutOff, results, faults }
 }
 
-test('a call that outlives its timeout and succeeds is recorded, and the job that waits goes on by itself', async () => {
+test('a call that outlives its timeout and succeeds is recorded, and the waiting job continues', async () => {
   const { db, hooks, called, results } = await hanging({ mode: 'atMostOnce' }, 500)
   const call = await called(1)
   await jobsAre(db, 'attention')
@@ -87,7 +87,7 @@ test('a late refusal is recorded too, and leads to a new epoch', async () => {
   ])
 })
 
-test('a late success is recorded although a successor asked the other side, which could not tell', async () => {
+test('a late success is recorded although a successor queried the service, which did not know the outcome', async () => {
   const { db, called, cutOff } = await hanging({ reconcile: () => ({ outcome: 'unknown' }) })
   const call = await called(1)
   await cutOff()
@@ -111,7 +111,7 @@ test('an abandoned call that succeeds late is known: a replay gets its result', 
   expect(results).toEqual(['late', 'late'])
 })
 
-test('what a person decided stands, whatever the call says later', async () => {
+test('a decision of a person is final, whatever the call returns later', async () => {
   const { db, hooks, called, cutOff } = await hanging({ mode: 'atMostOnce' })
   const first = await called(1)
   await cutOff()
@@ -127,7 +127,7 @@ test('what a person decided stands, whatever the call says later', async () => {
   ])
 })
 
-test('while a successor calls, only the successor tells the outcome', async () => {
+test('while a successor calls, only the successor records the outcome', async () => {
   const { db, called, cutOff, results, faults } = await hanging({ mode: 'keyed' })
   const first = await called(1)
   await cutOff()
@@ -176,7 +176,7 @@ test.each(['done', 'failed'] as const)(
   },
 )
 
-test('whoever asks for an effect waits until the one before has decided, and sees what it decided', async () => {
+test('a request for an effect waits until the previous one has decided, and sees its decision', async () => {
   const db = await freshDatabase()
   const { effect, job } = await started(db)
   const [first, second] = [await db.pool.connect(), await db.pool.connect()]

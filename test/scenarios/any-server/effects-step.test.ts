@@ -5,7 +5,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-test('a step runs once, however often its handler fails after it, and gives the same result and key again', async () => {
+test('a step runs once, however often its handler fails after it, and returns the same result and key', async () => {
   const db = await freshDatabase()
   const ran: string[] = []
   const results: unknown[] = []
@@ -33,7 +33,7 @@ test('a step runs once, however often its handler fails after it, and gives the 
   expect(results).toEqual(Array.from({ length: 4 }, () => [{ attempt: 1, ids: ['a', null] }, undefined]))
 })
 
-test('a step that throws is run again; one whose fence went stale is not recorded', async () => {
+test('a step that throws is run again; a step whose fence became stale is not recorded', async () => {
   const db = await freshDatabase()
   let runs = 0
   const faults: unknown[] = []
@@ -67,7 +67,7 @@ test.each([
   { fault: 'RESULT_NOT_JSON', says: 'holds a bigint', results: [1n] },
   { fault: 'RESULT_NOT_JSON', says: 'holds a NUL character', results: ['\0'] },
 ])(
-  'what a step may not return fails the job at once, for good: $fault, $says',
+  'a value that a step may not return fails the job at once, for good: $fault, $says',
   async ({ fault, says, results }) => {
     const db = await freshDatabase()
     let attempts = 0

@@ -23,7 +23,7 @@ test('a write is committed with the completion of its job', async () => {
   expect(together).toEqual({ together: true })
 })
 
-test('what a handler wrote before it threw is dropped, and written once by the attempt that succeeds', async () => {
+test('the writes of a handler that threw are dropped, and written once by the attempt that succeeds', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
     ctx.write({ text: INSERT, values: [event.receiptId, `attempt ${ctx.attempt}`] })
@@ -58,7 +58,7 @@ test('one poisoned write of a hundred fails alone', async () => {
   expect(failed?.reason).toContain('paid_amount_check')
 })
 
-test('a write that changes another number of rows than it says is undone, and fails its attempt', async () => {
+test('a write that changes another number of rows than declared is undone, and fails its attempt', async () => {
   const db = await freshDatabase()
   await db.rows(
     `create table invoice (id text primary key, status text); insert into invoice values ('in_1', 'open')`,
@@ -84,7 +84,7 @@ test('a write that changes another number of rows than it says is undone, and fa
   ])
 })
 
-test('the writes of a job whose fence was raised meanwhile are not made, those of its neighbours are', async () => {
+test('the writes of a job whose fence was raised meanwhile are not made, those of other jobs are', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { concurrency: 20 }).on('test', '*', async (event, ctx) => {
     if (event.key === 'evt_3')
@@ -165,7 +165,7 @@ test('a replay does not repeat writes that were committed', async () => {
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('the compiled queries of Drizzle and Kysely are writes, what is neither is refused', async () => {
+test('the compiled queries of Drizzle and Kysely are writes, other objects are refused', async () => {
   const db = await freshDatabase()
   const faults: unknown[] = []
   const hooks = testHooks(db).on('test', '*', (event, ctx) => {
@@ -229,7 +229,7 @@ test.each([
   'copy effect from stdin',
   '/* all */ COPY effect (type) FROM STDIN with (format csv)',
   'copy effect to stdout',
-])('a write has nothing to copy from or to: %s', async (text) => {
+])('a write cannot copy from or to a stream: %s', async (text) => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', (_, ctx) => ctx.write({ text }))
   await hooks.start()
@@ -240,7 +240,7 @@ test.each([
   ])
 })
 
-test('a context that is used after its handler has returned says so', async () => {
+test('a context that is used after its handler has returned is refused', async () => {
   const db = await freshDatabase()
   let late: unknown
   const hooks = testHooks(db).on('test', '*', (_, ctx) => {

@@ -133,7 +133,7 @@ test('hookonce show --as-test prints tests that run in a project, and that a cha
   ])
 }, 180_000)
 
-test('the API gives the same text to whoever may read bodies, and the audit has the look', async () => {
+test('the API returns the same text to callers that may read bodies, and the view is in the audit', async () => {
   const db = await freshDatabase()
   const { deliver } = await started(db)
   const id = await deliver('stripe', { body: INVOICE }, 1)
@@ -159,7 +159,7 @@ test('the API gives the same text to whoever may read bodies, and the audit has 
   ])
 })
 
-test('a body that is gone, or was redacted, is said instead', async () => {
+test('a deleted or redacted body is reported instead', async () => {
   const db = await freshDatabase()
   const { deliver } = await started(db)
   const id = await deliver('stripe', { body: INVOICE }, 1)

@@ -41,7 +41,7 @@ test('the example that crashes is finished by the next process, once', async () 
   expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
 })
 
-test('the example of the outbox tells shipping once of an invoice that Stripe reports twice', async () => {
+test('the example of the outbox notifies shipping once of an invoice that Stripe reports twice', async () => {
   const db = await freshDatabase()
   const secret = `whsec_${Buffer.from('the secret that shipping knows').toString('base64')}`
   const got: { headers: IncomingHttpHeaders; body: string }[] = []

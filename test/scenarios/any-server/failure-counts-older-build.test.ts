@@ -9,7 +9,7 @@ import { MIGRATION_FILES } from '../../support/old-schema.ts'
 import { buildBefore } from '../../support/older-build.ts'
 import { until } from '../../support/until.ts'
 
-test('what a build that keeps no counts of failed jobs does is counted', async (context) => {
+test('failures of a build that keeps no counts are counted', async (context) => {
   const migration = MIGRATION_FILES.find((file) => file.endsWith('-failure-counts.sql')) ?? ''
   const dist = buildBefore(migration)
   if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)

@@ -96,7 +96,7 @@ test.each([
   ['localhost', 'localhost'],
   ['app.localhost', 'app.localhost'],
   ['169.254.169.254', '169.254.169.254'],
-])('serve refuses a destination at %s, and says what allows it', async (host, entry) => {
+])('serve refuses a destination at %s, and names the option that allows it', async (host, entry) => {
   const config = configTo(`http://${host}:1/`) as { destinations: { app: Record<string, unknown> } }
   delete config.destinations.app.allowPrivate
   const ran = await cli(serveArgs(configFile(config)), {

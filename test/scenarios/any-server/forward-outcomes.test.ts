@@ -94,7 +94,7 @@ test('410 of a URL that a transform chose is a failure of this job only', async 
   expect(await db.number('select count(*) from hookonce.subscriber where paused_at is not null')).toBe(0)
 })
 
-test('a redirect says that it is not followed, and where it leads', async () => {
+test('a redirect fails with its target and the information that it is not followed', async () => {
   const db = await freshDatabase()
   const { url } = await destination({ status: 301, headers: { location: 'https://new.example/hooks' } })
   const { post } = await forwarding(db, url, { retry: { maxAttempts: 1 } })

@@ -143,7 +143,7 @@ test('a transform changes body, headers and URL, is signed, and leaves the origi
   expect(elsewhere.got).toHaveLength(2)
 })
 
-test('what a transform does to its event reaches no other destination', async () => {
+test('changes that a transform makes to its event reach no other destination', async () => {
   const db = await freshDatabase()
   const [first, second] = [await destination(), await destination()]
   const common = { secret: FORWARD_SECRET, types: '*', allowPrivate: ['127.0.0.1'] }

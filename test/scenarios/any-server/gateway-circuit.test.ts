@@ -135,7 +135,7 @@ test('while one of ten destinations hangs, the nine others get all their events'
   ])
 })
 
-test('a destination that is down loses no attempts, and gets everything when two gateways see it up', async () => {
+test('a destination that is down costs no attempts, and gets everything when two gateways find it up', async () => {
   const db = await freshDatabase()
   const crm = await app('down')
   const circuit = { minSamples: 4, openMs: 100, maxOpenMs: 200, probes: 2 }
@@ -186,7 +186,7 @@ test('a destination that is down loses no attempts, and gets everything when two
   ).toEqual([{ attempt: 1 }])
 })
 
-test('a circuit or a rate with a mistake is refused, with what is allowed', async () => {
+test('a circuit or a rate with a mistake is refused, with the allowed values', async () => {
   const db = await freshDatabase()
   const destinations = {
     crm: { url: 'http://127.0.0.1:1/', circuit: { failures: 3 }, rate: { perSecond: 0 } },

@@ -155,7 +155,7 @@ test('a delivery ends with the configuration with which it began', async () => {
   await until('the old configuration has ended', async () => (await workers()) === 1)
 })
 
-test('a forward that has begun may end when its destination is gone from the file', async () => {
+test('a forward in progress may end after its destination was removed from the file', async () => {
   const db = await freshDatabase()
   const held: (() => void)[] = []
   const slow = createServer((_, response) => held.push(() => response.writeHead(204).end()))
@@ -221,7 +221,7 @@ test('a bad file is reported with its line, and the old configuration stays unti
   expect(gateway.output.stderr).not.toContain(FORWARD_SECRET)
 })
 
-test('while the ledger is down the old configuration stays, and the new one comes with the ledger', async () => {
+test('while the ledger is down the old configuration stays, and the new one follows when the ledger is up', async () => {
   const db = await freshDatabase()
   const app = await destination()
   const file = changeableFile({ sources: { stripe: SOURCE }, destinations: { app: to(app.url) } })
@@ -242,7 +242,7 @@ test('while the ledger is down the old configuration stays, and the new one come
   expect(await status(port, '/in/second', 'evt_2')).toBe(202)
 })
 
-test('a reload changes whether looks at bodies are in the audit', async () => {
+test('a reload changes whether views of bodies are in the audit', async () => {
   const db = await freshDatabase()
   const { url } = await destination()
   const withAudit = (auditBodies: 'on' | 'off'): object => ({

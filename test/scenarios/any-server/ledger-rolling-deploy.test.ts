@@ -117,7 +117,7 @@ test.for(groups.map((versions) => ({ versions, names: versions.join(', ') })))(
   },
 )
 
-test('a build that is too old for the schema refuses to start, and says so', async (context) => {
+test('a build that is too old for the schema refuses to start, with the reason', async (context) => {
   const dist = buildOfVersion(3)
   if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
   const db = await freshDatabase()

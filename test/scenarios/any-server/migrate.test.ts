@@ -80,7 +80,7 @@ test('the old route and hookonce run at the same time: each event is one payment
   expect(counted).toEqual([{ payments: 30, invoices: 30 }])
 })
 
-test('what ran in a queue runs as a subscriber, once per event, with a stable key', async () => {
+test('the work of a queue runs as a subscriber, once per event, with a stable key', async () => {
   const db = await freshDatabase()
   const ran: string[] = []
   const hooks = queueHooks(db.url, SECRET, {
@@ -99,7 +99,7 @@ test('what ran in a queue runs as a subscriber, once per event, with a stable ke
   expect(ran).toEqual(['evt_1'])
 })
 
-test('what Redis marked runs as an effect, once per invoice', async () => {
+test('the work that Redis marked runs as an effect, once per invoice', async () => {
   const db = await freshDatabase()
   const fulfilled: string[] = []
   const { hooks, app } = redisApp(db.url, SECRET, async (invoice) => {

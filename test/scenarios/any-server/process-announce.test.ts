@@ -34,7 +34,7 @@ test('work that one process leaves is announced to the worker of another', async
   await until('it is handled', () => handled.length === 1)
 })
 
-test('none is overheard, however announcements and claims fall together', async () => {
+test('no announcement is lost, in any order of announcements and claims', async () => {
   const db = await freshDatabase()
   const { receiver, handled } = await apart(db)
   for (let n = 0; n < 2_000; n += 1) {
@@ -45,7 +45,7 @@ test('none is overheard, however announcements and claims fall together', async 
   await until('all are handled', () => handled.length === 2_000)
 })
 
-test('what others say on the channel is not believed', async () => {
+test('invalid announcements of others are ignored', async () => {
   const db = await freshDatabase()
   const { receiver, handled } = await apart(db)
   const subscriber = await db.number('select id from hookonce.subscriber')
@@ -60,7 +60,7 @@ test('what others say on the channel is not believed', async () => {
   await until('the next one as well', () => handled.length === 2)
 })
 
-test('a worker whose ear was cut off listens again, and hears of what came meanwhile', async () => {
+test('a worker whose listening connection was cut listens again, and finds the work announced meanwhile', async () => {
   const db = await freshDatabase()
   const { receiver, handled } = await apart(db)
   await db.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen hookonce%'

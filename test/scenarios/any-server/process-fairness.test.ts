@@ -86,7 +86,7 @@ test('10,000 queued jobs of a tenant do not use up the rate that it shares with 
   expect(order.length - before).toBeLessThan(20 * 8)
 })
 
-test('tenants with a backlog each get half of the slots, whatever their numbers of subscribers', async () => {
+test('tenants with a backlog each get half of the slots, with any number of subscribers', async () => {
   const db = await freshDatabase()
   const hooks = twoTenants(db, 8)
   const running = { loud: 0, quiet: 0 }
@@ -105,7 +105,7 @@ test('tenants with a backlog each get half of the slots, whatever their numbers 
   expect(running).toEqual({ loud: 4, quiet: 4 })
 })
 
-test('a subscriber whose handlers hang leaves room for those that are idle', async () => {
+test('a subscriber whose handlers hang leaves slots to idle subscribers', async () => {
   const db = await freshDatabase()
   const hooks = twoTenants(db, 8)
   let hanging = 0

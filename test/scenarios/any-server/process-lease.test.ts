@@ -22,7 +22,7 @@ test('suspects follow each other without waiting for a poll', async () => {
   expect(got.sort()).toEqual(ids)
 })
 
-test('what a worker gives back may have to wait for a lock: its heart goes on beating', async () => {
+test('handing work back may wait for a lock: the heartbeats continue', async () => {
   const db = await freshDatabase()
   let reason: unknown
   const hooks = testHooks(db, { leaseMs: 1_000 }).on('test', '*', async (event, ctx) => {
@@ -58,7 +58,7 @@ test('what a worker gives back may have to wait for a lock: its heart goes on be
   client.release()
 })
 
-test('a worker whose listening connection hears nothing any more stops all the same', async () => {
+test('a worker whose listening connection receives nothing still stops', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const told: string[] = []
@@ -83,7 +83,7 @@ test('a worker whose listening connection hears nothing any more stops all the s
   await stopped
 })
 
-test('a handler may be waited for without an end, and two that stop wait for the same', async () => {
+test('a stop may wait for a handler without limit, and two stops wait for the same handler', async () => {
   const db = await freshDatabase()
   let finish = (): void => undefined
   let aborted = false
@@ -109,7 +109,7 @@ test('a handler may be waited for without an end, and two that stop wait for the
   await expect(hooks.start()).rejects.toThrow(/cannot start again/)
 })
 
-test('large bodies that wait in the ledger arrive as they came', async () => {
+test('large bodies that wait in the ledger arrive unchanged', async () => {
   const db = await freshDatabase()
   const got = new Map<string, string>()
   const hooks = testHooks(db).on(

@@ -11,7 +11,7 @@ function sample(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
 
-test('the metrics tell of a known sequence what happened in it', async () => {
+test('the metrics of a known sequence are exact', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxDelayMs: 1 } })
   hooks.on(
@@ -80,7 +80,7 @@ test('a logger that throws harms neither the acknowledgement nor the job', async
   warnings.mockRestore()
 })
 
-test('the log tells of events by their ids, and never a secret, a signature or a body', async () => {
+test('the log names events by their ids, and never a secret, a signature or a body', async () => {
   const db = await freshDatabase()
   const written: string[] = []
   const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((chunk) => {

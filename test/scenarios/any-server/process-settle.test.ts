@@ -60,7 +60,7 @@ test('a run that has lost its job to another neither writes nor completes it', a
   expect(await db.rows('select type from effect')).toEqual([{ type: 'fence 3' }])
 })
 
-test('a write that takes longer than the server may be silent is refused, and holds up the others once', async () => {
+test("a write that takes longer than the server's timeout is refused, and delays the others once", async () => {
   const db = await freshDatabase()
   const [slow, good, slowToo, better] = await heldJobs(db, ['a', 'b', 'c', 'd'])
   if (!slow || !good || !slowToo || !better) throw new Error('no jobs')
@@ -101,7 +101,7 @@ test('a write that fails as if the ledger were down leaves its batch at once, an
   expect(await alone(failing)).toMatchObject({ kind: 'refused', error: { code: '53200' } })
 })
 
-test('jobs that are committed alone and deadlock are tried again, and both are written', async () => {
+test('jobs that are committed alone and deadlock are retried, and both are written', async () => {
   const db = await freshDatabase()
   const jobs = await heldJobs(db, ['a', 'b'])
   await db.rows(
@@ -139,7 +139,7 @@ test('jobs that are committed alone and deadlock are tried again, and both are w
 const circular: Record<string, unknown> = {}
 circular.itself = circular
 
-describe('a write that cannot be done fails its own job, and none beside it', () => {
+describe('a write that cannot be done fails its own job, and no other', () => {
   test.each([
     ['too few values', { text: INSERT, values: ['x'] }],
     ['too many values', { text: 'insert into effect (type) values ($1)', values: ['x', 'y'] }],
@@ -175,7 +175,7 @@ describe('a write that cannot be done fails its own job, and none beside it', ()
   })
 })
 
-test('a person decides on an effect beside subscribers with an order', async () => {
+test('a person decides on an effect while subscribers have an order', async () => {
   const db = await freshDatabase()
   const got: string[] = []
   let calls = 0

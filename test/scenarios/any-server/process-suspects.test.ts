@@ -102,7 +102,7 @@ test('three processes that are killed from outside bury no job, however few they
   ])
 }, 90_000)
 
-test('what was in flight in one process that was killed is recovered side by side', async () => {
+test('jobs in flight in one killed process are recovered in parallel', async () => {
   const db = await freshDatabase()
   const count = 32
   const killed = await startApp(db, { options: quick })
@@ -148,7 +148,7 @@ async function suspected(db: TestDatabase, crashes: Record<string, number>, even
     )
 }
 
-test('jobs of two crashes run a few at a time, and beside others', async () => {
+test('jobs of two crashes run a few at a time, in parallel to others', async () => {
   const db = await freshDatabase()
   const types = [...Array(12).fill('twice'), ...Array(12).fill('other')]
   await suspected(db, { twice: 2 }, types)
@@ -181,7 +181,7 @@ test('jobs of more crashes run alone', async () => {
   expect(kinds.filter((kind) => kind.includes('often'))).toEqual(Array(4).fill(['often']))
 })
 
-test('a job that runs alone also runs beside no message that is published', async () => {
+test('a job that runs alone runs in parallel to no published message either', async () => {
   const db = await freshDatabase()
   await suspected(db, { often: 3 }, ['often'])
   await commitMessages(db, ...Array.from({ length: 40 }, (_, n) => newMessage(`m${n}`, { key: `k${n % 8}` })))

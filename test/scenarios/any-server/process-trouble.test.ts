@@ -20,7 +20,7 @@ async function sendUntilTaken(app: App, payload: TestPayload): Promise<void> {
   })
 }
 
-test('connections that are cut again and again cost time, not events and not effects', async () => {
+test('connections that are cut again and again cost time, but no event and no effect', async () => {
   const db = await freshDatabase()
   const app = await startApp(db, {
     options: { leaseMs: 6_000, pollMs: 20, retry: { baseDelayMs: 10, maxDelayMs: 100 } },
@@ -56,7 +56,7 @@ test('connections that are cut again and again cost time, not events and not eff
   ).toEqual([{ count: 60, events: 60 }])
 }, 120_000)
 
-test('a lease that its worker does not know of, because the reply was lost, is handed back and run', async () => {
+test('a lease that its worker does not know, because the reply was lost, is handed back and run', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { leaseMs: 600 })
   const attempts: number[] = []
@@ -76,7 +76,7 @@ test('a lease that its worker does not know of, because the reply was lost, is h
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
 })
 
-test('a handler that runs for long is not taken for a lost lease', async () => {
+test('a long-running handler is not mistaken for a lost lease', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { leaseMs: 500 })
   let runs = 0

@@ -78,7 +78,7 @@ async function workerOn(
   return worker
 }
 
-test('a job whose lease changed hands while the claim was on its way is not run under it', async () => {
+test('a job whose lease changed hands while the claim was in transit is not run under it', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 1)
   let worker: Worker | undefined

@@ -30,7 +30,7 @@ test('a body announced over the limit is refused before any of it is sent', asyn
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_TOO_LARGE', count: 1 }])
 })
 
-test('a chunked body without end is read no further than the limit', async () => {
+test('an endless chunked body is read no further than the limit', async () => {
   const db = await freshDatabase()
   const { listen, stop } = receiving(db, { options: { limits: { maxBodyBytes: 100_000 } } })
   const client = await rawConnection(await listen())
@@ -55,7 +55,7 @@ test('a chunked body without end is read no further than the limit', async () =>
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_TOO_LARGE', count: 1 }])
 })
 
-test('a request that breaks off leaves nothing', async () => {
+test('a truncated request leaves nothing', async () => {
   const db = await freshDatabase()
   const { hooks, listen, stop } = receiving(db)
   const client = await rawConnection(await listen())
@@ -70,7 +70,7 @@ test('a request that breaks off leaves nothing', async () => {
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_INCOMPLETE', count: 1 }])
 })
 
-test('a body that stalls is answered 408, and its bytes are let go', async () => {
+test('a body that stalls is answered 408, and its bytes are released', async () => {
   const db = await freshDatabase()
   const { listen, send, stop } = receiving(db, {
     options: { limits: { bodyTimeoutMs: 200, maxHeldBytes: 1_000 } },
@@ -92,7 +92,7 @@ test('a body that stalls is answered 408, and its bytes are let go', async () =>
   expect(await receipts(db)).toBe(1)
 })
 
-test('a body that was read before it reached us is refused at once, and says so', async () => {
+test('a body that was read before hookonce is refused at once, with the reason', async () => {
   const db = await freshDatabase()
   const { hooks, post, stop } = receiving(db)
   const request = new Request('http://localhost/in/test', signed(GOOD))
@@ -137,7 +137,7 @@ test.each([
   ['NUL', '{"id":"evt_\\u0000","type":"a\\u0000b","text":"\\u0000"}'],
   ['half a surrogate pair', '{"id":"evt_\\ud800","type":"\\udfff"}'],
   ['everything that is hard to quote', JSON.stringify({ id: `'"\\{},NULL\n\t🪝`, type: '%s; drop table' })],
-])('%s in id, type and body is stored, and recognised when it comes again', async (_name, body) => {
+])('%s in id, type and body is stored, and recognised in a repeat', async (_name, body) => {
   const db = await freshDatabase()
   const ran: unknown[] = []
   const { hooks, send } = receiving(db, { handler: (event) => ran.push(event.payload) })
@@ -152,7 +152,7 @@ test.each([
   expect(ran).toEqual([JSON.parse(body)])
 })
 
-test('ids that differ only in what a database cannot hold are different events', async () => {
+test('ids that differ only in characters that a database cannot hold are different events', async () => {
   const db = await freshDatabase()
   const { send } = receiving(db)
   for (const id of ['x\\ud800', 'x\\ud801', 'x\\u0000', 'x\\ufffd']) {
@@ -256,7 +256,7 @@ test('a header that lists signed headers by odd names is refused, by node:http a
   )
 })
 
-test('a content-length that a framework has joined from two equal ones is no reason to refuse', async () => {
+test('a content-length that a framework has joined from two equal ones is not refused', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db)
   const { headers, ...rest } = signed(GOOD)

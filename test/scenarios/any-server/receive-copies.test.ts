@@ -47,7 +47,7 @@ test('200 copies at once through two receivers are one receipt, one job, one run
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('200 copies of which half carry another body: the first stands and the others are mismatches', async () => {
+test('200 copies, half with another body: the first stays and the others are mismatches', async () => {
   const db = await freshDatabase()
   const apps = await Promise.all([startApp(db), startApp(db)])
   const [one, other] = apps

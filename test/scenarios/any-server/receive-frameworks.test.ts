@@ -176,14 +176,14 @@ test.each(Object.entries(refuses))('%s: refused, with the line to write', async 
   expect([inlined.status, await inlined.json()]).toEqual([500, { error: 'BODY_ALREADY_READ' }])
 })
 
-test('bytes that were kept count against the limits', async () => {
+test('kept bytes count against the limits', async () => {
   const db = await freshDatabase()
   const { hooks } = receiving(db, { options: { limits: { maxBodyBytes: 10 } } })
   const start = after((bytes) => ({ rawBody: bytes, headers: { ...EVENT.headers } }))
   expect((await post(await start(hooks.node({ source: 'test' })))).status).toBe(413)
 })
 
-test('a request of the fetch standard that was read is refused, with what to write', async () => {
+test('a request of the fetch standard that was already read is refused, with the line to write', async () => {
   const { fetch: receive } = inline(testSource(), () => undefined, { store: memoryKeys() })
   const request = new Request('http://app.test/in/test', EVENT)
   await request.json()

@@ -61,7 +61,7 @@ test('challenges are answered, and nothing of them is recorded', async () => {
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
 })
 
-test('other methods stay refused, and a secret that nobody takes is not echoed', async () => {
+test('other methods stay refused, and a secret without onSecret is not echoed', async () => {
   const db = await freshDatabase()
   const sources = {
     slack: slack({ secret: 's' }),
@@ -75,7 +75,7 @@ test('other methods stay refused, and a secret that nobody takes is not echoed',
   expect([hooked.status, hooked.headers.get('x-hook-secret')]).toEqual([401, null])
 })
 
-test('of pings that are all alike each is an event', async () => {
+test('each of several equal pings is an event', async () => {
   const db = await freshDatabase()
   const source = dropbox({ secret: 's' })
   const { post } = receiving(db, { sources: { dropbox: source } })

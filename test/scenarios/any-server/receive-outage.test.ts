@@ -25,7 +25,7 @@ async function flood({ send }: Receiver): Promise<Response[]> {
   return answers
 }
 
-test('a thousand deliveries during an outage make a few attempts and a few lines, and all are told to come back', async () => {
+test('a thousand deliveries during an outage make a few attempts and a few lines, and all get Retry-After', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const { lines, logger } = recording()

@@ -62,7 +62,7 @@ test('no provider leaves its secret in the recorded headers, nor does any proxy 
   ])
 })
 
-test('what an earlier version recorded is neither shown nor handed to handlers', async () => {
+test('secret headers that an earlier version recorded are neither shown nor passed to handlers', async () => {
   const db = await freshDatabase()
   const [gitlab] = carrying.filter(({ id }) => id === 'gitlab')
   if (gitlab === undefined) throw new Error('gitlab is not in the catalogue')

@@ -17,7 +17,7 @@ const request = (sender: typeof genuine, body = BODY) => ({
   headers: sender.sign({ body }),
 })
 
-test('what cannot be verified is acknowledged and reported, never recorded; what can is processed', async () => {
+test('unverified deliveries are acknowledged and reported, never recorded; verified ones are processed', async () => {
   const db = await freshDatabase()
   const ran: string[] = []
   const { hooks, post, stop } = receiving(db, {

@@ -5,7 +5,7 @@ import { lockTable } from '../../support/table-lock.ts'
 
 /* A clean stop loses no acknowledged event and no count. */
 
-test('deliveries under way at a stop are recorded and answered', async () => {
+test('deliveries in progress at a stop are recorded and answered', async () => {
   const db = await freshDatabase()
   const { hooks, send, stop } = receiving(db)
   await hooks.ledger()

@@ -45,7 +45,7 @@ async function deliver(
 
 const KEYS = 'select event_key as key, secret from hookonce.receipt order by event_key'
 
-test('events that never arrived are recorded once, and everything else stays as it is', async () => {
+test('missing events are recorded once, and everything else stays unchanged', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   const runs: Event[] = []
@@ -122,7 +122,7 @@ test.each(['keep-first', 'reject'] as const)(
   },
 )
 
-test('a rate limit is waited for, and a broken page is read again', async () => {
+test('the delay of a rate limit is honoured, and a broken page is read again', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   api.fault = (_url, count) => {
@@ -161,7 +161,7 @@ test('a page that has expired ends the run with a report, and the next run does 
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(4)
 })
 
-test('a run that is interrupted records what it has read, and says so', async () => {
+test('an interrupted run records the events that it has read, and reports it', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   const hooks = stripeHooks(db)
@@ -223,7 +223,7 @@ test('events run in the order in which they occurred, for an ordered subscriber'
   expect(order).toEqual(['evt_1', 'evt_2', 'evt_4', 'evt_5'])
 })
 
-test('what cannot be reconciled is refused before the API is asked', async () => {
+test('a source that cannot be reconciled is refused before the API is called', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   const hooks = stripeHooks(db)

@@ -56,7 +56,7 @@ async function deliverTraced(hooks: TestHooks, id: string, traceparent: string):
   expect((await hooks.fetch(new Request('http://app.test/in/test', traced))).status).toBe(202)
 }
 
-test('effects are in the span of their attempt, and jobs at the same time do not mix', async () => {
+test('effects are in the span of their attempt, and parallel jobs do not mix', async () => {
   const db = await freshDatabase()
   const { observer, current, ended, spans } = tracer()
   const hooks = testHooks(db, { observers: [observer] })
@@ -168,7 +168,7 @@ test('the trace of a delivery reaches the attempt and the message in other proce
   ])
 })
 
-test('without a context of its own, an observer gets the one that the sender sent, if it is one', async () => {
+test("without its own context, an observer gets the sender's, if that is valid", async () => {
   const db = await freshDatabase()
   const seen: Span[] = []
   const observer: Observer = {

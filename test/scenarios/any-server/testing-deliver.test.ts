@@ -62,7 +62,7 @@ test('time moves for retries, signatures and retention, and for the tables of th
   expect(await t.waitFor({ key: 'evt_1', state: 'processed' })).toMatchObject({ eventType: 'paid' })
 })
 
-test('settled() ends with what waits for a person or was given up, and says what keeps it', async () => {
+test('settled() ends when jobs wait for a person or have failed, and otherwise names the unfinished work', async () => {
   let release: () => void = () => undefined
   const hooks = unstarted({ retry: { maxAttempts: 2 } })
     .on('test', 'bad', () => Promise.reject(new Error('never')))
@@ -116,7 +116,7 @@ test('a body is delivered byte by byte, and names the event', async () => {
   expect(await t.jobs()).toMatchObject([{ eventKey: 'evt_7', state: 'processed' }])
 })
 
-test('what cannot work is refused with what to do', async () => {
+test('impossible options are refused with advice', async () => {
   const t = await kit(unstarted().on('test', '*', () => undefined))
   await expect(t.deliver('tset' as 'test', 'a')).rejects.toThrow(
     'no source is named "tset" (did you mean "test"?)',

@@ -117,7 +117,7 @@ test('with ctx.latest the same events converge, in every order and number', asyn
   expect(sampled).toEqual({ tried: 6, isExhaustive: false, seed: 5 })
 })
 
-test('matchers of deliveries say what the sender saw', async () => {
+test('matchers of deliveries report the answers that the sender got', async () => {
   const t = await kit(unstarted().on('test', '*', () => undefined))
   const good = await t.deliver('test', 'paid', {}, { key: 'evt_1', loseReply: true })
   const forged = await t.deliver('test', 'paid', {}, { key: 'evt_2', tamper: 'body' })

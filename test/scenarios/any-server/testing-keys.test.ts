@@ -52,7 +52,7 @@ test('one order for repeated and concurrent requests, and after a lost reply', a
   expect(await k.rows('orders')).toHaveLength(3)
 })
 
-test('a crash before the reply is sent: the next process replays what is stored', async () => {
+test('a crash before the reply is sent: the next process replays the stored reply', async () => {
   const k = await keyKit()
   k.crashAt('reply')
   const { replies } = await k.send()

@@ -151,7 +151,7 @@ test('in an instrumented server, a delivery is inside the span of its request', 
   expect(new Set(recorded)).toEqual(new Set(deliveries.map(({ spanId }) => spanId)))
 })
 
-test('spans say that and where an attempt failed, and neither metrics nor spans hold the message', async () => {
+test('spans show whether and where an attempt failed, and neither metrics nor spans hold the message', async () => {
   const db = await freshDatabase()
   const { env, spans, metrics, text } = telemetryFile()
   const receiver = await startApp(db, { script: SCRIPT, env, more: { role: 'receive' } })
@@ -181,7 +181,7 @@ test('spans say that and where an attempt failed, and neither metrics nor spans 
   expect(text()).not.toContain('4242')
 })
 
-test('a gateway traces by itself, and its destination continues the trace of the request', async () => {
+test('a gateway traces without further code, and its destination continues the trace of the request', async () => {
   const db = await freshDatabase()
   const { url, got } = await recorder()
   const { preloadEnv, spans } = telemetryFile()

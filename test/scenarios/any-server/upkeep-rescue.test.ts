@@ -58,7 +58,7 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
   expect(await heartbeat(db.pool, late, 30_000)).toBe(true)
 })
 
-test('what a retired worker still held is rescued at once, and blamed on nobody', async () => {
+test('jobs that a retired worker still held are rescued at once, without a suspect', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db)
@@ -70,7 +70,7 @@ test('what a retired worker still held is rescued at once, and blamed on nobody'
   ).toEqual([{ state: 'retrying', crashes: 0, due: true }])
 })
 
-test('after an outage nobody is declared dead before it could have renewed its lease', async () => {
+test('after an outage no worker is declared dead before it could have renewed its lease', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db, 30_000)
@@ -84,7 +84,7 @@ test('after an outage nobody is declared dead before it could have renewed its l
   expect(await rescue(ledgerOf(db), { ...heard, contactMs: 30_000 })).toBe(5)
 })
 
-test('a message whose relay died is told of with its topic and its key', async () => {
+test('a message whose relay died is reported with its topic and its key', async () => {
   const db = await freshDatabase()
   const message = newMessage('m1', { key: 'invoice 7' })
   await commitMessages(db, message)
@@ -101,7 +101,7 @@ test('a message whose relay died is told of with its topic and its key', async (
   ])
 })
 
-test('a worker is not forgotten before its jobs are rescued, even where the rescue breaks off', async () => {
+test('a worker is not forgotten before its jobs are rescued, even if the rescue is interrupted', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 30)
   const worker = await seedWorker(db)
@@ -125,7 +125,7 @@ test('a worker is not forgotten before its jobs are rescued, even where the resc
   expect(await db.number('select count(*) from hookonce.worker')).toBe(0)
 })
 
-test('a process that has itself been silent declares nobody dead until it is heard again', async () => {
+test('a process that had no contact itself declares no worker dead until it has contact again', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db)

@@ -44,7 +44,7 @@ test('a body past its retention is swept; its key and hash stay, and still recog
   expect(await db.number('select count(*) from hookonce.job')).toBe(1)
 })
 
-test('a key past its retention goes with its jobs, attempts and duplicates, and nothing else goes', async () => {
+test('a key past its retention is deleted with its jobs, attempts and duplicates, and nothing else', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 2, { ageDays: 91, state: 'failed' })
   await seedJobs(db, 3, { ageDays: 89, state: 'failed' })
@@ -163,7 +163,7 @@ describe('a sweep and a replay of the same receipt', () => {
     return { db, later, replay: { shard: 0, receiptIds: [id], subscribers: undefined, states: ['failed'] } }
   }
 
-  test('a replay under way keeps the receipt', async () => {
+  test('a replay in progress keeps the receipt', async () => {
     const { db, replay } = await expiredJob()
     const client = await db.pool.connect()
     await client.query('begin')
@@ -180,7 +180,7 @@ describe('a sweep and a replay of the same receipt', () => {
     expect(await db.rows(STATES)).toEqual([{ state: 'received' }])
   })
 
-  test('a replay that was committed after the sweep has looked keeps the receipt', async () => {
+  test('a replay that was committed after the sweep has read keeps the receipt', async () => {
     for (const sweep of [sweepKeys, sweepBodies]) {
       const { db } = await expiredJob()
       await db.rows('update hookonce.source set body_seconds = 86400')
@@ -240,7 +240,7 @@ test('an empty ledger, even without a source, is swept without harm', async () =
   expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
 })
 
-test('where sources declare different retentions, the longest protects all', async () => {
+test('if sources declare different retentions, the longest protects all', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { ageDays: 40, state: 'processed' })
   await db.rows(

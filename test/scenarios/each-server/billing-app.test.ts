@@ -15,7 +15,7 @@ const APP = fileURLToPath(new URL('../../support/billing-app.mjs', import.meta.u
 const SECRET = 'whsec_of_the_app'
 const DAY_S = 1_700_000_000
 
-test('a billing app: late and duplicate events and a crash in the middle, one invoice row, one email, a message a change', async () => {
+test('a billing app: late and duplicate events and a crash in the middle, one invoice row, one email, one message per change', async () => {
   const db = await freshDatabase()
   const mail = await startDownstream()
   const accounting = await startDownstream()

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 
-test('a transaction is done once, however often its handler fails after it, and gives the same result again', async () => {
+test('a transaction is done once, however often its handler fails after it, and returns the same result', async () => {
   const db = await freshDatabase()
   const results: unknown[] = []
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {
@@ -62,7 +62,7 @@ class Tagged {
   }
 }
 
-test('a named statement is prepared on its connection, and one of a tag is taken as it is', async () => {
+test('a named statement is prepared on its connection, and a statement of a tag is accepted', async () => {
   const db = await freshDatabase()
   const prepared: unknown[] = []
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
@@ -105,7 +105,7 @@ test.each([
   expect(await db.number('select count(*) from effect')).toBe(0)
 })
 
-test('the server ends the transaction of a frozen handler when its time is over', async () => {
+test('the server ends the transaction of a frozen handler at its timeout', async () => {
   const db = await freshDatabase()
   const limits: unknown[] = []
   const look = async (_event: unknown, ctx: Context): Promise<void> => {
@@ -228,7 +228,7 @@ test('two transactions of one name in one run are refused, two of different name
   ])
 })
 
-test('a part of a transaction that may fail is undone alone, and the rest is committed', async () => {
+test('a failing part of a transaction is undone alone, and the rest is committed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
     await ctx.transaction(async (tx) => {
@@ -251,7 +251,7 @@ test('a part of a transaction that may fail is undone alone, and the rest is com
   ])
 })
 
-test('what would break a transaction apart is refused, each with what to do', async () => {
+test('statements that would break a transaction apart are refused, each with advice', async () => {
   const db = await freshDatabase()
   const faults: string[] = []
   const note = (error: unknown) => void faults.push(String(error))
@@ -297,7 +297,7 @@ test('what would break a transaction apart is refused, each with what to do', as
   expect(await db.number('select count(*) from effect')).toBe(3)
 })
 
-test('what would commit beside an open transaction is refused until it has ended', async () => {
+test('calls that would commit outside an open transaction are refused until it has ended', async () => {
   const db = await freshDatabase()
   const outcomes: string[] = []
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
@@ -324,7 +324,7 @@ test('what would commit beside an open transaction is refused until it has ended
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('deadlocks are tried again inside', async () => {
+test('deadlocks are retried inside', async () => {
   const db = await freshDatabase()
   await db.rows(
     'create table account (id int primary key, balance int); insert into account values (1, 0), (2, 0)',
@@ -406,7 +406,7 @@ test('a transaction that meets an effect of unknown outcome is rolled back, and 
   expect(await db.rows('select type from effect')).toEqual([{ type: 'before' }, { type: 'before' }])
 })
 
-test('a result that JSON cannot hold is refused with what to do, and nothing is written', async () => {
+test('a result that JSON cannot hold is refused with advice, and nothing is written', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
@@ -435,7 +435,7 @@ async function processed(db: TestDatabase, count = 1): Promise<void> {
   })
 }
 
-test('a transaction whose result holds what the ledger cannot keep is rolled back, and says so', async () => {
+test('a transaction whose result the ledger cannot store is rolled back, with the reason', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
     await ctx.transaction(async (tx) => {

@@ -143,7 +143,7 @@ function picker(seed: number): (below: number) => number {
   }
 }
 
-test('counts are exact after whatever happens to jobs, added up or not', async () => {
+test('counts are exact after any actions on jobs, added up or not', async () => {
   const seed = Number(process.env.HOOKONCE_SEED ?? Date.now() % 1_000_000)
   const pick = picker(seed)
   const { db, steps } = await workshop()
@@ -197,7 +197,7 @@ const LEAVE = `update hookonce.job set state = 'received', finished_at = null, r
 const ENTER = `update hookonce.job set state = 'failed', finished_at = now(), reason = 'late'
   where (shard, receipt_id) = (select shard, receipt_id from hookonce.job where state = 'processed' limit 1)`
 
-test('a count neither misses nor repeats what others commit while it runs', async () => {
+test('a count neither misses nor repeats concurrent commits', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5, { state: 'failed' })
   await seedJobs(db, 5, { state: 'processed' })
@@ -215,7 +215,7 @@ test('a count neither misses nor repeats what others commit while it runs', asyn
   await expectExactCounts(db, 'they are added up')
 })
 
-test('a process that finds another one adding up does nothing, and waits for nothing', async () => {
+test('a process does nothing, and does not wait, while another one adds up', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5, { state: 'failed' })
   const other = await openTransaction(db)
@@ -252,7 +252,7 @@ test('failures from before the migration are counted, also those that change whi
   expect((await readStatus(ledgerOf(db))).totals.failed).toBe(6)
 })
 
-test('changes that the trigger did not see are corrected when it is time to count anew', async () => {
+test('changes without the trigger are corrected by the next recount', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { state: 'failed' })
   expect(await countFailures(ledgerOf(db))).toEqual({ changes: 5, recounted: 1 })
@@ -299,7 +299,7 @@ test('a new error is listed at once, however many larger groups there are', asyn
   expect((await listFailures(ledgerOf(db), { source: 'other' })).isComplete).toBe(true)
 })
 
-test('with a filter on times, a loud subscriber does not hide the failures of another', async () => {
+test('with a filter on times, a busy subscriber does not hide the failures of another', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 6_000, { state: 'failed', subscriber: 'loud' })
   await seedJobs(db, 1, { state: 'failed', subscriber: 'quiet' })
@@ -315,7 +315,7 @@ test('with a filter on times, a loud subscriber does not hide the failures of an
   expect(none).toEqual({ groups: [], isComplete: false })
 })
 
-test('a group names receipts that are failed now with its error, and remembers when it was seen', async () => {
+test('a group names receipts that are failed now with its error, and when the error was seen', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { state: 'failed' })
   await db.rows(
@@ -345,7 +345,7 @@ test('a group names receipts that are failed now with its error, and remembers w
   }
 })
 
-test('sources and failures of one tenant count nothing of another', async () => {
+test('sources and failures of one tenant include no count of another', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 3, { state: 'failed' })
   const acme = await seedJobs(db, 2, { state: 'failed', source: 'acme-source' })
@@ -360,7 +360,7 @@ test('sources and failures of one tenant count nothing of another', async () => 
   }
 })
 
-test('what failures and status touch does not grow with the number of failed jobs', async () => {
+test('the cost of failures and status does not grow with the number of failed jobs', async () => {
   const question = { shards: SHARDS, examples: 3, hours: 24 }
   const asked = {
     failures: {

@@ -113,7 +113,7 @@ describe.each(endings)('%s', (name, ending, after) => {
     expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
   })
 
-  test('holds the job until its transaction ends', async () => {
+  test('locks the job until its transaction ends', async () => {
     const { job, inOpenTransaction, isLocked } = await seededLedger()
     const run = await job(1, LEASED)
     await inOpenTransaction((client) => ending(client, run))
@@ -165,7 +165,7 @@ test('jobs with and without steps are settled together', async () => {
   expect(await jobIs(3, 'state')).toEqual({ state: 'failed' })
 })
 
-test('only a run that is over has an end', async () => {
+test('only an ended run has an end time', async () => {
   const { db, job, jobIs } = await seededLedger()
   await settledAs('retrying', 'it failed')(db.pool, await job(1, LEASED))
   await settledAs('failed', 'it failed')(db.pool, await job(2, LEASED))
@@ -173,7 +173,7 @@ test('only a run that is over has an end', async () => {
   expect(await jobIs(2, 'finished_at')).not.toEqual({ finished_at: null })
 })
 
-test('letting go and abandoning move only jobs that wait for attention', async () => {
+test('releasing and abandoning move only jobs in attention', async () => {
   const { db, job, jobIs } = await seededLedger()
   const waiting = await job(1, { state: 'attention', attempt: 4 })
   const retried = await job(2, { state: 'retrying', attempt: 4 })

@@ -18,14 +18,14 @@ function poolOf(url: string): pg.Pool {
   return pool
 }
 
-test('each migration is committed by itself', async () => {
+test('each migration has its own commit', async () => {
   const db = await ledgerOfVersion(OLD)
   await migrate(poolOf(db.url))
   const transactions = 'select count(distinct xmin::text) from hookonce.migration where id > $1'
   expect(await db.number(transactions, [OLD])).toBe(MISSING)
 })
 
-test('a migration gives way while a table is in use: readers do not queue behind it, and it is done at last', async () => {
+test('a migration gives way while a table is in use: readers do not queue behind it, and it succeeds in the end', async () => {
   const db = await ledgerOfVersion(OLD)
   const holder = await poolOf(db.url).connect()
   await holder.query('begin')

@@ -105,7 +105,7 @@ test('a build that was interrupted leaves an invalid index, and the next migrato
   expect(await recorded(db)).toBe(1)
 })
 
-test('a migrator that dies between the index and its record is stood in for by the next', async () => {
+test('if a migrator dies between the index and its record, the next one records it', async () => {
   const db = await freshDatabase()
   const writer = await openWriter(db)
   const folder = withIndex()

@@ -59,7 +59,7 @@ async function makeRoles(db: TestDatabase): Promise<Roles> {
   return { owner, app, appUrl, named }
 }
 
-test('as documented, one role migrates, and the engine does everything with another that can create nothing', async () => {
+test('as documented, one role migrates, and the engine does everything with another role that can create nothing', async () => {
   const db = await freshDatabase()
   const { owner, app, appUrl, named } = await makeRoles(db)
   await expect(migrate(app)).rejects.toThrow(/permission denied/)
@@ -136,7 +136,7 @@ test.each([
   'delete from hookonce.migration',
   'select * from public.run',
   'create role mine',
-])('the role of the running processes may not: %s', async (sql) => {
+])('the role of the running processes is not allowed to: %s', async (sql) => {
   const db = await freshDatabase()
   const { owner, app, named } = await makeRoles(db)
   await migrate(owner)

@@ -31,7 +31,7 @@ const OF_MANY_SHARDS = [
  */
 const OF_SOME_VERSIONS = ['hookonce_checkpoints', 'hookonce_checkpoints_before_17']
 
-test('whatever locks or changes rows names their shard', async () => {
+test('every statement that locks or changes rows names their shard', async () => {
   const statements = (await everyStatement()).map(({ name, text }) => ({
     name: `hookonce_${name}`,
     text: inSchemaText(text, 'hookonce'),
@@ -59,7 +59,7 @@ test('whatever locks or changes rows names their shard', async () => {
   expect(many.sort()).toEqual(OF_MANY_SHARDS.map((name) => `hookonce_${name}`))
 })
 
-test('no statement names a schema, and its name has room for the longest one', async () => {
+test('no statement names a schema, and its name leaves room for the longest schema', async () => {
   const written = await everyStatement()
   expect(written.length).toBeGreaterThan(80)
   expect(written.filter(({ text }) => /hookonce"?\./.test(text)).map(({ name }) => name)).toEqual([])

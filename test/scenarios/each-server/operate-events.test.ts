@@ -115,7 +115,7 @@ test('a filter that few events match ends a page early, and the next pages find 
   )
 })
 
-test('a cursor that is none and a limit out of range are refused, with the value', async () => {
+test('an invalid cursor and a limit out of range are refused, with the value', async () => {
   const db = await freshDatabase()
   const cursors = [
     '',
@@ -157,7 +157,7 @@ test.each([
     order: 'failure' as const,
     values: `(16, 50, 50, ${PLACE}, null, null, null, 'failed', '-infinity', 'infinity', null, null, null, null)`,
   },
-])('what a page of $name touches does not grow with history', async ({ order, values }) => {
+])('the cost of a page of $name does not grow with history', async ({ order, values }) => {
   const question = { order, direction: 'older', shards: 16, walk: 50, limit: 50 } as const
   const text = await textOf((db) => readEvents(db, question))
   const pages: number[] = []
@@ -190,7 +190,7 @@ async function pagesBack(db: TestDatabase, query: EventQuery): Promise<string[]>
 test.each([
   { name: 'all events', filter: {} },
   { name: 'failed events', filter: { state: 'failed' } as const },
-])('pages of $name go back as they went forward', async ({ filter }) => {
+])('pages of $name go back in the same order as forward', async ({ filter }) => {
   const db = await freshDatabase()
   await seedJobs(db, 23, { state: 'failed' })
   const { ids } = await allPages(db, { ...filter, limit: 5 })
@@ -206,7 +206,7 @@ test.each([
   expect(await pagesBack(db, { ...filter, limit: 5, after: last })).toEqual(ids)
 })
 
-test('events are found by key, by the beginning of their id, by object and by a part of any', async () => {
+test('events are found by key, by a prefix of their id, by object and by a part of any', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5)
   const [id = ''] = await idsIn(db, 'select id from hookonce.receipt')
@@ -250,7 +250,7 @@ test('failed events are found by a part of their error and by its fingerprint', 
   expect((await listEvents(ledgerOf(db), { error: 'CUSTOMER', limit: 10 })).events).toHaveLength(1)
 })
 
-test('what the failures touch does not grow with jobs that are processed', async () => {
+test('the cost of the failures does not grow with processed jobs', async () => {
   const text = await textOf((db) => newestGroups(db, { shards: 16, walk: 100, examples: 3, hours: 24 }))
   const pages: number[] = []
   for (const count of [500, 10_000]) {

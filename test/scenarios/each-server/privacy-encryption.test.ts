@@ -151,7 +151,7 @@ describe('plain and encrypted events in one ledger:', () => {
     expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
   })
 
-  test('a worker that was started before the first key retries what it cannot read', async () => {
+  test('a worker that was started before the first key retries events that it cannot read', async () => {
     const db = await freshDatabase()
     const seen: Event[] = []
     const retry = { baseDelayMs: 20, maxDelayMs: 20 }
@@ -255,7 +255,7 @@ describe('after a tenant was forgotten', () => {
     )
   })
 
-  test('it may go on unencrypted, and with another master key if the first is lost', async () => {
+  test('it may continue unencrypted, and with another master key if the first is lost', async () => {
     const db = await freshDatabase()
     await receiver(db).send({ id: 'evt_1', type: 'a' })
     const ledger = await operatorLedger(db)

@@ -156,7 +156,7 @@ test('jobs that were claimed when the circuit opened are handed back without an 
   expect(await attemptsOf(db)).toBe(before)
 })
 
-test('of two workers one probes at a time, and both go on when it has closed the circuit', async () => {
+test('of two workers one probes at a time, and both continue when it has closed the circuit', async () => {
   const db = await freshDatabase()
   let running = 0
   let most = 0
@@ -304,7 +304,7 @@ test('a probe needs a token of the rate, like any other run', async () => {
   expect(await db.number('select floor(tokens) from hookonce.limiter')).toBeLessThanOrEqual(4)
 })
 
-test('a circuit that is taken out of the options lets its jobs go', async () => {
+test('removing a circuit from the options releases its jobs', async () => {
   const db = await freshDatabase()
   const to = target()
   const before = subscribe(testHooks(db, SOON), to)
@@ -318,7 +318,7 @@ test('a circuit that is taken out of the options lets its jobs go', async () => 
   await jobsAre(db, 'processed', 4)
 })
 
-test('subscribers with the same limiter share a circuit; those that differ in it are refused', async () => {
+test('subscribers with the same limiter share a circuit; different options are refused', async () => {
   const db = await freshDatabase()
   const to = target()
   const shared = { limiter: 'crm', circuit: CIRCUIT }
@@ -337,7 +337,7 @@ test('subscribers with the same limiter share a circuit; those that differ in it
   )
 })
 
-test('a change of a circuit that knows an older generation is refused', async () => {
+test('a change of a circuit with an outdated generation is refused', async () => {
   const db = await freshDatabase()
   const id = await db.number(
     `insert into hookonce.limiter (name, has_circuit, generation) values ('seeded', true, 7) returning id`,
@@ -378,7 +378,7 @@ test.each(['open', 'closed'])('the end of a probe changes nothing in a circuit t
   expect(await db.rows('select state, generation from hookonce.limiter')).toEqual([{ state, generation: 7 }])
 })
 
-test('a limiter without a circuit keeps the time since when it is closed', async () => {
+test('a limiter without a circuit keeps the time at which it closed', async () => {
   const db = await freshDatabase()
   const limiter = { name: 'seeded', hasCircuit: true, rate: undefined }
   await registerLimiter(db.pool, limiter)

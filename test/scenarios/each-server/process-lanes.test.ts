@@ -28,7 +28,7 @@ async function finished(db: TestDatabase, count: number): Promise<void> {
   })
 }
 
-test('events of one key run one at a time in order, those of other keys beside them', async () => {
+test('events of one key run one at a time in order, those of other keys in parallel', async () => {
   const db = await freshDatabase()
   const running = new Set<string>()
   const handled: string[] = []
@@ -84,7 +84,7 @@ test('a batch of one key is numbered in the order of arrival', async () => {
   expect(new Set(handled).size).toBe(40)
 })
 
-test('a head that fails holds up its own key only, and one that is given up lets the next go', async () => {
+test('a first job that fails blocks its own key only, and a job that failed for good releases the next', async () => {
   const db = await freshDatabase()
   const handled: string[] = []
   let failures = 0
@@ -108,7 +108,7 @@ test('a head that fails holds up its own key only, and one that is given up lets
   expect(failures).toBe(3)
 })
 
-test('a duplicate takes no place, and a subscriber without an order is not held up', async () => {
+test('a duplicate takes no place, and a subscriber without an order is not blocked', async () => {
   const db = await freshDatabase()
   const handled: string[] = []
   const hooks = testHooks(db)
@@ -140,7 +140,7 @@ test('a key function that throws costs neither the delivery nor the order', asyn
   expect(handled).toEqual(['evt_a_0', 'evt_a_1', 'evt_a_2'])
 })
 
-test('a process that dies before it lets the next go is stood in for', async () => {
+test('if a process dies before it releases the next job, upkeep releases it', async () => {
   const db = await freshDatabase()
   const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'app', ordered })
   for (const event of events('a', 3)) await deliver(receiver, event)
@@ -159,7 +159,7 @@ test('a process that dies before it lets the next go is stood in for', async () 
   expect(handled).toEqual(['evt_a_1', 'evt_a_2'])
 })
 
-test('a replay takes its turn, and does not run beside another of its key', async () => {
+test('a replay takes its turn, and does not run in parallel to another job of its key', async () => {
   const db = await freshDatabase()
   const handled: string[] = []
   const hooks = testHooks(db, { leaseMs: 600 }).on('test', '*', (event) => void handled.push(event.key), {
@@ -231,7 +231,7 @@ test('jobs that join a lane wait in the order of their receipts', async () => {
   ).toBeGreaterThanOrEqual(0)
 })
 
-test('a lane to which a job is being added is not passed on before that is committed', async () => {
+test('an order key to which a job is being added is not released before that is committed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
   for (const event of events('a', 2)) await deliver(hooks, event)
@@ -265,7 +265,7 @@ test('a lane to which a job is being added is not passed on before that is commi
   expect(await db.number('select count(*) from hookonce.lane')).toBe(1)
 })
 
-test('many waiting behind one key do not slow the others: what is looked at is one entry a lane', async () => {
+test('many jobs behind one key do not slow other keys: a claim reads one entry per key', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
   for (const event of events('hot', 2)) await deliver(hooks, event)
@@ -293,7 +293,7 @@ test('many waiting behind one key do not slow the others: what is looked at is o
   expect((await reads()) - before).toBeLessThan(1_000)
 })
 
-test('killed workers and a second process: the order of each key holds, and nothing is left behind', async () => {
+test('killed workers and a second process: the order of each key is kept, and nothing is left behind', async () => {
   const db = await freshDatabase()
   const options = { options: { leaseMs: 1_000, pollMs: 50 }, ordered: true }
   const first = await startApp(db, options)

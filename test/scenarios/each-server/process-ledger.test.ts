@@ -100,7 +100,7 @@ test('a rescue after the run was settled changes nothing', async () => {
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
 })
 
-test('a settlement that waits for a rescue under way finds its lease gone', async () => {
+test('a settlement that waits for a rescue in progress finds its lease lost', async () => {
   const db = await freshDatabase()
   const { job, worker } = await claimOne(db)
   const rescue = await inTransaction(db, (client) => rescueJobs(client, rescueOf(worker)))
@@ -113,7 +113,7 @@ test('a settlement that waits for a rescue under way finds its lease gone', asyn
   expect(await db.rows(JOB)).toMatchObject([{ state: 'retrying', fence: 2, crashes: 1, finished: false }])
 })
 
-test('a rescue passes over a job that is being settled', async () => {
+test('a rescue skips a job that is being settled', async () => {
   const db = await freshDatabase()
   const { job, worker } = await claimOne(db)
   const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'processed')]))
@@ -126,7 +126,7 @@ test('a rescue passes over a job that is being settled', async () => {
   expect(await db.rows(JOB)).toMatchObject([{ state: 'processed', fence: 1, crashes: 0 }])
 })
 
-test('a replay that waits for a settlement replays what that settlement made of the job', async () => {
+test('a replay that waits for a settlement replays the settled job', async () => {
   const db = await freshDatabase()
   const { job, subscriber } = await claimOne(db)
   const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'failed')]))
@@ -155,7 +155,7 @@ test('a run that began before a replay cannot settle the job that was replayed',
   expect(await db.rows(JOB)).toMatchObject([{ state: 'processing', fence: 2 }])
 })
 
-test('eight concurrent claimers lease each of a hundred jobs once, and never more than they asked for', async () => {
+test('eight concurrent claims lease each of a hundred jobs once, and never more than requested', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 100, { shard: 0 })
   const claimed: ClaimedJob[] = []
@@ -193,7 +193,7 @@ test('a claim gives each subscriber no more than its own slots', async () => {
   expect(await db.number(`select count(*) from hookonce.job where state = 'processing'`)).toBe(3)
 })
 
-test('a claim passes over jobs that are not due, and over those that were in flight in several crashes', async () => {
+test('a claim skips jobs that are not due, and jobs that were in flight in several crashes', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 3, { shard: 0 })
   const worker = await seedWorker(db)
@@ -213,7 +213,7 @@ test('a claim passes over jobs that are not due, and over those that were in fli
   expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
 })
 
-test('a suspect that must run alone is put off for one process, which claims it before it is due again', async () => {
+test('a suspect that must run alone is postponed for one process, which claims it before it is due again', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 1, { shard: 0 })
   const worker = await seedWorker(db)
@@ -252,7 +252,7 @@ test('concurrent rescuers rescue each job once', async () => {
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(60)
 })
 
-test('the fifth crash buries a job as poison, with its five crashes told', async () => {
+test('the fifth crash buries a job as poison, with its five crashes recorded', async () => {
   const db = await freshDatabase()
   const { worker, subscriber } = await claimOne(db)
   for (const buried of [false, false, false, false, true]) {
@@ -281,7 +281,7 @@ test('the fifth crash buries a job as poison, with its five crashes told', async
   ])
 })
 
-test('a run that ended clears the count of crashes; one that was handed back does not', async () => {
+test('a run that ended clears the count of crashes; a run that was handed back does not', async () => {
   const db = await freshDatabase()
   const { worker, subscriber } = await claimOne(db)
   await rescueJobs(db.pool, rescueOf(worker))
@@ -335,7 +335,7 @@ test('outcomes of every kind settle in one batch, and a stale one among them alo
   ])
 })
 
-test('whatever the order of the verbs, a job only makes the transitions of the state machine, and its fence never falls', async () => {
+test('for any order of actions, a job only makes the transitions of the state machine, and its fence never decreases', async () => {
   const db = await freshDatabase()
   await db.rows(`
     create table moved (was text, became text, fence_was int, fence_became int);

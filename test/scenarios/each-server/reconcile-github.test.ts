@@ -153,7 +153,7 @@ test.each([
   expect(await hooks.reconcile('github', optionsOf(api))).toMatchObject({ recorded: 2, stopped: undefined })
 })
 
-test('a rate limit that lasts ends the run, and a key without permission is not taken for one', async () => {
+test('a lasting rate limit ends the run, and a key without permission is not mistaken for one', async () => {
   const db = await freshDatabase()
   const api = await githubApi(DELIVERIES)
   const hooks = githubHooks(db)
@@ -194,7 +194,7 @@ test('a hook that sends forms gets its event as a form', async () => {
   expect(new URLSearchParams(String(row?.body)).get('payload')).toBe(githubPayload(delivery))
 })
 
-test('a hook that is written wrongly is refused', async () => {
+test('an invalid hook is refused', async () => {
   const db = await freshDatabase()
   const api = await githubApi([])
   const hooks = githubHooks(db)

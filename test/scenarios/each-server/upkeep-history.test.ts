@@ -113,7 +113,7 @@ async function oldest(db: TestDatabase): Promise<string> {
   return found?.ids ?? '{}'
 }
 
-test('what a look, a claim, a settlement, a rescue and a sweep touch does not grow with the ledger', {
+test('the cost of a search, a claim, a settlement, a rescue and a sweep does not grow with the ledger', {
   timeout: 120_000,
 }, async () => {
   const [little, much] = [await ledgerWith(LITTLE), await ledgerWith(MUCH)]

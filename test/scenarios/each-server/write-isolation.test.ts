@@ -95,7 +95,7 @@ describe.each([
   })
 })
 
-describe('what a transaction does to its session ends with it:', () => {
+describe('changes of a transaction to its session end with it:', () => {
   test.each([
     'set search_path = tenant_a',
     `select set_config('app.tenant', 'a', false)`,
@@ -144,7 +144,7 @@ describe('what a transaction does to its session ends with it:', () => {
   })
 })
 
-test("settings of the caller's own onConnect hold for every write", async () => {
+test("settings of the caller's own onConnect apply to every write", async () => {
   const db = await prepared(`perform set_config('search_path', 'public', false);`)
   const { default: pg } = await import('pg')
   const database = new pg.Pool({

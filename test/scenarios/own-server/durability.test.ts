@@ -86,7 +86,7 @@ describe('every acknowledged event is still there after a crash of a server with
 
 const INSERT = `insert into effect (type) values ('a')`
 
-describe('what a handler was told is committed is still there after a crash of a server with synchronous_commit = off:', () => {
+describe('every commit that a handler got is still there after a crash of a server with synchronous_commit = off:', () => {
   test.each(['on', 'off'] as const)('ctx.write, prepare: %s', async (prepare) => {
     const server = await hastyServer()
     await server.db.rows(`create function hurry() returns trigger language plpgsql as $$

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 /** Patroni waits 20 seconds for a missing node, and a busy machine takes longer for everything. */
 const FAILOVER_MS = 90_000
 
-test('Patroni promotes a synchronous standby, twice: nothing acknowledged is lost, and work goes on', async () => {
+test('Patroni promotes a synchronous standby, twice: nothing acknowledged is lost, and work continues', async () => {
   const cluster = await startPatroni()
   onTestFinished(() => cluster.remove())
   await cluster.primary()

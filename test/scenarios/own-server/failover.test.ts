@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts'
  * It does not show that the synchronous standby is the reason: on loopback an asynchronous standby
  * keeps up as well, and passes.
  */
-test('the primary dies and its synchronous standby takes over: nothing that was acknowledged is lost', async () => {
+test('the primary dies and its synchronous standby takes over: no acknowledged event is lost', async () => {
   const { primary, standby } = await twoServers()
   await makeSynchronous(primary.url)
 
@@ -50,7 +50,7 @@ test('the primary dies and its synchronous standby takes over: nothing that was 
 const EVENT = { id: 'evt_1', type: 'a' }
 const RECEIPTS = 'select count(*)::int as count from hookonce.receipt'
 
-test('a standby that missed an event takes over: its next retry is recorded, not called a duplicate', async () => {
+test('a standby that missed an event takes over: the next retry is recorded, not called a duplicate', async () => {
   const { primary, standby } = await twoServers()
   const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
   const { send, hooks } = receiving({ url: proxy.url })
@@ -74,7 +74,7 @@ test('a standby that missed an event takes over: its next retry is recorded, not
  * The new primary knows the claim of the run, so it accepts its fence. The completion also carries
  * the number of steps that the run has seen: one is missing there.
  */
-test('a run whose transaction the new primary misses does not complete its job', async () => {
+test('a run whose transaction the new primary lacks does not complete its job', async () => {
   const { primary, standby } = await twoServers()
   const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
   const run = { hasBegun: false, mayCommit: false, hasCommitted: false, mayEnd: false }

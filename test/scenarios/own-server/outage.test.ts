@@ -12,7 +12,7 @@ import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
 // Uses its own server: other tests use the shared servers.
-test('the database fails and comes back under load: what was acknowledged is there once and is processed', async () => {
+test('the database fails and recovers under load: acknowledged events exist once and are processed', async () => {
   const server = await ownServer()
   const { db } = server
   const app = await startApp(db, {
@@ -84,7 +84,7 @@ test('an outage longer than the lease makes no process dead, and no job a suspec
  * A claim does not wait for the disk, so a crash of the server can undo it, and the next claim
  * raises the same fence.
  */
-test('of two runs whose claims a crash made alike, one is settled', async () => {
+test('of two runs whose claims a crash made equal, one is settled', async () => {
   const server = await ownServer()
   const { db } = server
   await db.pool.query("alter system set wal_writer_delay = '10s'")
@@ -115,7 +115,7 @@ test('of two runs whose claims a crash made alike, one is settled', async () => 
   ])
 })
 
-test('a pool that was given its password apart is enough to reach the ledger', async () => {
+test('a pool with a separate password is enough to reach the ledger', async () => {
   const { db } = await ownServer()
   const [found] = await db.rows<{ hba_file: string }>(`select current_setting('hba_file') as hba_file`)
   await db.pool.query(`create role guarded superuser login password 'p@ss'`)

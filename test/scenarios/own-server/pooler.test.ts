@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 const EVENTS = 120
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 
-test('behind a pooler in transaction mode every event is processed once, by any way of writing', async () => {
+test('behind a pooler in transaction mode every event is processed once, with every kind of write', async () => {
   const db = await freshDatabase()
   const url = await pooled(db.url)
   const troubles: string[] = []

@@ -76,7 +76,7 @@ async function everything(server: OwnServer, options: object, redact: string[] =
 
 const emailOf = (event: Event): unknown => (event.payload as ReturnType<typeof payload>).customer.email
 
-test('the search finds values that are stored as they came', async () => {
+test('the search finds values that are stored unencrypted', async () => {
   const server = await ownServer()
   const seen = await everything(server, {})
   expect(new Set(seen.map(emailOf))).toEqual(new Set([EMAIL]))

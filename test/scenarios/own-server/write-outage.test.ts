@@ -31,7 +31,7 @@ const FAILURES: readonly (readonly [name: string, prepare: string, culprit: stri
 ]
 
 // Uses its own server: a full lock table would affect other tests too.
-describe('a write that exhausts the server fails alone, and is tried again:', () => {
+describe('a write that exhausts the server fails alone, and is retried:', () => {
   test.each(FAILURES)('%s', async (_, prepare, culprit) => {
     const { db } = await ownServer()
     if (prepare) await db.rows(prepare.replace('PORT', String(await freePort())))
