@@ -14,8 +14,8 @@ export interface RecentDuplicates {
   /** The hash of the recorded body. Undefined: query the ledger. */
   bodyOf(receiptId: string): Uint8Array | undefined
   /**
-   * A server answered a statement that was sent at this time. A different server empties the
-   * memory.
+   * Records that a server answered a statement which was sent at this time. An answer from another
+   * server empties the memory.
    */
   answered(server: number, askedAtMs: number): void
   /** A connection was lost or a statement failed: the next answer may come from another server. */
@@ -30,8 +30,9 @@ const MAX_SECONDS = 60
 /** This many entries take a few megabytes. */
 const MAX_RECEIPTS = 8_192
 /**
- * A host that loses power closes no connection, so a time without answers must also end the use of
- * the memory. During a storm the counts of duplicates are written, and answered, once per second.
+ * Entries are not used if the server has not answered for this long. A host that loses power closes
+ * no connection, so only the missing answers show it. During a storm the counts of duplicates are
+ * written, and answered, once per second.
  */
 const MAX_SILENCE_MS = 3_000
 

@@ -23,7 +23,8 @@ export const nobody = { uid: 65_534, gid: 65_534 }
  */
 export async function temporaryHome(): Promise<string> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'hook once-')))
-  // Readable by others, like a project's directory: mkdtemp makes it private.
+  // Makes the directory readable for others, like a project's directory: mkdtemp creates it
+  // private.
   await chmod(root, 0o755)
   onTestFinished(async () => {
     const dataDir = await realpath(join(root, 'home', 'postgres')).catch(() => undefined)

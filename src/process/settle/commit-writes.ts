@@ -241,7 +241,10 @@ function requireRows(member: WrittenJob, counts: readonly number[], first: numbe
   }
 }
 
-/** The texts of a batch that begin with this text: the server shows only the first 1,024 bytes. */
+/**
+ * The statements of a batch that begin with this text. The server reports only the first 1,024
+ * bytes of a statement.
+ */
 function textsLike(batch: readonly WrittenJob[], beginning: string | undefined): string[] {
   if (!beginning) return []
   const texts = batch.flatMap(({ writes }) => writes.map(({ text }) => text))
