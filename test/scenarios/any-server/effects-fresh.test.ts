@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const asked = { by: 'ann', why: 'the mail had the wrong amount' }
 
 /**
@@ -22,9 +22,9 @@ async function processedOnce() {
     async (event, ctx) => {
       keys.push(ctx.idempotencyKey('plain'))
       await ctx.step('step', () => void ran.push(`step ${event.key}`))
-      await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'transaction']), { name: 'tx' })
+      await ctx.transaction((tx) => tx.query(INSERT_EFFECT, [event.receiptId, 'transaction']), { name: 'tx' })
       await ctx.effect('mail:1', ({ idempotencyKey }) => void ran.push(`mail ${event.key} ${idempotencyKey}`))
-      ctx.write({ text: INSERT, values: [event.receiptId, 'write'] })
+      ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, 'write'] })
     },
     { name: 'app' },
   )

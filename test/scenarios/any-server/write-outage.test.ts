@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { meeting } from '../../support/meeting-point.ts'
@@ -10,7 +11,6 @@ import { until } from '../../support/until.ts'
  * test/scenarios/own-server/write-outage.test.ts has the real causes that need their own server.
  */
 const HEALTHY = 20
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const raised = (code: string): string => `raise exception 'as if' using errcode = '${code}';`
 
 describe('a write that fails as if the ledger were down fails alone:', () => {
@@ -44,7 +44,7 @@ describe('a write that fails as if the ledger were down fails alone:', () => {
       retry: { maxAttempts: 2, baseDelayMs: 1, maxDelayMs: 1 },
     }).on('test', '*', async (event, ctx) => {
       await meet()
-      if (event.type === 'healthy') ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+      if (event.type === 'healthy') ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
       else if (failure) ctx.write({ text: 'select fail()' })
       else ctx.write({ text: 'insert into late values ($1)', values: [event.key] })
     })
@@ -73,7 +73,7 @@ test('connections that an administrator ends cost no job an attempt', async () =
   const hooks = testHooks(db, { concurrency: HEALTHY, retry: { maxAttempts: 1 } }).on(
     'test',
     '*',
-    (event, ctx) => ctx.write({ text: INSERT, values: [event.receiptId, event.type], rows: 1 }),
+    (event, ctx) => ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type], rows: 1 }),
   )
   await hooks.start()
   const blocker = await db.pool.connect()

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { type Context, Permanent } from '../../../src/index.ts'
 import type { Message } from '../../../src/publishers/contract.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const MESSAGES = `select topic, key, state::text, attempts, headers, payload from hookonce.outbox order by seq, topic`
 
 /** hookonce with one publisher for all topics, which records the messages. */
@@ -33,7 +33,7 @@ test('a message is committed with the transaction that made it, and published by
   let id = ''
   hooks.on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, event.type])
+      await tx.query(INSERT_EFFECT, [event.receiptId, event.type])
       id = tx.publish(
         'invoice.paid',
         { b: 1.5, a: ['é 🪝', '\u0000'] },
@@ -150,7 +150,11 @@ test('ctx.publish commits with ctx.write: both, or neither, and a replay repeats
     'test',
     '*',
     (event, ctx) => {
-      ctx.write({ text: INSERT, values: [event.receiptId, event.type], rows: event.type === 'bad' ? 2 : 1 })
+      ctx.write({
+        text: INSERT_EFFECT,
+        values: [event.receiptId, event.type],
+        rows: event.type === 'bad' ? 2 : 1,
+      })
       ctx.publish('done', event.type, { key: event.type })
     },
     { retry: { maxAttempts: 1 } },
@@ -221,7 +225,9 @@ test('writes, effect keys, versions and messages of a transaction are one commit
   const faults: unknown[] = []
   hooks.on('test', '*', async (event, ctx) => {
     const work = ctx.transaction(async (tx) => {
-      await tx.effect('credit:1', () => tx.query(INSERT, [event.receiptId, 'credit']).then(() => undefined))
+      await tx.effect('credit:1', () =>
+        tx.query(INSERT_EFFECT, [event.receiptId, 'credit']).then(() => undefined),
+      )
       await tx.latest('invoice:1', 1, async () => void tx.publish('invoice.changed', 1))
       if (ctx.attempt === 1) throw new Error('rolled back')
       if (ctx.attempt === 2) await db.rows('update hookonce.job set fence = fence + 1')
@@ -248,7 +254,7 @@ test('writes, effect keys, versions and messages of a transaction are one commit
   later.on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
       await tx.effect('credit:1', async () => {
-        await tx.query(INSERT, [event.receiptId, 'credit'])
+        await tx.query(INSERT_EFFECT, [event.receiptId, 'credit'])
         tx.publish('credited', 1)
       })
       await tx.latest('invoice:1', 1, async () => void tx.publish('invoice.changed', 1), { tie: 'skip' })
